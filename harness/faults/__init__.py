@@ -1,11 +1,12 @@
-"""Planted faults: samplers, chains and batches wrong in one named way, caught by the self-test.
+"""Planted faults: samplers, chains and batches that are wrong in one named way, for the self-test.
 
-They are text: NAME.toml for each sampler, chain.toml for faults between the samplers, batch.toml
-between rows, shared.toml for state that is of no instance, rare.toml for what is wrong once in a
-long while, capacities.toml for what is right up to a size, conventions.toml for exact equality, NaN
-and +inf; parts.toml for what is no sampler. Those of an engine's stages are classes, in
-engines/NAME/model_faults.py. adapters.py holds whole adapters that break the protocol; it is not
-imported here because it is run as a program.
+They are text. NAME.toml has the faults of a sampler, `chain.toml` those between the samplers,
+`batch.toml` those between rows, and `shared.toml` those with state that belongs to no instance. The
+faults of `rare.toml` show once in a long while, those of `capacities.toml` beyond a size, and those
+of `conventions.toml` at exact equality, NaN and +inf. `parts.toml` is for everything that is no
+sampler. The faults of an engine's stages are classes, in engines/NAME/model_faults.py.
+`adapters.py` has whole adapters that break the protocol; it is run as a program, and therefore not
+imported here.
 """
 
 import functools
@@ -40,7 +41,7 @@ def _mutants() -> dict[str, Mutant]:
 
 
 def by_name(faults: Iterable[Mutant]) -> dict[str, Mutant]:
-    """Raises InputError for a name that two faults have."""
+    """Return the faults by name. Raises InputError if two have the same name."""
     named: dict[str, Mutant] = {}
     for fault in faults:
         if fault.name in named:
@@ -50,7 +51,7 @@ def by_name(faults: Iterable[Mutant]) -> dict[str, Mutant]:
 
 
 def __getattr__(name: str) -> Any:
-    """MUTANTS is loaded when it is named: faults of engines run where the reference does not."""
+    """Load MUTANTS on first use: faults of engines run where the reference does not."""
     if name == "MUTANTS":
         return _mutants()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """Adapters that break the protocol: `python -m sampler_parity.harness.faults.adapters NAME`.
 
-Each is the reference as a process and right in everything, except that it does one thing wrong when
-it is asked for a case with 129 tokens; or, on_hello, when it is greeted.
+Each is the reference as a process. It is right except for one thing, which it does wrong when it is
+asked for a case with 129 tokens; with on_hello, when it is greeted.
 """
 
 import json
@@ -27,7 +27,7 @@ TRIGGER = 129  # tokens of the row on which an adapter is wrong; others have one
 
 @dataclass(frozen=True)
 class Adapter:
-    """verdict: of the case that meets the fault. starts: processes that three cases then take."""
+    """verdict: of the case that shows the fault. starts: processes that three cases then take."""
 
     name: str
     fault: str
@@ -38,7 +38,7 @@ class Adapter:
 
 
 def trial_cases() -> list[Case]:
-    """Three small cases; faults that do not sit in hello show in the second."""
+    """Return three small cases; faults outside hello show in the second."""
     return [
         case_from(
             id=f"adapter/V{n}",
@@ -114,7 +114,7 @@ def _no_line_end(_reply: Any) -> str:
 
 
 def _changed(**changes: Any) -> Callable[[p.Reply], str]:
-    """The right reply with keys changed or added."""
+    """Return an action that changes or adds keys of the right reply."""
 
     def act(reply: p.Reply) -> str:
         return json.dumps(json.loads(p.to_line(reply)) | changes)
@@ -130,7 +130,7 @@ def _without(key: str) -> Callable[[p.Reply], str]:
 
 
 def _stages(change: Callable[[list[Any]], list[Any]]) -> Callable[[p.Reply], str]:
-    """The right reply with its list of stages changed."""
+    """Return an action that changes the stages of the right reply."""
 
     def act(reply: p.Reply) -> str:
         data = json.loads(p.to_line(reply))
@@ -149,7 +149,7 @@ def _fewer_steps(reply: p.Reply) -> str:
 
 
 def _first_stage_left_out(reply: p.Reply) -> str:
-    """The first stage's candidates are the row, as they were before it."""
+    """Report the unchanged row as the candidates of the first stage."""
     data, at = json.loads(p.to_line(reply)), 1 << 20
     with _SCRATCH[0].open("r+b") as file:
         row = file.read(4 * TRIGGER)
@@ -175,7 +175,7 @@ def _truncate_scratch(reply: p.Reply) -> str:
     return p.to_line(reply)
 
 
-def _says(text: str) -> Callable[[Any], str]:
+def _text(text: str) -> Callable[[Any], str]:
     return lambda _reply: text
 
 
@@ -188,11 +188,11 @@ _LIST = [
     Adapter("hangs", "never answers", _hang, "timeout"),
     Adapter("late", "answers rightly, but after its time", _late, "timeout"),
     Adapter("silent", "takes the request and goes on to wait for the next", _silent, "timeout"),
-    Adapter("garbage", "prints what is no JSON", _says("\x00\x01 not json")),
-    Adapter("bytes", "prints bytes that are no text", _says("\udcff\udcfe")),
-    Adapter("deep-json", "prints 100,000 opening brackets", _says("[" * 100_000)),
-    Adapter("number", "prints a number, which is JSON, but no object", _says("7")),
-    Adapter("empty-line", "prints an empty line", _says("")),
+    Adapter("garbage", "prints what is no JSON", _text("\x00\x01 not json")),
+    Adapter("bytes", "prints bytes that are no text", _text("\udcff\udcfe")),
+    Adapter("deep-json", "prints 100,000 opening brackets", _text("[" * 100_000)),
+    Adapter("number", "prints a number, which is JSON, but no object", _text("7")),
+    Adapter("empty-line", "prints an empty line", _text("")),
     Adapter("no-line-end", "prints without an end", _no_line_end),
     Adapter("half-a-line", "prints half a reply and exits", _half_a_line),
     Adapter("half-a-line-hangs", "prints half a reply and hangs", _half_a_line_and_hang, "timeout"),
@@ -210,21 +210,21 @@ _LIST = [
     Adapter("deletes-scratch", "deletes the scratch file", _delete_scratch),
     Adapter("deletes-scratch-dies", "deletes it and exits", _delete_scratch_and_die),
     Adapter("truncates-scratch", "empties the scratch file", _truncate_scratch),
-    Adapter("unknown-refusal", "refuses in a way that the protocol lacks", _says(_BUG % "tired")),
-    Adapter("rejects", "refuses the request", _says(_BUG % "rejected"), "rejected", 1),
-    Adapter("unsupported", "says it cannot", _says(_BUG % "unsupported"), "unsupported", 1),
+    Adapter("unknown-refusal", "refuses in a way that the protocol lacks", _text(_BUG % "tired")),
+    Adapter("rejects", "refuses the request", _text(_BUG % "rejected"), "rejected", 1),
+    Adapter("unsupported", "reports that it cannot", _text(_BUG % "unsupported"), "unsupported", 1),
     Adapter(
         "zeros", "replies with the wrong numbers", _every_stage(at=1 << 20), "diverged", 1
     ),
     Adapter(
-        "claims-a-sampler", "says that it has top_k, and leaves it out", _first_stage_left_out,
+        "claims-a-sampler", "claims to have top_k, and leaves it out", _first_stage_left_out,
         "diverged", 1,
     ),
     Adapter(
-        "claims-whole-chain", "says that it applies a chain as one object, and has no such thing",
+        "claims-whole-chain", "claims to apply a chain as one object, and cannot",
         _changed(capabilities=["run", "whole_chain"]), "diverged", 1, on_hello=True,
     ),
-    Adapter("hello-garbage", "greets with what is no JSON", _says("Hi!"), on_hello=True, starts=3),
+    Adapter("hello-garbage", "greets with what is no JSON", _text("Hi!"), on_hello=True, starts=3),
     Adapter("hello-dies", "ends when greeted", _die, on_hello=True, starts=3),
     Adapter("hello-hangs", "never greets", _hang, "timeout", on_hello=True, starts=3),
     Adapter(

@@ -1,4 +1,4 @@
-"""The faults that are written as text: one TOML file a sampler, chain.toml and batch.toml."""
+"""Faults that are written as text: one TOML file per sampler, chain.toml and batch.toml."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +13,7 @@ from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.strict import Strict, mistake
 
-# What is replaced where no sampler is, by the first word of a fault's name.
+# The classes that faults without a sampler replace, by the first word of a fault's name.
 _OF = {"chain": "reference/chain.py:Chain", "batch": "harness/protocol/serving.py:Serving"}
 
 
@@ -43,7 +43,7 @@ class Row(Strict):
 
 
 def read_faults(path: Path) -> list[Mutant]:
-    """The faults of a file. Raises InputError, which names file, fault and what to do."""
+    """Read the faults of a file. Raises InputError, which names file, fault and what to do."""
     tables = toml_of(path, read_file(path, limits.TOML))
     rows = tables.pop("fault", None)
     if tables or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -1,11 +1,11 @@
-"""Which planted faults give what a backend gives: the faults of the self-test as a dictionary.
+"""Find the planted faults that behave like a backend: the faults of the self-test as a dictionary.
 
-A fault is named where it gives the same result on a case made small, on nearly all cases that were
-looked at of the group, lets pass nearly all that the backend passes, and wherever it shows, in the
-group or not, nearly always does as the backend did. Where several that do are left, nothing that
-was asked tells them apart; where they are many, nothing is said. A backend that orders equal logits
-otherwise is compared with the faults under its sort, and each fault as one that tells whether its
-candidates are sorted, and as one that does not.
+A fault is named if it gives the same result on a minimized case and on nearly all cases of the
+group that were looked at, and passes nearly all that the backend passes. Nearly everywhere that it
+shows, in the group or not, it must do as the backend did. If several faults are left, no case
+distinguishes them; if there are many, none is named. A backend that orders equal logits otherwise
+is compared with the faults under its sort. Each fault is tried with candidates that report whether
+they are sorted, and with ones that do not.
 """
 
 import threading
@@ -25,8 +25,8 @@ from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
 from sampler_parity.reference import Candidates
 
 RIGHT: tuple[Verdict, ...] = (*BY_ANY_SORT, "close")
-NEARLY_ALL = 0.8  # of them: two implementations of one fault differ at edges
-MOST = 2  # faults that are named; more say nothing
+NEARLY_ALL = 0.8  # Two implementations of one fault differ in edge cases.
+MOST = 2  # Faults that are named; more would not help.
 _TIMEOUT_S = 2.0
 _DIGITS = 5  # of numbers: another library's expf differs in the last
 
@@ -37,13 +37,13 @@ Did = Literal["the same", "right", "otherwise"]
 def diagnose(
     small: Case, on_small: BackendResult, failing: Judged, passing: Judged, others: Judged
 ) -> list[Known]:
-    """The faults that do as the backend did, those that explain most first.
+    """Return the faults that do as the backend did and explain most.
 
     failing: cases of the group. passing, others: cases through the same sampler that pass, or fail
     otherwise. Each with its result.
     """
     if threading.current_thread() is not threading.main_thread():
-        return []  # a fault that does not end could not be ended
+        return []  # an endless fault could not be stopped
     known = [
         _known(mutant, explains, len(failing))
         for mutant in _of_stage(on_small.stage, small.check)
@@ -62,11 +62,11 @@ def _explains(
     passing: Judged,
     others: Judged,
 ) -> int | None:
-    """How many of those that fail it explains, under the sort that explains most; None where it
-    does not do as the backend did."""
+    """Return how many failing cases it explains, under the sort that explains most; None if it does
+    not do as the backend did."""
     explained = []
-    for kind, tells in product(_sorts([*failing, *passing, *others]), (True, False)):
-        with closing(InProcess(mutant.name, _TIMEOUT_S, kind, tells)) as backend:
+    for kind, reports_sorted in product(_sorts([*failing, *passing, *others]), (True, False)):
+        with closing(InProcess(mutant.name, _TIMEOUT_S, kind, reports_sorted)) as backend:
             if _did(small, on_small, backend) == "the same":
                 explains = [_did(*pair, backend) for pair in failing]
                 passes = [_did(*pair, backend) for pair in passing]
@@ -77,7 +77,7 @@ def _explains(
 
 
 def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
-    """llama.cpp's; where the backend was seen to have another, those that others have, too."""
+    """Return llama.cpp's sort; also the sorts of others if the backend was seen to have another."""
     others = any(
         result.ties
         or result.verdict in ("reordered", "tied")
@@ -88,7 +88,8 @@ def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
 
 
 def _of_stage(stage: str, kind: str) -> Iterator[Mutant]:
-    """Those that show at a stage; not what would end this process. Of a batch in one alone."""
+    """Yield the faults that show at a stage and do not end this process; batch faults for a batch
+    only."""
     of_stage = (m for m in MUTANTS.values() if m.stage == stage or m.of_order)
     return (mutant for mutant in of_stage if kind == "batch" or mutant.sampler != "batch")
 
@@ -99,8 +100,8 @@ def _known(mutant: Mutant, explains: int, tried: int) -> Known:
 
 
 def _alike(explains: list[Did], passes: list[Did], elsewhere: list[Did]) -> bool:
-    """Whether the fault does the same on nearly all of the group, on nearly all that pass, and on
-    nearly all where it shows."""
+    """Return whether the fault does the same on nearly all of the group, on nearly all that pass,
+    and on nearly all where it shows."""
     same = explains.count("the same") + elsewhere.count("the same")
     shows = same + (explains + passes + elsewhere).count("otherwise")
     in_each = all(of.count("the same") >= NEARLY_ALL * len(of) for of in (explains, passes))
@@ -108,7 +109,7 @@ def _alike(explains: list[Did], passes: list[Did], elsewhere: list[Did]) -> bool
 
 
 def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:
-    """What a fault did on a case where the backend has this result."""
+    """Return what a fault did on a case where the backend has this result."""
     of_fault = execute(case, [backend]).backends[backend.name]
     if observed(of_fault) == observed(result):
         return "the same"
@@ -116,8 +117,8 @@ def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:
 
 
 def observed(result: BackendResult) -> tuple[Any, ...]:
-    """Verdict, place, and both sides of the first difference; of other counts the counts alone, for
-    equal ones among those that stay may stand in any order."""
+    """Return verdict, place, and both sides of the first difference; counts alone if they differ,
+    because equal candidates that stay may stand in any order."""
     if result.verdict in BY_ANY_SORT:
         return ("right",)
     place = result.verdict, result.step, result.stage, result.stage_index

@@ -1,6 +1,6 @@
 """Faults planted in the workers and programs of engines: engines/NAME/worker_faults.py of each.
 
-They run where the engine runs, in its environment, and each is caught by the case that it names.
+They run in the environment of their engine. The case that a fault names must catch it.
 """
 
 import functools
@@ -20,10 +20,10 @@ from sampler_parity.harness.verdicts import Verdict
 class Fault:
     """name: ENGINE/FAULT. case: the beginning of the id of the case that must catch it.
 
-    make: what stands in place of the engine's `Worker`; its docstring is the fault. Of a program
-    text that is the fault: worker_faults.mjs runs in place of the adapter, with the fault's last
-    word behind its arguments. stage, verdict: where it must show, and how; a fault that ends the
-    engine has no stage, and says so by its verdict.
+    make: a replacement of the engine's `Worker`; its docstring describes the fault. For an adapter
+        in another language, the description: worker_faults.mjs runs in place of the adapter, with
+        the last word of the fault's name behind its arguments.
+    stage, verdict: where it must show, and how. A fault that ends the engine has the verdict alone.
     """
 
     name: str
@@ -44,18 +44,18 @@ class Fault:
 
 @functools.cache
 def faults() -> dict[str, Fault]:
-    """All, by name."""
+    """Return all faults, by name."""
     modules = [module for name in engine_names() if (module := _module(name))]
     return {fault.name: fault for module in modules for fault in module.FAULTS}
 
 
 def file_of(engine: str, suffix: str) -> Path:
-    """Where its faults are."""
+    """Return the path of the faults of an engine."""
     return engines_folder() / engine.partition("/")[0] / f"worker_faults{suffix}"
 
 
 def faults_of(engine: str) -> dict[str, Fault]:
-    """Those of one engine alone: what others import is not in its environment."""
+    """Return the faults of one engine alone: its environment lacks what others import."""
     module = _module(engine.partition("/")[0])
     found = module.FAULTS if module else []
     return {fault.name: fault for fault in found if fault.engine == engine}

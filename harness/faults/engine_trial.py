@@ -1,4 +1,4 @@
-"""Faults of engines tried: the engine itself meets the case, and with the fault it does not."""
+"""Try faults of engines: the engine itself meets the case, and with the fault it does not."""
 
 import time
 from collections.abc import Iterable
@@ -18,8 +18,8 @@ _TIMEOUT_S = 60.0
 
 
 class EngineResult(Strict):
-    """What the case said of the fault, and of the engine without it. alarms: the cases that the
-    engine itself does not meet."""
+    """The result of the case with the fault, and of the engine without it. alarm: how the engine
+    itself fails the case."""
 
     name: str
     fault: str
@@ -41,13 +41,13 @@ class EngineResult(Strict):
 
 
 def absent(engines: Iterable[str]) -> dict[str, str]:
-    """Those of the engines that do not run here, with the reason."""
+    """Return the engines that do not run here, with the reason."""
     reasons = {name: registry.inspect(name).unavailable for name in engines}
     return {name: why for name, why in reasons.items() if why}
 
 
 def try_faults(engine: str, names: list[str]) -> list[EngineResult]:
-    """Faults of one engine; the engine is started once."""
+    """Try faults of one engine; start the engine once."""
     right = registry.start(engine)
     results = []
     try:
@@ -64,7 +64,7 @@ def try_faults(engine: str, names: list[str]) -> list[EngineResult]:
 
 
 def case_of(fault: Fault) -> Case:
-    """The case that must catch it. Raises InputError where there is none."""
+    """Return the case that must catch the fault. Raises InputError if there is none."""
     of_suite = fault.case.partition("/")[0]
     paths = find_suites(list(ENGINES[fault.engine].suites))
     for path in (path for path in paths if path.stem == of_suite):
@@ -77,7 +77,8 @@ def case_of(fault: Fault) -> Case:
 
 
 def try_fault(fault: Fault, case: Case, right: Backend, wrong: Backend) -> EngineResult:
-    """Both backends have the name of the engine, by which the case says what it requires."""
+    """Run the case with and without the fault. Both backends have the engine's name, by which the
+    case states its requirements."""
     begun = time.perf_counter()
     met = execute(case, [right], require_all=True)
     judged = execute(case, [wrong], require_all=True)

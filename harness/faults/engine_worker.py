@@ -7,7 +7,7 @@ from sampler_parity.harness.faults.engine_faults import faults_of
 
 
 def Worker(engine: str, fault: str) -> Any:  # noqa: N802 - in the place of a class
-    """The engine's worker, wrong in one way. Raises InputError for an unknown fault."""
+    """Return the engine's worker with a fault. Raises InputError for an unknown fault."""
     known = faults_of(engine)
     planted = known.get(f"{engine}/{fault}")
     if planted is None or isinstance(planted.make, str):

@@ -1,4 +1,4 @@
-"""A mutant in the process of the self-test, behind the same surface as a backend process."""
+"""A mutant in the process of the self-test, with the same interface as a backend process."""
 
 import signal
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _AGAIN_S = 0.01
 
 
 class InProcess(InPlace):
-    """What would end a worker is `crashed`, and what takes too long `timeout`, as in a process."""
+    """An error that would end a worker is `crashed`, and a slow one `timeout`, as in a process."""
 
     worker: Worker
 
@@ -25,9 +25,9 @@ class InProcess(InPlace):
         mutant: str,
         timeout_s: float = 60.0,
         kind: type[Candidates] = Candidates,
-        tells: bool = True,
+        reports_sorted: bool = True,
     ) -> None:
-        super().__init__(f"mutant/{mutant}", Worker(mutant, kind, tells))
+        super().__init__(f"mutant/{mutant}", Worker(mutant, kind, reports_sorted))
         self.timeout_s = timeout_s
 
     def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
@@ -42,9 +42,9 @@ class InProcess(InPlace):
 
 @contextmanager
 def _time_limit(timeout_s: float) -> Iterator[None]:
-    """TimeoutError in what goes on within. Only in the main thread of a POSIX system.
+    """Raise TimeoutError in slow code within. Only in the main thread of a POSIX system.
 
-    Not in a callback of the compiler, from where nothing can be raised: it rings again.
+    Nothing can be raised in a callback of the compiler, so the timer fires again.
     """
 
     def ring(_signal: int, frame: FrameType | None) -> None:

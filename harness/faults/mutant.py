@@ -1,4 +1,4 @@
-"""What a planted fault is."""
+"""The type of a planted fault."""
 
 import inspect
 from collections.abc import Callable
@@ -13,13 +13,13 @@ class Mutant:
     """A sampler, a chain or a batch that is wrong in one named way.
 
     name: "<sampler>/<fault>", the sampler spelled as everywhere, or "chain", or "batch".
-    of: what the reference's text is changed to, or, of an engine's stage, the faulty class, built
-        in the sampler's place.
+    of: a change of the reference's text or, for an engine's stage, the faulty class, built in the
+        sampler's place.
     source: the entry of the bug zoo and the public thread it is modelled on, or "ours".
-    stage: the stage at which it must be caught; the sampler itself where nothing else is named.
+    stage: the stage at which it must be caught; the sampler itself if no other is named.
         A fault that ends the worker leaves no stage: "crashed".
     case: the beginning of the id of the case made for it; tried first.
-    text: what is wrong; of a class its docstring says it.
+    text: the description of the fault; a class has it in its docstring.
     of_order: whether it changes which stages a chain has or their order: it shows at any of them.
     """
 
@@ -33,7 +33,8 @@ class Mutant:
 
     @property
     def make(self) -> Callable[..., Any]:
-        """What builds it. Raises InputError for a patch that does not fit the reference."""
+        """The function that builds it. Raises InputError for a patch that does not fit the
+        reference."""
         return self.of.faulty() if isinstance(self.of, Patch) else self.of
 
     @property

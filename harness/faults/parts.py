@@ -1,5 +1,5 @@
-"""What is no sampler and has no stage, wrong in one way: the cache of tries, common_sampler,
-speculative sampling, and the slots of sequences. The faults are in parts.toml."""
+"""Parts that are no samplers and have no stage: the cache of tries, common_sampler, speculative
+sampling, and the slots of sequences. The faults are in parts.toml."""
 
 import json
 from collections.abc import Callable
@@ -21,8 +21,8 @@ from sampler_parity.reference.trie import TrieCache
 
 @dataclass(frozen=True)
 class Part:
-    """make: what is faulty, in the place of `right`. check: says what is wrong with one, or ""; of
-    `right` it must say nothing, of `make` something that begins with the cause."""
+    """make: the faulty part, in the place of `right`. check: describes an error, or returns "". It
+    must return "" for `right`, and for `make` a text that begins with the cause."""
 
     name: str
     make: Any
@@ -33,7 +33,7 @@ class Part:
 
 
 def check_models(cache: type[TrieCache[str]]) -> str:
-    """Payloads of two models with the same leaves are two entries."""
+    """Check that payloads of two models with the same leaves are two entries."""
     descriptors = [{"path": "action", "leaves": [{"name": "A", "tokens": [1, 2]}]}]
     tries = cache(lambda payload: payload.model_id)
     models = ["a", "b", "a"]
@@ -61,7 +61,7 @@ class _Odd:
 
 
 def check_grammar(common_sampler: type[CommonSampler]) -> str:
-    """Both ways of using a grammar write what it takes, and nothing else."""
+    """Check that both ways of using a grammar write only tokens that it accepts."""
     rng = np.random.default_rng(0)
     for grammar_first in (True, False):
         params = SamplingParams(seed=1, temp=2.0, top_k=0, top_p=1.0, min_p=0.0)
@@ -88,7 +88,7 @@ _CHECKS: dict[str, Callable[[Any], str]] = {
 
 
 def _part(fault: Mutant) -> Part:
-    """Raises InputError for a fault of what no check is for."""
+    """Return the part of a fault. Raises InputError if there is no check for it."""
     assert isinstance(fault.of, Patch)
     check = _CHECKS.get(fault.of.of)
     if check is None:

@@ -1,7 +1,7 @@
-"""Faults as text: what is replaced in a module of the reference, or of the protocol.
+"""Faults as text: edits of a module of the reference, or of the protocol.
 
-The patched source runs as a module of its own, and the sampler is built from it. The module that
-it was made of stays as it is; what Numba compiled for it is used again.
+The patched source runs as a module of its own, and the sampler is built from it. The original
+module stays as it is; functions that Numba compiled for it are used again.
 """
 
 import functools
@@ -34,11 +34,11 @@ class Patch:
     of: str = ""
 
     def faulty(self) -> Callable[..., Any]:
-        """Make the class or function anew. Raises InputError for an edit that does not fit."""
+        """Make the faulty class or function. Raises InputError for an edit that does not fit."""
         return _faulty(self)
 
     def right(self) -> Any:
-        """Return what is replaced. Raises InputError where there is nothing of that name."""
+        """Return the class or function that is replaced. Raises InputError if there is none."""
         from sampler_parity.reference.registry import REFERENCE_SAMPLERS  # loads them all
 
         if self.of:
@@ -53,7 +53,8 @@ class Patch:
         return REFERENCE_SAMPLERS[name]
 
     def module(self) -> ModuleType:
-        """What it patches. Raises InputError where the reference has no such module."""
+        """Return the module that it patches. Raises InputError if the reference has no such
+        module."""
         if not self.file:
             return sys.modules[self.right().__module__]
         return self._imported(self.file)
@@ -67,7 +68,7 @@ class Patch:
             raise InputError(self.place, problem, "correct `file`") from None
 
     def text(self) -> str:
-        """The patched source. Raises InputError unless each text that is replaced is there once."""
+        """Return the patched source. Raises InputError unless each replaced text is there once."""
         module = self.module()
         text, path = _source(module), _path(module)
         for number, (old, new) in enumerate(self.edits, start=1):
@@ -88,7 +89,7 @@ def _faulty(patch: Patch) -> Callable[..., Any]:
     right, patched = patch.right(), patch.module()
     own = sys.modules[right.__module__]
     faulty = made = _executed(patched, patch.name, patch.text())
-    if patched is not own:  # whatever it imported from there it takes from the patched module
+    if patched is not own:  # its imports from there come from the patched module
         made = _executed(own, patch.name, _source(own))
         for name, value in vars(patched).items():
             if vars(made).get(name) is value:
@@ -99,7 +100,8 @@ def _faulty(patch: Patch) -> Callable[..., Any]:
 
 
 def _of_its_kind(right: Any, module: ModuleType) -> Callable[..., Any]:
-    """The module's class as one of the right sampler's, for those that ask what a sampler is."""
+    """Return the module's class as a subclass of the right sampler, for code that asks for its
+    type."""
     members = dict(vars(vars(module)[right.__name__]))
     for name in ("__dict__", "__weakref__"):
         del members[name]
@@ -118,8 +120,8 @@ def _source(module: ModuleType) -> str:
 
 
 def _executed(module: ModuleType, name: str, text: str) -> ModuleType:
-    """A module of this source; tracebacks show its lines. Raises InputError for a changed function
-    that Numba compiles: that takes a second each time."""
+    """Execute a source as a module; tracebacks show its lines. Raises InputError for a changed
+    function that Numba compiles: that takes a second each time."""
     file = f"<{name}: {_path(module)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     fresh = ModuleType(f"{module.__name__} ({name})")

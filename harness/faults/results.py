@@ -1,4 +1,4 @@
-"""What the self-test found: of each fault a record, and the score as lines."""
+"""The results of the self-test: a record of each fault, and the score as lines."""
 
 from sampler_parity.harness.faults.engine_trial import EngineResult
 from sampler_parity.harness.strict import Strict
@@ -6,7 +6,7 @@ from sampler_parity.harness.verdicts import Verdict
 
 
 class MutantResult(Strict):
-    """What caught a mutant, or what it survived. elsewhere: cases that failed at other stages."""
+    """The case that caught a mutant, if any. elsewhere: cases that failed at other stages."""
 
     name: str
     fault: str
@@ -23,7 +23,7 @@ class MutantResult(Strict):
 
 
 class AdapterResult(Strict):
-    """How a broken adapter fared on three cases. starts: processes that were needed for them."""
+    """The verdicts of a broken adapter on three cases. starts: processes that these needed."""
 
     name: str
     fault: str
@@ -35,8 +35,8 @@ class AdapterResult(Strict):
 
 
 class PartResult(Strict):
-    """seen: what the check said of the fault, which must begin with the cause. alarm: what it said
-    of the part that is right."""
+    """seen: the text of the check for the fault, which must begin with the cause. alarm: its text
+    for the right part."""
 
     name: str
     fault: str
@@ -50,7 +50,7 @@ class PartResult(Strict):
 
 
 class BaselineResult(Strict):
-    """The reference against itself. alarms: the cases that were not identical."""
+    """The reference compared with itself. alarms: the cases that were not identical."""
 
     cases: int = 0
     alarms: list[str] = []
@@ -74,12 +74,12 @@ class SelfTestReport(Strict):
 
     @property
     def passed(self) -> bool:
-        """All caught, no false alarm; a self-test of nothing does not pass."""
+        """Whether all were caught without a false alarm; a self-test of nothing does not pass."""
         some = len(self.mutants) + len(self.parts) + len(self.adapters) + len(self.engines) > 0
         return some and not self.survivors and not self.baseline.alarms
 
     def lines(self) -> list[str]:
-        """The score, worst first."""
+        """Return the score, worst first."""
         caught = sum(m.caught for m in self.mutants)
         held = sum(a.caught for a in self.adapters)
         parts = sum(p.caught for p in self.parts)

@@ -1,19 +1,20 @@
 """The self-test: every planted fault must be caught, at its stage, by a case of the quick profile.
 
-Five kinds:
-  adapters  each breaks the protocol on one case of three, as a process: that case gets the verdict
-            expected, the other two are identical, and a new worker was started where the old one
-            could not go on
-  baseline  the reference as a backend process on every case: each must be identical, or the
-            harness sees differences where there are none
-  parts     what is no sampler: each is checked beside the one that is right
-  engines   faults in the workers of engines of others, each in the engine's environment; the engine
-            itself must meet the case that catches it. Skipped, and not counted, where that is not
-  mutants   each runs the cases that contain its sampler until one catches it at its stage: in a
-            process of the self-test, through the same requests, scratch file and comparison as any
-            backend, or, with `processes`, as a backend process of its own
+There are five kinds:
+    adapters  Each is a process that breaks the protocol on one case of three. That case gets the
+              expected verdict, and the other two are identical. A new worker is started if the
+              old one cannot continue.
+    baseline  The reference as a backend process must be identical on every case. Otherwise the
+              harness reports differences that do not exist.
+    parts     Each faulty part that is no sampler is checked, and so is the right one.
+    engines   The faults in the workers of other engines run in the engine's environment. The
+              engine itself must meet the case that catches the fault. Without its environment it
+              is skipped and not counted.
+    mutants   Each runs the cases that contain its sampler until one catches it at its stage. It
+              runs in a process of the self-test, through the same requests, scratch file and
+              comparison as any backend, or, with `processes`, as a backend process of its own.
 
-docs/background/self-test.md says more.
+The details are in docs/background/self-test.md.
 """
 
 import functools
@@ -52,9 +53,9 @@ from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Accept, passing
 
 CASE_TIMEOUT_S = 60.0
-HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
+HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs; no harm if that is called early
 BASELINE_CHUNK = 400
-# Of grammar/ two files: the others only repeat them.
+# Two files of grammar/: the others only repeat them.
 _OF_THE_CORE = (
     *("parity", "origin/batches", "trie", "batch"),
     *("grammar/grammar", "grammar/grammar_lazy_patterns"),
@@ -62,13 +63,13 @@ _OF_THE_CORE = (
 
 
 def suites() -> list[str]:
-    """Return the suites that faults are asked: ours, and those of the engines' models."""
+    """Return the suites that must catch faults: ours, and those of the engines' models."""
     of_engines = [suite for name in engine_names() for suite in engine_file(name).model_suites]
     return [*_OF_THE_CORE, *of_engines]
 
 
 def quick_cases() -> tuple[Case, ...]:
-    """All cases of the suites of samplers and engines in the quick profile."""
+    """Return all cases of the suites of samplers and engines in the quick profile."""
     return tuple(case for path in _paths() for case in _cases_of(path))
 
 
@@ -83,9 +84,9 @@ def _cases_of(path: Path) -> list[Case]:
 
 
 def cases_for(mutant: Mutant) -> Iterator[Case]:
-    """The cases that contain its sampler: the one named for it, its own suite, small ones first.
+    """Yield the cases with its sampler: the one named for it, its own suite, small ones first.
 
-    Those of another suite are made when all before have not caught it, which is rare.
+    The cases of another suite are made only if none before caught it, which is rare.
     """
     sampler = mutant.sampler if mutant.sampler != "chain" else mutant.stage
     near = {mutant.sampler, mutant.case.partition("/")[0]}
@@ -112,7 +113,7 @@ def cases_for(mutant: Mutant) -> Iterator[Case]:
 def caught_by(
     mutant: Mutant, case: Case, backend: Backend, accept: Accept = "identical"
 ) -> MutantResult:
-    """The case on the mutant; caught is whether it failed at the mutant's stage."""
+    """Run the case on the mutant; caught is whether it failed at the mutant's stage."""
     result = execute(case, [backend]).backends[backend.name]
     failed = not result.among(passing(case.required(backend.name), accept))
     where = result.stage or result.verdict
@@ -130,7 +131,7 @@ def caught_by(
 
 
 def try_mutant(mutant: Mutant, backend: Backend, accept: Accept = "identical") -> MutantResult:
-    """Cases in turn until one catches the mutant at its stage. accept: as of `run --accept`."""
+    """Run cases until one catches the mutant at its stage. accept: as of `run --accept`."""
     start = time.perf_counter()
     elsewhere = tried = 0
     last = MutantResult(
@@ -152,7 +153,7 @@ def try_mutant(mutant: Mutant, backend: Backend, accept: Accept = "identical") -
 
 
 def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterResult:
-    """Three cases, the fault on the second, on one connection."""
+    """Run three cases, the fault on the second, on one connection."""
     start = time.perf_counter()
     command = [sys.executable, "-m", "sampler_parity.harness.faults.adapters", adapter.name]
     backend = BackendProcess(adapter.name, command)
@@ -182,7 +183,7 @@ def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterR
 
 
 def false_alarms(cases: list[Case], worker: tuple[str, ...] = ("reference",)) -> list[str]:
-    """The ids of cases on which a worker, the reference, does not do what is required."""
+    """Return the ids of cases on which a worker, the reference, does not do what is required."""
     backend = BackendProcess("reference", [*WORKER_COMMAND, *worker])
     try:
         results = [execute(case, [backend]) for case in cases]
@@ -265,7 +266,7 @@ def run_selftest(
 def _run_mutants(
     names: list[str], jobs: int, processes: bool, say: Callable[[str], object]
 ) -> dict[str, MutantResult]:
-    """A mutant that takes its process down is run again as a backend process."""
+    """Run mutants; a mutant that kills its process is run again as a backend process."""
     results: dict[str, MutantResult] = {}
     with Pool(jobs, len(names)) as pool:
         for _, outcome in pool.each(_one_mutant, [(name, processes) for name in names]):
@@ -288,8 +289,8 @@ Chosen = tuple[list[str], list[str], list[str], dict[str, list[str]]]
 
 
 def chosen(names: list[str]) -> Chosen:
-    """The mutants, parts and adapters that names stand for, and by engine its faults; all where
-    there are none."""
+    """Return the mutants, parts and adapters that names stand for, and the faults of each engine;
+    all if there are no names."""
     of_engines = {f"engine/{name}": fault for name, fault in faults().items()}
     known = [*MUTANTS, *PARTS, *ADAPTERS, *of_engines]
     picked = [] if names else known

@@ -1,7 +1,7 @@
-"""The check of slots: sequences must not share what each must have of its own.
+"""The check of slots: sequences must not share the state that each must have of its own.
 
-The slots are llama.cpp's own (harness/llama_cpp/sequences.py), over a context whose logits
-are made of the tokens in a sequence's memory, and over the reference's chains.
+The slots are llama.cpp's own (harness/llama_cpp/sequences.py). They use the chains of the reference
+and a context whose logits are made of the tokens in a sequence's memory.
 """
 
 import functools
@@ -26,7 +26,7 @@ MODEL = "small"
 
 
 class MadeContext:
-    """A context whose logits are random numbers, whose seed is what the sequence has in memory."""
+    """A context whose logits are random numbers, seeded by what the sequence has in memory."""
 
     def __init__(self, n_vocab: int) -> None:
         self.n_vocab = n_vocab
@@ -61,7 +61,7 @@ class MadeContext:
 
 
 class Worker(reference.Worker):
-    """The reference with slots. make: those that are tried."""
+    """The reference with slots. make: the class of slots to try."""
 
     def __init__(self, make: type[Slots]) -> None:
         super().__init__()
@@ -79,7 +79,8 @@ class Worker(reference.Worker):
 
 
 def case() -> SequencesCase:
-    """Four slots, two of them used twice; a copy, a reset; the batch turns."""
+    """Return a case with four slots, two of them used twice, a copy, a reset and changing
+    batches."""
 
     def step(batch: list[int], *before: dict[str, Any]) -> dict[str, Any]:
         return {"before": before, "batch": batch, "sample": batch[::-1]}
@@ -122,7 +123,7 @@ def case() -> SequencesCase:
 
 @functools.cache  # of the right slots once
 def check(make: type[Slots]) -> str:
-    """Each sequence draws what the reference draws, from logits that its text has alone."""
+    """Check that each sequence draws what the reference draws from the logits of its text alone."""
     backend = InPlace("made", Worker(make))
     try:
         result = execute(case(), [backend]).backends["made"]

@@ -1,7 +1,7 @@
-"""Checks of speculative sampling: each says what is wrong with a function, or nothing.
+"""Checks of speculative sampling: each describes an error of a function, or returns "".
 
-The exact law of what a function does is enumerated, and compared with the right one. Of a round it
-is taken apart, and it is wrong first at the stage where the fault is.
+The exact distribution of a function is enumerated and compared with the right one. A round is
+compared stage by stage, so the first difference is at the stage of the fault.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ _Q = [_row(2, 7, 1), _row(3, 1, 2), _row(1, 1, 2), _row(4, 1, 1)]
 GAMMA = 2
 LENGTH = 3  # of the texts; a round drafts one token and gives one or two
 
-# Of several drafts: token 3 is rejected most often; what is left has then too much of token 1.
+# Several drafts: token 3 is rejected most often; the rest then has too much of token 1.
 _OF_ONE, _DRAFTED_FROM = np.array([4, 3, 2, 1]) / 10, np.array([1, 2, 1, 6]) / 10
 
 
@@ -45,8 +45,8 @@ def drafting(past: Tokens) -> Row:
     return _Q[0 if not past else 1 + past[-1]]
 
 
-def law_of(one_round: Callable[..., Tokens], verifying: rounds.Verify = verify) -> Law:
-    """Return the law of a round: the draft is the longest past that the target is asked about."""
+def distribution_of(one_round: Callable[..., Tokens], verifying: rounds.Verify = verify) -> Law:
+    """Return the distribution of a round. The draft is the longest past given to the target."""
 
     def experiment(chance: Chance) -> tuple[Tokens, Tokens]:
         pasts: list[Tokens] = []
@@ -62,13 +62,14 @@ def law_of(one_round: Callable[..., Tokens], verifying: rounds.Verify = verify) 
 
 
 def check_round(one_round: Callable[..., Tokens]) -> str:
-    """The law of a round is the right one, stage by stage."""
-    return first_difference(law_of(one_round), law_of(rounds.one_round))
+    """Check the distribution of a round, stage by stage."""
+    return first_difference(distribution_of(one_round), distribution_of(rounds.one_round))
 
 
 def check_verify(verifying: rounds.Verify) -> str:
-    """The law of a round that verifies so is the right one, stage by stage."""
-    return first_difference(law_of(rounds.one_round, verifying), law_of(rounds.one_round))
+    """Check the distribution of a round with this verification, stage by stage."""
+    right = distribution_of(rounds.one_round)
+    return first_difference(distribution_of(rounds.one_round, verifying), right)
 
 
 class _Zero(Drawn):
@@ -77,16 +78,17 @@ class _Zero(Drawn):
 
 
 def check_at_zero(judge: Callable[[Chance, Row, Row, int], bool]) -> str:
-    """The smallest uniform number accepts no impossible token."""
+    """Check that the smallest uniform number accepts no impossible token."""
     p, q = np.array([0.0, 1.0]), np.array([0.5, 0.5])
     accepted = judge(_Zero(np.random.default_rng(0)), p, q, 0)
     return "accept: a token of probability 0 at u = 0" if accepted else ""
 
 
 def check_several(select: Select) -> str:
-    """Two drafts, without replacement: each is accepted as often as it must be, and what is drawn
-    behind both has the right law."""
-    got, want = _law_of_two(select), _law_of_two(several_drafts.without_replacement)
+    """Check two drafts without replacement: how often each is accepted, and the distribution of the
+    token that is drawn after both."""
+    got = _distribution_of_two(select)
+    want = _distribution_of_two(several_drafts.without_replacement)
     for stage, drafted in ("accept", True), ("recover", False):
         for outcome in sorted(got.keys() | want.keys()):
             tokens, token, is_drafted = outcome
@@ -96,7 +98,7 @@ def check_several(select: Select) -> str:
     return ""
 
 
-def _law_of_two(select: Select) -> dict[tuple[Tokens, int, bool], Any]:
+def _distribution_of_two(select: Select) -> dict[tuple[Tokens, int, bool], Any]:
     def experiment(chance: Chance) -> tuple[Tokens, int, bool]:
         tokens = several_drafts.drawn_without_replacement(chance, _DRAFTED_FROM, 2)
         return tokens, *select(chance, tokens, _OF_ONE, _DRAFTED_FROM)
@@ -105,7 +107,7 @@ def _law_of_two(select: Select) -> dict[tuple[Tokens, int, bool], Any]:
 
 
 def check_text(text: Callable[..., Tokens]) -> str:
-    """Each token, given those before, has the law of the target."""
+    """Check that each token, given those before, has the distribution of the target."""
     got = enumerate_outcomes(lambda chance: text(chance, verify, drafting, target, 1, LENGTH))
     want = rounds.distribution_without_draft(target, LENGTH)
     for n in range(1, LENGTH + 1):
@@ -118,8 +120,8 @@ def check_text(text: Callable[..., Tokens]) -> str:
     return ""
 
 
-def _beginnings(law: dict[Tokens, Any], n: int) -> dict[Tokens, Any]:
+def _beginnings(distribution: dict[Tokens, Any], n: int) -> dict[Tokens, Any]:
     sums: dict[Tokens, Any] = defaultdict(int)
-    for tokens, p in law.items():
+    for tokens, p in distribution.items():
         sums[tokens[:n]] += p
     return sums

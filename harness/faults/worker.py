@@ -14,7 +14,7 @@ from sampler_parity.reference import Candidates
 
 
 class MutantInstance(reference.ReferenceInstance):
-    """A clone that the reference makes of a mutant is right: it gets the faulty class back."""
+    """Gives a clone its faulty class back: the reference's clone of a mutant is right."""
 
     def clone(self) -> "MutantInstance":
         twin = self.chain.clone()
@@ -26,11 +26,14 @@ class MutantInstance(reference.ReferenceInstance):
 
 
 class Worker(reference.Worker):
-    """The reference with one sampler, or the chain, replaced. kind: candidates in another order of
-    equal ones. tells: whether they are sorted. Raises InputError for a bad name."""
+    """The reference with one sampler, or the chain, replaced. kind: candidates with another order
+    of equal ones. reports_sorted: whether they state that they are sorted. Raises InputError for a
+    bad name."""
 
-    def __init__(self, name: str, kind: type[Candidates] = Candidates, tells: bool = True) -> None:
-        self.kind, self.tells = kind, tells
+    def __init__(
+        self, name: str, kind: type[Candidates] = Candidates, reports_sorted: bool = True
+    ) -> None:
+        self.kind, self.reports_sorted = kind, reports_sorted
         if name not in MUTANTS:
             raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
         self.mutant = MUTANTS[name]
@@ -53,4 +56,4 @@ class Worker(reference.Worker):
 
     def result(self, candidates: Candidates) -> tuple[Any, Any, Any, bool | None, int]:
         ids, logits, p, is_sorted, selected = super().result(candidates)
-        return ids, logits, p, is_sorted if self.tells else None, selected
+        return ids, logits, p, is_sorted if self.reports_sorted else None, selected
