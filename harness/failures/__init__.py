@@ -1,1 +1,1 @@
-"""Failures of a run: grouped, made small, explained."""
+"""Failures of a run: grouped, minimized, explained."""

@@ -1,8 +1,8 @@
-"""A failing case made small: that which shows the same in the fewest steps, stages and tokens.
+"""Minimize a failing case: find one that fails alike with the fewest steps, stages and tokens.
 
-First the case is asked again in a fresh process: what does not fail there depends on earlier
-requests or on chance, and no smaller case would show it. What is simpler must fail as the case
-does: with its verdict, at its stage, in the same kind of value.
+First the case runs again in a fresh process. If it does not fail there, it depends on earlier
+requests or on chance, and no smaller case would show it. A simpler case must fail as the case does:
+with its verdict, at its stage, in the same kind of value.
 """
 
 import tempfile
@@ -27,19 +27,19 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.verdicts import Verdict
 
-# What has two sides that differ. A crash has one, and each trial of it costs a process.
+# Verdicts with two sides that differ. A crash has one, and each trial of it costs a process.
 DIFFERENCES: tuple[Verdict, ...] = ("diverged", "boundary", "close", "tied", "reordered")
-TRIED = 3  # cases of a group, the cheapest first: one may depend on what was asked before
+TRIED = 3  # cases of a group, the cheapest first: one may depend on earlier requests
 BY_CHANCE = "not again in a fresh process: it depends on earlier requests or on chance"
-SILENT = "not made small: a fresh process gave no reply in time"
-NO_TIME = "not made small: the time for it went to worse groups"
+SILENT = "not minimized: a fresh process gave no reply in time"
+NO_TIME = "not minimized: the time went to worse groups"
 
 Releases = dict[str, str]
 Looks = tuple[Verdict, str, DifferenceKind]
 
 
 def to_shrink(groups: Sequence[Group], cases: dict[str, Case]) -> list[tuple[Group, list[Case]]]:
-    """The groups that can be made small, the worst first, of each its cheapest cases."""
+    """Return the groups that can be minimized, the worst first, each with its cheapest cases."""
     return [
         (group, sorted((cases[name] for name in group.cases), key=lambda c: c.cost)[:TRIED])
         for group in groups
@@ -48,7 +48,7 @@ def to_shrink(groups: Sequence[Group], cases: dict[str, Case]) -> list[tuple[Gro
 
 
 def looks(result: BackendResult) -> Looks:
-    """What a result has in common with those of its group."""
+    """Return what a result has in common with those of its group."""
     return result.verdict, stage_of(result), kind_of(result)
 
 
@@ -60,24 +60,24 @@ def counterexample(
     seconds: float,
     afresh_s: float = 60.0,
 ) -> CounterexampleResult:
-    """The first of the cases that fails in a fresh process as its group does, made small. of: how
-    it does. seconds: of trying what is simpler. afresh_s: how long a fresh process may take, which
-    loads at its first request what it needs."""
+    """Minimize the first case that fails in a fresh process as its group does. of: how that is.
+    seconds: for trying simpler cases. afresh_s: limit of a fresh process, whose first request loads
+    what it needs."""
     record = CounterexampleResult(
         id=f"{cases[0].id} on {backend.name}", case=cases[0].id, backend=backend.name
     )
-    said = BY_CHANCE
+    reason = BY_CHANCE
     for case in cases:
         afresh = _afresh(case, backend, releases, afresh_s)
         if afresh == of:
-            return _made_small(record, case, backend, of, releases, seconds)
+            return _minimized(record, case, backend, of, releases, seconds)
         if afresh is not None and afresh[0] == "timeout":
-            said = SILENT
-    return record.model_copy(update={"said": said})
+            reason = SILENT
+    return record.model_copy(update={"said": reason})
 
 
 def _afresh(case: Case, backend: Backend, releases: Releases, seconds: float) -> Looks | None:
-    """How a case looks in a fresh process, where there are processes."""
+    """Return how a case looks in a fresh process, if the backend is a process."""
     if not isinstance(backend, BackendProcess):
         return _looks_on(case, backend, releases)
     backend.close()  # its next request starts another
@@ -93,7 +93,7 @@ def _looks_on(case: Case, backend: Backend, releases: Releases) -> Looks | None:
     return None if result.refusal else looks(result.backends[backend.name])
 
 
-def _made_small(
+def _minimized(
     record: CounterexampleResult,
     case: Case,
     backend: Backend,
@@ -121,8 +121,8 @@ def _made_small(
 
 
 def _ids(folder: Path, case: str, backend: str) -> tuple[list[int], list[int]]:
-    """Those that are left where it differs, the backend's and the reference's; none where they are
-    too many to be shown."""
+    """Return the ids that are left where it differs, the backend's and the reference's; none if
+    they are too many to be shown."""
     path = folder / stage_file(case, backend)
     if not path.exists():
         return [], []

@@ -1,7 +1,8 @@
-"""What differs between a backend and the reference, as one of few kinds: what a group of failures
-has in common, and what is said of it.
+"""The difference between a backend and the reference, as one of few kinds: what the failures of a
+group have in common, and its text.
 
-All of it is read off the result: how many survive, which values differ first, what a backend said.
+All of it is read off the result: how many survive, which values differ first, the backend's
+message.
 """
 
 import re
@@ -14,13 +15,13 @@ from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.engines.samplers import threshold_of
 from sampler_parity.harness.sanitize.printable import one_line
 
-_NO_SAMPLER = "no sampler "  # as harness/protocol/ask.py says it
-_LONGEST = 120  # characters of what a backend said: with what stands before it, a line or two
+_NO_SAMPLER = "no sampler "  # as in harness/protocol/ask.py
+_LONGEST = 120  # characters of a backend's message: with the text before it, a line or two
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d[\d.,_]*(?:e[-+]?\d+)?")
 
-# The kinds whose words say everything; `said` has the others.
+# The kinds with a fixed text. The others have one made of their results.
 _WORDS = {
-    "nothing": "no reason was said",
+    "nothing": "no reason was given",
     "none": "keeps no token",
     "order": "keeps the right tokens in another order",
     "tokens": "keeps as many tokens, but others",
@@ -37,15 +38,15 @@ _WORDS = {
     "selected-some": "selects a token where the reference selects none",
     "selected": "selects another token",
     "drawn": "draws other tokens",
-    "sorted": "says that candidates are sorted which are not",
-    "unsorted": "says that candidates are not sorted which are",
+    "sorted": "reports unsorted candidates as sorted",
+    "unsorted": "reports sorted candidates as unsorted",
 }
 
 
 @dataclass(frozen=True)
 class DifferenceKind:
-    """name: short, the same from run to run, fit for an anchor. said: words of a backend that all
-    of the kind have in common, without their numbers; or ""."""
+    """name: short, the same from run to run, fit for an anchor. `said`: the words common to
+    the backend's messages of this kind, without their numbers; or ""."""
 
     name: str
     said: str = ""
@@ -55,7 +56,7 @@ LACKS = DifferenceKind("lacks")
 
 
 def kind_of(result: BackendResult) -> DifferenceKind:
-    """What differs in a result that is not as required."""
+    """Return what differs in a result that is not as required."""
     if not result.what:
         first = result.detail.strip().partition("\n")[0]
         return (
@@ -88,7 +89,7 @@ def _kind_of_value(what: str, values: dict[str, Any]) -> str:
 
 
 def words(kind: DifferenceKind, stage: str, results: Sequence[BackendResult]) -> str:
-    """What the results of a kind at a stage have in common, for who knows neither."""
+    """Describe what the results of a kind at a stage have in common."""
     if kind.name == "said":
         return one_line(results[0].detail.strip().partition("\n")[0], _LONGEST)
     if kind == LACKS:
@@ -108,7 +109,7 @@ def _survivors(result: BackendResult) -> tuple[int, int] | None:
 
 
 def _how_many(results: Sequence[BackendResult]) -> str:
-    """By how many too many or too few survive: "one", "2", "1 to 57"."""
+    """Return by how many too many or too few survive: "one", "2", "1 to 57"."""
     off = [abs(pair[0] - pair[1]) for pair in map(_survivors, results) if pair]
     fewest, most = min(off), max(off)
     if fewest == most:
@@ -122,7 +123,7 @@ def _than(stage: str) -> str:
 
 
 def _how_near(results: Sequence[BackendResult]) -> str:
-    """Of what falls within rounding, how near to the cut."""
+    """Return how near to the cut results within rounding are."""
     margins = [result.values["margin"] for result in results if "margin" in result.values]
     numbers = [margin for margin in margins if isinstance(margin, int | float)]
     if not numbers or len(numbers) < len(results):
@@ -131,13 +132,14 @@ def _how_near(results: Sequence[BackendResult]) -> str:
 
 
 def _later(results: Sequence[BackendResult]) -> str:
-    """Where the first step is always right: what is wrong has to do with what came before."""
+    """Return the first wrong step, unless it is the first of all: the cause is in an earlier
+    step."""
     first = min((result.step or 0) for result in results)
     return f", never before step {first + 1}" if first else ""
 
 
 def _lacks(results: Sequence[BackendResult]) -> str:
-    """What a backend says it has not got, the most frequent first: "no sampler xtc, dry"."""
+    """Return what a backend reports as missing, the most frequent first: "no sampler xtc, dry"."""
     reasons = Counter(result.detail.strip().partition("\n")[0] for result in results)
     samplers: Counter[str] = Counter()
     others = []

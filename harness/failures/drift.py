@@ -1,4 +1,4 @@
-"""What changed between releases, as a run shows it: the cases that need an old meaning, and the
+"""The changes between releases that a run shows: the cases that need an old meaning, and the
 smallest of them on the newest release that has it."""
 
 from collections import Counter, defaultdict
@@ -23,8 +23,8 @@ def change_results(
     releases: Mapping[str, str],
     start: Start,
 ) -> Iterator[ChangeResult]:
-    """One for each change that these releases and samplers could show; of those that no case shows,
-    with no cases. releases: by backend. start: gives the backend of a name."""
+    """Yield a result for each change that these releases and samplers could show; it has no cases
+    if none shows it. releases: by backend. start: gives the backend of a name."""
     shown: dict[str, list[tuple[CaseResult, str]]] = defaultdict(list)
     samplers: set[str] = set()
     for result in results:
@@ -66,19 +66,19 @@ def _change_result(
         return not again.refusal and again.backends[backend].changes == alone
 
     small = shrink(cases[result.id], fails)
-    seen = execute(small, [process]).backends[backend]
+    smallest = execute(small, [process]).backends[backend]
     return blank.model_copy(
         update={
             "backend": backend,
             "suite": result.suite,
             "case": result.id,
             "counterexample": as_shown(small),
-            "result": seen,
+            "result": smallest,
         }
     )
 
 
 def _size(result: CaseResult, backend: str, cases: Mapping[str, Case]) -> tuple[int, int, int, str]:
-    """Few changes first, no mere draws, few values."""
+    """Return a sort key: few changes first, no mere draws, few values."""
     case = cases[result.id]
     return len(result.backends[backend].changes or []), case.n_draws, case.cost, case.id

@@ -1,4 +1,4 @@
-"""`sampler-parity explain`: what went wrong in a bundle, or in one case of it, in words."""
+"""`sampler-parity explain`: describe what went wrong in a bundle, or in one case of it."""
 
 import shlex
 import zipfile
@@ -26,8 +26,8 @@ _ARRAYS = ("ids", "logits", "p", "got_ids", "got_logits", "got_p")
 
 
 def overview(folder: Path) -> Iterator[str]:
-    """Lines for a terminal: every group of failures, the worst first, its smallest case at length.
-    Raises InputError for a bundle that is not there."""
+    """Yield lines for a terminal: every group of failures, the worst first, with its smallest case.
+    Raises InputError if there is no bundle."""
     bundle = read(folder)
     failures = groups(bundle.info, bundle.cases, bundle.counterexamples)
     for group in failures:
@@ -45,7 +45,7 @@ def overview(folder: Path) -> Iterator[str]:
 
 
 def explanation(folder: Path, case: str) -> Iterator[str]:
-    """Lines for a terminal. Raises InputError for a bundle or case that is not there."""
+    """Yield lines for a terminal. Raises InputError if there is no such bundle or case."""
     bundle = read(folder)
     record = record_of(bundle, case)
     for backend, result in record.backends.items():
@@ -54,11 +54,11 @@ def explanation(folder: Path, case: str) -> Iterator[str]:
         yield f"the reference stopped after {record.steps} steps: {record.refusal}"
     if record.unmet:
         yield f"the reference itself misses the published result: {record.unmet}"
-    yield from _made_small(bundle, record)
+    yield from _counterexamples(bundle, record)
 
 
-def _made_small(bundle: Bundle, record: CaseResult) -> Iterator[str]:
-    """The counterexamples of a case; a bundle of before has the one, in the case."""
+def _counterexamples(bundle: Bundle, record: CaseResult) -> Iterator[str]:
+    """Yield the counterexamples of a case; a bundle of an old version has one, in the case."""
     shown = [("", record.counterexample)] if record.counterexample is not None else []
     shown += [
         (f" on {small.backend}", small.smaller)
@@ -71,7 +71,7 @@ def _made_small(bundle: Bundle, record: CaseResult) -> Iterator[str]:
 
 
 def record_of(bundle: Bundle, case: str) -> CaseResult:
-    """Raises InputError for a case that the bundle has not."""
+    """Return the record of a case. Raises InputError if the bundle lacks it."""
     record = next((c for c in bundle.cases if c.id == case), None)
     if record is None:
         near = did_you_mean(case, (c.id for c in bundle.cases))
@@ -92,14 +92,14 @@ def _on_backend(
 
 
 def _arrays_of(bundle: Bundle, case: str, backend: str, values: dict[str, Any]) -> Iterator[str]:
-    """What both left at the stage that differs first, where the bundle has it."""
+    """Yield both sides at the first stage that differs, if the bundle has them."""
     artifact = bundle.folder / "artifacts" / stage_file(case, backend)
     if artifact.exists():
         yield from _side_by_side(artifact, _rank(values))
 
 
 def _rank(values: dict[str, Any]) -> int:
-    """The rank that differs; 0 where a bundle says no number."""
+    """Return the rank that differs; 0 if the bundle has no number."""
     rank = values.get("rank", 0)
     return rank if isinstance(rank, int) else 0
 
@@ -107,7 +107,7 @@ def _rank(values: dict[str, Any]) -> int:
 def difference_lines(
     case: CaseResult, backend: str, version: str, result: BackendResult
 ) -> Iterator[str]:
-    """The verdict, the step and stage that differ first, and both values."""
+    """Yield the verdict, the first step and stage that differ, and both values."""
     place = ""
     if result.step is not None:
         place = f", step {result.step + 1} of {case.steps}"
@@ -129,10 +129,10 @@ def _values(values: dict[str, Any]) -> str:
     }
     plain.pop("margin", None)
     survivors = plain.pop("survivors", None)
-    said = [f"{key} {value}" for key, value in plain.items()]
+    parts = [f"{key} {value}" for key, value in plain.items()]
     if isinstance(survivors, dict) and survivors.keys() >= {"got", "expected"}:
-        said.append(f"survivors: got {survivors['got']}, expected {survivors['expected']}")
-    return ", ".join(said)
+        parts.append(f"survivors: got {survivors['got']}, expected {survivors['expected']}")
+    return ", ".join(parts)
 
 
 def _side_by_side(artifact: Path, rank: int) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _side_by_side(artifact: Path, rank: int) -> Iterator[str]:
 
 
 def arrays_of(artifact: Path) -> dict[str, NDArray[Any]]:
-    """The six lists of numbers of a difference. Raises InputError for a file that holds others."""
+    """Return the six arrays of a difference. Raises InputError for a file that holds others."""
     try:
         with open_file(artifact) as file, zipfile.ZipFile(file) as members:
             unpacked = sum(member.file_size for member in members.infolist())

@@ -1,8 +1,8 @@
-"""Why a backend is not identical, one line for each stage, as data: explanations.toml in the folder
-of each engine, and in suites/ for llama.cpp's own.
+"""Reasons why a backend is not identical, one line for each stage, as data: explanations.toml in
+the folder of each engine, and in suites/ for llama.cpp's own.
 
-The parity matrix of a report shows them; a difference that is not listed there is not explained.
-What a backend refuses (`unsupported`, `rejected`) it explains itself, in its reply.
+The parity matrix of a report shows them; a difference that is not listed there is not explained. A
+backend explains in its reply why it refuses a case (`unsupported`, `rejected`).
 """
 
 from pathlib import Path
@@ -30,7 +30,7 @@ EXPLAINABLE: tuple[Verdict, ...] = (
 
 
 class Explanation(Strict):
-    """stage: the first one that differs. Other verdicts at it are other facts: not explained."""
+    """stage: the first one that differs. Only the listed verdicts are explained at it."""
 
     backend: str
     stage: str
@@ -59,7 +59,8 @@ def all_explanations() -> dict[Key, str]:
 
 
 def read_explanations(path: Path) -> dict[Key, str]:
-    """By backend, stage and verdict. Raises InputError: bad file, unknown name, a repeat."""
+    """Return the reasons by backend, stage and verdict. Raises InputError: bad file, unknown name,
+    a repeat."""
     read = read_table(path, _File)
     reasons: dict[Key, str] = {}
     for one in read.explanation:

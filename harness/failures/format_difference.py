@@ -1,4 +1,4 @@
-"""A difference in words: where it is, what differs; and a group of them in lines of plain text."""
+"""Format a difference: where it is, what differs. Format a group of them as lines of plain text."""
 
 import json
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from sampler_parity.harness.checks.stages.record import LiveRow
 from sampler_parity.harness.failures.groups import Example, Group, Small
 from sampler_parity.harness.sanitize.printable import one_line
 
-SHOWN = 120  # characters: what is said so far in the text of a group is not said again
+SHOWN = 120  # characters of a message: left out if the text of the group has them
 _HISTORIES = ("prompt", "output")
-_LONGEST_ROW = 24  # logits that are shown of a row: what was made small has no more
+_LONGEST_ROW = 24  # logits that are shown of a row: a minimized case has no more
 
 
 class Placed(Protocol):
-    """What is known of a first difference."""
+    """The known facts of a first difference."""
 
     @property
     def samplers(self) -> list[str]: ...
@@ -37,8 +37,8 @@ class Placed(Protocol):
 
 
 def place(at: Placed) -> str:
-    """Where the first difference is, counted from 1: "stage 3 of 5 (top_p), step 1 of 2"; in a
-    batch "step 3 of 8, row 5 of 17, stage top_p"."""
+    """Return where the first difference is, counted from 1: "stage 3 of 5 (top_p), step 1 of 2"; in
+    a batch "step 3 of 8, row 5 of 17, stage top_p"."""
     if at.row is not None and at.step is not None:
         of_row = f"step {at.step + 1:,} of {at.steps:,}, {row_of(at.row)}"
         return f"{of_row}, {stage_of_row(at.stage)}"
@@ -63,7 +63,7 @@ def stage_of_row(stage: str) -> str:
 
 
 def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
-    """(what, got, expected) of everything that was compared."""
+    """Return (what, got, expected) of everything that was compared."""
     values = dict(at.values)
     rows = []
     survivors = values.pop("survivors", None)
@@ -82,23 +82,23 @@ def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
 
 
 def other_values(at: Placed) -> list[tuple[str, str]]:
-    """What a backend result says beyond got and expected: margin, differing, ..."""
+    """Return the values of a result besides got and expected: margin, differing, ..."""
     shown = {"survivors", "got", "expected", "rank", "id", "others", "unlike"}
-    say = {"margin": margin}
+    formats = {"margin": margin}
     return [
-        (key, say.get(key, number)(item)) for key, item in at.values.items() if key not in shown
+        (key, formats.get(key, number)(item)) for key, item in at.values.items() if key not in shown
     ]
 
 
 def margin(share: Any) -> str:
-    """How far the decisive number of a boundary lies from the cut."""
+    """Return how far the decisive number of a boundary lies from the cut."""
     if not isinstance(share, int | float):
         return number(share)
     return f"{share:.2g} of the cut, within rounding" if share else "none: exactly at the cut"
 
 
 def number(value: Any) -> str:
-    """A value as it is compared: nine digits tell all float32 apart."""
+    """Format a value as it is compared: nine digits distinguish all float32."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -116,8 +116,8 @@ def _pair(values: dict[str, Any]) -> tuple[str, str]:
 
 
 def lines(group: Group, backend: str) -> Iterator[str]:
-    """All that is said of a group: what, the smallest input that shows it, what it is like, and a
-    case. backend: with its version."""
+    """Yield the lines of a group: what differs, the smallest input that shows it, planted faults
+    that do the same, and a case. backend: with its version."""
     example = group.example
     at = place(example)
     yield one_line(group.text)
@@ -139,7 +139,8 @@ def lines(group: Group, backend: str) -> Iterator[str]:
 
 
 def differing_lines(at: Example | Small) -> Iterator[str]:
-    """Both sides of what differs, and of few tokens which are left; of a batch, in which row."""
+    """Yield both sides of what differs; the ids that are left if they are few; the row of a
+    batch."""
     if at.row is not None:
         yield f"at {place(at)}"
     for what, got, expected in side_by_side(at):
@@ -152,10 +153,11 @@ def differing_lines(at: Example | Small) -> Iterator[str]:
 
 
 def known_lines(group: Group) -> Iterator[str]:
-    """The planted faults that give the same, whose words the text has: by name, and how often."""
+    """Yield the planted faults that give the same: name and count. The text of the group has the
+    rest."""
     for known in group.known:
-        said = f"{known.explains:,} of {known.tried:,} cases" if known.tried else "the small case"
-        yield f"as if {one_line(known.name)}: exactly so in {said}"
+        cases = f"{known.explains:,} of {known.tried:,} cases" if known.tried else "the small case"
+        yield f"as if {one_line(known.name)}: exactly so in {cases}"
 
 
 def _listed(ids: list[int]) -> str:
@@ -163,12 +165,12 @@ def _listed(ids: list[int]) -> str:
 
 
 def in_one_line(case: dict[str, Any]) -> str:
-    """A counterexample: "min_p p=0.5 on [2, 1.5, 1], history [1, 1]"."""
+    """Format a counterexample: "min_p p=0.5 on [2, 1.5, 1], history [1, 1]"."""
     batch = case.get("batch")
-    said = _sequences(batch) if isinstance(batch, dict) else _chain(case)
-    parts = [f"{said} on {_logits(case.get('logits'))}"]
-    told = ("description", "why", "tags", "id", "chain", "logits", "requires", "batch", "instead")
-    parts += [f"{key} {number(value)}" for key, value in case.items() if key not in told]
+    samplers = _sequences(batch) if isinstance(batch, dict) else _chain(case)
+    parts = [f"{samplers} on {_logits(case.get('logits'))}"]
+    shown = ("description", "why", "tags", "id", "chain", "logits", "requires", "batch", "instead")
+    parts += [f"{key} {number(value)}" for key, value in case.items() if key not in shown]
     return ", ".join(parts)
 
 
@@ -177,14 +179,14 @@ def _chain(holder: dict[str, Any]) -> str:
 
 
 def _sequences(batch: dict[str, Any]) -> str:
-    """Of a batch: "sequence 0: greedy; sequence 1: temp temp=0.5, output [1]; join 0, join 1, row 1
-    samples"."""
-    said = []
+    """Format a batch: "sequence 0: greedy; sequence 1: temp temp=0.5, output [1]; join 0, join 1,
+    row 1 samples"."""
+    parts = []
     for i, sequence in enumerate(_tables(batch.get("sequences"))):
         histories = [
             f"{name} {number(sequence[name])}" for name in _HISTORIES if sequence.get(name)
         ]
-        said.append(", ".join([f"sequence {i}: {_chain(sequence)}", *histories]))
+        parts.append(", ".join([f"sequence {i}: {_chain(sequence)}", *histories]))
     for step in _tables(batch.get("steps")):
         before = step.get("before")
         done = [
@@ -192,8 +194,8 @@ def _sequences(batch: dict[str, Any]) -> str:
             for operation in (before if isinstance(before, list) else [])
         ]
         done += [f"row {number(one.get('at'))} samples" for one in _tables(step.get("sample"))]
-        said.append(", ".join(done))
-    return "; ".join(said)
+        parts.append(", ".join(done))
+    return "; ".join(parts)
 
 
 def _tables(value: Any) -> list[dict[str, Any]]:

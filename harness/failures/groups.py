@@ -1,7 +1,8 @@
-"""Findings: what of a bundle is not as required, in groups with one cause each, the worst first.
+"""Findings: the results of a bundle that are not as required, in groups with one cause each, the
+worst first.
 
-A group is a backend, a verdict, the stage that differs first, and what differs there. Every place
-that tells of failures (terminal, pages, JUnit, `explain`) tells of these groups, in their words.
+A group is a backend, a verdict, the stage that differs first, and what differs there. Every report
+of failures (terminal, pages, JUnit, `explain`) shows these groups, with the same text.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from sampler_parity.harness.failures.differing import LACKS, DifferenceKind, kin
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
-# What a user can do something about comes before what is a matter of the last digits.
+# Verdicts that a user can act on come before differences in the last digits.
 WORST_FIRST: tuple[Verdict, ...] = (
     "crashed",
     "timeout",
@@ -33,7 +34,7 @@ WORST_FIRST: tuple[Verdict, ...] = (
     "identical",
     "skipped",
 )
-# A line says all there is to say of them, for a backend.
+# One line per backend is enough for these.
 FOLDED: tuple[Verdict, ...] = ("unsupported", "skipped")
 _ENDED: tuple[Verdict, ...] = ("crashed", "timeout", "rejected", *FOLDED)
 _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
@@ -64,7 +65,7 @@ Smaller = dict[tuple[str, str], CounterexampleResult]  # by case and backend
 
 
 class Small(Strict):
-    """An input made small, where it first differs, and what is there. got, expected: the ids that
+    """A minimized input, where it first differs, and the values there. got, expected: the ids that
     are left there, if they are few."""
 
     case: dict[str, Any]
@@ -82,8 +83,8 @@ class Small(Strict):
 
 
 class Example(Strict):
-    """The smallest case of a group: where it first differs, and what is there. small: an input made
-    small from it; said: in the place of one."""
+    """The smallest case of a group: where it first differs, and the values there. small: an input
+    minimized from it; `said`: why there is none."""
 
     case: str
     suite: str
@@ -110,7 +111,7 @@ class Example(Strict):
 
 
 class Group(Strict):
-    """text: all of it in one line. anchor: of its place on a page, the same from run to run. known:
+    """text: the group in one line. anchor: its place on a page, the same from run to run. known:
     planted faults that give the same."""
 
     anchor: str
@@ -127,7 +128,7 @@ class Group(Strict):
 def groups(
     info: RunInfo, cases: Iterable[CaseResult], small: Iterable[CounterexampleResult] = ()
 ) -> list[Group]:
-    """The groups of what is not as required, the worst first; what was skipped comes last."""
+    """Return the groups of results that are not as required, the worst first, skipped ones last."""
     members: dict[tuple[str, Verdict, str, DifferenceKind], list[CaseResult]] = {}
     for case in cases:
         for backend, result in case.backends.items():
@@ -144,20 +145,20 @@ def groups(
 
 
 def stage_of(result: BackendResult) -> str:
-    """The stage that a case counts for; "" where nothing came back."""
+    """Return the stage that a case counts for; "" if nothing came back."""
     return "" if result.verdict in _ENDED else result.stage
 
 
 def counts_for(case: CaseResult, backend: str) -> set[str]:
-    """The samplers that a case says something of: the one at which it first differs; all of its
-    chain where none does, or none can be named."""
+    """Return the samplers that a case is evidence for: the one at which it first differs; all of
+    its chain if none does, or none can be named."""
     result = case.backends.get(backend)
     stage = stage_of(result) if result and result.verdict != "identical" else ""
     return {stage} if stage in case.samplers else set(case.samplers)
 
 
 def rank(group: Group) -> tuple[int, int, str]:
-    """Sort key: the worst verdict, then the most cases."""
+    """Return a sort key: the worst verdict, then the most cases."""
     return WORST_FIRST.index(group.verdict), -len(group.cases), group.anchor
 
 
@@ -175,14 +176,14 @@ def _group(
     place = _PLACES.get(stage, f" at {stage}" if stage else "")
     text = f"{len(cases):,} {_DO[verdict][len(cases) > 1]}{place}"
     known = record.known if record else []
-    said = words(kind, stage, [case.backends[backend] for case in cases])
+    difference = words(kind, stage, [case.backends[backend] for case in cases])
     return Group(
         anchor=anchor(backend, verdict, stage, kind),
         backend=backend,
         verdict=verdict,
         stage=stage,
         what=kind.name,
-        text=f"{text}: {said}{_as_if(known)}",
+        text=f"{text}: {difference}{_as_if(known)}",
         cases=[case.id for case in cases],
         example=_example(info, backend, cases[0], record),
         known=known,
@@ -190,7 +191,7 @@ def _group(
 
 
 def _as_if(known: list[Known]) -> str:
-    """The faults that do the same, in words; nobody reads on to the fourth line."""
+    """Return the planted faults that do the same, as the end of a group's line."""
     faults = ", or: ".join(fault.fault for fault in known)
     return f"; as if: {faults}" if faults else ""
 
@@ -198,7 +199,7 @@ def _as_if(known: list[Known]) -> str:
 def _size(
     case: CaseResult, backend: str, smaller: Smaller
 ) -> tuple[bool, bool, int, int, int, int, str]:
-    """Sort key: what was made small or tried, then short chains, few steps, few tokens."""
+    """Return a sort key: minimized or tried cases, then short chains, few steps, few tokens."""
     record = smaller.get((case.id, backend))
     counts = case.backends[backend].values.get("survivors")
     expected = counts.get("expected", 0) if isinstance(counts, dict) else 0
@@ -220,8 +221,8 @@ def _example(
 
 
 def first_difference(info: RunInfo, case: CaseResult, backend: str) -> dict[str, Any]:
-    """What is told of a case wherever it is told of: where it first differs on a backend, what is
-    there, and how it is run again. The fields of an example, and of a difference of the report."""
+    """Return where a case first differs on a backend, the values there, and how to run it again:
+    the fields of an example, and of a difference of the report."""
     result = case.backends[backend]
     names = ("step", "stage", "stage_index", "what", "values", "row", "detail")
     return {name: getattr(result, name) for name in names} | {
@@ -236,8 +237,8 @@ def first_difference(info: RunInfo, case: CaseResult, backend: str) -> dict[str,
 
 
 def _of_before(case: CaseResult, backend: str) -> dict[str, Any] | None:
-    """A counterexample of a bundle of before, which has it in the case: of the first backend that
-    differs, and without its result."""
+    """Return the counterexample of a bundle of an old version, which has it in the case: that of
+    the first backend that differs, without its result."""
     shrunk = ("diverged", "close", "tied", "reordered")
     names = [name for name, result in case.backends.items() if result.verdict in shrunk]
     return case.counterexample if names[:1] == [backend] else None
@@ -267,7 +268,7 @@ def _small(data: dict[str, Any] | None, record: CounterexampleResult | None) -> 
 
 
 def anchor(backend: str, verdict: Verdict, stage: str, kind: DifferenceKind) -> str:
-    """Letters, digits, dots and dashes; never the same for two groups."""
+    """Return letters, digits, dots and dashes, never the same for two groups."""
     exact = "\n".join((backend, verdict, stage, kind.name, kind.said))
     shown = re.sub(r"[^a-z0-9_.]+", "-", f"{backend}-{verdict}-{stage}-{kind.name}".lower())
     return f"{shown[:80].strip('-')}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"

@@ -1,6 +1,6 @@
-"""Make a failing case small: fewer steps, stages, tokens and history, simpler numbers.
+"""Minimize a failing case: fewer steps, stages, tokens and history, simpler numbers.
 
-Greedy: each simpler case that still fails replaces the case. What "fails" means is the caller's.
+Greedy: each simpler case that still fails replaces the case. The caller defines what "fails" is.
 """
 
 import time
@@ -33,9 +33,10 @@ Simplify = Callable[[Any], Iterator[Any]]
 
 
 def shrink(case: C, fails: Fails, seconds: float = 5.0) -> C:
-    """The smallest case found within the time that still fails; the case itself if none is."""
+    """Return the smallest case found within the time that still fails; the case itself if none
+    is."""
     deadline = time.monotonic() + seconds
-    # Small as they are, and nothing without what is expected; of one token any streams are alike.
+    # These are small already and mean nothing without `expect`; streams of one token are all equal.
     if case.check in ("kept", "streams", "unseeded"):
         return case
     if isinstance(case, StagesCase):
@@ -57,7 +58,7 @@ def shrink(case: C, fails: Fails, seconds: float = 5.0) -> C:
 
 def _batch(case: BatchCase) -> Iterator[Case]:
     for batch in shrink_batch.simpler(case.batch):
-        with suppress(ValueError):  # a script that names a row that is no more
+        with suppress(ValueError):  # a script that names a removed row
             yield _with(case, batch=batch)
     if isinstance(case.logits, LiteralRows):
         few = shrink_batch.without_unused_logits(case.batch)
@@ -68,13 +69,13 @@ def _batch(case: BatchCase) -> Iterator[Case]:
 
 
 def shown(case: Case) -> dict[str, Any]:
-    """What is not a default of a case, as JSON data for people to read."""
+    """Return the fields of a case that are not defaults, as JSON data for people to read."""
     data = plain(case.model_dump(by_alias=True, exclude_defaults=True))
     return {key: _short(value) for key, value in data.items()}
 
 
 def _short(value: Any) -> Any:
-    """The shortest decimals that mean the same float32."""
+    """Return the shortest decimals that mean the same float32."""
     if isinstance(value, float):
         return float(str(np.float32(value)))
     if isinstance(value, dict):
@@ -113,7 +114,7 @@ def _steps(case: Case) -> Iterator[Case]:
 
 
 def _script(case: SequencesCase) -> Iterator[Case]:
-    """The first steps: each sequence goes its way alike, however long it is followed."""
+    """Yield the first steps: a sequence does the same in them, however many steps follow."""
     logits = case.logits
     for steps in (1, case.steps // 2, case.steps - 1):
         if 0 < steps < case.steps:

@@ -14,7 +14,7 @@ Data = dict[str, Any]
 
 
 def simpler(batch: Batched) -> Iterator[Data]:
-    """Each as data for the model, those that leave out most first."""
+    """Yield simpler scripts as data for the model, those that leave out most first."""
     for steps in (*_fewer_steps(batch.steps), *_fewer_rows(batch.steps), *_less_done(batch.steps)):
         yield _with(batch, [step.model_dump() for step in steps])
     for i, sequence in enumerate(batch.sequences):
@@ -27,7 +27,8 @@ def simpler(batch: Batched) -> Iterator[Data]:
 
 
 def without_unused_logits(batch: Batched) -> tuple[Data, list[int]] | None:
-    """With the rows of logits numbered anew, and which these are; None where all are in use."""
+    """Return the script with its rows of logits renumbered, and the rows; None if all are in
+    use."""
     used = sorted({one.row for step in batch.steps for one in step.sample})
     if used == list(range(batch.rows)):
         return None
@@ -39,7 +40,7 @@ def without_unused_logits(batch: Batched) -> tuple[Data, list[int]] | None:
 
 
 def _with(batch: Batched, steps: list[Data]) -> Data:
-    """The script, and of the sequences those that join in it."""
+    """Return the script, and those of its sequences that join in it."""
     joins = [op for step in steps for op in step["before"] if op[0] == "join"]
     used = sorted({op[1] for op in joins})
     for step in steps:
@@ -55,7 +56,7 @@ def _fewer_steps(steps: list[BatchStep]) -> Iterator[list[BatchStep]]:
     for length in dict.fromkeys((1, n // 2, n - 1)):
         if 0 < length < n:
             yield steps[:length]
-    for i in range(n - 1):  # what was done before it is done before the next
+    for i in range(n - 1):  # its operations move in front of the next
         both = BatchStep(
             before=[*steps[i].before, *steps[i + 1].before], sample=steps[i + 1].sample
         )
@@ -72,8 +73,8 @@ def _fewer_rows(steps: list[BatchStep]) -> Iterator[list[BatchStep]]:
 
 
 def without_rows(steps: list[BatchStep], dropped: Collection[int]) -> list[BatchStep]:
-    """The script of the other rows; numbers are those in which rows join or are cloned. The clones
-    of a row that is left out are, too."""
+    """Return the script of the other rows, numbered in the order in which rows join or are cloned.
+    Clones of a row that is left out are left out, too."""
     live: list[int] = []  # all rows, by number
     left: list[int] = []  # those of them that stay, in the order of the new script
     made, fewer = 0, []

@@ -94,13 +94,13 @@ def test_a_fresh_process_that_loads_at_its_first_request_has_the_time_of_a_run(
 
     of: Looks = ("diverged", "top_k", DifferenceKind("more"))
     monkeypatch.setattr(module, "_looks_on", slow)
-    monkeypatch.setattr(module, "_made_small", lambda record, *rest: record)
+    monkeypatch.setattr(module, "_minimized", lambda record, *rest: record)
     assert counterexample([wrong(10)], backend, of, {}, 1.0, 60.0).said == ""
     assert counterexample([wrong(10)], backend, of, {}, 1.0, 5.0).said == SILENT
     assert (limits, backend.timeout_s) == ([60.0, 5.0], 3.0)
 
 
-def test_one_case_of_each_group_is_made_small_and_its_cheapest_are_tried_first() -> None:
+def test_one_case_of_each_group_is_minimized_and_its_cheapest_are_tried_first() -> None:
     sizes = [500, 20, 300, 10, 400]
     cases: dict[str, Case] = {}
     cases |= {f"wrong-{n}": wrong(n) for n in sizes} | {

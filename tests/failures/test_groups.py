@@ -85,13 +85,13 @@ def test_cases_with_one_cause_are_one_group_with_their_number() -> None:
         ),
         (
             value("sorted", got=True, expected=False),
-            "1 case diverges at top_p: says that candidates are sorted which are not",
+            "1 case diverges at top_p: reports unsorted candidates as sorted",
         ),
         (
             got("crashed", detail="exit status 1: RangeError: bad\nat f"),
             "1 case crashes: exit status 1: RangeError: bad",
         ),
-        (got("timeout"), "1 case takes too long: no reason was said"),
+        (got("timeout"), "1 case takes too long: no reason was given"),
         (
             got("unsupported", detail="no sampler xtc"),
             "1 case is not supported: no sampler xtc",

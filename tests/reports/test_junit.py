@@ -62,12 +62,12 @@ def test_junit_outcome_follows_the_verdict_and_what_is_required(tmp_path: Path) 
         ],
         "crashed": [("error", "1 case crashes: SIGSEGV | crashed, required identical; SIGSEGV")],
         "timeout": [
-            ("error", "1 case takes too long: no reason was said | timeout, required identical")
+            ("error", "1 case takes too long: no reason was given | timeout, required identical")
         ],
         "unsupported": [
             (
                 "failure",
-                "1 case is not supported: no reason was said | unsupported, required identical",
+                "1 case is not supported: no reason was given | unsupported, required identical",
             )
         ],
         "allowed": [],
