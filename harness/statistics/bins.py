@@ -1,4 +1,5 @@
-"""Bins of tokens. What is said of a distance holds over bins; inside a bin nothing is seen."""
+"""Bins of tokens. A bound on a distance holds over bins; differences inside a bin are not
+visible."""
 
 from dataclasses import dataclass
 
@@ -14,26 +15,27 @@ class Bins:
     of_token: NDArray[np.int64]
 
     def counts(self, tokens: NDArray[np.int32]) -> NDArray[np.int64]:
-        """int64[K]; tokens that are impossible are not counted, see `impossible`."""
+        """Return int64[K]; tokens that are impossible are not counted, see `impossible`."""
         bins = self.of_token[tokens]
         return np.bincount(bins[bins >= 0], minlength=len(self.p))
 
     def impossible(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The tokens drawn that have probability 0."""
+        """Return the drawn tokens that have probability 0."""
         return tokens[self.of_token[tokens] < 0]
 
 
 def by_token(p: NDArray[np.float64]) -> Bins:
-    """Every possible token is a bin of its own. p: float64[n_vocab], sum 1."""
+    """Return a bin for every possible token. p: float64[n_vocab], sum 1."""
     possible = p > 0
     of_token = np.where(possible, np.cumsum(possible) - 1, -1)
     return Bins(p[possible], of_token)
 
 
 def by_rank(p: NDArray[np.float64], n: int) -> Bins:
-    """At most about n bins: neighbours in probability together, about 1/n of the mass in each.
+    """Return at most about n bins: neighbours in probability together, about 1/n of the mass in
+    each.
 
-    A token that has more than that is a bin of its own. Whatever changes probabilities by rank (a
+    A token with more mass than that is a bin of its own. A change of probabilities by rank (a
     temperature, a lost tail) shows almost undiminished over such bins.
     """
     order = np.argsort(-p, kind="stable")

@@ -17,7 +17,8 @@ def bootstrap_interval(
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Low and high end. statistic: of arrays along `axis`, one for each sample of at least two.
+    """Return the low and high end. statistic: of arrays along `axis`, one per sample of at least
+    two.
 
     Source: scipy.stats.bootstrap, method "percentile", unpaired samples.
     """
@@ -34,5 +35,5 @@ def bootstrap_interval(
 
 
 def ratio_of_medians(ours: NDArray[Any], theirs: NDArray[Any], axis: int = -1) -> Any:
-    """A statistic of two samples."""
+    """Return the ratio of the medians of two samples: a statistic."""
     return np.median(ours, axis=axis) / np.median(theirs, axis=axis)

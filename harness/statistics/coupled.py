@@ -1,14 +1,14 @@
 """Coupled draws: the reference and a backend turn the same uniform number into a token.
 
-Where they disagree, either rounding moved a boundary across the uniform, or the laws (or the order
-in which the candidates are walked) differ. If a backend's law is q, then P(disagree) >= TV(q, p)
-for every coupling (Lindvall 1992), so an upper bound on the rate of disagreements is one on the
-total variation, over all tokens and not over bins.
+If they disagree, either rounding moved a boundary across the uniform, or the distributions (or the
+order in which the candidates are walked) differ. If a backend's distribution is q, then P(disagree)
+>= TV(q, p) for every coupling (Lindvall 1992). So an upper bound on the rate of disagreements is
+one on the total variation, over all tokens and not over bins.
 
-The null for rounding: every weight may be off by a few units in the last place, a factor between
-1 - e and 1 + e with e = ulps * 2^-23. That moves the boundary at c of the unit interval by at most
-2 e c (1 - c), up to terms in e^2. A disagreement at a uniform farther from every boundary is not
-rounding's; the measure of the uniforms that are nearer bounds the rate of benign disagreements.
+The null for rounding: every weight may be off by a few units in the last place, a factor between 1
+- e and 1 + e with e = ulps * 2^-23. That moves the boundary at c of the unit interval by at most 2
+e c (1 - c), up to terms in e^2. Rounding does not explain a disagreement at a uniform farther from
+every boundary; the measure of the nearer uniforms bounds the rate of benign disagreements.
 """
 
 from typing import Any
@@ -23,18 +23,19 @@ ULP = 2.0**-23  # of float32: its 23 bits of fraction
 
 
 def edges(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The boundaries between neighbours in the order of the draw, ascending. p: as they stand."""
+    """Return the boundaries between neighbours in the order of the draw, ascending. p: in that
+    order."""
     running = np.cumsum(p)
     return running[:-1] / running[-1] if len(p) else running
 
 
 def reach(at: NDArray[np.float64], ulps: float) -> Any:
-    """How far rounding may move a boundary that lies at `at`."""
+    """Return how far rounding may move a boundary that lies at `at`."""
     return 2 * ulps * ULP * at * (1 - at)
 
 
 def benign_rate(at: NDArray[np.float64], ulps: float) -> float:
-    """The measure of the uniforms that lie within reach of a boundary, at most 1."""
+    """Return the measure of the uniforms that lie within reach of a boundary, at most 1."""
     if len(at) == 0:
         return 0.0
     width = reach(at, ulps)
@@ -44,7 +45,8 @@ def benign_rate(at: NDArray[np.float64], ulps: float) -> float:
 
 
 def explained(u: NDArray[np.float64], at: NDArray[np.float64], ulps: float) -> Any:
-    """bool[len(u)]: whether a boundary lies so close to u that rounding may move it across."""
+    """Return bool[len(u)]: whether a boundary lies so close to u that rounding may move it
+    across."""
     if len(at) == 0:
         return np.zeros(len(u), bool)
     right = np.searchsorted(at, u)
@@ -54,17 +56,17 @@ def explained(u: NDArray[np.float64], at: NDArray[np.float64], ulps: float) -> A
 
 
 def p_value(disagreements: Any, n: Any, benign: float) -> Any:
-    """Of a rate of at most `benign`, valid however often one looks."""
+    """Return the p-value of a rate of at most `benign`, valid however often one looks."""
     return sequential.p_value(sequential.log_e_bernoulli(disagreements, n, benign))
 
 
 def upper(disagreements: Any, n: int, error: float) -> Any:
-    """Clopper-Pearson: the rate is above this with probability at most error."""
+    """Return Clopper-Pearson's bound: the rate is above it with probability at most error."""
     d = np.asarray(disagreements)
     return np.where(d < n, scipy.stats.beta.isf(error, d + 1, np.maximum(n - d, 1)), 1.0)
 
 
 def lower(disagreements: Any, n: int, error: float) -> Any:
-    """Clopper-Pearson: the rate is below this with probability at most error."""
+    """Return Clopper-Pearson's bound: the rate is below it with probability at most error."""
     d = np.asarray(disagreements)
     return np.where(d > 0, scipy.stats.beta.ppf(error, np.maximum(d, 1), n - d + 1), 0.0)

@@ -1,13 +1,14 @@
 """Goodness of fit: do counts come from p?
 
-`g_p_value` decides: the G statistic with a bound that holds for every n. n times the relative
-entropy of the counts has a moment generating function below that of a gamma distribution of shape
-K - 1 (Agrawal 2020, "Finite-sample concentration of the multinomial in relative entropy"), so
+`g_p_value` decides: the G statistic with a bound that holds for every n. The relative
+entropy of the counts, times n, has a moment generating function below that of a gamma distribution
+of shape K - 1 (Agrawal 2020, "Finite-sample concentration of the multinomial in relative entropy"):
 
     P(G/2 >= x) <= exp(-x) * (e x / (K - 1))^(K - 1)   for x > K - 1
 
-`scipy_p_values` are SciPy's G-test and chi-square with small bins pooled: what other tests print.
-They rest on a limit law whose error at levels like 1e-8 is not bounded, so they decide nothing.
+`scipy_p_values` are SciPy's G-test and chi-square with small bins pooled, as other tests print.
+They rest on a limit distribution whose error at levels like 1e-8 is not bounded, so they decide
+nothing.
 """
 
 import itertools
@@ -20,18 +21,19 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.statistics.tv import Counts, Probabilities
 
-FEWEST_EXPECTED = 5.0  # in a bin, for the limit law (Cochran 1954); smaller bins are pooled
+FEWEST_EXPECTED = 5.0  # in a bin, for the limit distribution (Cochran 1954); else it is pooled
 MOST_OUTCOMES = 200_000  # all are enumerated: 180,000 took 1.8 s
 
 
 def half_g(counts: Counts, p: Probabilities) -> Any:
-    """sum counts * ln(counts / expected), half of the G statistic. counts: int[..., K]."""
+    """Return sum counts * ln(counts / expected), half of the G statistic. counts: int[..., K]."""
     n = counts.sum(axis=-1, keepdims=True)
     return (scipy.special.xlogy(counts, counts) - scipy.special.xlogy(counts, n * p)).sum(axis=-1)
 
 
 def g_p_value(counts: Counts, p: Probabilities) -> Any:
-    """At most level with probability at most level, whatever n. counts: int[..., K], K >= 1."""
+    """Return a p-value: at most level with probability at most level, whatever n. counts: int[...,
+    K], K >= 1."""
     x, d = np.maximum(half_g(counts, p), 0), len(p) - 1
     if d == 0:
         return np.ones_like(x)
@@ -41,7 +43,7 @@ def g_p_value(counts: Counts, p: Probabilities) -> Any:
 
 
 def pooled(counts: Counts, p: Probabilities) -> tuple[Counts, NDArray[np.float64]]:
-    """Counts and expectations with every bin below FEWEST_EXPECTED put into one."""
+    """Return counts and expectations with every bin below FEWEST_EXPECTED put into one."""
     n = counts.sum()
     small = p * n < FEWEST_EXPECTED
     if not small.any():
@@ -57,7 +59,7 @@ def pooled(counts: Counts, p: Probabilities) -> tuple[Counts, NDArray[np.float64
 
 
 def scipy_p_values(counts: Counts, p: Probabilities) -> dict[str, float]:
-    """{"g": ..., "chi2": ...} by the limit law; 1 where pooling leaves one bin."""
+    """Return {"g": ..., "chi2": ...} by the limit distribution; 1 if pooling leaves one bin."""
     observed, expected = pooled(counts, p)
     if len(observed) < 2:
         return {"g": 1.0, "chi2": 1.0}
@@ -69,9 +71,10 @@ def scipy_p_values(counts: Counts, p: Probabilities) -> dict[str, float]:
 
 
 def exact_p_value(counts: Counts, p: Probabilities) -> float | None:
-    """The exact multinomial test: the probability of all outcomes no likelier than this one.
+    """Return the exact multinomial p-value: the probability of all outcomes no likelier than this
+    one.
 
-    None where there are more than MOST_OUTCOMES outcomes: then it is not for few draws.
+    None if there are more than MOST_OUTCOMES outcomes: the test is for few draws.
     """
     n, k = int(counts.sum()), len(p)
     if math.comb(n + k - 1, k - 1) > MOST_OUTCOMES:

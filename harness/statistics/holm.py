@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 
 def holm(p_values: NDArray[np.float64], tests: int = 0) -> NDArray[np.float64]:
-    """Adjusted p-values: those at most alpha may be rejected, with family-wise error alpha.
+    """Return adjusted p-values: those at most alpha may be rejected, with family-wise error alpha.
 
     tests: how many the run has, if more than are given (the others count as not rejected).
     """

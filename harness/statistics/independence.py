@@ -18,12 +18,13 @@ LAGS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 100, 128, 256, 512, 1000, 1024)
 
 
 def repeat_rate(p: NDArray[np.float64]) -> float:
-    """The probability that two independent draws are the same token."""
+    """Return the probability that two independent draws are the same token."""
     return float((p * p).sum())
 
 
 def pairs(tokens: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Disjoint pairs (x[t], x[t + lag]): every token is in one pair at most. tokens: [..., n]."""
+    """Return disjoint pairs (x[t], x[t + lag]): every token is in one pair at most. tokens: [...,
+    n]."""
     blocks = tokens.shape[-1] // (2 * lag)
     cut = tokens[..., : blocks * 2 * lag].reshape(*tokens.shape[:-1], blocks, 2, lag)
     shape = (*tokens.shape[:-1], blocks * lag)
@@ -31,17 +32,18 @@ def pairs(tokens: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def matches(first: NDArray[Any], second: NDArray[Any]) -> tuple[Any, int]:
-    """How many pairs are the same token, and of how many."""
+    """Return how many pairs are the same token, and how many pairs there are."""
     return (first == second).sum(axis=-1), first.shape[-1]
 
 
 def p_value(matched: Any, n: int, rate: float) -> Any:
-    """Two-sided, exact. rate: repeat_rate of the law."""
+    """Return the exact two-sided p-value. rate: repeat_rate of the distribution."""
     fewer = scipy.stats.binom.cdf(matched, n, rate)
     more = scipy.stats.binom.sf(np.asarray(matched) - 1, n, rate)
     return np.minimum(1.0, 2 * np.minimum(fewer, more))
 
 
 def upper(matched: Any, n: int, rate: float, error: float) -> Any:
-    """|true rate of matches - rate| is above this with probability at most error (Hoeffding)."""
+    """Return a bound: |true rate of matches - rate| is above it with probability at most error
+    (Hoeffding)."""
     return abs(np.asarray(matched) / n - rate) + radius(n, error / 2)

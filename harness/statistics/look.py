@@ -1,4 +1,5 @@
-"""What one look at the counts of a cell says. Scalars for a run, arrays for many simulated ones."""
+"""The result of one look at the counts of a cell. Scalars for a run, arrays for many simulated
+ones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,8 +35,8 @@ class Look:
 
 
 def frequencies(counts: NDArray[np.int64], p: tv.Probabilities, errors: Errors, last: bool) -> Look:
-    """counts: int64[..., K] after equally many draws. G and TV count at the last look alone: their
-    p-values hold at a number of draws that was fixed beforehand."""
+    """Look at counts, int64[..., K] after equally many draws. G and TV count at the last look
+    alone: their p-values hold at a number of draws that was fixed beforehand."""
     share = errors.alpha / LOOKS
     tests = {"sequential": sequential.p_value(sequential.log_e_multinomial(counts, p))}
     never = np.ones(counts.shape[:-1])
@@ -49,8 +50,8 @@ def frequencies(counts: NDArray[np.int64], p: tv.Probabilities, errors: Errors, 
 
 
 def disagreements(disagreed: Any, unexplained: Any, n: int, benign: float, errors: Errors) -> Look:
-    """disagreed: int[...] of n coupled draws, unexplained: those that rounding cannot have made;
-    benign: the rate of those that it can."""
+    """Look at n coupled draws. disagreed: int[...] of them; unexplained: those that rounding cannot
+    have made; benign: the rate of those that it can."""
     share = errors.alpha / LOOKS
     d = np.asarray(disagreed)
     tests = {

@@ -2,12 +2,12 @@
 
 The rules are written anew from their descriptions:
     vLLM          tests/v1/sample/test_topk_topp_sampler.py, TestFlashInferDistributionMatch:
-                  chi-square of 50,000 draws over 32 tokens passes at p >= 1e-6
+                  chi-square of 50,000 draws over 32 tokens passes at p >= 1e-6.
     FlashInfer    tests/utils/test_sampling.py, test_sampling_freq: cosine of frequencies and
-                  probabilities above 0.99 after 5,000,000 draws; here 111 tokens, normal logits
+                  probabilities above 0.99 after 5,000,000 draws; here 111 tokens, normal logits.
     TensorRT-LLM  tests/unittest/_torch/sampler/test_torch_sampler.py: G-test of 5,000 draws over
-                  123 tokens with logits uniform in -9..9 passes at p > 0.1; else at p > 0.001 if
-                  no token is off by more than 5 points
+                  123 tokens with logits uniform in -9..9 passes at p > 0.1. Else at p > 0.001 if
+                  no token is off by more than 5 points.
     candle        the test of its Gumbel sampler: 100,000 draws over 4 tokens, each within 0.05
 """
 
@@ -23,7 +23,7 @@ from sampler_parity.harness.statistics import fit, look, tv, wrong
 from sampler_parity.harness.statistics.plan import Errors, draws_for
 
 Counts = NDArray[np.int64]
-Law = NDArray[np.float64]
+Distribution = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,30 +32,30 @@ class Rule:
 
     name: str
     draws: int
-    logits: Law
-    passes: Callable[[Counts, Law], NDArray[np.bool_]]
+    logits: Distribution
+    passes: Callable[[Counts, Distribution], NDArray[np.bool_]]
 
 
-def vllm(counts: Counts, p: Law) -> NDArray[np.bool_]:
+def vllm(counts: Counts, p: Distribution) -> NDArray[np.bool_]:
     return np.asarray(_pearson(counts, p) >= 1e-6)
 
 
-def flashinfer(counts: Counts, p: Law) -> NDArray[np.bool_]:
+def flashinfer(counts: Counts, p: Distribution) -> NDArray[np.bool_]:
     lengths = np.sqrt((counts * counts).sum(axis=-1) * (p * p).sum())
     return np.asarray((counts * p).sum(axis=-1) / lengths > 0.99)
 
 
-def tensorrt_llm(counts: Counts, p: Law) -> NDArray[np.bool_]:
+def tensorrt_llm(counts: Counts, p: Distribution) -> NDArray[np.bool_]:
     g = scipy.stats.chi2.sf(2 * fit.half_g(counts, p), len(p) - 1)
     off = abs(counts / counts.sum(axis=-1, keepdims=True) - p).max(axis=-1)
     return np.asarray((g > 0.1) | ((g > 0.001) & (off <= 0.05)))
 
 
-def candle(counts: Counts, p: Law) -> NDArray[np.bool_]:
+def candle(counts: Counts, p: Distribution) -> NDArray[np.bool_]:
     return np.asarray((abs(counts / counts.sum(axis=-1, keepdims=True) - p) <= 0.05).all(axis=-1))
 
 
-def _pearson(counts: Counts, p: Law) -> Any:
+def _pearson(counts: Counts, p: Distribution) -> Any:
     expected = counts.sum(axis=-1, keepdims=True) * p
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(expected > 0, (counts - expected) ** 2 / expected, 0)
@@ -63,7 +63,7 @@ def _pearson(counts: Counts, p: Law) -> Any:
 
 
 def rules(rng: np.random.Generator) -> list[Rule]:
-    """Each with logits of the kind that its own test uses."""
+    """Return the rules, each with logits of the kind that its own test uses."""
     return [
         Rule("vLLM chi-square", 50_000, rng.normal(0, 1, 32), vllm),
         Rule("FlashInfer cosine", 5_000_000, rng.normal(0, 1, 111), flashinfer),
@@ -72,23 +72,23 @@ def rules(rng: np.random.Generator) -> list[Rule]:
     ]
 
 
-def ours(logits: Law, errors: Errors) -> Rule:
-    """The frequency cell of this harness at a margin of 0.005: passes is "not different"."""
+def ours(logits: Distribution, errors: Errors) -> Rule:
+    """Return the frequency cell of this harness at a margin of 0.005: passes is "not different"."""
     p = wrong.softmax(logits)
     n = draws_for(0.005, p, errors)
 
-    def passes(counts: Counts, p: Law) -> NDArray[np.bool_]:
+    def passes(counts: Counts, p: Distribution) -> NDArray[np.bool_]:
         return np.asarray(~look.frequencies(counts, p, errors, last=True).different(errors))
 
     return Rule("sampler-parity", n, logits, passes)
 
 
-def let_through(rng: np.random.Generator, rule: Rule, q: Law, runs: int) -> int:
-    """In how many of so many runs the rule passes draws from q."""
+def let_through(rng: np.random.Generator, rule: Rule, q: Distribution, runs: int) -> int:
+    """Return in how many of so many runs the rule passes draws from q."""
     p = wrong.softmax(rule.logits)
     counts = rng.multinomial(rule.draws, q, size=runs)
     return int(rule.passes(counts, p).sum())
 
 
-def distance(rule: Rule, q: Law) -> float:
+def distance(rule: Rule, q: Distribution) -> float:
     return tv.between(q, wrong.softmax(rule.logits))

@@ -1,13 +1,13 @@
-"""How many draws: from the margin and both error rates, before anything is drawn.
+"""The number of draws: from the margin and both error rates, before anything is drawn.
 
 With n draws over bins p, noise = the mean estimate of a right sampler:
 
     noise + radius(n, alpha) + radius(n, beta) <= margin
 
-then, by the bounds of tv.py and for any q:
-    a right sampler's upper bound is below the margin, with probability >= 1 - beta
-    TV(q, p) >= margin gives a p-value of at most alpha, with probability >= 1 - beta
-Read the other way round, the left side is the smallest distance that n draws are sure to catch.
+Then, by the bounds of tv.py and for any q:
+    A right sampler's upper bound is below the margin, with probability >= 1 - beta.
+    If TV(q, p) >= margin, the p-value is at most alpha, with probability >= 1 - beta.
+In reverse, the left side is the smallest distance that n draws are sure to catch.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ PARTS = 3  # of the budget: alarms, upper ends, lower ends
 
 @dataclass(frozen=True)
 class Errors:
-    """Of one test on one backend. alpha: false alarm; the same again for each end of the interval.
+    """The error rates of one test on one backend. alpha: false alarm; also for each interval end.
 
     beta: the chance that the planned draws do not suffice for a decision.
     """
@@ -52,27 +52,29 @@ class Budget:
 
 
 def looks(n: int) -> list[int]:
-    """The numbers of draws at which a cell may stop; the last one is n."""
+    """Return the numbers of draws at which a cell may stop; the last one is n."""
     return sorted({max(1, n >> shift) for shift in range(LOOKS)})
 
 
 def smallest_caught(n: int, p: tv.Probabilities, errors: Errors) -> float:
-    """The total variation that n draws catch with probability >= 1 - beta, whatever its shape."""
+    """Return the total variation that n draws catch with probability >= 1 - beta, whatever its
+    shape."""
     return (
         tv.expected(n, p) + tv.radius(n, errors.alpha / LOOKS) + tv.radius(n, errors.beta)
     )  # alpha / LOOKS, because an upper bound is computed at every look
 
 
 def draws_for(margin: float, p: tv.Probabilities, errors: Errors) -> int:
-    """The fewest draws whose smallest_caught is at most the margin."""
+    """Return the fewest draws whose smallest_caught is at most the margin."""
     return smallest(lambda n: smallest_caught(n, p, errors) <= margin)
 
 
 def coupled_draws(margin: float, benign: float, errors: Errors) -> int | None:
-    """For disagreements under equal uniforms, at most `benign` of them by rounding.
+    """Return the draws for disagreements under equal uniforms, at most `benign` of them by
+    rounding.
 
-    So many that a rate of `margin` is an alarm and a rate of `benign` is bounded below the margin,
-    each with probability >= 1 - beta; None where rounding alone may reach the margin.
+    With them a rate of `margin` is an alarm and a rate of `benign` is bounded below the margin,
+    each with probability >= 1 - beta. None if rounding alone may reach the margin.
     """
     if benign >= margin:
         return None
@@ -86,20 +88,21 @@ def coupled_draws(margin: float, benign: float, errors: Errors) -> int | None:
 
 
 def coupled_caught(n: int, benign: float, errors: Errors) -> float:
-    """The rate of disagreements that n coupled draws catch with probability >= 1 - beta: all above
-    `benign` are beyond rounding, and one of those is enough."""
+    """Return the rate of disagreements that n coupled draws catch with probability >= 1 - beta: all
+    above `benign` are beyond rounding, and one of those is enough."""
     return float(min(1.0, benign + 1 - errors.beta ** (1 / n)))
 
 
 def rate_draws(margin: float, parts: int, errors: Errors) -> int:
-    """For a rate known under the null, in `parts` two-sided tests, by Hoeffding's inequality."""
+    """Return the draws for a rate known under the null, in `parts` two-sided tests, by Hoeffding's
+    inequality."""
     share = errors.alpha / (2 * parts)
     need = np.sqrt(-np.log(share) / 2) + np.sqrt(-np.log(errors.beta / parts) / 2)
     return int(np.ceil((need / margin) ** 2))
 
 
 def smallest(enough: Callable[[int], bool]) -> int:
-    """The fewest n for which enough(n) holds, if it does from somewhere on."""
+    """Return the fewest n for which enough(n) holds, if it holds for all larger n."""
     high = 1
     while not enough(high):
         high *= 2

@@ -1,8 +1,8 @@
-"""Tests that may be looked at after every draw: e-values that bet against the exact law.
+"""Tests that may be looked at after every draw: e-values that bet against the exact distribution.
 
-Under the null an e-value's mean is at most 1 at all times (it is a mixture of likelihood ratios),
-so by Ville's inequality (1939) it ever reaches 1/level with probability at most level: `1 / e` is a
-p-value whenever one looks.
+Under the null an e-value's mean is at most 1 at all times (it is a mixture of likelihood ratios).
+By Ville's inequality (1939), it ever reaches 1/level with probability at most level. So `1 / e` is
+a p-value whenever one looks.
 
     multinomial: against Dirichlet(concentration * p), over a grid of concentrations
     bernoulli:   against rates above q0, over a grid; valid for every true rate <= q0
@@ -22,7 +22,7 @@ RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.9)
 
 
 def log_e_multinomial(counts: Counts, p: Probabilities) -> NDArray[np.float64]:
-    """counts: int[..., K] so far; p: float64[K], each > 0."""
+    """Return the log e-values. counts: int[..., K] so far; p: float64[K], each > 0."""
     n = counts.sum(axis=-1)
     null = scipy.special.xlogy(counts, p).sum(axis=-1)
     bets = []
@@ -39,9 +39,10 @@ def log_e_multinomial(counts: Counts, p: Probabilities) -> NDArray[np.float64]:
 
 
 def log_e_bernoulli(successes: Any, n: Any, q0: float) -> NDArray[np.float64]:
-    """Of so many successes in n trials, for the null that their rate is at most q0 < 1.
+    """Return the log e-value of successes in n trials, for the null that their rate is at most q0 <
+    1.
 
-    Where q0 = 0 a single success is proof: inf.
+    If q0 = 0, a single success is proof: inf.
     """
     bets = []
     for share in RATES:
@@ -57,5 +58,5 @@ def _mean(logs: list[Any]) -> NDArray[np.float64]:
 
 
 def p_value(log_e: Any) -> Any:
-    """min(1, 1/e)."""
+    """Return min(1, 1/e)."""
     return np.exp(-np.maximum(log_e, 0))

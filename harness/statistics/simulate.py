@@ -1,4 +1,5 @@
-"""Cells on samplers of a known law, many at a time, through the same looks as a backend's draws."""
+"""Cells on samplers of a known distribution, many at a time, through the same looks as a backend's
+draws."""
 
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ _CHUNK = 2000  # runs at a time, to bound memory
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of each run: what was decided, and after how many draws."""
+    """The decision of each run, and the number of draws before it."""
 
     different: NDArray[np.bool_]
     equivalent: NDArray[np.bool_]
@@ -31,7 +32,7 @@ def frequencies(
     plan: tuple[int, float, Errors],
     runs: int,
 ) -> Outcome:
-    """Counts from q against p. plan: the draws, the margin and the errors of the cell."""
+    """Simulate counts from q against p. plan: the draws, the margin and the errors of the cell."""
     return _join([_frequencies(rng, q, p, plan, size) for size in sizes(runs)])
 
 
@@ -63,7 +64,7 @@ def disagreements(
     plan: tuple[int, float, Errors],
     runs: int,
 ) -> Outcome:
-    """Coupled draws that disagree at this rate, as many of them as possible within rounding."""
+    """Simulate coupled draws that disagree at this rate, as many as possible within rounding."""
     n, margin, errors = plan
     state = _State(runs)
     within, beyond = np.zeros(runs, np.int64), np.zeros(runs, np.int64)
@@ -82,7 +83,8 @@ def disagreements(
 
 
 def lags(tokens: NDArray[np.int32], rate: float, alpha: float) -> NDArray[np.bool_]:
-    """bool[runs]: is any lag an alarm, corrected for the number of lags? tokens: [runs, n]."""
+    """Return bool[runs]: whether any lag is an alarm, corrected for the number of lags. tokens:
+    [runs, n]."""
     usable = [lag for lag in independence.LAGS if 4 * lag <= tokens.shape[-1]]
     alarms = np.zeros(len(tokens), bool)
     for lag in usable:
@@ -112,7 +114,7 @@ class _State:
 
 
 def sizes(runs: int) -> list[int]:
-    """The runs in portions that fit into memory."""
+    """Divide the runs into portions that fit into memory."""
     return [min(_CHUNK, runs - at) for at in range(0, runs, _CHUNK)]
 
 

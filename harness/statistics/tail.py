@@ -1,8 +1,8 @@
 """The tail: many unlikely tokens, which frequencies of single tokens cannot show.
 
 Two questions, both answered by counts that are Poisson in the limit:
-    total    is the tail drawn as often as its mass says? (binomial, exact, both sides)
-    repeats  is it spread over all its tokens? A generator of few bits, or sums in too few, reach
+    total    Is the tail drawn as often as its mass requires? (binomial, exact, both sides)
+    repeats  Is it spread over all its tokens? A generator of few bits, or sums in too few, reach
              only some of them, and those come again and again.
 Given the draws before it, a tail draw repeats an earlier token with probability at most
 (earlier draws) * (largest share). Their sum is stochastically below a Poisson-binomial count, whose
@@ -19,26 +19,27 @@ from sampler_parity.harness.statistics.plan import Errors, smallest
 
 
 def total_p_value(hits: Any, n: Any, mass: float) -> Any:
-    """Two-sided. hits: draws that fell into the tail, of n; mass: of the tail."""
+    """Return the two-sided p-value. hits: draws that fell into the tail, of n; mass: of the
+    tail."""
     fewer = scipy.stats.binom.cdf(hits, n, mass)
     more = scipy.stats.binom.sf(np.asarray(hits) - 1, n, mass)
     return np.minimum(1.0, 2 * np.minimum(fewer, more))
 
 
 def repeats(tokens: NDArray[np.int32]) -> int:
-    """Tail draws that gave a token drawn before."""
+    """Return the number of tail draws that gave a token drawn before."""
     return len(tokens) - len(np.unique(tokens))
 
 
 def repeats_p_value(repeated: Any, hits: Any, largest_share: float) -> Any:
-    """One-sided. largest_share: of the likeliest tail token within the tail."""
+    """Return the one-sided p-value. largest_share: of the likeliest tail token within the tail."""
     repeated, hits = np.asarray(repeated), np.asarray(hits)
     mean = hits * (hits - 1) / 2 * largest_share
     return np.where(repeated >= mean + 1, scipy.stats.poisson.sf(repeated - 1, mean), 1.0)
 
 
 def draws_for(factor: float, mass: float, errors: Errors) -> int:
-    """So many that a tail drawn `factor` times too often or too seldom is caught."""
+    """Return the draws that catch a tail drawn `factor` times too often or too seldom."""
 
     def enough(n: int) -> bool:
         low = scipy.stats.binom.ppf(errors.alpha / 4, n, mass) - 1

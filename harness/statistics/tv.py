@@ -1,11 +1,11 @@
-"""Total variation distance between a backend's unknown law q and the exact p, from counts.
+"""Total variation distance between a backend's unknown distribution q and the exact p, from counts.
 
     TV(q, p) = 1/2 * sum |q_i - p_i|;   the estimate is TV(counts / n, p)
 
 Bounds hold for every n, K and q:
-    the estimate moves by at most 1/n when one draw changes, so by McDiarmid's inequality it stays
-    within radius(n, error) = sqrt(ln(1/error) / 2n) of its mean, on each side;
-    its mean is at least TV(q, p) (Jensen), hence `upper`;
+    The estimate moves by at most 1/n when one draw changes. By McDiarmid's inequality it stays
+    within radius(n, error) = sqrt(ln(1/error) / 2n) of its mean, on each side.
+    Its mean is at least TV(q, p) (Jensen), hence `upper`.
     TV(q, p) >= TV(counts/n, p) - TV(counts/n, q) (triangle), hence `lower`.
 Sources: McDiarmid 1989; Weissman et al. 2003 (HPL-2003-97); Clopper and Pearson 1934; De Moivre's
 mean absolute deviation of a binomial (Diaconis and Zabell 1991).
@@ -22,51 +22,55 @@ Probabilities = NDArray[np.float64]
 
 
 def distance(counts: Counts, p: Probabilities) -> Any:
-    """TV(counts / n, p). counts: int[..., K] with n = sum > 0; p: float64[K] or [..., K]."""
+    """Return TV(counts / n, p). counts: int[..., K] with n = sum > 0; p: float64[K] or [..., K]."""
     n = counts.sum(axis=-1, keepdims=True)
     return abs(counts / n - p).sum(axis=-1) / 2
 
 
 def between(q: Probabilities, p: Probabilities) -> float:
-    """TV of two laws over the same bins."""
+    """Return the TV of two distributions over the same bins."""
     return float(abs(q - p).sum() / 2)
 
 
 def expected(n: int, p: Probabilities) -> float:
-    """The exact mean of the estimate of n draws from p itself: what noise alone makes of it."""
+    """Return the exact mean of the estimate of n draws from p itself: the effect of noise alone."""
     above = np.floor(n * p) + 1
     return float((above * (1 - p) * scipy.stats.binom.pmf(above, n, p)).sum() / n)
 
 
 def radius(n: int, error: float) -> float:
-    """What the estimate exceeds (or undercuts) its mean by with at most this probability."""
+    """Return by how much the estimate is above (or below) its mean with at most this
+    probability."""
     return float(np.sqrt(-np.log(error) / (2 * n)))
 
 
 def p_value(counts: Counts, p: Probabilities) -> Any:
-    """Of q = p: at most level with probability at most level. counts: int[..., K], one n."""
+    """Return the p-value of q = p: at most level with probability at most level. counts: int[...,
+    K], one n."""
     n = int(counts.reshape(-1, counts.shape[-1])[0].sum())
     excess = np.maximum(distance(counts, p) - expected(n, p), 0)
     return np.exp(-2 * n * excess**2)
 
 
 def upper(counts: Counts, p: Probabilities, error: float) -> Any:
-    """TV(q, p) is above this with probability at most error."""
+    """Return a bound: TV(q, p) is above it with probability at most error."""
     n = int(counts.reshape(-1, counts.shape[-1])[0].sum())
     return np.minimum(1.0, distance(counts, p) + radius(n, error))
 
 
 def lower(counts: Counts, p: Probabilities, error: float) -> Any:
-    """TV(q, p) is below this with probability at most error. The better of two, half of it each."""
+    """Return a bound: TV(q, p) is below it with probability at most error. It is the better of two,
+    with half the error each."""
     n, k = int(counts.reshape(-1, counts.shape[-1])[0].sum()), counts.shape[-1]
     whole = distance(counts, p) - _noise(n, k, error / 2)
     return np.maximum(0.0, np.maximum(whole, _one_bin(counts, n, p, error / 2)))
 
 
 def _noise(n: int, k: int, error: float) -> float:
-    """TV(counts / n, q) is above this with probability at most error, for any q over k bins.
+    """Return a bound: TV(counts / n, q) is above it with probability at most error, for any q over
+    k bins.
 
-    Two bounds, both by k, n and error alone, so the smaller one may be taken.
+    Two bounds depend on k, n and error alone, so the smaller one may be taken.
     """
     mean = np.sqrt((k - 1) / n) / 2
     subsets = max(0.0, k * np.log(2) - np.log(error))  # of a union over all sets of bins
@@ -74,9 +78,9 @@ def _noise(n: int, k: int, error: float) -> float:
 
 
 def _one_bin(counts: Counts, n: int, p: Probabilities, error: float) -> Any:
-    """The distance of one p_i from its Clopper-Pearson interval; |q_i - p_i| <= TV(q, p).
+    """Return the distance of one p_i from its Clopper-Pearson interval; |q_i - p_i| <= TV(q, p).
 
-    The intervals of all bins hold together, so the one that promises most may be chosen.
+    The intervals of all bins hold together, so the most promising one may be chosen.
     """
     each = error / (2 * counts.shape[-1])
     share = counts / n
