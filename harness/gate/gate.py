@@ -1,8 +1,8 @@
 """`sampler-parity gate`: may this release go out? A bundle against a policy.
 
-    met        every rule is: exit status 0
-    failed     a rule is not, or a known divergence has outlived its date: 1
-    unjudged   none failed, but what a rule is about is missing, torn or too noisy: 2
+    met        every rule is met: exit status 0
+    failed     a rule is not met, or a known divergence has expired: 1
+    unjudged   none failed, but data for a rule is missing, torn or too noisy: 2
 
 Missing data never passes. A bundle that is unfinished or malformed is an InputError, and so is a
 policy that cannot be read: exit status 2, too.
@@ -77,7 +77,7 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
 
 
 def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
-    """Judge whether the bundle is of the run that the policy is about."""
+    """Judge whether the bundle is from the run that the policy describes."""
     info = bundle.info
     findings = [
         _not_run(f"suite {pattern}", "not run", "run", "run it")
@@ -112,8 +112,8 @@ def _not_run(subject: str, figure: str, limit: str, fix: str) -> Finding:
 
 
 def _allowances(policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
-    """Return a failed rule for every allowance that has expired or, where the policy wants, is
-    unused."""
+    """Return a failed rule for every allowance that has expired, or is unused if the policy forbids
+    that."""
     outcomes = []
     for i, allowed in enumerate(policy.allow):
         subject = f"{allowed.case} on {allowed.backend}"

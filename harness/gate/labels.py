@@ -1,4 +1,4 @@
-"""What the gate says, for a terminal and as Markdown."""
+"""The outcome of the gate as text for a terminal and as Markdown."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _EXIT = {0: "pass", 1: "FAILED", 2: "COULD NOT JUDGE"}
 
 
 def terminal_lines(result: GateResult) -> Iterator[str]:
-    """Yield what is wrong, then a line for every rule, then the verdict."""
+    """Yield the findings, then a line for every rule, then the verdict."""
     for rule in result.rules:
         for finding in rule.findings[:SHOWN]:
             yield from _finding(rule, finding)
@@ -57,12 +57,12 @@ def _finding(rule: RuleOutcome, finding: Finding) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """Replace what cannot be printed: an adapter's text may hold anything."""
+    """Replace unprintable characters: an adapter's text may hold anything."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def markdown(result: GateResult) -> str:
-    """Format a comment or a summary: the verdict, a table of rules, what is wrong."""
+    """Format a comment or a summary: the verdict, a table of rules, the findings."""
     lines = [
         f"## Gate: {_EXIT[result.exit_status]}",
         "",

@@ -258,7 +258,7 @@ def place_of(location: tuple[int | str, ...]) -> str:
 
 
 def _inside_union(part: str) -> bool:
-    """Tell whether pydantic added a part for a member of a union: it is no part of the file."""
+    """Return whether pydantic added a part for a member of a union: it is no part of the file."""
     return part.startswith("literal[")
 
 

@@ -1,4 +1,5 @@
-"""What the gate says: written by `gate --json`, described by harness/schemas/gate.schema.json."""
+"""The outcome of the gate: written by `gate --json`, described by
+harness/schemas/gate.schema.json."""
 
 from typing import Literal
 
@@ -8,10 +9,10 @@ State = Literal["met", "failed", "unjudged"]
 
 
 class Finding(Strict):
-    """Something that is not as the policy asks, or that cannot be judged.
+    """A result that is not as the policy requires, or that cannot be judged.
 
-    subject: the case, cell, chain or workload, and the backend. figure: what was found; limit: what
-    the policy asks. mend: what to do where there is nothing to replay.
+    subject: the case, cell, chain or workload, and the backend. figure: the measured value. limit:
+    the requirement of the policy. `mend`: the fix if there is nothing to replay.
     """
 
     state: Literal["failed", "unjudged"]
@@ -23,9 +24,9 @@ class Finding(Strict):
 
 
 class RuleOutcome(Strict):
-    """A rule of the policy. judged: how many results it could say something about; met: so many are
-    as it asks, allowed: so many are not, but known and tolerated. skipped: so many were not
-    asked, and need not be: they are not judged."""
+    """A rule of the policy. judged: how many results it could judge. met: how many are as required.
+    allowed: how many are not, but known and tolerated. skipped: how many did not run and need not;
+    they are not judged."""
 
     rule: str
     place: str
@@ -50,7 +51,7 @@ class AllowanceUse(Strict):
 
 
 class GateResult(Strict):
-    """exit_status: 0 pass, 1 fail, 2 could not judge. notes: what a reader must know besides."""
+    """exit_status: 0 pass, 1 fail, 2 could not judge. notes: further facts for a reader."""
 
     schema_version: Literal[1] = 1
     exit_status: Literal[0, 1, 2]
@@ -65,6 +66,6 @@ class GateResult(Strict):
 
 
 def state_of(findings: list[Finding]) -> State:
-    """Return the worst state: a failure weighs more than what cannot be judged."""
+    """Return the worst state: a failure is worse than a missing judgement."""
     states = {finding.state for finding in findings}
     return "failed" if "failed" in states else "unjudged" if states else "met"

@@ -1,7 +1,7 @@
-"""The gate's rules about what is right: verdicts, alone and since the last release; distributions.
+"""The gate's rules about correctness: verdicts, alone and since the last release; distributions.
 
-Every function here returns the outcome of each rule of its kind. What is missing is `unjudged`, and
-that never passes.
+Every function here returns the outcome of each rule of its kind. Missing results are `unjudged`,
+which never passes.
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ from sampler_parity.harness.gate.records import Finding, RuleOutcome, State, sta
 from sampler_parity.harness.verdicts import ORDER, passing
 
 Judgement = Finding | Literal["met", "allowed", "skipped"] | None
-"""What a rule says of one result; None: the rule cannot be applied to it, so it does not count."""
+"""The outcome for one result; None: the rule cannot be applied to it, so it does not count."""
 
 R = TypeVar("R", bound=Rule)
 T = TypeVar("T")
@@ -52,8 +52,8 @@ class RuleTally:
 
 @dataclass(frozen=True)
 class Allowances:
-    """Hold the known divergences of a policy that are valid today, and how many results each let
-    pass."""
+    """Hold the known divergences of a policy that are valid today, and how many results each
+    covered."""
 
     policy: Policy
     today: date
@@ -128,8 +128,8 @@ def _judge_case(
 def _judge_skipped(
     case: CaseResult, backend: str, rule: ParityRule, allowances: Allowances, limit: str
 ) -> Judgement:
-    """Judge a case that did not run: it passes only where the policy allows it. A rule that
-    accepts `unsupported`, the name of older versions, accepts it, too."""
+    """Judge a case that did not run: it passes only if the policy allows it. A rule that accepts
+    `unsupported`, the name of older versions, accepts it, too."""
     lenient = {"skipped", "unsupported"}
     if allowances.policy.skipped == "allow" or lenient & set(rule.verdicts):
         return "skipped"
@@ -244,7 +244,7 @@ def _by_decision(cell: DistributionResult, backend: str, decision: str) -> tuple
 
 
 def _by_margin(got: CellOnBackend, decision: str, margin: float) -> tuple[State, str]:
-    """Judge by size: a difference that is proven and stays below the margin passes."""
+    """Judge by size: a proven difference that stays below the margin passes."""
     limit = f"at most {margin:g}"
     if decision in ("equivalent", "different", "undecided") and got.high is not None:
         if got.high <= margin:
@@ -262,7 +262,7 @@ def _bounded(decision: str, got: CellOnBackend) -> str:
 
 
 def ran(bundle: Bundle) -> list[str]:
-    """Return the backends that ran: each of them must have a result of everything."""
+    """Return the backends that ran: each of them must have a result for everything."""
     return [name for name, info in bundle.info.backends.items() if not info.unavailable]
 
 
@@ -278,7 +278,7 @@ def finding(
 def outcomes(
     kind: str, rules: Sequence[Rule], tallies: Mapping[int, RuleTally]
 ) -> list[RuleOutcome]:
-    """Return the outcome of every rule; one that found less than it must is unjudged."""
+    """Return the outcome of every rule; one with fewer results than required is unjudged."""
     rows = []
     for i, rule in enumerate(rules):
         tally = tallies.get(i, RuleTally())

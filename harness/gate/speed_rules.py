@@ -1,8 +1,8 @@
-"""The gate's rules about what it costs: time against a baseline, and passes that a trie saves.
+"""The gate's rules about cost: time compared with a baseline, and passes that a trie saves.
 
-A comparison decides only where its interval, widened by the noise of its run (by how much the
-baseline seems to differ from itself), lies on one side of the limit. Otherwise it is inconclusive:
-the answer is to measure more, and until then nothing passes.
+A comparison decides only if its interval lies on one side of the limit. The interval is widened by
+the noise of its run: by how much the baseline seems to differ from itself. Otherwise the comparison
+is inconclusive: measure more; until then nothing passes.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list
 def _judge(
     bundle: Bundle, timing: TimingResult, backend: str, rule: SpeedRule, ratio: TimeRatio | str
 ) -> Judgement:
-    """Judge a ratio. ratio: or why there is none."""
+    """Judge a ratio. ratio: or the reason why there is none."""
     to = rule.baseline or f"{backend} of the baseline bundle, by {rule.anchor}"
     subject = f"{timing.id} on {backend}"
     limit = f"at most {rule.max_ratio:g} times {to} ({rule.confidence:.0%})"
@@ -142,7 +142,7 @@ def ratio_across_runs(
 
 
 def other_machine(bundle: Bundle, baseline: Bundle) -> str:
-    """Return why the times of two bundles cannot be compared; "" where they can."""
+    """Return why the times of two bundles cannot be compared; "" if they can."""
     for what in ("cpu", "machine", "cores", "system"):
         now, was = (getattr(b.info.machine, what) for b in (bundle, baseline))
         if now != was:
