@@ -1,9 +1,9 @@
-"""Compare bundles: one column a hardware configuration, and how each differs.
+"""Compare bundles: one column per hardware configuration, and how each differs.
 
 A column is a backend of a bundle. It is compared with the first column of the same implementation
 (the name in front of "@"): llama.cpp@v0.5.0:haswell with the first llama.cpp, tsampler with the
-first tsampler. A case is common to two columns if its id, its suite and the digest of its suite's
-file are. Nothing here depends on the order of results or on times.
+first tsampler. Two columns share a case if its id, its suite and the digest of its suite's file are
+equal. Nothing here depends on the order of results or on times.
 """
 
 from collections import defaultdict
@@ -70,8 +70,8 @@ class _Side:
 
 
 def compare(bundles: list[Bundle]) -> Compared | None:
-    """Compare bundles; None where they have nothing in common. Raises InputError for a kept row
-    that is missing or malformed."""
+    """Compare bundles; None if they have nothing in common. Raises InputError for a kept row that
+    is missing or malformed."""
     sides = _sides(bundles)
     pairs = [(i, side, sides[side.base]) for i, side in enumerate(sides) if side.base is not None]
     columns = [_column(side, sides) for side in sides]
@@ -122,7 +122,7 @@ def _unavailable(bundles: list[Bundle]) -> Iterator[Unavailable]:
 
 
 def _labels(names: list[str]) -> list[str]:
-    """Return the names of the folders, numbered where one occurs again."""
+    """Return the names of the folders, numbered if a name occurs again."""
     return [
         name if names.count(name) == 1 else f"{name} ({names[: i + 1].count(name)})"
         for i, name in enumerate(names)
@@ -158,7 +158,8 @@ def _ids(keys: set[Key]) -> set[tuple[str, str]]:
 
 
 def _verdicts(sides: list[_Side]) -> Iterator[Verdicts]:
-    """Yield what differs from its base in some column; the rows with most cases first."""
+    """Yield the results that differ from the base in some column; the rows with most cases
+    first."""
     states = [side.verdicts() for side in sides]
     groups: dict[tuple[str, str, tuple[str | None, ...], tuple[str, ...]], list[str]]
     groups = defaultdict(list)

@@ -29,7 +29,7 @@ _BACKEND: dict[str, Callable[[BackendInfo], str]] = {
 
 
 def facts(columns: list[tuple[RunInfo, BackendInfo]]) -> Iterator[Fact]:
-    """Yield facts by column. Those that are known nowhere are left out."""
+    """Yield facts by column, without those that are unknown everywhere."""
     for name, of_backend in _BACKEND.items():
         yield from _fact(name, [of_backend(backend) for _, backend in columns])
     for name, of_run in _MACHINE.items():
@@ -47,8 +47,8 @@ def _fact(name: str, values: list[str]) -> Iterator[Fact]:
 
 
 def _flags(machine: Machine, base: Machine) -> str:
-    """Return the number of flags; where they differ from the first column's, what is more and
-    less."""
+    """Return the number of flags; if they differ from the first column's, the added and missing
+    ones."""
     flags, first = set(machine.cpu_flags), set(base.cpu_flags)
     if flags == first:
         return f"{len(flags)} features"

@@ -38,7 +38,7 @@ class Figure:
 
 
 def figures_of(bundle: Bundle) -> Iterator[Figure]:
-    """Yield what was measured; what failed has no figure. A time is the fastest of its round."""
+    """Yield the measured figures; failures have none. A time is the fastest of its round."""
     for timing in bundle.timings:
         first = timing.baseline or BASELINE
         for name, ns in timing.ns.items():

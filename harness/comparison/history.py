@@ -1,7 +1,8 @@
 """The figures of many bundles over time, in one SQLite file.
 
-A bundle is known by its digest, so it counts once however often it is added. What is kept is small:
-a run, its verdicts by backend and sampler, and its figures (harness/comparison/figures.py).
+The digest of a bundle identifies it, so it counts once however often it is added. The file has
+little of each: a run, its verdicts by backend and sampler, and its figures
+(harness/comparison/figures.py).
 """
 
 import os
@@ -43,8 +44,8 @@ CREATE TABLE figure (
 
 @dataclass(frozen=True)
 class Run:
-    """met: cases that met what they require on every backend, of `cases`. tests: of distributions,
-    each on each backend."""
+    """met: cases, of `cases`, that are as required on every backend. tests: of distributions, each
+    on each backend."""
 
     id: int
     digest: str
@@ -89,7 +90,7 @@ class Measured:
 
 
 def add(database: Path, folders: list[Path]) -> list[tuple[Path, bool]]:
-    """Put finished bundles in; of each, whether it is new. All of them or, after an error, none.
+    """Add finished bundles: all of them or, after an error, none. Return whether each is new.
 
     Raises InputError for a bundle that is unfinished, torn or malformed, and for another file.
     """
@@ -99,7 +100,7 @@ def add(database: Path, folders: list[Path]) -> list[tuple[Path, bool]]:
 
 
 def runs(database: Path) -> list[Run]:
-    """The runs, the oldest first."""
+    """Return the runs, the oldest first."""
     with _open(database) as connection:
         return [Run(*row) for row in connection.execute("SELECT * FROM run ORDER BY started, id")]
 
@@ -124,8 +125,8 @@ def measured(database: Path) -> list[Measured]:
 
 @contextmanager
 def _open(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """One transaction, the making of a new file's tables included: a process that is killed in it
-    leaves a file as it found it. Raises InputError for one that is missing or not a history."""
+    """Open a transaction, which also makes the tables of a new file: a killed process leaves a file
+    as it found it. Raises InputError for a file that is missing or not a history."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(path, "is no file, but a folder, a pipe or a device", "name another")
     if not create and not path.is_file():
@@ -160,7 +161,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Check that the tables and kinds of values are those that we make, and no others."""
+    """Check that the tables and kinds of values are ours, and no others."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(_TABLES)
         columns = _columns(made)

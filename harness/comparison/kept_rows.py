@@ -16,7 +16,7 @@ Kept = tuple[Path, DecodeResult, str]
 
 
 def kept_rows(a: Kept, b: Kept) -> tuple[Rows, Rows]:
-    """The rows of two backends for one prompt. Raises InputError."""
+    """Return the rows of two backends for one prompt. Raises InputError."""
     one, other = _row(*a), _row(*b)
     if one.shape != other.shape:
         problem = f"{b[2]} has another number of logits at {b[1].id}"
@@ -25,7 +25,7 @@ def kept_rows(a: Kept, b: Kept) -> tuple[Rows, Rows]:
 
 
 def _row(folder: Path, decoded: DecodeResult, backend: str) -> Rows:
-    """The kept row, as float32[1, n_vocab]. Raises InputError."""
+    """Read the kept row, as float32[1, n_vocab]. Raises InputError."""
     path = folder / "artifacts" / row_file(decoded.id, backend)
     try:
         row = array_of(read_file(path, limits.ARRAYS))

@@ -1,4 +1,4 @@
-"""What a comparison of bundles says; reports/schemas/compare.schema.json is made of it."""
+"""The result of a comparison of bundles; reports/schemas/compare.schema.json is made of it."""
 
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.strict import Strict
@@ -8,7 +8,8 @@ class Column(Strict):
     """base: the column that it is compared with; None for the first of its implementation.
 
     common, differing: cases and distribution tests of both, and those whose verdict differs.
-    missing, added: that only the base, only this one has; changed: with another suite file.
+    missing, added: those that only the base, or only this column has; changed: with another suite
+    file.
     """
 
     bundle: str
@@ -22,7 +23,7 @@ class Column(Strict):
 
 
 class Fact(Strict):
-    """values: by column; of processor features, what is more and less than in the base."""
+    """values: by column; of processor features, those added and missing compared with the base."""
 
     name: str
     values: list[str]
@@ -43,10 +44,10 @@ class Verdicts(Strict):
 
 
 class LogitsBeside(Strict):
-    """A column beside its base, on the prompts and model of both.
+    """A column compared with its base, on the prompts and model of both.
 
-    equal: prompts whose logits are all equal to the bit. kept: prompts whose last row both keep,
-    of which difference, kl_max and top1 are. texts, texts_equal: generations of both.
+    equal: prompts whose logits are all equal to the bit. kept: prompts whose last row both keep;
+    difference, kl_max and top1 are about these. texts, texts_equal: generations of both.
     """
 
     column: int
@@ -61,7 +62,7 @@ class LogitsBeside(Strict):
 
 
 class Interval(Strict):
-    """Of a distribution test: the estimate of the bounded quantity."""
+    """The interval of a distribution test: an estimate of the bounded quantity."""
 
     estimate: float
     low: float
@@ -79,7 +80,8 @@ class Cell(Strict):
 
 
 class Ratio(Strict):
-    """Of medians, to the base column. low, high: bootstrap 95%; None with fewer than two rounds."""
+    """A ratio of medians, to the base column. low, high: bootstrap 95%; None with fewer than two
+    rounds."""
 
     value: float
     low: float | None
@@ -97,7 +99,7 @@ class Speed(Strict):
 
 
 class Unavailable(Strict):
-    """A backend of a bundle that did not run there, and so is no column."""
+    """A backend of a bundle that did not run there, and so has no column."""
 
     bundle: str
     backend: str

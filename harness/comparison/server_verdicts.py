@@ -1,4 +1,4 @@
-"""What checks of servers say otherwise: of two servers, or of two releases of one."""
+"""Checks with other verdicts: of two servers, or of two releases of one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
