@@ -1,1 +1,1 @@
-"""What cases name: logits, fixtures, vocabularies, models, and chains made complete."""
+"""The inputs that cases name: logits, fixtures, vocabularies, models, and completed chains."""

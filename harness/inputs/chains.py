@@ -11,7 +11,7 @@ from sampler_parity.reference.chain import parameters_of
 def complete(chain: ChainSpec, n_vocab: int) -> ChainSpec:
     """Fill in the defaults of all parameters, so that an adapter needs none of its own.
 
-    The chain was checked where it came from: suites are as they are read.
+    The caller has checked the chain: suites check theirs as they are read.
     """
     return [
         {name: _defaults(name, n_vocab) | parameters}

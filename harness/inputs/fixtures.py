@@ -1,8 +1,8 @@
 """Golden fixtures: logits of a real model and recorded native results, as GGUF files.
 
-`golden/manifest.toml` lists every file with its SHA-256 and where it comes from; nothing is used
-by name that is not listed there with the right digest. A file used by its path has no manifest, so
-each file also carries a digest of its own content (docs/background/golden.md describes the format).
+`golden/manifest.toml` lists every file with its SHA-256 and its origin. A file is used by name only
+if the manifest lists it with the right digest. A file used by its path has no manifest, so each
+file also has a digest of its own content (docs/background/golden.md describes the format).
 """
 
 import functools
@@ -58,7 +58,7 @@ def check(folder: Path, name: str) -> Path:
         reason = f"it is the file of fixture {others[0]!r}" if others else "altered or truncated"
         raise InputError(
             path,
-            f"SHA-256 is {sha256[:12]}..., the manifest says {entry.sha256[:12]}...: {reason}",
+            f"SHA-256 is {sha256[:12]}..., the manifest has {entry.sha256[:12]}...: {reason}",
             "restore it, or run `sampler-parity golden regenerate` and review the difference",
         )
     return path
@@ -101,9 +101,9 @@ def _content(facts: Facts, tensors: Tensors) -> str:
 
 
 def read(path: Path) -> Fixture:
-    """Read a GGUF file. Raises InputError for one that is no good GGUF, or whose digest is wrong.
+    """Read a GGUF file. Raises InputError for one that is malformed, or whose digest is wrong.
 
-    A GGUF file made by something else has no digest and is taken as it is.
+    A GGUF file of another program has no digest and is taken as it is.
     """
     from sampler_parity.harness.inputs.gguf import BoundedReader  # slow to load
 

@@ -1,4 +1,4 @@
-"""Where the logits of a case come from: families made from a seed, literals, golden fixtures."""
+"""The logits of a case: families made from a seed, literals, golden fixtures."""
 
 import functools
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def _peaked(rng: np.random.Generator, n: int) -> NDArray[Any]:
 
 
 def _masked(rng: np.random.Generator, n: int) -> NDArray[Any]:
-    """Ban half of the tokens, at least one not."""
+    """Ban half of the tokens, but not all."""
     x = np.where(rng.random(n) < 0.5, -np.inf, rng.normal(0, 3, n))
     x[rng.integers(n)] = rng.normal(0, 3)
     return x
@@ -95,7 +95,7 @@ class Literals(Strict):
 
 
 class LiteralRows(Strict):
-    """Other values at every step, in turn: what a shrunk counterexample has."""
+    """Other values at every step, in turn, as in a minimized counterexample."""
 
     rows: list[list[float]] = Field(min_length=1)
     """one row for each step, in turn"""
@@ -196,7 +196,8 @@ class _OfBackend(Strict):
 
 
 class Decoded(_OfBackend):
-    """What a backend decodes as it generates: after a prompt, then after each token it draws."""
+    """Logits that a backend decodes as it generates: after a prompt, then after each drawn
+    token."""
 
     decoded: str
     """name or path of the model"""

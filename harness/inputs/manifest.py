@@ -1,4 +1,4 @@
-"""`golden/manifest.toml`: every fixture with its SHA-256 and where it comes from.
+"""`golden/manifest.toml`: every fixture with its SHA-256 and its origin.
 
 The file is written by this module only; nobody edits it by hand.
 """
@@ -20,7 +20,7 @@ _HEADER = (
 
 
 class Provenance(BaseModel):
-    """What every entry of the manifest says. Paths are relative to the manifest's folder."""
+    """The fields of every entry of the manifest. Paths are relative to the manifest's folder."""
 
     model_config = ConfigDict(**STRICT, strict=True)
 
@@ -38,7 +38,7 @@ class Provenance(BaseModel):
 
 
 class LogitsEntry(Provenance):
-    """rows x n_vocab logits. max_rows: what was asked for; absent for every row there is."""
+    """rows x n_vocab logits. max_rows: the number asked for; absent if every row was."""
 
     kind: Literal["logits"]
     rows: int
@@ -51,7 +51,7 @@ class LogitsEntry(Provenance):
 
 
 class ResultsEntry(Provenance):
-    """What llama.cpp's samplers made of rows of the fixture `logits`."""
+    """The output of llama.cpp's samplers on rows of the fixture `logits`."""
 
     kind: Literal["native-results"]
     logits: str

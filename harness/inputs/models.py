@@ -20,7 +20,7 @@ def model_path(name: str) -> Path:
     InputError.
 
     The golden model must be the one that the golden fixture was made with; the random one is made
-    where it is not there yet.
+    if it is missing.
     """
     if name == RANDOM:
         return random_128256_path()
@@ -40,12 +40,12 @@ def model_path(name: str) -> Path:
 
 
 def check_digest(path: Path, wanted: str) -> None:
-    """Raises InputError where a model is another one than the fixture was made with."""
+    """Raise InputError for another model than the one that the fixture was made with."""
     sha256 = sha256_of(path)
     if sha256 != wanted:
         raise InputError(
             path,
-            f"SHA-256 is {sha256[:12]}..., the manifest says {wanted[:12]}...: another model",
+            f"SHA-256 is {sha256[:12]}..., the manifest has {wanted[:12]}...: another model",
             "restore the one that golden/small.gguf was made with",
         )
 
@@ -59,7 +59,7 @@ def golden_prompts(per_prompt: int) -> dict[str, list[int]]:
     """Return prefixes of the golden prompts as token ids, by "PROMPT.LENGTH": per_prompt of each.
 
     Lengths are spread evenly from 1/per_prompt of a prompt to all of it. No prefix comes twice:
-    what two prompts have in common, or what is too short to be cut so often, is left out.
+    prefixes that two prompts share, or that are too short to be cut so often, are left out.
     """
     fixture = fixtures.read(fixtures.check(fixtures.golden_folder(), GOLDEN))
     tokens = fixture.tensors["tokens"].tolist()

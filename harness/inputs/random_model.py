@@ -1,12 +1,12 @@
 """Small models of llama's architecture with random weights, made in a moment and never committed.
 
-`random-128256` has the vocabulary size of a large model and next to no layers, so that what it
-costs to sample is what it costs with a real one. Everything is made of the raw bits of NumPy's
-PCG64 with exact arithmetic: the same file on every machine.
+`random-128256` has the vocabulary size of a large model and next to no layers. Sampling from it
+costs as much as from a real model. Everything is made of the raw bits of NumPy's PCG64 with exact
+arithmetic: the same file on every machine.
 
-Its logits are not flat noise. A random network gives normally distributed logits, all steps alike
-sure; here the last norm weighs the dimensions unequally, so that how far the logits spread depends
-on the text. docs/results/generation.md has the entropies that come of it.
+Its logits are not flat noise. A random network gives normally distributed logits whose entropy is
+alike at all steps. Here the last norm weighs the dimensions unequally, so that the spread of the
+logits depends on the text. docs/results/generation.md has the resulting entropies.
 """
 
 import functools
@@ -45,9 +45,9 @@ _SPECIAL = ("<|bos|>", "<|eos|>", "<|eot|>")
 
 @functools.cache
 def random_128256_path() -> Path:
-    """Return the model with 128,256 tokens, in the user's cache folder; made if it is not there.
+    """Return the model with 128,256 tokens, in the user's cache folder; make it if it is missing.
 
-    Raises InputError where it cannot be written, or comes out as another file than recorded.
+    Raises InputError if it cannot be written, or differs from the recorded file.
     """
     path = cache_folder() / "models" / "random-128256.gguf"
     if path.is_file() and sha256_of(path) == _SHA256:
@@ -155,7 +155,7 @@ def make_weights(shape: Shape, spread: float = 0.0, seed: int = 0) -> Weights:
 def _uneven(width: int, spread: float) -> NDArray[np.float32]:
     """Make weights that fall as 1 / sqrt(i), their squares summing to spread squared.
 
-    So a few dimensions decide how far a step's logits spread, and steps differ in it.
+    So a few dimensions decide the spread of a step's logits, and steps differ in it.
     """
     rank = np.arange(1, width + 1)
     squares = spread**2 / rank / sum(1 / i for i in range(1, width + 1))

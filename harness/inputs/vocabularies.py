@@ -30,7 +30,7 @@ _MERGED = [
     "ab", "abc", "abcd", "am", "ni", "ot", "ic", "otic", "amni", "Ġ's", "Ġ?",
 ]  # fmt: skip
 
-# Names that llama.cpp takes for the end of a turn or generation whatever the metadata says.
+# Names that llama.cpp takes for the end of a turn or generation whatever the metadata is.
 _EOT_NAMES = frozenset(
     [
         "<|eot_id|>",
