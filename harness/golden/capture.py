@@ -36,7 +36,7 @@ def capture(
     """Write the fixture `out`, with progress; list it in the manifest next to it if there is one.
 
     max_rows: take this many rows, evenly spaced; None takes all. Raises InputError for a bad
-    option, prompt file or model, or where llama.cpp dies of the model.
+    option, prompt file or model, or if the model kills llama.cpp.
     """
     if dtype not in ("float32", "float16"):
         raise InputError(f"--dtype {dtype}", "unknown", "use float32 or float16")
@@ -137,7 +137,8 @@ def _prompt(path: Path, number: int, line: bytes) -> Prompt:
 
 
 def _refuse_unreadable(model: Path) -> None:
-    """Raises InputError; of a pipe, too, which `digest_of_model` would wait for."""
+    """Raise InputError for a model that cannot be read, or a pipe, on which `digest_of_model` would
+    wait."""
     try:
         open_file(model).close()
     except OSError as error:

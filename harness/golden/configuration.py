@@ -1,4 +1,4 @@
-"""What a golden fixture's bytes may depend on besides its inputs, as it is on this machine."""
+"""The configuration of this machine that a golden fixture's bytes may depend on, besides inputs."""
 
 import functools
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from sampler_parity.harness.protocol.interface import BackendFailure
 
 @dataclass(frozen=True)
 class FixtureConfiguration:
-    """Hold the fields of a manifest's entry that say where it was made."""
+    """Hold the fields of a manifest's entry about the machine that made it."""
 
     llama_cpp: str
     system_info: str
@@ -23,7 +23,7 @@ class FixtureConfiguration:
 
 @functools.cache  # it stays, and to ask llama.cpp starts a process
 def configuration() -> FixtureConfiguration:
-    """Return the configuration here. Raises InputError where llama.cpp does not run."""
+    """Return the configuration here. Raises InputError if llama.cpp does not run."""
     backend = registry.start("llama.cpp")
     try:
         hello = backend.hello()

@@ -2,8 +2,8 @@
 
 A row is the logits after one distinct token prefix of the prompts. One token is decoded at a time,
 by one thread unless asked otherwise, in a fresh context for each prompt, because the last bits of
-the logits depend on how they are computed. Measured with golden/model/small.gguf: a whole prompt in
-one batch gives other logits in 156/320 rows, by up to 0.004; two threads gave the same.
+the logits depend on these. Measured with golden/model/small.gguf: a whole prompt in one
+batch gives other logits in 156/320 rows, by up to 0.004; two threads gave the same.
 """
 
 from collections.abc import Iterator
@@ -69,12 +69,12 @@ class RowPlan:
 
 
 def rows_path(out: Path) -> Path:
-    """Return where the rows are kept while they come."""
+    """Return the file of the rows while they are captured."""
     return out.with_name(out.name + ".rows")
 
 
 def plan_rows(tokens: list[list[int]], max_rows: int | None) -> RowPlan:
-    """Plan a row for each distinct prefix, in order; of those max_rows, evenly spaced."""
+    """Plan a row for each distinct prefix, in order; with max_rows, that many, evenly spaced."""
     seen: set[tuple[int, ...]] = set()
     places: list[tuple[int, int]] = []
     for prompt, sequence in enumerate(tokens):
@@ -136,8 +136,7 @@ def _refuse_empty_and_long(job: Job, model: p.TokenizeReply) -> None:
 def _decode(
     backend: Backend, job: Job, plan: RowPlan, n_vocab: int
 ) -> Iterator[tuple[int, list[int], NDArray[np.float32]]]:
-    """Yield of each prompt that rows are taken from: its number, their positions and logits (a
-    view)."""
+    """Yield, for each prompt with planned rows, its number, their positions and logits (a view)."""
     positions_of: dict[int, list[int]] = {}
     for prompt, position in zip(plan.prompt_of, plan.position_of, strict=True):
         positions_of.setdefault(prompt, []).append(position)
@@ -202,7 +201,7 @@ def _progress() -> Progress:
 
 
 def _refusal(model: Path, failure: BackendFailure) -> InputError:
-    """Return the user's error: what llama.cpp refuses, and what it died of."""
+    """Return the user's error: the reason for llama.cpp's refusal or death."""
     if failure.verdict == "rejected":
         where, _, problem = str(failure).partition(": ")
         return InputError(where, problem)

@@ -1,8 +1,8 @@
-"""Recorded native results: what llama.cpp's samplers made of rows of a fixture, chain by chain.
+"""Recorded native results: the output of llama.cpp's samplers on rows of a fixture, chain by chain.
 
-With them the reference is held against llama.cpp where llama.cpp is not installed. After the last
-stage of every step the recording has the surviving ids in their order, their p to the bit, and the
-selected token. One chain goes through all steps with its state; step i takes row rows[i].
+They compare the reference with llama.cpp where llama.cpp is not installed. After the last stage of
+every step the recording has the surviving ids in their order, their p to the bit, and the selected
+token. One chain goes through all steps with its state; step i takes row rows[i].
 """
 
 import json
@@ -33,7 +33,7 @@ STEPS = 40
 
 
 class Recorded(BaseModel):
-    """A chain, the history that it accepts first, and what it accepts after each step.
+    """A chain, the history that it accepts first, and the tokens that it accepts after each step.
 
     accept: token ids, taken in turns; empty for the selected token.
     """
@@ -75,7 +75,7 @@ CHAINS = read_table(Path(__file__).with_name("chains.toml"), _File).chain
 
 
 def record(logits: NDArray[Any], model: Path) -> tuple[Facts, Tensors]:
-    """Run every chain on llama.cpp. logits: [rows, n_vocab]. Raises InputError where it fails."""
+    """Run every chain on llama.cpp. logits: [rows, n_vocab]. Raises InputError if it fails."""
     n_rows = len(logits)
     rows = [step * n_rows // STEPS for step in range(STEPS)]
     backend = BackendProcess("llama.cpp", [*WORKER_COMMAND, "llama.cpp"])
@@ -152,9 +152,9 @@ def _arrays(fixture: Fixture, chain: str) -> tuple[NDArray[Any], ...]:
 
 
 def compare(path: Path, fixture: Fixture, logits: NDArray[Any], model: Path) -> list[Disagreement]:
-    """Hold the reference against a recording: the first disagreement of each chain.
+    """Compare the reference with a recording; return the first disagreement of each chain.
 
-    logits: the rows that it was recorded on. Raises InputError where they do not belong together.
+    logits: the rows that it was recorded on. Raises InputError if they do not belong together.
     """
     chains = chains_of(path, fixture)
     rows, n_vocab = fixture.tensors["rows"], fixture.facts.get("n_vocab")
@@ -199,7 +199,7 @@ def _compare_one(
 def _difference(
     cand: Candidates, expected: Candidates, token: int
 ) -> tuple[str, object, object] | None:
-    """Return what differs first, got, expected. Only ids and p of expected are looked at."""
+    """Return the first difference, got and expected. Only ids and p of expected are looked at."""
     if len(cand) != len(expected):
         return "survivors", len(cand), len(expected)
     rank = _first(cand.ids != expected.ids)

@@ -1,8 +1,8 @@
 """`sampler-parity golden`: verify the fixtures of a folder, or make them again.
 
-verify reads and checks everything and changes nothing. regenerate makes every fixture again from
-the model, the prompts and the chains, in another folder, and says what differs; only with
-accept=True does it replace the fixtures and their entries in the manifest.
+verify reads and checks everything and changes nothing. regenerate makes every fixture again in
+another folder, from the model, the prompts and the chains, and reports the differences.
+`accept=True` also replaces the fixtures and their entries in the manifest.
 """
 
 import shutil
@@ -41,9 +41,9 @@ Array = NDArray[np.generic]
 def verify(folder: Path | None = None) -> list[str]:
     """Return one line per fixture that is in order. Raises InputError at the first that is not.
 
-    Checked: the digest and the file's own; shape, type and NaN; that file and manifest agree on
-    where it comes from; the model's and the prompts' digests; recorded results against the
-    reference; that the folder holds no fixture that the manifest does not list.
+    The checks: the digest, and the file's own. Shape, type and NaN. File and manifest agree on the
+    origin. The digests of the model and the prompts. The reference agrees with recorded results.
+    The manifest lists every fixture of the folder.
     """
     folder = folder or fixtures.golden_folder()
     manifest = read_manifest(folder)
@@ -62,7 +62,7 @@ def _verify_one(folder: Path, name: str, entry: AnyEntry) -> str:
     expected |= {"kind": entry.kind, "command": entry.command}
     for key, value in expected.items():
         if fixture.facts.get(key) != value:
-            problem = f"says {key} {fixture.facts.get(key)!r}, the manifest says {value!r}"
+            problem = f"has {key} {fixture.facts.get(key)!r}, the manifest has {value!r}"
             raise InputError(path, problem, "run `sampler-parity golden regenerate`")
     _same_file(folder / entry.model, entry.model_sha256, path)
     if isinstance(entry, LogitsEntry):
@@ -85,7 +85,7 @@ def _verify_logits(path: Path, fixture: Fixture, entry: LogitsEntry) -> str:
     expected = f"{entry.dtype}[{entry.rows}, {entry.n_vocab}]"
     if shape != expected:
         fix = "run `sampler-parity golden regenerate`"
-        raise InputError(path, f"`logits` is {shape}, the manifest says {expected}", fix)
+        raise InputError(path, f"`logits` is {shape}, the manifest has {expected}", fix)
     return f"{entry.rows} rows of {entry.n_vocab} logits, {entry.dtype}"
 
 
@@ -96,7 +96,7 @@ def _verify_results(folder: Path, path: Path, fixture: Fixture, entry: ResultsEn
         raise InputError(path, str(disagreements[0]), fix)
     n_chains, n_steps = len(fixture.facts["chains"]), len(fixture.tensors["rows"])
     if (n_chains, n_steps) != (entry.chains, entry.steps):
-        problem = f"holds {n_chains} chains of {n_steps} steps, the manifest says otherwise"
+        problem = f"has {n_chains} chains of {n_steps} steps, the manifest has other numbers"
         raise InputError(path, problem, "run `sampler-parity golden regenerate`")
     return f"{n_chains} chains of {n_steps} steps, equal to the reference to the bit"
 
@@ -112,10 +112,10 @@ def _against_reference(
 
 
 def regenerate(folder: Path, out: Path, accept: bool = False) -> list[str]:
-    """Make every fixture of the folder again in `out`; a line for each: equal, or what differs.
+    """Make every fixture of the folder again in `out`; a line for each: equal, or the difference.
 
     Without a manifest the fixtures of this repository are made. accept: replace those that differ.
-    Raises InputError where a fixture cannot be made.
+    Raises InputError if a fixture cannot be made.
     """
     if out.resolve() == folder.resolve():
         raise InputError(out, "is the folder of the fixtures", "name another folder, or accept")
@@ -150,7 +150,7 @@ def _accept(folder: Path, out: Path, name: str, new: AnyEntry, same_as: AnyEntry
 
 
 def _first_manifest(configured: FixtureConfiguration) -> dict[str, AnyEntry]:
-    """Return what this repository's golden/ is to hold; digests and sizes are not known yet."""
+    """Return the manifest of this repository's golden/ before digests and sizes are known."""
     known = {**asdict(configured), "date": date.today()}
     return manifest_of(Path(__file__).with_name("first.toml"), known)
 
@@ -210,7 +210,7 @@ def _record_again(
 def _difference(
     old: Path, new: Path, entry: AnyEntry, configured: FixtureConfiguration
 ) -> tuple[bool, str]:
-    """Tell whether the two files are equal, and what differs in words."""
+    """Return whether the two files are equal, and the difference in words."""
     made = fixtures.read(new)
     if not old.is_file():
         return False, f"new, {_size(made)}"

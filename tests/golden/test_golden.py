@@ -132,7 +132,7 @@ def test_verify_refuses_fixtures_swapped_together_with_their_digests(folder: Pat
     for name, entry, other in (("small", small, half), ("small-f16", half, small)):
         swapped = {"file": other.file, "sha256": other.sha256}
         register(folder, name, entry.model_copy(update=swapped))
-    assert "small-f16.gguf: says command 'sampler-parity capture" in refusal(folder)
+    assert "small-f16.gguf: has command 'sampler-parity capture" in refusal(folder)
 
 
 def test_verify_refuses_a_file_that_is_not_listed(folder: Path) -> None:
@@ -184,7 +184,7 @@ def test_verify_refuses_the_wrong_shape(folder: Path) -> None:
     rewrite(folder, "small-f16", lambda t: t.update(logits=t["logits"][:-1]))
     message = refusal(folder)
     assert f"small-f16.gguf: `logits` is float16[91, {N_VOCAB}]" in message
-    assert f"the manifest says float16[92, {N_VOCAB}]" in message
+    assert f"the manifest has float16[92, {N_VOCAB}]" in message
 
 
 def test_verify_refuses_the_wrong_type(folder: Path) -> None:
