@@ -1,7 +1,7 @@
 """The command line `sampler-parity`. Exit status: 0 met, 1 not met, 2 usage or set-up error.
 
-Each command stands in the file of its name: its options, and what it prints. It imports what it
-works with inside its function, so that no other command waits for that.
+The file of a command has its options and its output. It imports everything else inside its
+function, so that no other command waits for that.
 """
 
 import os
@@ -78,7 +78,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it and exit.")
     ] = False,
 ) -> None:
-    """Options of all commands."""
+    """Handle the options of all commands."""
 
 
 app.command("init", rich_help_panel=_MINE)(init.init)
@@ -161,7 +161,7 @@ def _end(text: str) -> NoReturn:
 
 
 def _silence() -> None:
-    """Drop what could not be printed, or Python tries again as it ends."""
+    """Drop the text that could not be printed, or Python tries again as it ends."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):
@@ -174,7 +174,7 @@ def _short(error: Exception) -> str:
 
 
 def _trace(error: Exception) -> str:
-    """Write the traceback to a file; return where."""
+    """Write the traceback to a file; return its path."""
     import tempfile  # both load more than most commands need
     import traceback
 

@@ -53,7 +53,7 @@ def builds_make(
 
 @builds_app.command("list")
 def builds_list() -> None:
-    """The registered builds: release and devices, or why one cannot be used.
+    """List the registered builds: release and devices, or why one cannot be used.
 
     Exit status: 0.
     """

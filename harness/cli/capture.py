@@ -15,7 +15,7 @@ def capture(
     output: Annotated[Path, typer.Option("--output", "-o")],
     dtype: Annotated[Literal["float32", "float16"], typer.Option()] = "float32",
     max_rows: Annotated[
-        int | None, typer.Option(min=1, max=limits.TOKENS, help="evenly spaced")
+        int | None, typer.Option(min=1, max=limits.TOKENS, help="at most so many, evenly spaced")
     ] = None,
     threads: Annotated[int, typer.Option(min=1, max=limits.JOBS)] = 1,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TextIO
 _RED, _YELLOW, _GREEN, _DIM, _BOLD = "31", "33", "32", "2", "1"
 _PLAIN = "\x1b[0m"
 # A verdict, or a group of cases (harness/failures/groups.py), that begins a line; the last word of
-# a summary; what is only there to be copied.
+# a summary; text that is only there to be copied.
 _STYLES = (
     (r"(?:^|(?<=^  ))(DIVERGED|CRASHED|FAILED|TIMEOUT|REJECTED|FLAKY|DIFFERENT|SURVIVED)\b", _RED),
     (r"^([\d,]+ cases? (?:crash\w*|takes?|(?:is|are) rejected|diverges?|comes?))\b", _RED),

@@ -57,7 +57,7 @@ def compare(
 
 
 def _servers_alike(bundles: "list[Bundle]") -> bool:
-    """Checks of servers have verdicts alone: lines, and no page."""
+    """Compare checks of servers, which have verdicts alone: lines, and no page."""
     from sampler_parity.harness.comparison.server_verdicts import differing, lines, server_verdicts
 
     first, *others = server_verdicts(bundles)

@@ -43,7 +43,7 @@ def engines_add(what: _What) -> None:
 
 @engines_app.command("list")
 def engines_list() -> None:
-    """The engines that have an environment: version, device and size, or why one cannot be used.
+    """List the engines with an environment: version, device and size, or why one cannot be used.
 
     Example:
       sampler-parity engines list

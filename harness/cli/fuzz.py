@@ -30,7 +30,7 @@ def fuzz_command(
     resume: Annotated[bool, typer.Option(help="go on with the campaign, if there is one")] = False,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=limits.WHOLE, help="by default 0, or the campaign's"),
+        typer.Option(min=0, max=limits.WHOLE, help="default: 0, or the campaign's"),
     ] = None,
     jobs: options.Jobs = 0,
     timeout: options.Timeout = 60.0,
@@ -41,7 +41,7 @@ def fuzz_command(
         typer.Option(help="compare with: RELEASE, PLATFORM, RELEASE/PLATFORM; `own`: each build's"),
     ] = None,
 ) -> None:
-    """Make chains, state scripts and hostile logits for so long; a finding becomes a suite case.
+    """Try generated chains, state scripts and hostile logits; a finding becomes a suite case.
 
     Examples:
       sampler-parity fuzz -b "mine=node my-adapter.js" --for 20m -o fuzz/mine

@@ -15,9 +15,7 @@ def gate_command(
     baseline: Annotated[
         Path | None, typer.Option(help="the bundle of the last release, of the same suites")
     ] = None,
-    policy: Annotated[
-        Path | None, typer.Option(help="by default: all as the suites require")
-    ] = None,
+    policy: Annotated[Path | None, typer.Option(help="default: all as the suites require")] = None,
     json: Annotated[
         Path | None, typer.Option(help="write the outcome to this file; -: print it alone")
     ] = None,

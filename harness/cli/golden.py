@@ -29,7 +29,7 @@ def regenerate(
 ) -> None:
     """Make every fixture again and report what differs.
 
-    Exit status: 0, also where something differs; 2 bad input.
+    Exit status: 0, even if something differs; 2 bad input.
     """
     import tempfile
 

@@ -101,7 +101,7 @@ def strips_types() -> bool:
 
 
 def write(template: Template, folder: Path) -> None:
-    """Raises InputError where the file is there already, or what it will be compiled to."""
+    """Write the template. Raises InputError if its file, or the compiled one, is there already."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in filter(None, (template.made, template.source)):

@@ -10,7 +10,7 @@ from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError
 
 Kind = Literal["suites", "cases", "samplers", "backends"]
-Lines = Iterator[tuple[str, str]]  # a name, and what it is
+Lines = Iterator[tuple[str, str]]  # a name and its description
 
 
 def list_command(

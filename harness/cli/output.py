@@ -38,7 +38,7 @@ def print_data(text: str) -> None:
 
 
 def write_data(path: Path, text: str) -> None:
-    """Write data to a file, or print it where the path is `-`."""
+    """Write data to a file, or print it if the path is `-`."""
     from sampler_parity.harness.files import write_text
 
     if path == STDOUT:
@@ -49,7 +49,7 @@ def write_data(path: Path, text: str) -> None:
 
 @contextmanager
 def lines_to(where: Where) -> Iterator[None]:
-    """Send lines there meanwhile."""
+    """Send lines to another place meanwhile."""
     global _where
     before, _where = _where, where
     try:

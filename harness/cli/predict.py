@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sampler_parity.harness.checks.stages.predict import Prediction
     from sampler_parity.harness.run.plan import Plan
 
-_SHOWN = 3  # cases, from which on a table is shown in place of each
-_REPORT_S = 10.0  # between two lines that say how far it is, as of a run
+_SHOWN = 3  # cases; above, a table is shown in place of each
+_REPORT_S = 10.0  # between two lines of progress, as in a run
 
 
 def predict_command(
@@ -30,7 +30,7 @@ def predict_command(
         ),
     ],
     platform: Annotated[
-        list[str] | None, typer.Option(help="by default all of docs/background/platforms.md")
+        list[str] | None, typer.Option(help="default: all of docs/background/platforms.md")
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=limits.WHOLE, help="shifts the random suites")
@@ -40,7 +40,7 @@ def predict_command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="a bundle, of which `report` makes a page"),
+        typer.Option("--output", "-o", help="a bundle; `report` makes a page of it"),
     ] = None,
     jobs: options.Jobs = 0,
 ) -> None:
@@ -52,7 +52,7 @@ def predict_command(
       sampler-parity predict parity/mirostat
       sampler-parity predict texts parity/mirostat -o bundles/predicted
 
-    Exit status: 0 every token repeats, or where none is drawn every bit; 1 not; 2 bad input.
+    Exit status: 0 every token repeats, or every bit if none is drawn; 1 not; 2 bad input.
     """
     import shlex
     from dataclasses import asdict
@@ -149,7 +149,7 @@ def _outcome(answer: "Prediction", default: str) -> str:
 
 
 def _table(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
-    """Yield for each platform and sampler how many cases repeat, and what makes others differ."""
+    """Yield for each platform and sampler how many cases repeat, and the causes of differences."""
     for platform in dict.fromkeys(answer.platform for answer in answers):
         there = [answer for answer in answers if answer.platform == platform]
         yield f"{platform}: of {len(there)} cases as on {default}"

@@ -13,10 +13,10 @@ def repro(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE")],
     case: Annotated[str, typer.Argument(metavar="CASE")],
     backend: Annotated[
-        str | None, typer.Option("--backend", "-b", help="one that differs; default the first")
+        str | None, typer.Option("--backend", "-b", help="one that differs; default: the first")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="default repro.cpp, .py or .mjs")
+        Path | None, typer.Option("--output", "-o", help="default: repro.cpp, .py or .mjs")
     ] = None,
     report: Annotated[
         Path | None,

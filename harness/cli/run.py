@@ -31,7 +31,7 @@ def run_command(
         Path | None, typer.Option(help="write counts to this file; -: print them alone")
     ] = None,
     case: Annotated[
-        list[str] | None, typer.Option(help="only this: an id, or a pattern: 'top_p/*'")
+        list[str] | None, typer.Option(help="only this id or pattern: 'top_p/*'")
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=limits.WHOLE, help="shifts the random suites")

@@ -20,7 +20,7 @@ from sampler_parity.harness.sanitize.printable import visible
 
 
 def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
-    """Print what would run, of it what is left with `--resume`."""
+    """Print the plan; with `--resume` only what is left."""
     for line in lines(plan, done_ids(folder) if resume else set()):
         print_line(line)
 

@@ -18,7 +18,7 @@ from sampler_parity.harness.run.started import backend as started
 
 
 def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend: str) -> bool:
-    """Calibrate; return whether every claim is met."""
+    """Run the calibration; return whether every claim is met."""
     from sampler_parity.harness.checks.distribution import calibration, calibration_timed
 
     with _bundle(folder, seed, [backend] if backend else []) as writer:

@@ -23,7 +23,7 @@ KeyFrom = Annotated[str, typer.Option(metavar="VARIABLE", help="environment vari
 Remote = Annotated[
     bool, typer.Option("--remote", help="the server is another machine", show_default=False)
 ]
-_SPEED = "also tokens a second and the time between them, at 1, 8 and 32 clients"
+_SPEED = "also measure tokens per second and the time between them, at 1, 8 and 32 clients"
 Speed = Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)]
 
 _GOLDEN = "the server runs golden/model/small.gguf: predict every token"
@@ -147,7 +147,7 @@ def server_start(
     names: Annotated[list[str] | None, typer.Argument(metavar="SERVER...")] = None,
     each: Each = 9,
     speed: Speed = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="of the bundles")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="their folder")] = None,
     report: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
 ) -> None:
     """Start real servers on the golden model, one after the other, check them, and write a report.
@@ -200,7 +200,7 @@ def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
 
 
 def dialect_of(name: str) -> "Dialect":
-    """Raises InputError."""
+    """Return the dialect of a name. Raises InputError."""
     from sampler_parity.harness.sanitize.near import meant
     from sampler_parity.harness.servers.dialects import DIALECTS
 

@@ -36,16 +36,16 @@ def trie_bench(
         int, typer.Option(min=1, max=limits.ROUNDS, help="spans of each prompt, in each way")
     ] = 5,
     seed: Annotated[
-        int, typer.Option(min=0, max=limits.WHOLE, help="of the order and the bootstrap")
+        int, typer.Option(min=0, max=limits.WHOLE, help="seed of the order and the bootstrap")
     ] = 0,
-    build: Annotated[str, typer.Option(help="of llama.cpp: BUILD or BUILD:DEVICE")] = "",
+    build: Annotated[str, typer.Option(help="build of llama.cpp: BUILD or BUILD:DEVICE")] = "",
     delay: Annotated[
         float,
         typer.Option(
             "--delay-ms", min=0, max=limits.DELAY_MS, help="milliseconds added to each forward pass"
         ),
     ] = 0.0,
-    model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
+    model_id: Annotated[str, typer.Option(help="default: the name of the file")] = "",
     trie: Annotated[
         Trie,
         typer.Option(help="the sampler in the chain; compiled needs a C++ compiler"),

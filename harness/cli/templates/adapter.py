@@ -3,8 +3,8 @@
     sampler-parity adapter check -- python adapter.py
     sampler-parity run parity/temp -b "mine=python adapter.py"
 
-greedy is whole; temp is yours to fill in. A sampler that is added to SAMPLERS, under llama.cpp's
-name and with its parameters, is asked for.
+greedy is complete; implement temp. To add a sampler, put it into SAMPLERS under llama.cpp's name,
+with its parameters.
 """
 
 import copy
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 
 def f32(x: float) -> float:
-    """Rounded as llama.cpp does, which computes in float."""
+    """Round as llama.cpp does, which computes in float."""
     return ctypes.c_float(x).value
 
 
