@@ -4,8 +4,8 @@
  *     sampler-parity adapter check -- ./adapter
  *     sampler-parity run parity/temp -b mine=./adapter
  *
- * greedy is whole; temp is yours to fill in. A sampler that is added to SAMPLERS, under llama.cpp's
- * name and with its parameters, is asked for.
+ * greedy is complete; implement temp. Samplers that you add to SAMPLERS, under llama.cpp's name and
+ * with its parameters, are tested, too.
  */
 
 #include <math.h>
@@ -31,7 +31,7 @@ typedef struct { /* selected: an index, or -1 */
 } candidates;
 
 typedef struct sampler sampler;
-struct sampler { /* cloned by assignment: what it remembers is a field, and no pointer */
+struct sampler { /* cloned by assignment: it remembers in fields, not pointers */
     void (*apply)(sampler *, candidates *);
     void (*accept)(sampler *, int32_t token); /* NULL of those that remember nothing */
     void (*reset)(sampler *);

@@ -3,8 +3,8 @@
 //     sampler-parity adapter check -- node adapter.mjs
 //     sampler-parity run parity/temp -b "mine=node adapter.mjs"
 //
-// greedy is whole; temp is yours to fill in. A sampler that is added to SAMPLERS, under llama.cpp's name
-// and with its parameters, is asked for.
+// greedy is complete; implement temp. Samplers that you add to SAMPLERS, under llama.cpp's name and
+// with its parameters, are tested, too.
 
 import { openSync, readSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";

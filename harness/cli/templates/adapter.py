@@ -3,8 +3,8 @@
     sampler-parity adapter check -- python adapter.py
     sampler-parity run parity/temp -b "mine=python adapter.py"
 
-greedy is complete; implement temp. To add a sampler, put it into SAMPLERS under llama.cpp's name,
-with its parameters.
+greedy is complete; implement temp. Samplers that you add to SAMPLERS, under llama.cpp's name and
+with its parameters, are tested, too.
 """
 
 import copy

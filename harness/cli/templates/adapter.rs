@@ -4,8 +4,8 @@
 //!     sampler-parity adapter check -- ./adapter
 //!     sampler-parity run parity/temp -b mine=./adapter
 //!
-//! greedy is whole; temp is yours to fill in. A sampler that is added to SAMPLERS, under llama.cpp's name
-//! and with its parameters, is asked for.
+//! greedy is complete; implement temp. Samplers that you add to SAMPLERS, under llama.cpp's name and
+//! with its parameters, are tested, too.
 
 use std::fs::{File, OpenOptions};
 use std::io::{stdin, stdout, BufRead, Read, Seek, SeekFrom, Write};
@@ -93,7 +93,7 @@ impl Json {
         }
     }
 
-    /// Of a parameter, too: infinities come as "inf" and "-inf".
+    /// The number of a value or parameter: infinities come as "inf" and "-inf".
     fn number(&self) -> f64 {
         match self {
             Json::Number(x) => *x,
