@@ -1,1 +1,1 @@
-"""How a file becomes cases."""
+"""Suite files and their expansion into cases."""

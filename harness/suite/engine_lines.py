@@ -1,10 +1,10 @@
-"""Read `engines/NAME/shared_suites.toml`: what an engine answers in suites that it shares.
+"""Read `engines/NAME/shared_suites.toml`: the lines of an engine for suites that it shares.
 
     ["properties/ties".top_k]
     instead.rwkv = [{ rwkv_sample_logits = { seed = 7, top_p = 0.999, top_k = 2 } }]
     requires.rwkv = ["tied"]
 
-The suite knows no engine by name: its blocks get these lines as if they stood in its file.
+The suite names no engine: its blocks get these lines as if they were in its file.
 """
 
 import functools
@@ -33,8 +33,8 @@ _LINES = TypeAdapter(dict[str, dict[str, dict[str, ByBackend]]])  # suite, block
 def with_lines(path: Path, data: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     """Return a suite with the lines of all engines, and these lines, for its digest.
 
-    The lines are b"" for a suite that no engine names, and for one that is not shipped. Raises
-    InputError: a line about a block that the suite lacks, or has itself.
+    The lines are b"" if no engine names the suite, or if it is not shipped. Raises InputError for a
+    line about a block that the suite lacks, and for a line that the block already has.
     """
     suite = suite_id(path)
     lines = [(file, of[suite]) for file, of in all_lines() if suite in of]
@@ -53,13 +53,13 @@ def with_lines(path: Path, data: dict[str, Any]) -> tuple[dict[str, Any], bytes]
 
 @functools.cache
 def all_lines() -> tuple[tuple[Path, Mapping[str, Any]], ...]:
-    """Return each file with its lines. Raises InputError: bad file, unknown suite, backend of
-    another engine."""
+    """Return each file with its lines. Raises InputError for a bad file, an unknown suite, or a
+    backend of another engine."""
     return tuple((path, read_lines(path)) for path in sorted(engines_folder().glob(f"*/{FILE}")))
 
 
 def read_lines(path: Path) -> dict[str, dict[str, dict[str, ByBackend]]]:
-    """Read one file. Raises InputError as `all_lines`."""
+    """Read one file. Raises InputError like `all_lines`."""
     try:
         lines = _LINES.validate_python(toml_of(path, read_file(path, limits.TOML)))
     except ValidationError as error:

@@ -38,8 +38,8 @@ _FEW = 3  # of each random block, where a few will do
 
 @dataclass(frozen=True)
 class SuiteFile:
-    """A suite as its file was when it was read, once. sha256: of the file, and of what engines say
-    of it in files of their own."""
+    """A suite as its file was when it was read, once. sha256: of the file and of the lines that
+    engines add to it."""
 
     path: Path
     suite: Suite
@@ -47,12 +47,12 @@ class SuiteFile:
 
 
 def is_shipped(path: Path) -> bool:
-    """Whether it is one of ours, which its name finds from any folder."""
+    """Return whether it is a suite of the package, which is found by its name from any folder."""
     return path.resolve() in {suite.resolve() for suite in shipped().values()}
 
 
 def find_suites(names: list[str]) -> list[Path]:
-    """The files of suites named as "parity", "parity/top_p" or by path, each once, in order.
+    """Return the files of suites given as "parity", "parity/top_p" or by path, each once, in order.
 
     Raises InputError for a name that is neither a suite, a folder of suites nor a file.
     """
@@ -76,14 +76,14 @@ def _find(name: str) -> list[Path]:
 
 
 def meant(name: str) -> str:
-    """The suites that a name that is none may stand for; `top_p` for parity/top_p, too."""
+    """Return a hint with the suites that an unknown name may mean: parity/top_p for `top_p`."""
     names = {suite.partition("/")[2]: suite for suite in reversed(shipped())}
     groups = {suite.partition("/")[0] for suite in shipped()}
     return did_you_mean(name, [*groups, *shipped()], names)
 
 
 def read_suite(path: Path) -> SuiteFile:
-    """Raises InputError for a file that is not readable, no TOML, or not a suite."""
+    """Read a suite. Raises InputError if the file cannot be read, is no TOML, or is not a suite."""
     content = read_file(path, limits.TOML)
     data, lines = with_lines(path, toml_of(path, content))
     digest = hashlib.sha256(content + lines).hexdigest()
@@ -94,37 +94,38 @@ def read_suite(path: Path) -> SuiteFile:
 
 
 def lacking_extra(file: SuiteFile) -> str:
-    """What to say of a suite whose cases an extra makes that is not installed; "" of others."""
+    """Return the message for a suite whose cases need an extra that is not installed; else ""."""
     return lacking("fuzz") if file.suite.fuzz and lacks("fuzz") else ""
 
 
 def expand(
     file: SuiteFile | Path, profile: Profile, seed: int = 0, few_random: bool = False
 ) -> list[Any]:
-    """The cases of a suite in this profile, in the order of the file. Raises InputError.
+    """Return the cases of a suite in this profile, in the order of the file. Raises InputError.
 
-    seed is added to those of random blocks; everything else is the same in every run. few_random:
-    a few of each random block, for who reads the suites without running them.
+    seed is added to the seeds of random blocks; everything else is the same in every run.
+    few_random: only a few cases of each random block, for callers that read suites without running
+    them.
     """
     read = read_suite(file) if isinstance(file, Path) else file
     return _expanded(read, _OF_CASES, profile, seed, few_random)
 
 
 def expand_others(file: SuiteFile, profile: Profile) -> list[Any]:
-    """What a suite asks for in this profile beside cases. Raises InputError."""
+    """Return the checks of a suite in this profile that are not cases. Raises InputError."""
     return _expanded(file, _OTHERS, profile)
 
 
 def checks_of(
     file: SuiteFile, profile: Profile, seed: int = 0, only: Sequence[str] = ()
 ) -> list[Any]:
-    """All that a suite asks for. only: patterns; without cases where none of them can be of it."""
+    """Return all checks of a suite. only: patterns; without cases if none can match."""
     cases = expand(file, profile, seed) if may_be_of(file.path.stem, only) else []
     return [*cases, *expand_others(file, profile)]
 
 
 def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:
-    """The same of one kind."""
+    """Return the checks of one kind that are not cases."""
     return [check for check in expand_others(file, profile) if check.check == kind]
 
 
@@ -161,7 +162,7 @@ def _expanded(
 
 
 def _few(name: str, block: Any, is_random: bool) -> Any:
-    """A block with a few of what it makes at random."""
+    """Return a block that makes only a few random cases."""
     if is_random:
         return block.model_copy(update={"quick": min(block.count, _FEW)})
     if name == "batch":
@@ -173,7 +174,7 @@ def _few(name: str, block: Any, is_random: bool) -> Any:
 
 @contextmanager
 def _placed(path: Path, place: str) -> Iterator[None]:
-    """What is wrong in a block is said with its file and place."""
+    """Add the file and the place to every mistake in a block."""
     try:
         yield
     except ValidationError as error:

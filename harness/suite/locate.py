@@ -1,4 +1,4 @@
-"""The case that a record of a bundle is of."""
+"""Find the case of a record of a bundle."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.checks.case import Case
@@ -8,7 +8,7 @@ from sampler_parity.harness.suite.file import expand, find_suites, read_suite
 
 
 def case_of(bundle: Bundle, record: CaseResult) -> Case:
-    """As its suite has it. Raises InputError where that has it no more, or is another by now."""
+    """Return the case of a record. Raises InputError if its suite lacks the case or has changed."""
     info = bundle.info
     for path in find_suites([info.paths.get(record.suite, record.suite)]):
         file = read_suite(path)

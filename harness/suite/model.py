@@ -1,4 +1,4 @@
-"""What a suite file may hold: its blocks, and what is said of a file that holds another thing."""
+"""The blocks of a suite file, and the messages for mistakes in it."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ from sampler_parity.harness.strict import ABOUT_KEYS, Mistake, Size, Strict, mis
 
 
 def _kind_of_grid(block: Any) -> str:
-    """A grid on a model measures tokens a second; one on logits times a chain."""
+    """Return the kind of a grid: tokens a second on a model, times of a chain on logits."""
     model = block.get("model") if isinstance(block, dict) else getattr(block, "model", None)
     return "timing" if model is None else "throughput"
 
@@ -109,7 +109,7 @@ class Suite(Strict):
     """sizes for every timed `grid` that has none of its own"""
 
     def described(self) -> Iterator[Any]:
-        """Every block with a description; what is timed has none."""
+        """Yield every block with a description; timed blocks have none."""
         for name in BLOCKS:
             if name not in ("chain", "grid"):
                 yield from getattr(self, name)
@@ -120,7 +120,7 @@ BLOCKS = tuple(name for name in Suite.model_fields if name not in _OF_FILE)
 
 
 def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
-    """Problem and mend of the first thing that is wrong: block with its id, field, reason."""
+    """Return the problem and the fix of the first mistake: block with its id, field, reason."""
     _, location, reason, fix = reason_of(error)
     place = [str(part) for part in location]
     if len(location) >= 2 and location[0] in BLOCKS and isinstance(location[1], int):
@@ -133,7 +133,7 @@ def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
 
 
 def reason_of(error: ValidationError) -> Mistake:
-    """The mistake to show. Of logits no single member of the union is meant by wrong keys."""
+    """Return the mistake to show. If the keys of logits are wrong, it lists all forms of logits."""
     shown = mistake(error)
     if "logits" not in shown.location or shown.type not in ABOUT_KEYS:
         return shown

@@ -1,6 +1,6 @@
-"""The suites that come with the package, by name: GROUP/NAME.toml in suites/ or engines/*/suites/.
+"""The suites of the package, by name: GROUP/NAME.toml in suites/ or engines/*/suites/.
 
-Reads no file, so that completion in a shell is fast.
+No file is read, so completion in a shell is fast.
 """
 
 from importlib.resources import files
@@ -11,23 +11,23 @@ from sampler_parity.harness.suite.ids import fits, has_jokers
 
 
 def suites_folder() -> Path:
-    """The folder `suites/` of the checkout or of the installed wheel."""
+    """Return the folder `suites/` of the checkout or of the installed wheel."""
     return Path(str(files("sampler_parity.suites")))
 
 
 def suite_id(path: Path) -> str:
-    """ "parity/top_p" for suites/parity/top_p.toml."""
+    """Return the id of a suite: "parity/top_p" for suites/parity/top_p.toml."""
     return f"{path.resolve().parent.name}/{path.stem}"
 
 
 def shipped() -> dict[str, Path]:
-    """Return the file of each suite of ours and of the engines, in the order of their names."""
+    """Return the file of each suite of the package and of the engines, sorted by name."""
     paths = [*suites_folder().glob("*/*.toml"), *engines_folder().glob("*/suites/*/*.toml")]
     return dict(sorted((suite_id(path), path) for path in paths))
 
 
 def suites_of_cases(patterns: list[str]) -> list[str]:
-    """Those that patterns of ids name by their first part; none where one of them names none."""
+    """Return the suites that the patterns of ids name; none if one pattern names no suite."""
     named = [
         suites_of(pattern) if _first(pattern) and not has_jokers(_first(pattern)) else []
         for pattern in patterns
@@ -38,8 +38,8 @@ def suites_of_cases(patterns: list[str]) -> list[str]:
 
 
 def suites_of(pattern: str) -> list[str]:
-    """The suites whose cases a pattern of ids can be about: an id begins with the name of its
-    suite's file, that of a timed chain with `timing`; only such a chain's is ever one word."""
+    """Return the suites whose cases a pattern of ids can match. An id begins with the name of its
+    suite's file, that of a timed chain with `timing`; only timed chains have ids of one word."""
     first = _first(pattern)
     if not first:
         anywhere = has_jokers(pattern)

@@ -1,6 +1,6 @@
-"""What enters by a suite is checked here, once: its chains are built.
+"""Validate the input of a suite, once, by building its chains.
 
-So a bad parameter is found before anything runs, and who runs a chain takes it as it is.
+A bad parameter is found before anything runs, so the code that runs a chain need not check it.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Checked:
         self._built: set[str] = set()
 
     def check(self, place: str, check: Any) -> None:
-        """Raises InputError for what cannot be run."""
+        """Check a case or cell. Raises InputError if it cannot run."""
         others: dict[str, Callable[[str, Any], None]]
         others = {"distribution": self.cell, "timing": self.timed, "throughput": self.width}
         if check.check != "skip_ratio":
@@ -90,13 +90,13 @@ class Checked:
 
     def cell(self, place: str, cell: Cell) -> None:
         self._fits(place, cell.logits.n, cell.vocab)
-        law: Named = [("law", cell.law)] if cell.law else []
+        others: Named = [("law", cell.law)] if cell.law else []
         if isinstance(cell, Speculative):
-            law.append(("draft_chain", cell.draft_chain))
+            others.append(("draft_chain", cell.draft_chain))
             if cell.draft.n != cell.logits.n:
                 problem = f"{place}: draft: {cell.draft.n} tokens, the target has {cell.logits.n}"
                 raise InputError(self._path, problem, "give both the same vocabulary")
-        self._on_logits(place, cell.logits, cell.vocab, [("chain", cell.chain), *law])
+        self._on_logits(place, cell.logits, cell.vocab, [("chain", cell.chain), *others])
 
     def timed(self, place: str, timed: TimedChain) -> None:
         place = f"chain {timed.id!r}"
@@ -109,7 +109,7 @@ class Checked:
         self._build(place, [("chain", width.chain)], n, read_vocab(model_path(width.model)))
 
     def _fits(self, place: str, n: int, named: str | None) -> None:
-        """Of what is judged; for a time a small vocabulary will do."""
+        """Check the vocabulary size of a judged case; a timed chain may use a small vocabulary."""
         known = len(read_vocab(vocab_path(named))) if named else n
         if n > known:
             problem = f"{place}: logits: {n} are more than the {known} tokens of {named!r}"
@@ -127,9 +127,9 @@ class Checked:
             self._built.add(key)
 
     def _prompt(self, place: str, prompt: list[int], n: int) -> None:
-        foreign = [token for token in prompt if token >= n]
-        if foreign:
-            problem = f"{place}: prompt: token {foreign[0]} is not in the model's {n} tokens"
+        unknown = [token for token in prompt if token >= n]
+        if unknown:
+            problem = f"{place}: prompt: token {unknown[0]} is not in the model's {n} tokens"
             fix = "take the prompt from this model's vocabulary"
             raise InputError(self._path, problem, fix)
 
@@ -142,7 +142,7 @@ class Checked:
 
 
 def _without_seeds(chain: ChainSpec) -> str:
-    """What many sequences have in common: of chains that differ in their seeds one is built."""
+    """Return the chain as text without its seeds: chains that differ only there are built once."""
     return str(
         [
             {name: {key: value for key, value in given.items() if key != "seed"}}

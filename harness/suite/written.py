@@ -1,4 +1,4 @@
-"""A case as a suite file has it: a [[case]] block of TOML."""
+"""Write a case as a suite file has it: a [[case]] block of TOML."""
 
 import json
 import math
@@ -11,7 +11,7 @@ def case_block(case: dict[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """Inline, because a block of its own could not stand within a list."""
+    """Return a value as inline TOML, because a table of its own cannot be inside a list."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):
