@@ -1,13 +1,13 @@
-"""What must hold of the suites beyond their format, of the golden fixtures and of the schemas.
+"""Check the suites beyond their format, the golden fixtures and the schemas.
 
-suites    each expands, of random blocks ten cases; ids unique over all; descriptions
-          are facts, none twice; `why` says something; every sampler has its suite; chains to time
-          can be built
-cases     an explicit case of a filter removes something and keeps something, or is tagged noop;
-          one that decides within rounding of its threshold uses literals that are float32 values
-fixtures  every one has the digest of the manifest, every file is listed, every name exists
-explained every line of explanations.toml names a backend, a stage and verdicts, each once
-schemas   the committed JSON Schema is the one that the models make
+suites:    each expands (ten cases of random blocks); ids are unique over all; descriptions
+    are facts, none twice; `why` is not empty; every sampler has its suite; the chains to time
+    can be built
+cases:     an explicit case of a filter removes something and keeps something, or is tagged noop;
+    one that decides within rounding of its threshold uses literals that are float32 values
+fixtures:  every one has the digest of the manifest, every file is listed, every name exists
+explained: every line of explanations.toml names a backend, a stage and verdicts, each once
+schemas:   the committed JSON Schema is the one that the models make
 """
 
 import re
@@ -55,7 +55,7 @@ Stage = tuple[Sampler, Candidates, Candidates]
 def lint(paths: Sequence[Path], profile: Profile = "full") -> list[str]:
     """Return the problems of these suites, of golden/ and of harness/schemas/, one line each.
 
-    profile: of which cases the ids are looked at.
+    profile: the cases whose ids are checked.
     """
     problems: list[str] = []
     suites: dict[Path, Suite] = {}
@@ -80,7 +80,7 @@ def lint(paths: Sequence[Path], profile: Profile = "full") -> list[str]:
 
 
 def _items(file: SuiteFile, profile: Profile) -> Iterator[str]:
-    """The ids of all that a suite runs."""
+    """Yield the ids of all checks of a suite."""
     yield from (case.id for case in expand(file, profile, few_random=True))
     yield from (cell.id for cell in expand_kind("distribution", file, profile))
     yield from (workload.id for workload in expand_kind("skip_ratio", file, profile))
@@ -97,7 +97,7 @@ def _timings(path: Path, timings: list[TimedChain]) -> list[str]:
 
 
 def _unique(ids: dict[str, list[str]]) -> list[str]:
-    """ids: case id -> the suites that it is in."""
+    """Return the ids that several suites use. ids: case id -> the suites that have it."""
     return [f"id {i!r} is in {' and in '.join(at)}" for i, at in ids.items() if len(at) > 1]
 
 
@@ -108,7 +108,7 @@ def _prose(suites: dict[Path, Suite]) -> list[str]:
             place = f"{suite_id(path)}: {block.id!r}"
             described[block.description.strip().lower()].append(place)
             if re.search(r"\bshould\b", block.description, re.IGNORECASE):
-                problems.append(f"{place}: the description says 'should' - state a fact")
+                problems.append(f"{place}: the description uses 'should' - state a fact")
             if not block.description.strip():
                 problems.append(f"{place}: the description is empty")
             if len(block.description) > 70:
@@ -123,12 +123,13 @@ def _prose(suites: dict[Path, Suite]) -> list[str]:
 
 
 def _missing_suites(suites: dict[Path, Suite]) -> list[str]:
-    """A sampler's suite is parity/NAME.toml, or removed/NAME.toml, and says sampler = NAME."""
-    said = {p.stem: s.sampler for p, s in suites.items() if p.parent.name in OF_SAMPLERS}
+    """Return the samplers without a suite parity/NAME.toml or removed/NAME.toml with sampler =
+    NAME."""
+    declared = {p.stem: s.sampler for p, s in suites.items() if p.parent.name in OF_SAMPLERS}
     return [
         f"sampler {name}: no suite parity/{name}.toml with sampler = {name!r}"
         for name in SAMPLERS
-        if said.get(name) != name
+        if declared.get(name) != name
     ]
 
 
@@ -136,7 +137,7 @@ def _fixture_names(suites: dict[Path, Suite]) -> list[str]:
     try:
         known = set(read_manifest(fixtures.golden_folder()))
     except InputError:
-        return []  # _golden says so
+        return []  # _golden reports it
     problems = []
     for path, suite in suites.items():
         named = {c.logits.golden for c in suite.case if isinstance(c.logits, Golden)}
@@ -159,7 +160,7 @@ def _cases(path: Path, suite: Suite) -> list[str]:
 
 
 def _case(suite: Suite, case: GivenCase) -> Iterator[str]:
-    """What is wrong with an explicit case of a filter's suite."""
+    """Yield the problems of an explicit case of a filter's suite."""
     if suite.sampler not in FILTERS:
         return
     stages = [stage for stage in _stages(case) if stage[0].name == suite.sampler]
@@ -178,7 +179,7 @@ def _case(suite: Suite, case: GivenCase) -> Iterator[str]:
 
 
 def _stages(case: GivenCase) -> list[Stage]:
-    """Every stage of every step: the sampler, the candidates before it and those after it."""
+    """Return every stage of every step: the sampler, and the candidates before and after it."""
     ready = prepare(case)
     chain, stages = ready.build(), []
     for row in ready.rows:
@@ -197,12 +198,12 @@ def _removes(before: Candidates, after: Candidates) -> bool:
 
 
 def _left(cand: Candidates) -> int:
-    """Candidates that are not masked."""
+    """Return the number of candidates that are not masked."""
     return int((cand.logits != -np.inf).sum())
 
 
 def _on_threshold(sampler: Sampler, before: Candidates) -> bool:
-    """Whether another set of candidates is left as the threshold moves by ROUNDING."""
+    """Return whether the candidates left change if the threshold moves by ROUNDING."""
     parameter = ROWS[sampler.name].threshold
     if not parameter:
         return False
@@ -211,7 +212,7 @@ def _on_threshold(sampler: Sampler, before: Candidates) -> bool:
 
 
 def _float32_literals(case: GivenCase) -> bool:
-    """Whether logits and parameters are written as the shortest decimal of a float32 each."""
+    """Return whether logits and parameters are each the shortest decimal of a float32."""
     if not isinstance(case.logits, Literals) or not case.logits.values:
         return False
     numbers = [

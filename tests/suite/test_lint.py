@@ -48,7 +48,7 @@ def test_lint_accepts_a_good_suite(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        pytest.param("Two of three survive", "Two should survive", "says 'should'", id="should"),
+        pytest.param("Two of three survive", "Two should survive", "uses 'should'", id="should"),
         pytest.param("Two of three survive", " ", "the description is empty", id="empty"),
         pytest.param('"a defect"', '" "', "why is empty", id="why"),
         pytest.param("p = 0.7", "p = 1.0", "tag it noop", id="removes-nothing"),
