@@ -2,11 +2,11 @@
 
     block.py   how a block of a suite becomes items
     run.py     how an item is run: `judge` of a case, else `run` and `died`, or `measure`
-    record.py  the record that it leaves
+    record.py  the record of a result
     view.py    how its record is shown
 
-What leaves the record of a case is shown as one, and needs neither of the last two. Nothing is
-imported until it is asked for: a start takes what it needs.
+A kind whose record is that of a case needs neither of the last two. Modules are imported when they
+are first used, so a start loads only the ones that it needs.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,11 @@ Profile = Literal["quick", "full"]
 
 @dataclass(frozen=True)
 class Kind:
-    """seconds: of an item on one backend, for estimates: a guess from the footers of quick runs on
-    a busy two-core Xeon. called, noun: its items in a plan, and while a run goes. record: `kind` of
-    the record that it leaves. timed: alone on this machine, after all that is judged. each: every
-    backend has a result of its own."""
+    """A kind of check. seconds: estimate for an item on one backend, from quick runs on a busy
+    two-core Xeon. called, noun: the name of its items in a plan, and during a run. record: `kind`
+    of its record. timed: runs alone on this machine, after all judged items. each: every backend
+    has a result of its own.
+    """
 
     name: str
     seconds: float
@@ -33,17 +34,17 @@ class Kind:
 
     @property
     def run(self) -> Any:
-        """Its run.py."""
+        """Return its run.py."""
         return import_module(f"{__name__}.{self.name}.run")
 
     @property
     def runner(self) -> Any:
-        """What has `run` and `died` for its items."""
+        """Return the module with `run` and `died` for its items."""
         return import_module(f"{__name__}.execute") if self.record == "case" else self.run
 
     @property
     def view(self) -> Any:
-        """The view.py of its record."""
+        """Return the view.py of its record."""
         shown = "stages" if self.record == "case" else self.name
         return import_module(f"{__name__}.{shown}.view")
 
@@ -71,5 +72,5 @@ _LEAVES = {kind.record: kind for kind in reversed(_ROWS)}
 
 
 def kind_of_record(record: str) -> Kind:
-    """The first kind that leaves such a record. Raises KeyError for what no suite asks for."""
+    """Return the first kind with this record. Raises KeyError if no kind of suite item has it."""
     return _LEAVES[record]

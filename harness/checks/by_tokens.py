@@ -1,4 +1,4 @@
-"""Cases that are judged by the tokens of each backend alone, and their results."""
+"""Cases that judge the tokens of each backend alone, and their results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -31,7 +31,7 @@ class TokensCase(GivenCase):
         return self
 
     def chain_on(self, backend: str) -> ChainSpec:
-        """The chain that a backend is asked for."""
+        """Return the chain that a backend runs."""
         return self.instead.get(backend, self.instead.get(without_build(backend), self.chain))
 
     def own_chain(self, backend: str) -> ChainSpec | None:
@@ -44,7 +44,7 @@ Judge = Callable[[Backend], BackendResult]
 def result_of_each(
     case: Case, steps: int, releases: Mapping[str, str], backends: Sequence[Backend], judge: Judge
 ) -> CaseResult:
-    """A release that lacks a sampler of the chain says so."""
+    """Return each backend's result; `unsupported` is required if its release lacks a sampler."""
 
     def required(backend: Backend) -> list[Verdict]:
         release = releases.get(backend.name, NEWEST)
@@ -61,5 +61,5 @@ def result_of_each(
 
 
 def property_of(case: Case) -> str:
-    """The suite is named for the property, and the case for the suite."""
+    """Return the property of a case: the first part of its id, which is the name of its suite."""
     return case.id.partition("/")[0]

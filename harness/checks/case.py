@@ -1,7 +1,7 @@
-"""What every case has: something that is run on the backends, and what is required of it.
+"""The base of every case: it runs on the backends, and it names the verdicts that pass.
 
 A kind of case has a class of its own in harness/checks/KIND/block.py, with the fields that it
-needs; harness/checks/cases.py tells them apart.
+needs; harness/checks/cases.py selects the kind.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
 
 class Case(Strict):
-    """check: its kind. quick: false leaves an explicit case to the full profile."""
+    """A case. check: its kind. quick: false leaves an explicit case to the full profile."""
 
     check: ClassVar[str]
 
@@ -36,34 +36,34 @@ class Case(Strict):
     quick: bool = True
 
     def items(self, quick: bool) -> Iterator[Self]:
-        """Itself, where the profile takes it."""
+        """Yield the case itself if the profile includes it."""
         if self.quick or not quick:
             yield self.model_copy(update={"quick": True})
 
     @property
     def chains(self) -> list[ChainSpec]:
-        """Those that a backend is asked for."""
+        """The chains that a backend runs."""
         return []
 
     @property
     def samplers(self) -> list[str]:
-        """Those of its chains in their order; those of many chains each once."""
+        """The samplers of its chains, in order; each once if there are several chains."""
         names = [name for chain in self.chains for stage in chain for name in stage]
         return names if len(self.chains) == 1 else list(dict.fromkeys(names))
 
     @property
     def n_draws(self) -> int:
-        """How many tokens are drawn from one state."""
+        """The number of tokens that are drawn from one state."""
         return 0
 
     @property
     def cost(self) -> int:
-        """About how many values its chain goes through."""
+        """The number of values that its chain processes, about."""
         return 0
 
     @property
     def separates_prompt(self) -> bool:
-        """Whether there is a prompt and a sampler that tells it from the output."""
+        """Whether there is a prompt and a sampler that separates it from the output."""
         return False
 
     @property
@@ -72,9 +72,9 @@ class Case(Strict):
         return self.chains
 
     def own_chain(self, backend: str) -> ChainSpec | None:
-        """The chain that a backend is asked for in its own words, where it is."""
+        """Return the chain in a backend's own samplers; None if it runs the chain of the case."""
         return None
 
     def required(self, backend: str) -> list[Verdict]:
-        """The verdicts that pass for a backend; `identical` where nothing else is named."""
+        """Return the verdicts that pass for a backend; `identical` if nothing else is named."""
         return self.requires.get(backend, self.requires.get(without_build(backend), ["identical"]))

@@ -1,4 +1,4 @@
-"""Every kind of case, told apart by its fields."""
+"""Every kind of case, selected by its fields."""
 
 import functools
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _OF_LOGITS = {"decoded": "generation", "together": "sequences", "crowded": "inva
 
 
 def kind_of(data: Any) -> str:
-    """The kind of the case that data describe. What is wrong with them, its model says."""
+    """Return the kind of the case that data describe. Its model reports mistakes in them."""
     if isinstance(data, Case):
         return data.check
     if not isinstance(data, Mapping):
@@ -49,7 +49,7 @@ def kind_of(data: Any) -> str:
 def _draws_a_seed(chain: Any) -> bool:
     try:
         return bool(unseeded(chain or []))
-    except AttributeError:  # no chain: its model says so
+    except AttributeError:  # no chain: its model reports it
         return False
 
 
@@ -74,7 +74,7 @@ def _adapter() -> TypeAdapter[Any]:
     return TypeAdapter(AnyCase)
 
 
-# What a block says of every case that it makes, and some kinds have no field for.
+# Neutral values that blocks give to every case; some kinds have no such field.
 _NEUTRAL: dict[str, Any] = {
     "chain": [], "history": [], "prompt": [], "output": [], "accept": [], "steps": 1,
     "script": "plain", "draws": 0, "dtype": "float32", "expect": None, "relation": None,
@@ -83,8 +83,8 @@ _NEUTRAL: dict[str, Any] = {
 
 
 def case_from(data: Mapping[str, Any] | None = None, **fields: Any) -> Case:
-    """The case that data describe, of its own kind. What says nothing may be there, whatever the
-    kind. Raises ValueError."""
+    """Return the case that data describe, of its own kind. Fields with neutral values are allowed
+    for every kind. Raises ValueError."""
     given = {**(data or {}), **fields}
     given = {k: v for k, v in given.items() if k not in _NEUTRAL or v != _NEUTRAL[k]}
     case: Case = _adapter().validate_python(given)

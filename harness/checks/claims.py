@@ -1,7 +1,7 @@
-"""What a backend does not claim is not asked of it: the case is skipped whole.
+"""Skip a case on a backend that does not claim what the case needs.
 
-Where a suite requires `unsupported` of a backend, and where a build is judged by what its own
-release had, an absence is itself a finding, and stays `unsupported`.
+An absence is a finding, and stays `unsupported`, if a suite requires `unsupported` of the backend,
+or if a build is judged by the samplers of its own release.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _REQUESTS: dict[str, tuple[str, ...]] = {
 def parted(
     case: Case, backends: Sequence[Backend], releases: Mapping[str, str]
 ) -> tuple[list[Backend], dict[str, BackendResult]]:
-    """The backends to ask, and by name the results of those that the case is skipped on."""
+    """Return the backends to ask, and by name the results of those that skip the case."""
     asked: list[Backend] = []
     unasked: dict[str, BackendResult] = {}
     claimed: ChainSpec = [{name: {}} for chain in case.claimed for stage in chain for name in stage]
@@ -51,20 +51,21 @@ def parted(
             else:
                 unasked[backend.name] = BackendResult(verdict="skipped", detail=str(missing))
         except BackendFailure as failure:
-            silent = failure.verdict != "unsupported"  # else it says why it cannot be asked
+            silent = failure.verdict != "unsupported"  # else its own replies give the reason
             asked.append(_Failed(backend.name, backend.scratch, failure) if silent else backend)
     return asked, unasked
 
 
 def _of_release(backend: Backend, releases: Mapping[str, str]) -> bool:
-    """Whether its samplers are those of a release; whom a release judges may be any backend."""
+    """Return whether its samplers are those of a release; a release may judge any backend."""
     return backend.name in releases and backend.hello().name in ("llama.cpp", "reference")
 
 
 def with_skipped(
     case: Case, judged: CaseResult | None, unasked: dict[str, BackendResult], names: list[str]
 ) -> CaseResult:
-    """The result with those that it is skipped on. names: the order. judged: None, nobody asked."""
+    """Return the result with the backends that skip the case. names: the order. judged: None if no
+    backend was asked."""
     if judged is None:
         judged = CaseResult(
             id=case.id,
@@ -86,7 +87,7 @@ def with_skipped(
 
 @dataclass
 class _Failed:
-    """A backend whose greeting failed: it is not started once more for the same case."""
+    """A backend whose greeting failed: it is not started again for the same case."""
 
     name: str
     scratch: Scratch

@@ -1,4 +1,4 @@
-"""What a run does its checks with: its terms, its bundle, its processes, and its watcher."""
+"""The context of a run's checks: its terms, bundle, processes and progress callback."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ BEAT_S = 1.0
 
 
 class ProgressCallback(Protocol):
-    """Called with results that ended, or with none as a heartbeat."""
+    """Called with finished results, or with an empty list as a heartbeat."""
 
     def __call__(self, results: Sequence[Result], note: str = "") -> None: ...
 
@@ -30,7 +30,7 @@ def silent(results: Sequence[Result], note: str = "") -> None:
 
 @contextmanager
 def heartbeat(progress: ProgressCallback) -> Iterator[None]:
-    """Call it every second meanwhile, from a thread: not where processes are forked."""
+    """Call it every second in a thread; not for code that forks processes."""
     ended = threading.Event()
 
     def beat() -> None:
@@ -51,27 +51,27 @@ class Executor(Protocol):
 
     @property
     def size(self) -> int:
-        """How many calls it takes at once."""
+        """Return how many calls it takes at once."""
 
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        """The place and the result of each call as it ends; Died where its process did."""
+        """Yield the place and the result of each call as it ends; Died if its process died."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of one. Raises InputError where its process died."""
+        """Return the result of one call. Raises InputError if its process died."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """On which terms items are run, in whatever process.
+    """The options of a run for its items, in every process.
 
-    backends: the names that they are started by, and of each the release that it is judged by;
-    None: v0.5.0, as the cases require. timeout_s: of a request. repeat: how often each case is
-    asked. accept: what passes beside what a case requires. require_all: what a backend does not
-    claim is asked, and a failure. errors: of a distribution test on one backend. versions: of each
-    backend, what it says in the header of the run; none for what says none. rounds: of a timed
-    chain; None: the profile's. instructions: count those of a timed chain, too.
+    backends: the names that they are started by, each with the release that it is judged by; None:
+    v0.5.0, as the cases require. timeout_s: of a request. repeat: how often each case is asked.
+    accept: the verdicts that pass in addition to those of a case. require_all: fail, rather than
+    skip, a case that a backend does not claim. errors: of a distribution test on one backend.
+    versions: the version of each backend in the header of the run; none for a backend without one.
+    rounds: of a timed chain; None: the profile's. instructions: count those of a timed chain, too.
     """
 
     backends: Mapping[str, str | None]
@@ -89,7 +89,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Ready:
-    """What runs an item in a process: backends that stand ready, the folder for arrays, or None."""
+    """The tools of an item in a process: started backends, and the folder for arrays or None."""
 
     backends: Sequence[BackendProcess]
     artifacts: Path | None
@@ -97,14 +97,14 @@ class Ready:
 
     @property
     def releases(self) -> dict[str, str]:
-        """By the backend's own name, the release that it is judged by."""
+        """Return the release that each backend is judged by, by the backend's own name."""
         pairs = zip(self.backends, self.terms.backends.values(), strict=True)
         return {backend.name: release for backend, release in pairs if release is not None}
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a run does each of its items with. apart: the processes of the executor do not see the
+    """The tools of a run for each of its items. apart: the processes of the executor do not see the
     bundle's folder."""
 
     terms: Terms
@@ -114,11 +114,11 @@ class Context:
     apart: bool = False
 
     def record(self, results: Sequence[Result]) -> None:
-        """Append results to the bundle, and show that they ended."""
+        """Append results to the bundle, and report them as finished."""
         self.writer.append(*results)
         self.progress(results)
 
 
 def short_names(names: Iterable[str]) -> list[str]:
-    """Those of results: a backend's name without its command. Raises InputError."""
+    """Return the names in results: a backend's name without its command. Raises InputError."""
     return [registry.command_of(name)[0] for name in names]

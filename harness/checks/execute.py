@@ -1,4 +1,4 @@
-"""A case on every backend: skipped, judged as its kind is, or crashed."""
+"""Run a case on every backend: it is skipped, judged by its kind, or crashed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
 
 
 def run(case: Case, ready: Ready) -> CaseResult:
-    """The result of a case on the terms of a run."""
+    """Return the result of a case on the terms of a run."""
     terms, releases = ready.terms, ready.releases
 
     def once() -> CaseResult:
@@ -31,7 +31,7 @@ def run(case: Case, ready: Ready) -> CaseResult:
 
 
 def died(case: Case, terms: Terms, problem: str) -> CaseResult:
-    """The result of a case that ends the process that judges it."""
+    """Return the result of a case that ends the process that judges it."""
     names = short_names(terms.backends)
     return CaseResult(
         id=case.id,
@@ -49,12 +49,12 @@ def execute(
     releases: Releases | None = None,
     require_all: bool = False,
 ) -> CaseResult:
-    """Run a case everywhere. Never raises for what a backend does; that is a verdict.
+    """Run a case on all backends. Never raises for a failure of a backend; that is a verdict.
 
-    artifacts: a folder for the arrays of the first stage that differs. releases: by backend, whose
-    meaning it is judged by: RELEASE or RELEASE/PLATFORM; v0.5.0, as the case requires, for those
-    that are not named.
-    require_all: nothing is skipped. Not for logits alone, which have no verdict: `measure` of
+    artifacts: a folder for the arrays of the first stage that differs. releases: by backend, the
+    release that it is judged by: RELEASE or RELEASE/PLATFORM; v0.5.0, as the case requires, for the
+    others.
+    require_all: nothing is skipped. Cases of logits alone have no verdict: use `measure` of
     harness/checks/logits/run.py.
     """
     releases = releases or {}
@@ -70,7 +70,7 @@ def execute(
 def _judged(
     case: Case, backends: Sequence[Backend], artifacts: Path | None, meanings: Releases
 ) -> CaseResult:
-    """By the reference on each backend's platform, and there by its release."""
+    """Judge the backends by the reference on their platforms, and there by their releases."""
     judge: Judge = KINDS[case.check].run.judge
     parts = {name: meaning.parted(whose) for name, whose in meanings.items()}
     releases = {name: release for name, (release, _) in parts.items()}
@@ -88,7 +88,7 @@ def _judged(
 
 
 def merged(results: list[CaseResult]) -> CaseResult:
-    """One result of a case that some backends ran by themselves."""
+    """Return one result of a case whose backends ran in groups."""
     return results[0].model_copy(
         update={
             "steps": max(result.steps for result in results),

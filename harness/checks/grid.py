@@ -1,5 +1,5 @@
-"""Grids: the points of a table of axes, which of them the quick profile takes, and how their values
-are filled into a chain."""
+"""Grids: the points of a table of axes, the quick profile's share of them, and the replacement of
+names in a chain by their values."""
 
 import itertools
 import math
@@ -46,9 +46,9 @@ class Subset(Block):
 def points(
     axes: Axes, chosen: bool | Subset | list[Subset], quick: bool
 ) -> Iterator[dict[str, Any]]:
-    """The points of the grid, or those of its quick subsets, each once.
+    """Yield the points of the grid, or those of its quick subsets, each once.
 
-    Raises ValueError where a subset names what the grid does not have, in either profile.
+    Raises ValueError if a subset names a value that the grid lacks, in either profile.
     """
     subsets = [] if isinstance(chosen, bool) else chosen if isinstance(chosen, list) else [chosen]
     restricted = [_restrict(axes, subset) for subset in subsets]
@@ -90,7 +90,7 @@ def _restrict(axes: Axes, subset: Subset) -> Axes:
 def fill(value: Any, varied: Mapping[str, Any], n: int) -> Any:
     """Replace "$name" by its value and "V", "V+1", "V-1" by the size of the vocabulary.
 
-    Raises ValueError for a name that vary does not have.
+    Raises ValueError for a name that is not in vary.
     """
     if isinstance(value, dict):
         return {

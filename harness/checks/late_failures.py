@@ -1,4 +1,4 @@
-"""What a backend does after a good reply is blamed on the item that had it."""
+"""Blame a failure of a backend after a good reply on the item that got the reply."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Result = TypeVar("Result", bound=Crashable)
 
 
 class LateFailures:
-    """The requests that each item took, in turn, and what the backends did after them."""
+    """The last request of each item in turn, to find the item of a late failure."""
 
     def __init__(self, backends: Sequence[BackendProcess]) -> None:
         self.backends = backends
@@ -30,7 +30,7 @@ class LateFailures:
         self._ends.append([backend.asked for backend in self.backends])
 
     def blame(self, results: list[Result]) -> list[Result]:
-        """The results of the items with what came after each; nothing more will be asked."""
+        """Return the results with the failures after each item; no request may follow."""
         blamed = list(results)
         for column, backend in enumerate(self.backends):
             backend.settle(SILENCE_S)
@@ -44,7 +44,7 @@ class LateFailures:
 
 
 class Watched:
-    """A backend during one measurement, in which it may be asked many times."""
+    """A backend during one measurement, which may take many requests."""
 
     def __init__(self, backend: Backend) -> None:
         # one that answers in this process does nothing after its reply
@@ -52,8 +52,8 @@ class Watched:
         self.before = self.process.asked if self.process else 0
 
     def problem(self) -> str:
-        """What it did after a good reply, the first thing; "" for nothing. To be asked at the end:
-        it waits a moment for what may come."""
+        """Return the first thing that it did after a good reply, or "". Call it at the end: it
+        waits a moment for late output."""
         if self.process is None:
             return ""
         self.process.settle(SILENCE_S)

@@ -1,4 +1,4 @@
-"""What a backend comes to in a case: a failure of it is a verdict, and the time counts."""
+"""Turn a failure of a backend in a case into a verdict, and measure the time."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from sampler_parity.harness.protocol.interface import BackendFailure
 
 
 def outcome(judge: Callable[[], BackendResult]) -> BackendResult:
-    """The result with its wall time. Never raises for what a backend does."""
+    """Return the result with its wall time. Never raises for a failure of a backend."""
     start = time.perf_counter()
     try:
         result = judge()

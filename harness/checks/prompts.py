@@ -1,4 +1,4 @@
-"""What blocks of a suite have in common that give prompts to a model."""
+"""The base of suite blocks that give prompts to a model."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,7 @@
-"""One case asked several times: what does not come out the same every time is `flaky`.
+"""Run a case several times; a case with different results is `flaky`.
 
-A race, memory that is read before it is written, a fault of one draw in thousands: no case finds
-them for certain, and no replay shows them again. `run --repeat N` asks N times in one process.
+Races, uninitialized memory and faults of one draw in thousands are not found reliably by one run,
+and a replay does not show them. `run --repeat N` asks N times in one process.
 """
 
 from collections import Counter
@@ -14,8 +14,8 @@ CONFIDENCE = 0.95
 
 
 def repeated(ask: Callable[[], CaseResult], times: int, first: CaseResult) -> CaseResult:
-    """The first result; where it was not the same every time, `flaky`, with the rate and its
-    interval. ask: the same case, again."""
+    """Return the first result, or `flaky` with the rate and its interval if not all are the same.
+    ask: the same case, again."""
     results = [first, *(ask() for _ in range(times - 1))]
     backends = {}
     for name, result in first.backends.items():
@@ -28,13 +28,13 @@ def repeated(ask: Callable[[], CaseResult], times: int, first: CaseResult) -> Ca
 def _together(
     shown: BackendResult, verdicts: Counter[Verdict], required: list[Verdict]
 ) -> BackendResult:
-    """shown: the first that is not as required, if one is."""
+    """Combine the results of a backend. shown: the first that is not as required, if any."""
     update: dict[str, object] = {"asked": dict(verdicts)}
     wrong = sum(n for verdict, n in verdicts.items() if verdict not in required)
     if 0 < wrong < verdicts.total():
-        said = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.most_common())
+        counts = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.most_common())
         rate = f"{_rate(wrong, verdicts.total())} not as required"
-        detail = f"asked {verdicts.total():,} times: {said}; {rate}"
+        detail = f"asked {verdicts.total():,} times: {counts}; {rate}"
         update |= {"verdict": "flaky", "detail": "; ".join(filter(None, [detail, shown.detail]))}
     return shown.model_copy(update=update)
 
@@ -45,16 +45,16 @@ def _rate(wrong: int, times: int) -> str:
 
 
 def interval(wrong: int, times: int) -> tuple[float, float]:
-    """Clopper and Pearson's, exact: the rate lies outside in at most 5 of 100."""
+    """Return the exact interval of Clopper and Pearson: the rate is outside in at most 5 of 100."""
     from scipy.stats import binomtest  # it is slow to load, and most runs ask once
 
     exact = binomtest(wrong, times).proportion_ci(CONFIDENCE, method="exact")
     return float(exact.low), float(exact.high)
 
 
-def said(results: list[CaseResult]) -> list[str]:
-    """By backend, how often it was asked, how often the answer was not as required, and which rates
-    of that are left; nothing where every case was asked once."""
+def report_lines(results: list[CaseResult]) -> list[str]:
+    """Return a line by backend: the number of requests, how many were not as required, and the
+    interval of that rate. Returns nothing if every case was asked once."""
     lines = []
     for name in dict.fromkeys(name for result in results for name in result.backends):
         asked: Counter[bool] = Counter()

@@ -8,7 +8,7 @@ import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
 from sampler_parity.harness.bundle.summary import Summary, summarize
-from sampler_parity.harness.checks.repeat import said as repeat_lines
+from sampler_parity.harness.checks.repeat import report_lines as repeat_lines
 from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.errors import InputError, Interrupted

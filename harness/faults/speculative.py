@@ -12,7 +12,7 @@ import numpy as np
 
 from sampler_parity.harness.checks.distribution.speculative_stages import (
     CLOSE,
-    Law,
+    Distribution,
     first_difference,
 )
 from sampler_parity.reference.speculative import rounds, several_drafts

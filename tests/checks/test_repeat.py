@@ -3,7 +3,7 @@
 import pytest
 
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.repeat import interval, repeated, said
+from sampler_parity.harness.checks.repeat import interval, repeated, report_lines
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.verdicts import Verdict
@@ -69,8 +69,8 @@ def test_the_first_failure_is_shown_where_the_first_answer_was_right() -> None:
 
 
 def test_a_run_says_how_often_each_backend_was_asked() -> None:
-    assert said([_result("identical")]) == []
-    (line,) = said([_asked("identical", "identical"), _asked("identical", "diverged")])
+    assert report_lines([_result("identical")]) == []
+    (line,) = report_lines([_asked("identical", "identical"), _asked("identical", "diverged")])
     assert line == (
         "repeat   mine   4 requests, 1 not as required: a rate of 0.25 [0.0063, 0.81],"
         " exact for 95%"

@@ -1,4 +1,4 @@
-"""What a case of a batch holds: sequences, the script of what is done with them, what is judged."""
+"""The batch of a case: its sequences, the script of their steps, and how it is judged."""
 
 from pydantic import Field, model_validator
 
@@ -31,16 +31,16 @@ class Batched(Strict):
 
     @property
     def rows(self) -> int:
-        """How many rows of logits the script names."""
+        """Return how many rows of logits the script names."""
         return 1 + max((one.row for step in self.steps for one in step.sample), default=-1)
 
     @property
     def samples(self) -> int:
-        """How many rows sample, in all steps together."""
+        """Return how many rows sample, in all steps together."""
         return sum(len(step.sample) for step in self.steps)
 
 
 def seeded(chain: ChainSpec) -> bool:
-    """Whether its tokens can be foretold: no sampler draws a seed for itself."""
+    """Return whether its tokens can be predicted: no sampler draws its own seed."""
     parameters = (given for stage in chain for given in stage.values())
     return all(given.get("seed") != DEFAULT_SEED for given in parameters)

@@ -22,7 +22,7 @@ from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Id, Seed, Size
 
 Rows = Annotated[int, Field(ge=1, le=limits.STAGES)]
-_SPARE = 3  # rows of logits beside those of a step, so that a row meets another in the next
+_SPARE = 3  # more rows of logits than a step uses, so that the next step gives a row another one
 _HISTORY = 12  # tokens of a prompt or an output, at most
 
 
@@ -55,7 +55,8 @@ class BatchCase(Case):
 
 
 class FewBatches(Block):
-    """What the quick profile takes: values that the block has; what is not named, whole."""
+    """The quick profile's values of a block: a subset of each field; all values of a field not
+    named."""
 
     sizes: list[int] | None = None
     rows: list[int] | None = None
@@ -66,8 +67,8 @@ class FewBatches(Block):
 class Batches(Block):
     """A case for each size of the vocabulary, number of rows at once, script and seed.
 
-    Sequences take the chains in turn, beginning with another in each case. "$seed" in a chain is
-    the sequence's own; every fourth has the same. families: rows of logits take them in turn.
+    Sequences take the chains in turn; each case begins with another one. "$seed" in a chain is the
+    sequence's own; every fourth has the same. families: rows of logits take them in turn.
     """
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
@@ -94,7 +95,7 @@ class Batches(Block):
     quick: bool | FewBatches = True
 
     def items(self, quick: bool) -> Iterator[BatchCase]:
-        """Raises ValueError where quick names what the block has not."""
+        """Yield the cases. Raises ValueError if quick names a value that the block lacks."""
         axes: dict[str, list[Any]] = {
             name: getattr(self, name) for name in ("sizes", "rows", "scripts", "seeds")
         }

@@ -1,5 +1,5 @@
-"""The way of each live row of a batch through its script: what it does where, and what it does
-alone."""
+"""The path of each live row of a batch through its script: its samples with their places, and the
+same row alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _RESET: Operation = ("reset", 0)
 @dataclass(frozen=True)
 class Where:
     """A row that samples: the step, its number among those that sample there, its place in the live
-    batch, how many are live, and how often its row had sampled before."""
+    batch, the number of live rows, and how often it sampled before."""
 
     step: int
     index: int
@@ -25,8 +25,8 @@ class Where:
 
 @dataclass
 class Path:
-    """A live row from its joining on. taken: what it sampled, as a clone with what its original had
-    before, each with the resets before it. own: where it sampled itself."""
+    """A live row from when it joins. taken: its samples, each with the resets before it; a clone
+    begins with those of its original. own: where it sampled itself."""
 
     sequence: int
     taken: list[tuple[int, Sampled]] = field(default_factory=list)
@@ -40,8 +40,8 @@ class Path:
         self.resets += 1
 
     def alone(self) -> list[BatchStep]:
-        """The script of a batch of this row and no other, of sequence 0. No clone is made: what a
-        copy does, its original would have done."""
+        """Return the script of a batch of this row alone, as sequence 0. It has no clone: a copy
+        does the same as its original."""
         steps = []
         for i, (resets, one) in enumerate(self.taken):
             before = [_JOIN] * (i == 0) + [_RESET] * resets
@@ -50,7 +50,7 @@ class Path:
 
 
 def paths(steps: Sequence[BatchStep]) -> list[Path]:
-    """Of each live row that samples, in the order in which they came to be."""
+    """Return the path of each live row that samples, in the order in which they were created."""
     every: list[Path] = []
 
     def come(path: Path) -> Path:
@@ -69,8 +69,8 @@ def paths(steps: Sequence[BatchStep]) -> list[Path]:
 
 
 def mirrored(steps: Sequence[BatchStep]) -> list[BatchStep]:
-    """The same with the rows in the opposite order whenever they sample, and sampling in the
-    opposite order; between the steps they change back, for what the script does."""
+    """Return the same script with the rows in reverse order while they sample, and sampled in
+    reverse order. Between the steps they change back, because the script names their places."""
     live: Live[None] = Live(lambda s: None, lambda row: None, lambda row: None)
     turned: list[Operation] = []
     mirror = []

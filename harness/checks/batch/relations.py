@@ -1,7 +1,7 @@
-"""What must hold of a batch whatever its samplers do: no row depends on another.
+"""Check that no row of a batch depends on another, whatever its samplers do.
 
-Each relation is another request to the same backend, and tokens that must be the same. They need no
-reference, so they are judged of every backend that takes a batch.
+Each relation is another request to the same backend, and tokens that must be the same. Relations
+need no reference, so every backend that takes a batch is judged by them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,8 @@ from sampler_parity.harness.protocol.interface import Backend
 
 @dataclass(frozen=True)
 class Broken:
-    """where: of a row that is not as it must be; None where no row can be named."""
+    """A relation that does not hold. where: the row with another token; None if no row can be
+    named."""
 
     detail: str
     where: Where | None = None
@@ -26,8 +27,8 @@ class Broken:
 def first_broken(
     asked: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
 ) -> BackendResult | None:
-    """The first relation that does not hold. ran: what the backend made of the batch. alone: how
-    many rows are asked by themselves; None: all."""
+    """Return the first relation that does not hold. ran: the backend's reply to the batch. alone:
+    how many rows are asked alone; None: all."""
     broken = next(_relations(asked, rows, ran, backend, alone), None)
     if broken is None:
         return None
@@ -35,8 +36,8 @@ def first_broken(
 
 
 def changed(ran: BatchRan) -> BackendResult | None:
-    """What a request leaves of its rows of logits is the first to be looked at: whatever else is
-    wrong may come of it."""
+    """Return a failure if the request changed its rows of logits. It is checked first, because it
+    can cause any other difference."""
     broken = next(_changed(ran), None)
     return _result(broken, ran) if broken else None
 
@@ -70,7 +71,7 @@ def _relations(
         for where in path.own:
             got = ran.tokens[where.step][where.index]
             if tokens[where.nth][0] != got:
-                yield Broken(_said("alone", tokens[where.nth][0], got), where)
+                yield Broken(_message("alone", tokens[where.nth][0], got), where)
 
 
 def _changed(ran: BatchRan) -> Iterator[Broken]:
@@ -85,10 +86,10 @@ def _same(
     for where, _ in sorted(every, key=lambda pair: (pair[0].step, pair[0].index)):
         before, now = (each[where.step][where.index] for each in (ran.tokens, tokens))
         if before != now:
-            yield Broken(_said(how, now, before), where)
+            yield Broken(_message(how, now, before), where)
 
 
-def _said(how: str, token: int | None, before: int | None) -> str:
+def _message(how: str, token: int | None, before: int | None) -> str:
     return f"{how} this row selects {_token(token)}, in the batch {_token(before)}"
 
 
@@ -97,7 +98,7 @@ def _token(token: int | None) -> str:
 
 
 def _some(judged: Sequence[Path], many: int | None) -> list[Path]:
-    """So many of them, spread from the first to the last."""
+    """Return this many of them, spread from the first to the last."""
     n = len(judged)
     if many is None or many >= n:
         return list(judged)

@@ -1,8 +1,8 @@
-"""A batch on the reference and on every backend: each row of each step, then the relations.
+"""Run a batch on the reference and on every backend: each row of each step, then the relations.
 
-The reference keeps a chain for each live row. A row that draws a seed for itself is a neighbour
-that nobody judges. Where a row differs it is asked once more by itself: whether it is wrong alone
-or the batch makes it so.
+The reference keeps a chain for each live row. A row that draws its own seed is only a neighbour and
+is not judged. A row that differs is asked once more alone, to find whether it is also wrong there
+or only in the batch.
 """
 
 import time
@@ -38,7 +38,7 @@ APART = "rows asked one after the other"
 
 @dataclass(frozen=True)
 class PreparedBatch:
-    """A case of a batch made concrete. samplers: their meaning, of a release."""
+    """A case of a batch made concrete. samplers: those of a release, by name."""
 
     case: BatchCase
     asked: Batch
@@ -47,7 +47,7 @@ class PreparedBatch:
     samplers: Mapping[str, Callable[..., Sampler]]
 
     def chain(self, sequence: p.BatchSequence) -> Chain:
-        """That of a row as it joins."""
+        """Return the chain of a row as it joins."""
         chain = build_chain(
             sequence.chain, n_vocab=self.asked.n_vocab, vocab=self.vocab, samplers=self.samplers
         )
@@ -60,8 +60,8 @@ class PreparedBatch:
 
 @dataclass(frozen=True)
 class ReferenceBatch:
-    """What the reference makes of each step and row: the token, and the candidates after each
-    stage, where they are looked at. refusal: why it stopped early."""
+    """The reference's result for each step and row: the token, and the candidates after each stage
+    if stages are compared. refusal: why it stopped early."""
 
     tokens: list[list[int | None]]
     stages: list[list[list[Candidates]]]
@@ -93,7 +93,7 @@ def judge(
 
 
 def prepare(case: BatchCase) -> PreparedBatch:
-    """Raises InputError for a bad fixture."""
+    """Prepare a case. Raises InputError for a bad fixture."""
     n, path = case.logits.n, vocab_path(case.vocab) if case.vocab else None
     sequences = [
         each.model_copy(update={"chain": complete(each.chain, n)}) for each in case.batch.sequences
@@ -108,7 +108,7 @@ def prepare(case: BatchCase) -> PreparedBatch:
 
 
 def reference_batch(ready: PreparedBatch) -> ReferenceBatch:
-    """Without candidates where tokens alone are compared: of many rows they fill the memory."""
+    """Run the reference, without candidates if only tokens are compared, to save memory."""
     shown = ready.case.detail == "stages"
     live = Live(lambda s: ready.chain(ready.asked.sequences[s]), Chain.clone, Chain.reset)
     wanted = ReferenceBatch([], [])
@@ -124,7 +124,7 @@ def reference_batch(ready: PreparedBatch) -> ReferenceBatch:
 
 
 def _sample(chain: Chain, row: Row, one: p.Sampled) -> list[Candidates]:
-    """The candidates after each stage; the chain accepts, which no other row sees."""
+    """Return the candidates after each stage, and let the chain accept; no other row is changed."""
     fresh = Candidates.from_logits(row)
     stages = [stage.candidates for stage in chain.trace(fresh)] or [fresh]
     accepted = stages[-1].token if one.accept == "selected" else one.accept
@@ -140,7 +140,7 @@ def _judged(
     artifacts: Path | None,
     release: str | None,
 ) -> tuple[BackendResult, list[Verdict]]:
-    """The result, and the verdicts that it may have; by a release, with what its samplers meant."""
+    """Return the result and the verdicts that pass, with the samplers of the release."""
     required = ready.case.required(backend.name)
     if release not in (None, NEWEST):
         if not all(has(sampler, release) for sampler in ready.case.samplers):
@@ -174,7 +174,7 @@ def _on_backend(
     folder = artifacts if artifacts and room(artifacts, backend.name, first.stage) else None
     if folder is not None and first.got is not None and first.want is not None:
         save(folder, ready.case.id, backend.name, first.want, first.got)
-    said = APART if ran.apart else _alone(ready, wanted, first, backend)
+    detail = APART if ran.apart else _alone(ready, wanted, first, backend)
     where, difference = first.where, first.difference
     return BackendResult(
         verdict=verdict,
@@ -183,7 +183,7 @@ def _on_backend(
         stage=first.stage,
         what=difference.what,
         values=p.plain(difference.values),
-        detail=said,
+        detail=detail,
         ties=difference.ties and verdict != "tied",
         row=LiveRow(at=where.at, of=where.of),
     )
@@ -191,7 +191,7 @@ def _on_backend(
 
 @dataclass(frozen=True)
 class Place:
-    """Where a row differs first. want, got: the arrays there, if it is a stage."""
+    """The first difference of a row. want, got: the arrays there, if it is a stage."""
 
     path: paths.Path
     where: paths.Where
@@ -202,7 +202,7 @@ class Place:
 
 
 def _differences(ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan) -> Iterator[Place]:
-    """Those of each row that is judged, in the order of the steps."""
+    """Yield the differences of each judged row, in the order of the steps."""
     steps = ready.asked.steps[: len(wanted.tokens)]
     judged = [
         path for path in paths.paths(steps) if seeded(ready.asked.sequences[path.sequence].chain)
@@ -214,8 +214,8 @@ def _differences(ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan) ->
 def _of_row(
     ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan, path: paths.Path
 ) -> Iterator[Place]:
-    """Where a row differs: the first last digit, which changes nothing behind it, and the first of
-    all else, behind which nothing can be judged."""
+    """Yield the differences of a row: the first in the last digit, and the first of any other kind,
+    after which nothing can be judged."""
     names = [name for stage in ready.asked.sequences[path.sequence].chain for name in stage]
     close = False
     for where in path.own:
@@ -241,7 +241,8 @@ def _of_row(
 def _before(
     ready: PreparedBatch, path: paths.Path, nth: int, stage: int
 ) -> tuple[Candidates, Sampler]:
-    """What a stage was given as a row sampled for the nth time, and its sampler as it was."""
+    """Return the input of a stage when a row samples for the nth time, and its sampler at that
+    time."""
     chain = ready.chain(ready.asked.sequences[path.sequence])
     for i, (resets, one) in enumerate(path.taken):
         if resets:
@@ -256,7 +257,7 @@ def _before(
 
 
 def _alone(ready: PreparedBatch, wanted: ReferenceBatch, place: Place, backend: Backend) -> str:
-    """What the row is that differs when nobody else is there."""
+    """Return a message: whether the row that differs is right when it is alone."""
     sequence = ready.asked.sequences[place.path.sequence]
     steps = place.path.alone()[: place.where.nth + 1]
     apart = replace(ready, asked=replace(ready.asked, sequences=[sequence], steps=steps))

@@ -1,6 +1,6 @@
-"""Scripts of a batch, by name: in which order sequences join, leave, are cloned and sample.
+"""Scripts of a batch, by name: the order in which sequences join, leave, are cloned and sample.
 
-Each is made of a random generator, and gives every row another row of logits in every step.
+Each uses a random generator, and gives every row another row of logits in every step.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,8 +16,8 @@ Name = Literal["steady", "shuffled", "slots", "condensed", "clones", "serving"]
 
 @dataclass
 class Writer:
-    """size: how many rows are live at most. sequences: how many there are; after the last the first
-    joins again. rows: of logits, more than are live."""
+    """A script being written. size: the most rows that are live. sequences: their number; after the
+    last the first joins again. rows: of logits, more than are live."""
 
     rng: np.random.Generator
     size: int
@@ -48,7 +48,7 @@ class Writer:
         return [self.join() for _ in range(self.size - self.live)]
 
     def step(self, before: Iterable[Any], places: Iterable[Any], varied: bool = False) -> BatchStep:
-        """varied: some accept nothing, or a token of somebody else's choice."""
+        """Return a step. varied: some rows accept nothing, or a random token."""
         sample = []
         for at in places:
             self.written += 1
@@ -61,24 +61,24 @@ class Writer:
 
 
 def steady(script: Writer) -> BatchStep:
-    """All join, all sample, in the order of their places."""
+    """Let all rows join and sample, in the order of their places."""
     return script.step(script.fill(), range(script.live))
 
 
 def shuffled(script: Writer) -> BatchStep:
-    """Rows change places, and sample in any order."""
+    """Swap rows, and sample in any order."""
     before = script.fill() + [script.swap() for _ in range(2)]
     return script.step(before, script.rng.permutation(script.live))
 
 
 def slots(script: Writer) -> BatchStep:
-    """As the slots of a server: from each step to the next one leaves, and another joins."""
+    """Replace a row in each step, like the slots of a server: one leaves, another joins."""
     before = [script.leave()] if script.live else []
     return script.step(before + script.fill(), range(script.live))
 
 
 def condensed(script: Writer) -> BatchStep:
-    """The last row moves into the place of the one that leaves; those that joined last wait."""
+    """Move the last row into the place of the one that leaves; the row that joined last waits."""
     before = []
     if script.live > 1:
         before = [["swap", int(script.rng.integers(script.live)), script.live - 1]]
@@ -88,7 +88,7 @@ def condensed(script: Writer) -> BatchStep:
 
 
 def clones(script: Writer) -> BatchStep:
-    """Half of the rows join, the others are their clones; originals leave, clones are cloned."""
+    """Let half of the rows join and clone the others; originals leave, and clones are cloned."""
     before = [script.leave(0)] if script.live > 1 else []
     while script.live < max(1, script.size // 2):
         before.append(script.join())
@@ -97,8 +97,8 @@ def clones(script: Writer) -> BatchStep:
 
 
 def serving(script: Writer) -> BatchStep:
-    """All of it by chance: who comes, goes, is cloned, moved or reset, who samples, what is
-    accepted."""
+    """Choose everything at random: rows that join, leave, are cloned, moved or reset, rows that
+    sample, and accepted tokens."""
     rng, before = script.rng, []
     for _ in range(int(rng.integers(1, 4))):
         kind = rng.choice(["join", "leave", "clone", "swap", "reset"])

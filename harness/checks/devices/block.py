@@ -51,7 +51,7 @@ class Decodings(Prompted):
         return self
 
     def items(self, quick: bool) -> Iterator[Case]:
-        """Raises ValueError where quick or keep names a prompt that is not there."""
+        """Yield the cases. Raises ValueError if quick or keep names an unknown prompt."""
         prompts = self.all_prompts()
         chosen = [] if isinstance(self.quick, bool) else self.quick
         for name in (*chosen, *self.keep):

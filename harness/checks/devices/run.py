@@ -1,7 +1,6 @@
-"""A case on the logits that each backend's own device computes.
+"""Run a case on the logits that each backend's own device computes.
 
-Whether the samplers are right on these logits, the reference says; the figures that compare the
-devices are those of harness/checks/logits.
+The reference judges the samplers on these logits. harness/checks/logits compares the devices.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ Releases = Mapping[str, str]
 def judge(
     case: DeviceCase, backends: Sequence[Backend], artifacts: Path | None, releases: Releases
 ) -> CaseResult:
-    """The case on each backend, on the logits that its own device computes."""
+    """Judge the case on each backend, on the logits that its own device computes."""
     return merged([_on_device(case, backend, artifacts, releases) for backend in backends])
 
 
@@ -46,7 +45,7 @@ def _on_device(
 
 
 def on_rows(case: DeviceCase, rows: Rows) -> StagesCase:
-    """The case on the last logits of a device, given as literals."""
+    """Return the case on the last logits of a device, given as literals."""
     kind = UnseededCase if unseeded(case.chain) else StagesCase
     fields = {name: getattr(case, name) for name in DeviceCase.model_fields}
     literal = LiteralRows(rows=rows[-case.steps :].tolist())

@@ -1,1 +1,1 @@
-"""Judging draws: cells, the exact law, and what the tests themselves get wrong."""
+"""Tests of draws: cells, the exact distribution, and the errors of the tests themselves."""

@@ -18,10 +18,10 @@ from sampler_parity.harness.strict import Id, Strict, Tokens
 
 
 class _Cell(Strict):
-    """chain ends in a sampler that draws; its seed is moved by the run's.
+    """A cell. Its chain ends in a sampler that draws; the run's seed is added to its seed.
 
-    law: the chain whose law it must follow, if that is not its own: for a sampler that leaves no
-    probabilities behind.
+    `law`: the chain whose distribution it must follow, if that is not its own: for a sampler that
+    leaves no probabilities.
     """
 
     check: ClassVar[str] = "distribution"
@@ -42,12 +42,12 @@ class _Cell(Strict):
     quick: bool = True
 
     def items(self, quick: bool) -> Iterator[Self]:
-        """Itself, where the profile takes it."""
+        """Yield the cell itself if the profile includes it."""
         if self.quick or not quick:
             yield self
 
     def case(self) -> StagesCase:
-        """The same chain, row and history as a case, to prepare it."""
+        """Return a case with the same chain, row and history, to prepare it."""
         return StagesCase(
             id=self.id,
             description=self.description,
@@ -64,7 +64,7 @@ class _Cell(Strict):
         return self.case().samplers
 
     def required(self, backend: str) -> list[Decision]:
-        """The decisions that pass; "equivalent" where nothing else is named."""
+        """Return the decisions that pass; "equivalent" if nothing else is named."""
         return self.requires.get(backend, self.requires.get(without_build(backend), ["equivalent"]))
 
 

@@ -1,7 +1,8 @@
-"""Do the tests keep what they state? Null runs, faults of a known size, and other engines' rules.
+"""Check the stated error rates of the tests: null runs, faults of a known size, other engines'
+rules.
 
-`sampler-parity calibrate` runs it. All of it is simulation on known laws, seeded, but for the time
-that llama.cpp needs, which is measured.
+`sampler-parity calibrate` runs it. All of it is seeded simulation on known distributions, except
+the time that llama.cpp needs, which is measured.
 """
 
 import time
@@ -26,7 +27,8 @@ _LAG_DRAWS = 8192  # disjoint pairs at the largest lag, 1024
 
 
 def calibrate(seed: int, runs: int = 1000, null_runs: int = 10_000) -> CalibrationResult:
-    """runs: of every fault; null_runs: of every cheap cell with a right sampler."""
+    """Run the calibration. runs: of every fault; null_runs: of every cheap cell with a correct
+    sampler."""
     start = time.perf_counter()
     rng = np.random.default_rng(seed)
     errors = Budget(CELLS).each
@@ -55,7 +57,7 @@ def calibrate(seed: int, runs: int = 1000, null_runs: int = 10_000) -> Calibrati
 
 
 def _claim(text: str, count: int, runs: int, at_least: float | None, allowed: float) -> Claim:
-    """A count of runs that must be at least a share of them (caught), or at most (alarms)."""
+    """Return a claim about a count: at least a share is caught, or at most a share alarms."""
     met = count >= at_least * runs if at_least is not None else count <= allowed * runs
     return Claim(text=text, seen=f"{count:,} of {runs:,} runs", met=bool(met))
 
@@ -69,7 +71,7 @@ def _null(
     level: str,
     allowed: float,
 ) -> list[Claim]:
-    """False alarms of a right sampler, of each kind of cell."""
+    """Return the false alarms of a correct sampler, for each kind of cell."""
     p, whole = wrong.softmax(small), wrong.softmax(large)
     plan = (draws_for(0.005, p, errors), 0.005, errors)
     alarms = {
@@ -88,7 +90,7 @@ def _null(
 def _coupled_null(
     rng: np.random.Generator, p: NDArray[np.float64], errors: Errors, runs: int
 ) -> int:
-    """With as many disagreements by rounding as there can be."""
+    """Count the false alarms with as many disagreements as rounding can cause."""
     benign = coupled.benign_rate(coupled.edges(p), 1.0)
     n = coupled_draws(max(0.01, 2 * benign), benign, errors)
     assert n is not None
@@ -163,7 +165,7 @@ def _large_vocabulary(
 
 
 def _temperature(logits: NDArray[np.float64], distance: float) -> float:
-    """The temperature whose law lies so far from that of 1."""
+    """Return the temperature whose distribution has this distance from that of 1."""
     p = wrong.softmax(logits)
     low, high = 1.0, 2.0
     for _ in range(40):
@@ -188,21 +190,24 @@ def _hotter(
 
 
 def _peers(rng: np.random.Generator, runs: int) -> list[PeerRow]:
-    """Each rule on its own kind of logits, and this harness's own on those of vLLM's."""
+    """Return each rule on its own kind of logits, and this harness's own on those of vLLM's."""
     rules = peers.rules(rng)
     ours = peers.ours(rules[0].logits, Budget(CELLS).each)
     faults = {"none": wrong.softmax, **wrong.FAULTS, "temperature 10% off": _much_hotter}
     return [
         PeerRow(
             fault=fault,
-            tv={rule.name: peers.distance(rule, law(rule.logits)) for rule in [*rules, ours]},
+            tv={
+                rule.name: peers.distance(rule, distribution(rule.logits))
+                for rule in [*rules, ours]
+            },
             passed={
-                rule.name: peers.let_through(rng, rule, law(rule.logits), runs)
+                rule.name: peers.let_through(rng, rule, distribution(rule.logits), runs)
                 for rule in [*rules, ours]
             },
             runs={rule.name: runs for rule in [*rules, ours]},
         )
-        for fault, law in faults.items()
+        for fault, distribution in faults.items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""How long a real backend needs until a coupled cell has decided, at a real vocabulary."""
+"""Measure how long a real backend needs to decide a coupled cell at a real vocabulary size."""
 
 import time
 from dataclasses import replace
@@ -28,7 +28,7 @@ _CELL = Coupled(
 
 
 def with_times(result: CalibrationResult, backend: Backend) -> CalibrationResult:
-    """The result with two more claims. Raises BackendFailure."""
+    """Return the result with two more claims. Raises BackendFailure."""
     planned = plan_cell(_CELL, prepare(_CELL.case()), Budget(CELLS).each)
     hotter: ChainSpec = [{"temp": {"temp": 1.01}}, _DIST]
     claims = [
@@ -41,7 +41,7 @@ def with_times(result: CalibrationResult, backend: Backend) -> CalibrationResult
 def _claim(
     planned: Planned, chain: ChainSpec, backend: Backend, wanted: Decision, text: str
 ) -> Claim:
-    """The backend runs `chain`, which is judged by the law of the planned one."""
+    """Return the claim of a chain that is judged by the distribution of the planned chain."""
     source = Source(replace(planned.ready, chain=chain), backend, 0, planned.ready.case.logits.n)
     start = time.perf_counter()
     outcome = coupled_disagreements(planned, source)

@@ -1,4 +1,4 @@
-"""The decision of every cell of a run, after correction over all of them, and which are unmet."""
+"""Decide every cell of a run, with correction over all of them, and find the unmet ones."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from sampler_parity.harness.statistics.holm import holm
 def decisions(
     results: list[DistributionResult],
 ) -> dict[tuple[str, str], tuple[Decision, float]]:
-    """The decision and Holm's p-value of every (cell, backend), after correction over the run.
+    """Return the decision and Holm's p-value of every (cell, backend), corrected over the run.
 
-    Within a cell an alarm needs p <= alpha = total / pairs; Holm's correction rejects those and may
-    reject more, which are added here.
+    Within a cell an alarm needs p <= alpha = total / pairs. Holm's correction rejects all of these
+    and may reject more, which are added here.
     """
     pairs = [(r.id, name) for r in results for name in r.backends]
     cells = [cell for r in results for cell in r.backends.values()]
@@ -30,7 +30,7 @@ def decisions(
 
 
 def unmet(results: list[DistributionResult]) -> list[tuple[str, str]]:
-    """The (cell, backend) pairs whose decision is not among those required, but the skipped."""
+    """Return the (cell, backend) pairs without a required decision, except skipped ones."""
     required = {(r.id, name): r.required[name] for r in results for name in r.backends}
     return [
         pair

@@ -1,4 +1,4 @@
-"""Draws of a backend for the distribution tests, with the seeds of the chain's last stage moved."""
+"""Draw from a backend for the distribution tests, with moved seeds in the chain's last stage."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ _MOST_WORK = 1 << 30  # draws x tokens of one request: about ten seconds of llam
 class Source:
     """Draws from one state. seed: of the run; every portion has a seed of its own.
 
-    possible: how many tokens survive to be drawn, by which a request is kept short.
+    possible: the number of tokens that can be drawn, which limits the size of a request.
     """
 
     def __init__(self, ready: Prepared, backend: Backend, seed: int, possible: int = 1) -> None:
@@ -35,7 +35,7 @@ class Source:
     def draw(
         self, n: int, seed: int | None = None, uniforms: NDArray[np.float64] | None = None
     ) -> NDArray[np.int32]:
-        """n tokens. seed: this instead of the next one. given: uniforms to draw with.
+        """Return n tokens. seed: used instead of the next one. uniforms: numbers to draw with.
 
         Raises BackendFailure.
         """
@@ -49,7 +49,7 @@ class Source:
         return np.concatenate(parts)
 
     def uniforms(self, n: int) -> NDArray[np.float64]:
-        """What the reference's generator gives with the seeds of the last draw of n tokens."""
+        """Return the reference's uniform numbers for the seeds of the last draw of n tokens."""
         assert sum(size for _, size in self._seeds) == n
         return np.concatenate([uniforms(Mt19937(s), size) for s, size in self._seeds])
 
@@ -71,7 +71,7 @@ class Source:
 
 
 def _moved(chain: p.ChainSpec, by: int) -> p.ChainSpec:
-    """The chain with every seed moved; never to llama.cpp's "take a random seed".
+    """Return the chain with every seed moved, but never to llama.cpp's "take a random seed".
 
     seed_offset (Akunu) is a place in one fixed sequence, a draw a step: it moves by whole portions.
     """

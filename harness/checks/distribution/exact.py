@@ -1,10 +1,9 @@
-"""The exact law of a chain's draw, and the reference's draws from it, many at once.
+"""The exact distribution of a chain's draw, and the reference's draws from it, many at once.
 
-A chain that ends in a draw is a function of its state and a uniform number. Where no stage before
-the last draws itself, those stages see the same input at every draw and, since nothing is accepted
-in between, leave the same candidates: they may be applied once, and the last stage as often as
-wanted (`filters_once`). tests/checks/distribution/test_law.py compares that with applying
-everything.
+A chain that ends in a draw is a function of its state and a uniform number. If no stage before the
+last draws, these stages see the same input at every draw. Nothing is accepted in between, so they
+leave the same candidates. They may be applied once, and the last stage as often as needed
+(`filters_once`). tests/checks/distribution/test_law.py compares that with applying everything.
 """
 
 import numpy as np
@@ -18,30 +17,30 @@ from sampler_parity.reference import Candidates
 from sampler_parity.reference.chain import Chain
 from sampler_parity.reference.walk import Walk, walk_of
 
-# Last stages that give the same law at every draw, though nothing is accepted in between.
+# Last stages with the same distribution at every draw, although nothing is accepted in between.
 FIXED = ("dist", "adaptive_p", "akunu", "tsampler_sample")
-# Of these, those that change nothing that they read.
+# The ones among them that change nothing that they read.
 _PURE = ("dist", "akunu", "tsampler_sample")
 
 
 def filters_once(chain: ChainSpec) -> bool:
-    """Whether everything but the draw itself may be done once for many draws."""
+    """Return whether the stages before the draw can be applied once for many draws."""
     chance = any("xtc" in stage and 0 < stage["xtc"]["p"] < 1 for stage in chain)
     return next(iter(chain[-1])) in _PURE and not chance
 
 
 def exact(ready: Prepared) -> NDArray[np.float64]:
-    """float64[n_vocab], sum 1: the probability of every token, as the reference computes it.
+    """Return the probability of every token by the reference: float64[n_vocab], sum 1.
 
-    The chain's own arithmetic decides what survives and every p; xtc, which acts by chance, is
-    applied both ways and the results are mixed. Raises Unsupported where a draw changes the law
+    The chain's own arithmetic decides the survivors and every p. xtc acts at random: it is applied
+    both ways and the results are mixed. Raises Unsupported if a draw changes the distribution
     (mirostat) or nothing is drawn.
     """
     p = np.zeros(ready.case.logits.n)
     for weight, chain in _fixed(ready.chain):
         built = _build(ready, chain)
         if (name := built.samplers[-1].name) not in FIXED:
-            raise Unsupported(f"a chain that ends in {name} has no fixed law")
+            raise Unsupported(f"a chain that ends in {name} has no fixed distribution")
         cand = Candidates.from_logits(ready.rows[0])
         built.apply(cand)
         weights = cand.p.astype(np.float64)
@@ -59,7 +58,7 @@ def _build(ready: Prepared, chain: ChainSpec) -> Chain:
 
 
 def _fixed(chain: ChainSpec) -> list[tuple[float, ChainSpec]]:
-    """The chain with every xtc decided, and the chance of it."""
+    """Return the chains with every xtc decided, each with its probability."""
     for i, stage in enumerate(chain):
         p = float(np.float32(stage["xtc"]["p"])) if "xtc" in stage else 0.0
         if 0 < p < 1:
@@ -75,7 +74,7 @@ def _fixed(chain: ChainSpec) -> list[tuple[float, ChainSpec]]:
 
 
 def walk(ready: Prepared) -> Walk:
-    """What the final dist of the chain walks. Raises Unsupported for a chain without one."""
+    """Return the walk of the chain's final dist. Raises Unsupported for a chain without one."""
     if "dist" not in ready.chain[-1] or not filters_once(ready.chain):
         raise Unsupported("coupled draws need a chain that draws in a final dist and nowhere else")
     built = ready.build()

@@ -16,32 +16,32 @@ REPEAT_DRAWS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 def frequency_curves(
     rng: np.random.Generator, logits: NDArray[np.float64], errors: Errors, runs: int
 ) -> list[Curve]:
-    """Caught within so many draws, by counts over all tokens."""
+    """Return the runs caught by each number of draws, by counts over all tokens."""
     p = wrong.softmax(logits)
     return [
         Curve(
             fault=fault,
-            tv=tv.between(law(logits), p),
+            tv=tv.between(distribution(logits), p),
             draws=list(FREQUENCY_DRAWS),
             caught=[
-                simulate.frequencies(rng, law(logits), p, (n, 0.0, errors), runs).alarms
+                simulate.frequencies(rng, distribution(logits), p, (n, 0.0, errors), runs).alarms
                 for n in FREQUENCY_DRAWS
             ],
             runs=runs,
         )
-        for fault, law in wrong.FAULTS.items()
+        for fault, distribution in wrong.FAULTS.items()
     ]
 
 
 def coupled_curves(
     rng: np.random.Generator, logits: NDArray[np.float64], errors: Errors, runs: int
 ) -> list[Curve]:
-    """Caught within so many draws under equal uniforms."""
+    """Return the runs caught by each number of draws under equal uniforms."""
     p = wrong.softmax(logits)
     benign = coupled.benign_rate(coupled.edges(p), 1.0)
     curves = []
-    for fault, law in wrong.FAULTS.items():
-        rate = wrong.disagreement(p, law(logits))
+    for fault, distribution in wrong.FAULTS.items():
+        rate = wrong.disagreement(p, distribution(logits))
         caught = [
             simulate.disagreements(rng, rate, benign, (n, 0.0, errors), runs).alarms
             for n in COUPLED_DRAWS
@@ -49,7 +49,7 @@ def coupled_curves(
         curves.append(
             Curve(
                 fault=fault,
-                tv=tv.between(law(logits), p),
+                tv=tv.between(distribution(logits), p),
                 draws=list(COUPLED_DRAWS),
                 caught=caught,
                 runs=runs,
@@ -61,7 +61,7 @@ def coupled_curves(
 def repeat_curve(
     rng: np.random.Generator, logits: NDArray[np.float64], errors: Errors, runs: int
 ) -> Curve:
-    """A uniform that is sometimes used again: the law stays right, the draws repeat."""
+    """Return the curve of a reused uniform number: correct distribution, repeated draws."""
     p = wrong.softmax(logits)
     caught = [
         int(

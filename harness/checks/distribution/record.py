@@ -1,4 +1,4 @@
-"""What a run of distribution tests records: one line of JSON a cell."""
+"""The record of distribution tests: one line of JSON for each cell."""
 
 from typing import Literal, Self
 
@@ -23,7 +23,7 @@ class CellOnBackend(Strict):
     """estimate, low, high: of the quantity that the cell bounds, at its alpha.
     docs/background/statistics.md has the definitions.
 
-    p_value: corrected for the tests within the cell; tests: each of them, corrected for nothing.
+    p_value: corrected for the tests within the cell; tests: each of them, without correction.
     decision: before Holm's correction over the run, see `decisions`.
     """
 
@@ -75,7 +75,7 @@ class DistributionResult(Strict):
     required: dict[str, list[Decision]]
 
     def with_crash(self, backend: str, problem: str) -> Self:
-        """The same where a backend crashed after its last reply."""
+        """Return the result with a crash of a backend after its last reply."""
         crashed = CellOnBackend(decision="crashed", detail=problem)
         return self.model_copy(update={"backends": self.backends | {backend: crashed}})
 

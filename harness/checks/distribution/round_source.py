@@ -1,5 +1,5 @@
-"""Rounds of speculative sampling of a backend: the drafts are drawn here, from the rows that it is
-told, and each round has a seed of its own."""
+"""Rounds of speculative sampling of a backend. The drafts are drawn here, from the rows that the
+backend gets, and each round has a seed of its own."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ _MOST_WORK = 1 << 25  # rounds x tokens of one request: seconds of the reference
 class RoundSource:
     """Rounds of a backend, with drafts and seeds of their own.
 
-    seen: how often each draft came to each round, where every round is a bin of its own.
+    counts: of each draft with its tokens, if every round is a bin of its own.
     """
 
     def __init__(self, cell: Speculative, ready: Prepared, backend: Backend, seed: int) -> None:
@@ -30,10 +30,10 @@ class RoundSource:
         self.asked = 0
         self.lengths = np.zeros(cell.drafted + 1, np.int64)
         self.impossible = ""
-        self.seen: Counter[tuple[Tokens, Tokens]] = Counter()
+        self.counts: Counter[tuple[Tokens, Tokens]] = Counter()
 
     def draw(self, n: int) -> NDArray[np.int64]:
-        """The bins of n rounds. Raises BackendFailure."""
+        """Return the bins of n rounds. Raises BackendFailure."""
         most = max(1, min(_MOST_ROUNDS, _MOST_WORK // self.cell.logits.n))
         sizes = [min(most, n - start) for start in range(0, n, most)]
         return np.concatenate([self._ask(size) for size in sizes])
@@ -53,22 +53,22 @@ class RoundSource:
         places = self.outcomes.places(tokens)
         if not self.cell.bins:
             both = zip(drafts.tolist(), tokens.tolist(), strict=True)
-            self.seen.update((tuple(d), tuple(t for t in e if t >= 0)) for d, e in both)
+            self.counts.update((tuple(d), tuple(t for t in e if t >= 0)) for d, e in both)
         bad = np.flatnonzero(places < 0)
         if len(bad) and not self.impossible:
             emitted = [t for t in tokens[bad[0]].tolist() if t >= 0]
             self.impossible = f"of the draft {drafts[bad[0]].tolist()} come {emitted}"
         return places
 
-    def said(self) -> str:
-        """How long the rounds were, and must be."""
+    def describe(self) -> str:
+        """Return a message with the mean length of the rounds and the expected one."""
         n, lengths = int(self.lengths.sum()), 1 + np.arange(len(self.lengths))
         mean = (self.lengths * lengths).sum() / max(1, n)
         return f"{mean:.4f} tokens a round, {self.outcomes.length:.4f} expected"
 
     def cause(self, alpha: float) -> str:
-        """The first stage that is not as it must be, by the rounds seen; "" where none is known."""
+        """Return the first stage that is wrong, by the rounds so far; "" if none is known."""
         n = int(self.lengths.sum())
         if self.lengths[-1] == 0 and (1 - self.outcomes.whole) ** n <= alpha:
             return f"bonus: 0 of {n:,} rounds have {len(self.lengths)} tokens"
-        return cause_of(self.seen, self.outcomes.models.of_stage, alpha)
+        return cause_of(self.counts, self.outcomes.models.of_stage, alpha)

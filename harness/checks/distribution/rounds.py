@@ -1,11 +1,11 @@
-"""What rounds of speculative sampling can come to, with its law.
+"""The possible rounds of speculative sampling, and their distribution.
 
 The tokens of a round that accepts x_0 ... x_(j-1) and then takes y have the probability
 
     accepted_0(x_0) ... accepted_(j-1)(x_(j-1)) * replaced_j(y)
 
-accepted and replaced as in reference/speculative/rules.py, each row given the tokens before it;
-behind a whole draft y has the target's law.
+accepted and replaced are those of reference/speculative/rules.py; each row depends on the tokens
+before it. After a whole draft y has the target's distribution.
 """
 
 import itertools
@@ -32,7 +32,7 @@ Tokens = tuple[int, ...]
 
 
 def prepared(cell: Speculative) -> Prepared:
-    """With a row of the target for each position."""
+    """Prepare a cell, with a row of the target for each position."""
     ready = prepare(cell.case())
     return Prepared(**vars(ready) | {"rows": _rows(cell.logits, cell.drafted + 1)})
 
@@ -44,7 +44,7 @@ def _rows(logits: Any, count: int) -> list[Any]:
 @dataclass(frozen=True)
 class Models:
     """The rows of target and draft, by the tokens drafted so far. Raises Unsupported for a chain
-    that acts by chance before it draws, or a draft that looks at the history."""
+    that acts at random before it draws, or a draft that looks at the history."""
 
     cell: Speculative
     ready: Prepared
@@ -74,12 +74,13 @@ class Models:
 
     @cached_property
     def draft(self) -> NDArray[np.float32]:
-        """float32[drafted, n_vocab]: what the backend is told, and what the drafts follow."""
+        """The draft's rows, float32[drafted, n_vocab]: the backend gets them, and the drafts follow
+        them."""
         chain = {"chain": self.cell.draft_chain}
         ready = prepare(self.cell.case().model_copy(update=chain))
         rows = _rows(self.cell.draft, self.cell.drafted)
-        laws = [exact.exact(Prepared(**vars(ready) | {"rows": [row]})) for row in rows]
-        return np.array(laws, np.float32)
+        exact_rows = [exact.exact(Prepared(**vars(ready) | {"rows": [row]})) for row in rows]
+        return np.array(exact_rows, np.float32)
 
     def drafted_from(self, i: int) -> Row:
         row: Row = self.draft[i].astype(np.float64)
@@ -87,7 +88,8 @@ class Models:
         return row
 
     def of_stage(self, stage: Stage) -> dict[Hashable, float]:
-        """What a round does at a stage, as it must: its values with their chances."""
+        """Return the correct distribution of a round at a stage: its values with their
+        probabilities."""
         name, given = stage
         kind, _, position = name.partition(" ")
         if kind == "bonus":
@@ -103,8 +105,8 @@ class Models:
 
 
 class Outcomes:
-    """The bins that rounds fall into. p: float64[K], their law. whole: the chance that the whole
-    draft is accepted. length: the mean of the tokens of a round. Raises Unsupported."""
+    """The bins of rounds. p: float64[K], their distribution. whole: the probability that the whole
+    draft is accepted. length: the mean number of tokens in a round. Raises Unsupported."""
 
     def __init__(self, cell: Speculative, ready: Prepared) -> None:
         self.cell, self.models = cell, Models(cell, ready)
@@ -116,14 +118,14 @@ class Outcomes:
 
     def _every(self) -> None:
         drafted = self.cell.drafted
-        law_of = dict(itertools.islice(self._rounds((), 1.0), MOST_OUTCOMES + 1))
-        if len(law_of) > MOST_OUTCOMES:
+        chance_of = dict(itertools.islice(self._rounds((), 1.0), MOST_OUTCOMES + 1))
+        if len(chance_of) > MOST_OUTCOMES:
             raise Unsupported(f"more than {MOST_OUTCOMES:,} rounds can come out: give bins")
-        p = np.array(list(law_of.values()))
+        p = np.array(list(chance_of.values()))
         self.p = p / p.sum()
-        self.length = sum(len(tokens) * chance for tokens, chance in law_of.items())
-        self.whole = sum(chance for tokens, chance in law_of.items() if len(tokens) > drafted)
-        rounds = np.array([_padded(tokens, drafted) for tokens in law_of])
+        self.length = sum(len(tokens) * chance for tokens, chance in chance_of.items())
+        self.whole = sum(chance for tokens, chance in chance_of.items() if len(tokens) > drafted)
+        rounds = np.array([_padded(tokens, drafted) for tokens in chance_of])
         self._places = {code: i for i, code in enumerate(self._code(rounds))}
 
     def _rounds(self, past: Tokens, chance: float) -> Iterator[tuple[Tokens, float]]:
@@ -160,7 +162,7 @@ class Outcomes:
         self.p = p / p.sum()
 
     def places(self, tokens: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The bin of each round; -1 for one that cannot come out."""
+        """Return the bin of each round; -1 for an impossible one."""
         if self.cell.bins:
             last = (tokens >= 0).sum(axis=1) - 1
             at: NDArray[np.int64] = np.array(self._of_last)

@@ -1,6 +1,7 @@
-"""A cell of a distribution test on the reference and on every backend.
+"""Run a cell of a distribution test on the reference and on every backend.
 
 Every kind draws in portions, at the looks of its plan, and stops as soon as it can decide:
+
     different   the p-value, corrected for the tests within the cell, is at most the cell's alpha
     equivalent  the upper bound, at this look's share of the error, is below the margin
     undecided   neither after the planned draws
@@ -55,9 +56,9 @@ from sampler_parity.reference import UndefinedInputError
 
 @dataclass(frozen=True)
 class Planned:
-    """What is known of a cell before anything is drawn.
+    """The plan of a cell, before anything is drawn.
 
-    smallest_caught: not below the margin, because a cell stops as soon as it is bounded by that.
+    smallest_caught: at least the margin, because a cell stops as soon as it is below the margin.
     """
 
     cell: Cell
@@ -70,13 +71,13 @@ class Planned:
 
 
 def run(cell: Cell, ready: Ready) -> DistributionResult:
-    """The result of a cell on the terms of a run."""
+    """Return the result of a cell on the terms of a run."""
     terms = ready.terms
     return execute_cell(cell, ready.backends, terms.errors, terms.seed, terms.require_all)
 
 
 def died(cell: Cell, terms: Terms, problem: str) -> DistributionResult:
-    """The result of a cell that ends the process that judges it: nothing is decided."""
+    """Return the result of a cell that ends the process that judges it: nothing is decided."""
     names = short_names(terms.backends)
     refused = CellOnBackend(decision="undecided", detail=f"crashed: {problem}")
     blank = blank_result(cell, prepare(cell.case()), names, terms.errors)
@@ -90,8 +91,10 @@ def execute_cell(
     seed: int = 0,
     require_all: bool = False,
 ) -> DistributionResult:
-    """Plan a cell and test every backend. Never raises for what a backend does. require_all: what
-    one does not claim is `unsupported`, as where the cell requires that, and not skipped."""
+    """Plan a cell and test every backend. Never raises for a failure of a backend. require_all: a
+    backend that does not claim the cell is `unsupported`, as if the cell required it, and not
+    skipped.
+    """
     ready = rounds.prepared(cell) if isinstance(cell, Speculative) else prepare(cell.case())
     blank = blank_result(cell, ready, [b.name for b in backends], errors)
     try:
@@ -114,7 +117,7 @@ def execute_cell(
 def blank_result(
     cell: Cell, ready: Prepared, names: list[str], errors: Errors
 ) -> DistributionResult:
-    """Of a cell that nothing was drawn for."""
+    """Return the result of a cell without draws."""
     return DistributionResult(
         id=cell.id,
         what=cell.kind,
@@ -130,7 +133,8 @@ def blank_result(
 
 
 def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
-    """Raises Unsupported where the chain has no fixed law, or rounding alone reaches the margin."""
+    """Plan a cell. Raises Unsupported without a fixed distribution or if rounding exceeds the
+    margin."""
     if isinstance(cell, Speculative):
         p = rounds.Outcomes(cell, ready).p
         n = min(cell.max_draws, draws_for(cell.margin, p, errors))
@@ -150,7 +154,7 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
         if needed is None:
             raise Unsupported(
                 f"rounding alone moves a share {benign:.2g} of the draws, the margin is"
-                f" {cell.margin:g}: no number of coupled draws can tell them apart"
+                f" {cell.margin:g}: no number of coupled draws can distinguish them"
             )
         n = min(cell.max_draws, needed)
         caught = max(cell.margin, coupled_caught(n, benign, errors))
@@ -183,7 +187,7 @@ def _timed(planned: Planned, backend: Backend, seed: int, require_all: bool) -> 
 
 
 def _tested(planned: Planned, backend: Backend, seed: int) -> CellOnBackend:
-    """Raises BackendFailure."""
+    """Test a cell on a backend. Raises BackendFailure."""
     if isinstance(planned.cell, Speculative):
         of_rounds = round_source.RoundSource(planned.cell, planned.ready, backend, seed)
         return speculative_rounds(planned, of_rounds).model_copy(update={"ns": of_rounds.ns})
@@ -193,7 +197,7 @@ def _tested(planned: Planned, backend: Backend, seed: int) -> CellOnBackend:
 
 
 def cell_result(planned: Planned, look: Look, n: int) -> CellOnBackend:
-    """The decision of one look, after n draws."""
+    """Return the decision of one look, after n draws."""
     margin = getattr(planned.cell, "margin", None)
     different = bool(look.different(planned.errors))
     equivalent = margin is not None and bool(look.equivalent(margin))
@@ -209,7 +213,7 @@ def cell_result(planned: Planned, look: Look, n: int) -> CellOnBackend:
 
 
 def _portions(planned: Planned, source: Source) -> Iterator[tuple[int, NDArray[np.int32], bool]]:
-    """(draws so far, the new ones, whether it was the last portion) at every look."""
+    """Yield (draws so far, the new ones, whether it is the last portion) at every look."""
     so_far = 0
     at = looks(planned.draws)
     for n in at:
@@ -218,7 +222,7 @@ def _portions(planned: Planned, source: Source) -> Iterator[tuple[int, NDArray[n
 
 
 def frequencies(planned: Planned, source: Source) -> CellOnBackend:
-    """Counts over bins, until they decide."""
+    """Count the tokens in bins until the counts decide."""
     p = planned.bins.p
     counts = np.zeros(len(p), np.int64)
     for n, tokens, last in _portions(planned, source):
@@ -234,7 +238,7 @@ def frequencies(planned: Planned, source: Source) -> CellOnBackend:
 
 
 def speculative_rounds(planned: Planned, source: round_source.RoundSource) -> CellOnBackend:
-    """Counts of what rounds come to, until they decide."""
+    """Count the outcomes of rounds until the counts decide."""
     p = planned.bins.p
     counts = np.zeros(len(p), np.int64)
     at = looks(planned.draws)
@@ -249,13 +253,13 @@ def speculative_rounds(planned: Planned, source: round_source.RoundSource) -> Ce
         if result.decision != "undecided" or last:
             wrong = result.decision == "different"
             cause = _cause(planned, source, n) if wrong else ""
-            detail = "; ".join(filter(None, [cause, source.said()]))
+            detail = "; ".join(filter(None, [cause, source.describe()]))
             return result.model_copy(update={"detail": detail})
     raise AssertionError("a plan has a last look")
 
 
 def _cause(planned: Planned, source: round_source.RoundSource, n: int) -> str:
-    """The stage that is wrong in rounds that are. It takes more of them to see where than that."""
+    """Find the wrong stage of wrong rounds. It may draw more rounds than the decision took."""
     while not (cause := source.cause(planned.errors.alpha / LOOKS)) and n < planned.draws:
         source.draw(min(n, planned.draws - n))
         n = min(2 * n, planned.draws)
@@ -263,7 +267,7 @@ def _cause(planned: Planned, source: round_source.RoundSource, n: int) -> str:
 
 
 def coupled_disagreements(planned: Planned, source: Source) -> CellOnBackend:
-    """Disagreements with the reference under its own uniforms, until they decide."""
+    """Count disagreements with the reference under its own uniforms, until they decide."""
     cell = planned.cell
     assert isinstance(cell, Coupled)
     walk = exact.walk(planned.ready)
@@ -275,8 +279,8 @@ def coupled_disagreements(planned: Planned, source: Source) -> CellOnBackend:
         wrong = walk.tokens(u) != tokens
         disagreed += int(wrong.sum())
         unexplained += int((~coupled.explained(u[wrong], edges, cell.ulps)).sum())
-        seen = look.disagreements(disagreed, unexplained, n, benign, planned.errors)
-        result = cell_result(planned, seen, n)
+        current = look.disagreements(disagreed, unexplained, n, benign, planned.errors)
+        result = cell_result(planned, current, n)
         if result.decision != "undecided" or last:
             detail = (
                 f"{disagreed:,}/{n:,} disagree, {unexplained:,} of them farther from a boundary"
@@ -287,12 +291,12 @@ def coupled_disagreements(planned: Planned, source: Source) -> CellOnBackend:
 
 
 def tail_tokens(p: NDArray[np.float64], nats: float) -> NDArray[Any]:
-    """Which tokens are possible and at least so far below the likeliest one."""
+    """Return a mask of the possible tokens that are at least this far below the likeliest one."""
     return np.asarray((p > 0) & (p <= p.max() * np.exp(-nats)))
 
 
 def tail_draws(planned: Planned, source: Source) -> CellOnBackend:
-    """How often the tail comes, and whether all of it does."""
+    """Test how often a token of the tail is drawn, and whether all of them are."""
     cell = planned.cell
     assert isinstance(cell, Tail)
     inside = tail_tokens(planned.p, cell.nats)
@@ -327,12 +331,13 @@ def tail_draws(planned: Planned, source: Source) -> CellOnBackend:
 
 
 def parts(cell: Independence) -> int:
-    """Two-sided tests of rates: one a lag, the first draws of instances, another seed."""
+    """Return the number of two-sided tests of rates: one a lag, first draws of instances, another
+    seed."""
     return len(cell.lags) + 2
 
 
 def independence(planned: Planned, source: Source) -> CellOnBackend:
-    """Repeats at every lag, across seeds and within; equal seeds give equal draws."""
+    """Test repeats at every lag, across seeds and within; equal seeds give equal draws."""
     cell = planned.cell
     assert isinstance(cell, Independence)
     rate, n = repeats.repeat_rate(planned.p), planned.draws
@@ -357,7 +362,7 @@ def independence(planned: Planned, source: Source) -> CellOnBackend:
 
 
 def injected(planned: Planned, source: Source) -> CellOnBackend:
-    """Every extreme uniform gives a possible token."""
+    """Test that every extreme uniform gives a possible token."""
     cell = planned.cell
     assert isinstance(cell, Injected)
     u = np.array(cell.uniforms, np.float64)

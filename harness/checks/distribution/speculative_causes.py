@@ -1,4 +1,4 @@
-"""Where rounds that were counted go wrong: the first stage with counts that a right one has not."""
+"""Find the first wrong stage of counted rounds: its counts differ from the correct distribution."""
 
 from collections.abc import Callable, Hashable, Mapping
 
@@ -18,19 +18,20 @@ def cause_of(
     right: Callable[[Stage], Mapping[Hashable, float]],
     alpha: float,
 ) -> str:
-    """One line, beginning with the stage; "" where none is wrong. A right backend gets one with
-    probability alpha at most: exact binomial tests, alpha split evenly over all that are made.
+    """Return one line that begins with the stage; "" if none is wrong.
 
-    counts: of (draft, tokens). right: the law of a stage, given the draft so far.
+    A correct backend gets a line with probability alpha at most: exact binomial tests, with alpha
+    split evenly over all of them. counts: of (draft, tokens). right: the distribution of a stage,
+    given the draft so far.
     """
-    if said := misshapen(counts):
-        return said
+    if problem := misshapen(counts):
+        return problem
     parts = {stage: part for stage, part in taken_apart(counts).items() if stage[0] != "draft"}
-    laws = {stage: right(stage) for stage in parts}
-    tests = sum(len(law) for law in laws.values())
+    distributions = {stage: right(stage) for stage in parts}
+    tests = sum(len(one) for one in distributions.values())
     for stage in sorted(parts, key=order):
         part, n = parts[stage], int(sum(parts[stage].values()))
-        for value, p in laws[stage].items():
+        for value, p in distributions[stage].items():
             got = int(part.get(value, 0))
             chance = min(1.0, max(0.0, float(p)))
             if scipy.stats.binomtest(got, n, chance).pvalue <= alpha / tests:

@@ -1,18 +1,18 @@
-"""Where a round of speculative sampling goes wrong: its law, taken apart into stages.
+"""Find the wrong stage of a round of speculative sampling: its distribution, split into stages.
 
-An outcome is a draft and the tokens that came of it. What was accepted is all but the last token,
-which was recovered, or is the bonus behind a whole draft. The stages, in the order in which they
-are compared:
+An outcome is a draft and the tokens of its round. All tokens but the last were accepted. The last
+was recovered, or is the bonus after a whole draft. The stages, in the order in which they are
+compared:
 
-    shape      the accepted tokens are not the draft's, or there are too many or none
-    bonus      no round ends with a bonus though some must: named before what it makes look wrong
-    draft i    the drafted token, given those before
-    accept i   whether it is accepted, given the draft so far
-    recover i  the token that takes the place of a rejected one, given the draft so far
-    bonus      the token behind a whole draft, given the draft
+    shape:      the accepted tokens are not the draft's, or there are too many or none
+    bonus:      no round ends with a bonus though some must: checked before stages that it affects
+    draft i:    the drafted token, given those before
+    accept i:   whether it is accepted, given the draft so far
+    recover i:  the token that replaces a rejected one, given the draft so far
+    bonus:      the token after a whole draft, given the draft
 
-`first_difference` names the first stage whose law is another than the right one's: the cause, for
-what follows is conditioned on it.
+`first_difference` names the first stage with another distribution than the correct one. It is the
+cause, because later stages are conditioned on it.
 """
 
 from collections import defaultdict
@@ -20,23 +20,23 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 Tokens = tuple[int, ...]
-Law = Mapping[tuple[Tokens, Tokens], Any]  # of (draft, tokens)
+Distribution = Mapping[tuple[Tokens, Tokens], Any]  # of (draft, tokens)
 Stage = tuple[str, Tokens]  # its name, and the draft so far that it is given
 
-CLOSE = 1e-9  # of float64 laws: their rounding is 1e-15 a comparison
+CLOSE = 1e-9  # of float64 distributions: their rounding is 1e-15 a comparison
 
 
-def first_difference(law: Law, right: Law) -> str:
-    """One line, beginning with the stage; "" where the laws are the same."""
+def first_difference(distribution: Distribution, right: Distribution) -> str:
+    """Return one line that begins with the first wrong stage; "" if the distributions are equal."""
     gamma = max(len(draft) for draft, _ in right)
-    if said := misshapen(law):
-        return said
-    if not any(len(tokens) == gamma + 1 for _, tokens in law):
+    if problem := misshapen(distribution):
+        return problem
+    if not any(len(tokens) == gamma + 1 for _, tokens in distribution):
         return f"bonus: no round has {gamma + 1} tokens"
-    parts, wanted = taken_apart(law), taken_apart(right)
+    parts, wanted = taken_apart(distribution), taken_apart(right)
     for stage in sorted(wanted.keys() & parts.keys(), key=order):
         got, want = _normed(parts[stage]), _normed(wanted[stage])
-        outcomes = sorted(got.keys() | want.keys(), key=repr)  # of equal differences the first
+        outcomes = sorted(got.keys() | want.keys(), key=repr)  # the first of equal differences
         worst = max(outcomes, key=lambda v: abs(got.get(v, 0) - want.get(v, 0)))
         off = got.get(worst, 0), want.get(worst, 0)
         if abs(off[0] - off[1]) > CLOSE:
@@ -46,18 +46,18 @@ def first_difference(law: Law, right: Law) -> str:
     return ""
 
 
-def misshapen(law: Law) -> str:
-    """A line about a round whose accepted tokens are not the draft's, or that has too many."""
-    for draft, tokens in law:
+def misshapen(distribution: Distribution) -> str:
+    """Return a line about a round with tokens that its draft lacks, or with too many; else ""."""
+    for draft, tokens in distribution:
         if not 0 < len(tokens) <= len(draft) + 1 or tokens[:-1] != draft[: len(tokens) - 1]:
             return f"shape: of the draft {draft} come {tokens}"
     return ""
 
 
-def taken_apart(law: Law) -> dict[Stage, dict[Hashable, Any]]:
-    """The law of each stage, not normalised: what happened, and how much of the whole law it is."""
+def taken_apart(distribution: Distribution) -> dict[Stage, dict[Hashable, Any]]:
+    """Return the distribution of each stage, not normalized: an event's share of all rounds."""
     parts: dict[Stage, dict[Hashable, Any]] = defaultdict(lambda: defaultdict(int))
-    for (draft, tokens), p in law.items():
+    for (draft, tokens), p in distribution.items():
         accepted = len(tokens) - 1
         for i, token in enumerate(draft):
             parts[f"draft {i}", draft[:i]][token] += p
@@ -74,7 +74,7 @@ def _normed(part: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
 
 
 def order(stage: Stage) -> tuple[int, int, Tokens]:
-    """Position by position; the bonus last."""
+    """Return a key that sorts stages by position; the bonus is last."""
     name, given = stage
     kind, _, position = name.partition(" ")
     return int(position or 1 << 30), ("draft", "accept", "recover", "bonus").index(kind), given

@@ -1,4 +1,4 @@
-"""Draws are judged as stages are, on given logits: tokens.py compares them."""
+"""Judge draws as stages on given logits; tokens.py compares them."""
 
 from sampler_parity.harness.checks.stages.run import judge
 

@@ -1,8 +1,9 @@
-"""Many draws from one state: the same token every time, on the reference and on each backend.
+"""Compare many draws from one state by their tokens, on the reference and on each backend.
 
-Of tokens alone another sort is told from a fault by their number: the candidates are the same in
-every draw, so at whatever place the reference draws, a backend with another sort has one token of
-the same logit, the same each time. One that keeps another number has two before long.
+Tokens alone distinguish another sort from a fault if there are enough of them. The candidates are
+the same in every draw. So where the reference draws a place, a backend with another sort draws one
+token of the same logit, the same one each time. A backend that keeps another number of tokens soon
+draws a second one.
 """
 
 from collections.abc import Iterator
@@ -21,16 +22,16 @@ from sampler_parity.reference.sampler import Sampler
 
 Tokens = NDArray[np.int32]
 
-# What treats equal logits alike, whichever of them stand there. Not what looks at ids, nor what has
-# a rule of its own for equal ones: greedy, and a temperature of 0.
+# Samplers that treat equal logits alike, whichever of them are left. Others look at ids, or have a
+# rule of their own for equal ones: greedy, and a temperature of 0.
 _BY_VALUE = {*SORTS, "temp", "top_n_sigma", "dist"}
-# Draws of a place drawn before, among tokens that equal another. By its law, a backend that keeps
-# one more or one fewer of equal ones then passes at most once in 5e7 (nine for eight).
+# Draws of a place drawn before, among tokens that equal another. A backend that keeps one more or
+# one fewer of equal ones then passes at most once in 5e7 (nine for eight).
 ENOUGH = 50
 
 
 def reference_draws(ready: Prepared) -> Tokens:
-    """The token of each draw, -1 for none: int32[draws]. May raise UndefinedInputError."""
+    """Return the token of each draw, -1 for none: int32[draws]. May raise UndefinedInputError."""
     want = np.empty(ready.case.n_draws, np.int32)
     for i, cand in enumerate(_draws(ready)):
         want[i] = -1 if cand.token is None else cand.token
@@ -46,7 +47,7 @@ def _draws(ready: Prepared) -> Iterator[Candidates]:
 
 
 def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
-    """Raises BackendFailure."""
+    """Compare the draws of a backend with `want`. Raises BackendFailure."""
     drawn = ask.draws(backend, ready.setting, ready.rows[0], ready.case.n_draws)
     got = drawn.tokens
     differs = np.flatnonzero(want != got)
@@ -67,14 +68,14 @@ def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
     if sort is None or again is None:
         return result
     if again < ENOUGH:
-        few = f"equal ones in another order, as far as {len(want):,} draws tell: too few to be sure"
+        few = f"equal ones in another order by {len(want):,} draws: too few to be sure"
         return result.model_copy(update={"detail": few})
     update = {"verdict": "tied", "stage": ready.case.samplers[sort], "stage_index": sort}
     return result.model_copy(update=update)
 
 
 def sort_of_equal_ones(ready: Prepared[Any]) -> int | None:
-    """The first stage that sorts, where from there on equal logits are treated alike."""
+    """Return the first stage that sorts, if all stages from there treat equal logits alike."""
     samplers = ready.build().samplers
     first = next((i for i, sampler in enumerate(samplers) if sampler.name in SORTS), None)
     return first if first is not None and all(map(_by_value, samplers[first:])) else None
@@ -85,8 +86,8 @@ def _by_value(sampler: Sampler) -> bool:
 
 
 def _drawn_again(ready: Prepared, sort: int, want: Tokens, got: Tokens) -> int | None:
-    """How many draws, among tokens that equal another, are of a place that was drawn before; None
-    where a token is not an equal of the one wanted, or not the one that was there before."""
+    """Count the draws, among tokens that equal another, of a place that was drawn before. Returns
+    None if a token does not equal the wanted one, or differs from the one drawn there before."""
     logits = _logits_before(ready, sort)
     if min(want.min(), got.min()) < 0 or not (logits[want] == logits[got]).all():
         return None
@@ -102,7 +103,7 @@ def _drawn_again(ready: Prepared, sort: int, want: Tokens, got: Tokens) -> int |
 
 
 def _logits_before(ready: Prepared, stage: int) -> NDArray[np.float32]:
-    """float32[n], NaN for what is no candidate any more."""
+    """Return the logits before a stage: float32[n], NaN for tokens that were removed."""
     cand = Candidates.from_logits(ready.rows[0])
     for sampler in ready.build().samplers[:stage]:
         sampler.apply(cand)

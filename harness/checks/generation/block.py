@@ -62,8 +62,8 @@ class Generations(Prompted):
     """whether the quick profile takes the block, or what it takes"""
 
     def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[GenerationCase]:
-        """shared: the chains of the file. Raises ValueError where there are no chains at all, or
-        quick names a prompt that is not there."""
+        """Yield the cases. shared: the chains of the file. Raises ValueError if there are no chains
+        at all, or if quick names an unknown prompt."""
         chains = self.chains or shared
         if not chains:
             raise ValueError("no chains, neither here nor for the whole file")

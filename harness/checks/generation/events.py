@@ -1,4 +1,4 @@
-"""What happens to one sequence in order: tokens are sampled, its chain is reset, or replaced by a
+"""The events of one sequence in order: a token is sampled, or its chain is reset or replaced by a
 clone of itself."""
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from sampler_parity.harness.protocol.ask import Got
 
 @dataclass(frozen=True)
 class Sampled:
-    """A token, and the logits that it was sampled from. handed_back: what the stages in the graph
-    left, where some ran there. forced: given, not sampled."""
+    """A token, and the logits that it was sampled from. handed_back: the output of the stages in
+    the graph, if some ran there. forced: given, not sampled."""
 
     step: int
     row: NDArray[np.float32]

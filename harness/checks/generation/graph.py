@@ -1,8 +1,8 @@
-"""Generation in the graph, compared twice: with the CPU chain, and with the graph's specification.
+"""Compare generation in the graph twice: with the CPU chain, and with the graph's specification.
 
-The reference's CPU chain samples the same logits with the same uniform number at every step, having
-accepted the tokens of the graph: where it selects another token, the stream leaves the CPU's. The
-specification, reference/pipelines/graph_samplers.py, must account for every token of the graph.
+The reference's CPU chain samples the same logits with the same uniform number at every step, after
+it accepted the tokens of the graph. The stream leaves the CPU's if it selects another token. The
+specification, reference/pipelines/graph_samplers.py, must explain every token of the graph.
 """
 
 from collections import Counter
@@ -33,14 +33,14 @@ from sampler_parity.reference.pipelines.graph_samplers import (
 )
 from sampler_parity.reference.pipelines.graph_samplers import Sampled as OfGraph
 
-# Why the CPU selects another token. position: greedy gives a candidate's position. outside: the
-# graph's token was cut. candidates: others were kept. probabilities: the same were, with other p.
-# order: with the same p, but dist walks them in another order. rounding: nothing of that.
+# Reasons for another token on the CPU. `position`: greedy gives a candidate's position. `outside`:
+# the graph's token was cut. `candidates`: others were kept. `probabilities`: they have other p.
+# `order`: with the same p, but dist walks them in another order. `rounding`: none of these.
 Cause = Literal["position", "outside", "candidates", "probabilities", "order", "rounding"]
 
 
 class UnexplainedError(Exception):
-    """The graph does what its specification does not say: what differs, and the two values."""
+    """The graph differs from its specification: the name of the difference, and the two values."""
 
     def __init__(self, what: str, got: Any, expected: Any) -> None:
         super().__init__(what)
@@ -49,8 +49,8 @@ class UnexplainedError(Exception):
 
 @dataclass(frozen=True)
 class Explanation:
-    """How far the graph is from its specification: largest differences, and whether it takes
-    rounding, or another order of the candidates, to explain the step."""
+    """The distance of the graph from its specification: largest differences, and whether the step
+    needs rounding, or another order of the candidates, as an explanation."""
 
     logit: float
     p: float
@@ -64,7 +64,7 @@ def compare_in_graph(
     rows: NDArray[np.float32],
     handed_back: list[Got],
 ) -> tuple[BackendResult, int]:
-    """The verdict on a generation, and how many of its tokens were compared."""
+    """Return the verdict on a generation, and how many of its tokens were compared."""
     text = Text(chain=request.chain, prompt=request.prompt)
     drawn = zip(rows, reply.tokens, handed_back, strict=True)
     events = [Sampled(i, *one) for i, one in enumerate(drawn)]
@@ -75,7 +75,7 @@ def compare_in_graph(
 def events_in_graph(
     model: str, n_vocab: int, text: Text, events: Sequence[Event], in_graph: int
 ) -> tuple[BackendResult, int]:
-    """The verdict on what happened to a text, and how many of its tokens were compared.
+    """Return the verdict on the events of a text, and how many of its tokens were compared.
 
     identical: every token is the CPU chain's. boundary: some are not, all by rounding. explained:
     some are not for another reason, and the specification predicts them. diverged: it does not.
@@ -87,7 +87,7 @@ def events_in_graph(
         cpu.accept(token)
         graph.accept(token)
     causes: list[Cause] = []
-    told: list[Explanation] = []
+    explanations: list[Explanation] = []
     first: dict[str, Any] = {}
     for event in events:
         if event == "reset":
@@ -106,7 +106,7 @@ def events_in_graph(
             rest, explanation = explain(graph, data, event.in_graph, token)
         except UndefinedInputError as error:
             detail = f"the reference refuses the logits of step {step}: {error}"
-            return BackendResult(verdict="rejected", detail=detail), len(told)
+            return BackendResult(verdict="rejected", detail=detail), len(explanations)
         except UnexplainedError as difference:
             result = BackendResult(
                 verdict="diverged",
@@ -115,21 +115,21 @@ def events_in_graph(
                 what=difference.what,
                 values=p.plain(difference.values),
             )
-            return result, len(told) + 1
-        told.append(explanation)
+            return result, len(explanations) + 1
+        explanations.append(explanation)
         if want.token != token:
             causes.append(cause_of(want, data, rest, token))
             values = {"got": token, "expected": want.token, "uniform": _uniform(data)}
             first = first or {"step": step, "stage": "token", "what": causes[0], "values": values}
         cpu.accept(token)
         graph.accept(token)
-    return _result(graph, causes, told, first), len(told)
+    return _result(graph, causes, explanations, first), len(explanations)
 
 
 def _result(
     graph: GraphChain,
     causes: list[Cause],
-    told: list[Explanation],
+    explanations: list[Explanation],
     first: dict[str, Any],
 ) -> BackendResult:
     verdict: Verdict = "identical"
@@ -139,12 +139,12 @@ def _result(
         "in_graph": [sampler.name for sampler in graph.in_graph],
         "on_cpu": [sampler.name for sampler in graph.on_cpu],
         "other_tokens": dict(Counter(causes)),
-        "largest_logit_difference": max((e.logit for e in told), default=0.0),
-        "largest_p_difference": max((e.p for e in told), default=0.0),
-        "by_rounding": sum(e.rounding for e in told),
-        "in_other_order": sum(e.other_order for e in told),
+        "largest_logit_difference": max((e.logit for e in explanations), default=0.0),
+        "largest_p_difference": max((e.p for e in explanations), default=0.0),
+        "by_rounding": sum(e.rounding for e in explanations),
+        "in_other_order": sum(e.other_order for e in explanations),
     }
-    n = len(told)
+    n = len(explanations)
     detail = f"{n}/{n} tokens as the graph's specification predicts, {len(causes)} not the CPU's"
     place = first | {"values": p.plain(values)}
     return BackendResult(verdict=verdict, detail=detail, **place)
@@ -153,10 +153,11 @@ def _result(
 def explain(
     graph: GraphChain, data: OfGraph, got: Got, token: int
 ) -> tuple[Candidates | None, Explanation]:
-    """How the graph came to what it handed back and to its token; and the last candidates of the
-    samplers on the CPU, if they selected it. data: what the specification makes of the same logits.
+    """Explain the graph's candidates and its token; return also the last candidates of the samplers
+    on the CPU, if they selected it.
 
-    Raises UnexplainedError, UndefinedInputError.
+    data: the result of the specification on the same logits. Raises UnexplainedError,
+    UndefinedInputError.
     """
     logit, p_error, cut = _check_candidates(data, got)
     rounding, rest = cut, None
@@ -180,7 +181,7 @@ def explain(
 
 
 def _check_candidates(data: OfGraph, got: Got) -> tuple[float, float, bool]:
-    """The largest difference of a logit and of a p, and whether another cut is due to rounding."""
+    """Return the largest difference of a logit and of a p, and whether rounding moved the cut."""
     if len(data.ids) != len(got.ids):
         raise UnexplainedError("candidates", len(got.ids), len(data.ids))
     cut = _check_cut(data, got)
@@ -200,12 +201,12 @@ def _check_candidates(data: OfGraph, got: Got) -> tuple[float, float, bool]:
 
 
 def _check_cut(data: OfGraph, got: Got) -> bool:
-    """Whether other candidates were kept, which must have been close to the cut."""
+    """Return whether other candidates were kept; these must have been close to the cut."""
     survivors, mine = got.ids[got.logits > -np.inf], data.kept
     others = np.setxor1d(survivors, mine, assume_unique=True)
-    foreign = np.setdiff1d(others, list(data.near), assume_unique=True)
-    if len(foreign):
-        token = int(foreign[0])
+    unexplained = np.setdiff1d(others, list(data.near), assume_unique=True)
+    if len(unexplained):
+        token = int(unexplained[0])
         raise UnexplainedError(f"candidate {token}", token in survivors, token in mine)
     return len(others) > 0
 
@@ -217,7 +218,8 @@ def _refuse(error: NDArray[Any], what: str, got: NDArray[Any], expected: NDArray
 
 
 def cause_of(want: Candidates, data: OfGraph, rest: Candidates | None, token: int) -> Cause:
-    """want: the CPU chain's last candidates. rest: the last of the samplers that did run there."""
+    """Return the cause. want: the CPU chain's last candidates. rest: those of the samplers that did
+    run there."""
     if rest is None:
         if data.uniform is None and not np.array_equal(data.ids, np.arange(len(data.ids))):
             return "position"

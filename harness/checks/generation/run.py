@@ -1,7 +1,8 @@
 """Generation: a backend decodes and samples, the reference samples the same logits.
 
-The logits come from the backend, step by step; what is compared is every token. Up to the first
-difference both chains have accepted the same tokens; there the comparison ends, for the texts part.
+The logits come from the backend, step by step; every token is compared. Up to the first difference
+both chains have accepted the same tokens. The comparison ends there, because the texts are
+different from then on.
 """
 
 import hashlib
@@ -85,7 +86,7 @@ def parted(
     tokens: list[int],
     rows: NDArray[np.float32],
 ) -> Parted | None:
-    """Where a generation leaves the first backend's; None where it does not."""
+    """Return where a generation leaves the first backend's; None if it does not."""
     apart = [i for i, pair in enumerate(zip(first_tokens, tokens, strict=True)) if len({*pair}) > 1]
     if not apart:
         return None
@@ -104,7 +105,7 @@ def parted(
 
 
 def request_of(case: GenerationCase) -> p.GenerateRequest:
-    """What a backend is asked for."""
+    """Return the request to a backend."""
     decoded = case.logits
     path = model_path(decoded.decoded)
     return p.GenerateRequest(
@@ -120,7 +121,7 @@ def request_of(case: GenerationCase) -> p.GenerateRequest:
 def compare_tokens(
     request: p.GenerateRequest, reply: p.GenerateReply, rows: NDArray[np.float32]
 ) -> tuple[BackendResult, int]:
-    """The verdict on a generation, and how many of its tokens were compared."""
+    """Return the verdict on a generation, and how many of its tokens were compared."""
     text = Text(chain=request.chain, prompt=request.prompt)
     events = [Sampled(i, *pair) for i, pair in enumerate(zip(rows, reply.tokens, strict=True))]
     result, compared = compare_events(request.model, request.n_vocab, text, events)
@@ -130,7 +131,7 @@ def compare_tokens(
 def compare_events(
     model: str, n_vocab: int, text: Text, events: Sequence[Event]
 ) -> tuple[BackendResult, int]:
-    """The verdict on what happened to a text, and how many of its tokens were compared."""
+    """Return the verdict on the events of a text, and how many of its tokens were compared."""
     chain = build_chain(text.chain, n_vocab=n_vocab, vocab=read_vocab(Path(model)))
     for token in text.prompt:
         chain.accept(token)
@@ -157,7 +158,7 @@ def compare_events(
 
 
 # A fault that keeps one token more draws an equal one, too, and each row is drawn from once.
-ONE_OF_EQUALS = "one of equal logits for another: a token alone does not tell a sort from a fault"
+ONE_OF_EQUALS = "one of equal logits for another: one token cannot distinguish a sort from a fault"
 
 
 def _diverged(event: Sampled, cand: Candidates) -> BackendResult:

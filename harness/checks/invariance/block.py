@@ -27,7 +27,7 @@ class Fewer(Block):
 
 
 class InvarianceCase(Case):
-    """Texts that are decoded beside others."""
+    """Texts that are decoded alone and several at once."""
 
     check: ClassVar[str] = "invariance"
 
@@ -47,7 +47,7 @@ class Invariances(Prompted):
     """whether the quick profile takes the block, or what it takes"""
 
     def items(self, quick: bool) -> Iterator[Case]:
-        """Raises ValueError where the prompts have too few tokens."""
+        """Yield the case. Raises ValueError if the prompts have too few tokens."""
         if quick and not self.quick:
             return
         texts, tokens, widths = self.texts, self.tokens, self.widths

@@ -1,4 +1,4 @@
-"""How far the logits of a sequence in a batch are from those alone: one line of JSON."""
+"""The distance between the logits of a sequence in a batch and alone: one line of JSON."""
 
 from typing import Literal, Self
 
@@ -8,9 +8,10 @@ from sampler_parity.harness.strict import Strict
 
 
 class WidthFigures(Strict):
-    """Of so many sequences at once. rows: of logits that were compared; equal: to the bit.
+    """The figures of a batch width. rows: of logits that were compared; equal: to the bit.
     difference: the largest of two logits, absolute. kl_*: Kullback-Leibler divergence from the
-    sequence alone, nats. top1: rows with the same most likely token."""
+    sequence alone, nats. top1: rows with the same most likely token.
+    """
 
     width: int
     """texts at once"""
@@ -52,7 +53,7 @@ class InvarianceResult(Strict):
     backends: dict[str, InvarianceOnBackend]
 
     def with_crash(self, backend: str, problem: str) -> Self:
-        """The same where a backend crashed after its last reply."""
+        """Return the result with a crash of a backend after its last reply."""
         crashed = InvarianceOnBackend(failed=f"crashed: {problem}")
         return self.model_copy(update={"backends": self.backends | {backend: crashed}})
 

@@ -1,8 +1,8 @@
-"""Decoding's invariance: the logits of a text in batches of several widths, beside those alone.
+"""Measure the invariance of decoding: the logits of a text in batches, against those alone.
 
-What is decoded is given, so that no sampler takes part: the first token of each text is its prompt,
-and all others are forced, one at a time. A batch of a width then has so many tokens, one of each
-sequence. Every width decodes every text.
+The tokens are given, so no sampler takes part: the first token of each text is its prompt, and all
+others are forced, one at a time. A batch has one token of each of its sequences. Every width
+decodes every text.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ Rows = NDArray[np.float32]  # [texts, tokens, n_vocab]
 
 
 def run(case: InvarianceCase, ready: Ready) -> InvarianceResult:
-    """The figures of every width on every backend."""
+    """Return the figures of every width on every backend."""
     by_backend = {}
     for backend in ready.backends:
         try:
@@ -48,7 +48,7 @@ def run(case: InvarianceCase, ready: Ready) -> InvarianceResult:
 
 
 def died(case: InvarianceCase, terms: Terms, problem: str) -> InvarianceResult:
-    """The record of a case that ends the process that measures it."""
+    """Return the record of a case that ends the process that measures it."""
     failed = InvarianceOnBackend(failed=f"crashed: {problem}")
     return invariance_result(case, dict.fromkeys(short_names(terms.backends), failed))
 
@@ -56,7 +56,7 @@ def died(case: InvarianceCase, terms: Terms, problem: str) -> InvarianceResult:
 def invariance_result(
     case: InvarianceCase, backends: dict[str, InvarianceOnBackend]
 ) -> InvarianceResult:
-    """The record of a case of invariance."""
+    """Return the record of a case of invariance."""
     asked = case.logits
     digest = hashlib.sha256(np.array(asked.texts, np.int32).tobytes())
     return InvarianceResult(
@@ -79,7 +79,7 @@ def _on(case: InvarianceCase, backend: Backend) -> InvarianceOnBackend:
 
 
 def figures(width: int, alone: Rows, crowded: Rows) -> WidthFigures:
-    """The rows of a width beside those of the texts alone."""
+    """Compare the rows of a width with those of the texts alone."""
     n_vocab = alone.shape[-1]
     a, b = alone.reshape(-1, n_vocab), crowded.reshape(-1, n_vocab)
     kl = divergence(a, b)
@@ -95,8 +95,8 @@ def figures(width: int, alone: Rows, crowded: Rows) -> WidthFigures:
 
 
 def _decoded(case: InvarianceCase, backend: Backend, width: int) -> Rows:
-    """The logits after every token of every text, `width` texts at once; in the last batches the
-    first texts fill the places that are left."""
+    """Return the logits after every token of every text, `width` texts at once. In the last batch
+    the first texts fill the places that are left."""
     texts = case.logits.texts
     shape = len(texts), len(texts[0]), case.logits.n
     rows = np.empty(shape, np.float32)
@@ -110,7 +110,7 @@ def _decoded(case: InvarianceCase, backend: Backend, width: int) -> Rows:
 
 
 def request_of(case: InvarianceCase, places: list[int]) -> SequencesRequest:
-    """These texts at once, each in a slot, token by token."""
+    """Return a request for these texts at once, each in a slot, token by token."""
     asked, slots = case.logits, list(range(len(places)))
     texts = [
         Text(chain=[{"greedy": {}}], prompt=asked.texts[i][:1], forced=[*asked.texts[i][1:], 0])

@@ -1,1 +1,1 @@
-"""Which tokens a chain can draw."""
+"""The tokens that a chain can draw."""

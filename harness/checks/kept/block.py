@@ -1,4 +1,4 @@
-"""Cases that say which tokens a chain leaves."""
+"""Cases with the tokens that a chain must leave."""
 
 from typing import ClassVar
 

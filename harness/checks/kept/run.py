@@ -1,8 +1,8 @@
-"""Which tokens can be drawn: a property of an engine, judged by its tokens alone.
+"""Check which tokens can be drawn: a property of an engine, judged by its tokens alone.
 
-So one that hides its stages is judged as one that shows them, and whatever its random numbers are.
-A case says which tokens its chain leaves. In DRAWS draws each of them comes up, and no other: one
-that has a probability of LEAST or more stays away once in 5e10 cases.
+So engines with hidden stages and with their own random numbers can be judged. A case names the
+tokens that its chain leaves. In DRAWS draws each of them must come up, and no other. A token with a
+probability of LEAST or more is missed once in 5e10 cases.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ NEVER = 1e-12  # what is less likely counts as not left
 
 
 def way_of(backend: Backend) -> str:
-    """The request by which a backend draws: the one that takes many at once, if it has it."""
+    """Return the request by which a backend draws: the one for many draws, if it has it."""
     return "draws" if "draws" in backend.hello().capabilities else "run"
 
 
@@ -44,7 +44,8 @@ def judge(
 
 
 def reachable(ready: Prepared[KeptCase], stages: slice = slice(None)) -> dict[int, float]:
-    """The tokens that the reference can draw, with their probabilities. stages: of the chain."""
+    """Return the tokens that the reference can draw, with their probabilities. stages: of the
+    chain."""
     cand = Candidates.from_logits(ready.rows[0])
     for sampler in ready.build().samplers[stages]:
         sampler.apply(cand)
@@ -54,7 +55,7 @@ def reachable(ready: Prepared[KeptCase], stages: slice = slice(None)) -> dict[in
 
 
 def _unmet(ready: Prepared[KeptCase]) -> str:
-    """What the reference does not meet of what the case says; or ''."""
+    """Return how the reference differs from the expectation of the case; or ''."""
     expected, left = ready.case.expect.kept, reachable(ready)
     if sorted(left) != sorted(expected):
         return f"kept: expected {expected}, got {sorted(left)}"
@@ -75,20 +76,22 @@ def _on(ready: Prepared[KeptCase], backend: Backend) -> BackendResult:
     got, expected = sorted(set(tokens)), sorted(case.expect.kept)
     if got == expected:
         return BackendResult(verdict="identical", ns=ns)
-    foreign = [token for token in got if not 0 <= token < case.logits.n]
-    if foreign:
-        said = "no token was drawn" if foreign == [-1] else f"token {foreign[0]} is none of them"
-        return _difference("diverged", ns, case, got, expected, said)
+    unexpected = [token for token in got if not 0 <= token < case.logits.n]
+    if unexpected:
+        detail = (
+            "no token was drawn" if unexpected == [-1] else f"token {unexpected[0]} is none of them"
+        )
+        return _difference("diverged", ns, case, got, expected, detail)
     alike = sorted(row[got].tolist()) == sorted(row[expected].tolist())
     if alike and sort_of_equal_ones(ready) is not None:
         return _difference("tied", ns, case, got, expected, "as many, others of equal logits")
     untouched = len(case.chain) > 1 and got == sorted(reachable(ready, slice(-1, None)))
-    said = "the same as without what stands before the draw" if untouched else ""
-    return _difference("diverged", ns, case, got, expected, said)
+    detail = "the same as without what stands before the draw" if untouched else ""
+    return _difference("diverged", ns, case, got, expected, detail)
 
 
 def _difference(
-    verdict: Verdict, ns: int, case: KeptCase, got: list[int], expected: list[int], said: str
+    verdict: Verdict, ns: int, case: KeptCase, got: list[int], expected: list[int], detail: str
 ) -> BackendResult:
     counts = {"got": len(got), "expected": len(expected)}
     return BackendResult(
@@ -98,5 +101,5 @@ def _difference(
         stage=property_of(case),
         what="drawn",
         values={"got": got, "expected": expected, "survivors": counts},
-        detail=said,
+        detail=detail,
     )

@@ -7,7 +7,7 @@ from sampler_parity.harness.inputs.logits import Computed
 
 
 class LogitsCase(Case):
-    """No chain samples from them."""
+    """The logits of a prompt, without a chain."""
 
     check: ClassVar[str] = "logits"
 

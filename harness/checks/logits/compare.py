@@ -1,4 +1,4 @@
-"""Logits beside those of the first backend: figures that compare devices with each other."""
+"""Compare logits with those of the first backend: figures that compare devices."""
 
 import functools
 import hashlib
@@ -19,7 +19,8 @@ def model_digest(path: Path) -> str:
 
 
 def figures(first: Rows | None, rows: Rows) -> LogitsFigures:
-    """Of rows beside those of the first backend; without these only their digest."""
+    """Return the figures of rows, compared with the first backend's; without these only their
+    digest."""
     digest = hashlib.sha256(np.ascontiguousarray(rows).data).hexdigest()
     if first is None:
         return LogitsFigures(sha256=digest)
@@ -34,14 +35,15 @@ def figures(first: Rows | None, rows: Rows) -> LogitsFigures:
 
 
 def largest_difference(a: Rows, b: Rows) -> float:
-    """Largest absolute difference of two logits; 0 where both are the same infinity."""
+    """Return the largest absolute difference of two logits; 0 if both are the same infinity."""
     with np.errstate(invalid="ignore"):
         apart = np.abs(a.astype(np.float64) - b.astype(np.float64))
     return float(np.where(a == b, 0.0, apart).max())
 
 
 def divergence(a: Rows, b: Rows) -> NDArray[np.float64]:
-    """Kullback-Leibler divergence of softmax(b) from softmax(a), in nats, of each row; float64."""
+    """Return the Kullback-Leibler divergence of softmax(b) from softmax(a) of each row: float64,
+    nats."""
     log_p, log_q = (scipy.special.log_softmax(rows.astype(np.float64), axis=1) for rows in (a, b))
     p_a = np.exp(log_p)
     with np.errstate(invalid="ignore"):

@@ -15,7 +15,7 @@ _decoded: dict[str, dict[tuple[str, tuple[int, ...]], Rows]] = {}
 
 
 def rows_of(backend: Backend, logits: Computed) -> Rows:
-    """The logits after every token of the prompt: float32[len(prompt), n_vocab], not to be changed.
+    """Return the logits after every token of the prompt: float32[len(prompt), n_vocab], read-only.
 
     Raises BackendFailure.
     """

@@ -41,7 +41,7 @@ class DecodeResult(Strict):
     backends: dict[str, LogitsFigures]
 
     def with_crash(self, backend: str, problem: str) -> Self:
-        """The same where a backend crashed after its last reply."""
+        """Return the result with a crash of a backend after its last reply."""
         crashed = LogitsFigures(failed=f"crashed: {problem}")
         return self.model_copy(update={"backends": self.backends | {backend: crashed}})
 

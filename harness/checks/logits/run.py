@@ -33,13 +33,13 @@ def run(case: LogitsCase, ready: Ready) -> DecodeResult:
 
 
 def died(case: LogitsCase, terms: Terms, problem: str) -> DecodeResult:
-    """The record of a case that ends the process that measures it."""
+    """Return the record of a case that ends the process that measures it."""
     failed = LogitsFigures(failed=f"crashed: {problem}")
     return decode_result(case, dict.fromkeys(short_names(terms.backends), failed))
 
 
 def decode_result(case: LogitsCase, figures_by_backend: dict[str, LogitsFigures]) -> DecodeResult:
-    """The record of a case of logits alone."""
+    """Return the record of a case of logits alone."""
     logits = case.logits
     return DecodeResult(
         id=case.id,

@@ -17,9 +17,9 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.protocol.sequences import Change
 from sampler_parity.harness.strict import Size, Steps
 
-# In which order slots are decoded and sampled: plain: by number. reversed: sampled from the last.
-# turning: the first of the batch is another one at each step, sampled from the last. uneven: as
-# turning, and each slot rests at every third step.
+# The order in which slots are decoded and sampled. `plain`: by number. `reversed`: sampled from the
+# last. `turning`: another slot is the first of the batch at each step, sampled from the last.
+# `uneven`: as turning, and each slot rests at every third step.
 Order = Literal["plain", "reversed", "turning", "uneven"]
 
 
@@ -48,7 +48,7 @@ class Event(Block):
         return self
 
     def change(self, text: int) -> Change:
-        """text: the index of the next that joins."""
+        """Return the change. text: the index of the next text that joins."""
         if self.join is not None:
             return Change(do="join", slot=self.slot or 0, text=text)
         if self.copy_of is not None:
@@ -94,7 +94,7 @@ class Sequences(Prompted):
     quick: bool = True
 
     def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[SequencesCase]:
-        """shared: the chains of the file. Raises ValueError for what is not there."""
+        """Yield the cases. shared: chains of the file. Raises ValueError for an unknown name."""
         if quick and not self.quick:
             return
         texts = dict(self._texts(self.chains or shared))
@@ -139,8 +139,8 @@ class Sequences(Prompted):
 
 
 def steps_of(events: list[Event], steps: int, order: Order) -> list[dict[str, Any]]:
-    """The steps of a script. Raises ValueError for an event after the last, or a step at which no
-    slot is taken."""
+    """Return the steps of a script. Raises ValueError for an event after the last step, or a step
+    without an occupied slot."""
     late = [event.at for event in events if event.at >= steps]
     if late:
         raise ValueError(f"script: nothing happens at step {late[0]} of {steps}")

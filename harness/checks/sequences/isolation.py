@@ -1,8 +1,8 @@
-"""A sequence in a batch beside the same text alone: what a neighbour changes is rounding.
+"""Compare a sequence in a batch with the same text alone: a neighbour may only change rounding.
 
-The text alone is taken through the same resets, in a context of its own. The tokens are compared
-until they part, and the logits up to there. Who draws each token from the logits that it was given
-has been judged already; so where a text parts, its logits do.
+The text alone has the same resets, in a context of its own. Tokens are compared until they differ,
+and logits up to there. The draw of each token from its logits has been judged before; so if texts
+differ, their logits do.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,17 @@ from sampler_parity.harness.protocol import ask_sequences
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.sequences import Change, SequencesRequest, SequencesStep
 
-# Of two logits. Among devices the largest of the golden model is 0.18, with shaders that compute in
-# float16 (docs/results/devices.md); the logits of another text differ by 5 and more.
+# The largest difference of two logits. Among devices that of the golden model is at most 0.18, with
+# shaders that compute in float16 (docs/results/devices.md). Another text differs by 5 or more.
 ROUNDING = 1.0
 
 
 @dataclass(frozen=True)
-class Beside:
-    """A text in the batch beside itself alone. compared: rows up to where the texts part, that one
-    included. equal: those that are equal to the bit. difference, kl: the largest, and the step of
-    the batch where the difference is. parted: the step of the batch where other tokens begin."""
+class Comparison:
+    """A text in the batch compared with itself alone. compared: rows up to the first other token,
+    that one included. equal: rows that are equal to the bit. difference, kl: the largest, and the
+    step of the batch of the difference. parted: the step of the batch where other tokens begin.
+    """
 
     compared: int
     equal: int
@@ -37,36 +38,38 @@ class Beside:
     parted: int | None
 
 
-def beside_alone(
+def compare_alone(
     backend: Backend,
     request: SequencesRequest,
     streams: Sequence[Stream],
     result: BackendResult,
 ) -> BackendResult:
-    """The result with what decoding alone shows of each sequence that is no copy: diverged where
-    its logits are not those of its text. Raises BackendFailure."""
-    beside = {stream: _beside(backend, request, stream) for stream in streams if not stream.copied}
-    if not beside:  # every sequence that sampled is a copy
-        return result
-    parted = {s.name: b.parted + 1 for s, b in beside.items() if b.parted is not None}
-    alone = {
-        "texts": len(beside),
-        "parted": parted,
-        "rows": sum(b.compared for b in beside.values()),
-        "equal_rows": sum(b.equal for b in beside.values()),
-        "largest_difference": max(b.difference for b in beside.values()),
-        "largest_kl": max(b.kl for b in beside.values()),
+    """Return the result with the comparison of each sequence, except copies, with its text alone.
+    It is diverged if logits are not those of the text. Raises BackendFailure."""
+    by_stream = {
+        stream: _compare(backend, request, stream) for stream in streams if not stream.copied
     }
-    detail = f"{result.detail}; {len(beside) - len(parted)}/{len(beside)} texts as alone"
+    if not by_stream:  # every sequence that sampled is a copy
+        return result
+    parted = {s.name: b.parted + 1 for s, b in by_stream.items() if b.parted is not None}
+    alone = {
+        "texts": len(by_stream),
+        "parted": parted,
+        "rows": sum(b.compared for b in by_stream.values()),
+        "equal_rows": sum(b.equal for b in by_stream.values()),
+        "largest_difference": max(b.difference for b in by_stream.values()),
+        "largest_kl": max(b.kl for b in by_stream.values()),
+    }
+    detail = f"{result.detail}; {len(by_stream) - len(parted)}/{len(by_stream)} texts as alone"
     values = result.values | {"alone": alone}
     result = result.model_copy(update={"values": values, "detail": detail})
-    foreign = [s for s, b in beside.items() if not b.difference <= ROUNDING]
-    if not foreign:
+    wrong = [s for s, b in by_stream.items() if not b.difference <= ROUNDING]
+    if not wrong:
         return result
-    stream = min(foreign, key=lambda s: beside[s].step)
-    step = beside[stream].step
+    stream = min(wrong, key=lambda s: by_stream[s].step)
+    step = by_stream[stream].step
     values |= {"sequence": stream.name, "output": stream.outputs[step]}
-    values |= {"got": beside[stream].difference, "expected": f"at most {ROUNDING:g}"}
+    values |= {"got": by_stream[stream].difference, "expected": f"at most {ROUNDING:g}"}
     return result.model_copy(
         update={
             "verdict": "diverged",
@@ -79,7 +82,7 @@ def beside_alone(
     )
 
 
-def _beside(backend: Backend, request: SequencesRequest, stream: Stream) -> Beside:
+def _compare(backend: Backend, request: SequencesRequest, stream: Stream) -> Comparison:
     alone = ask_sequences.sequences(backend, _alone(request, stream))
     pairs = list(zip(stream.tokens, alone.reply.tokens, alone.rows, strict=True))
     apart = [i for i, (token, other, _) in enumerate(pairs) if token.token != other]
@@ -88,7 +91,7 @@ def _beside(backend: Backend, request: SequencesRequest, stream: Stream) -> Besi
     others = np.stack([row for _, _, row in pairs])
     by_row = [largest_difference(rows[i : i + 1], others[i : i + 1]) for i in range(len(rows))]
     largest = int(np.argmax(by_row))
-    return Beside(
+    return Comparison(
         compared=len(pairs),
         equal=int((rows == others).all(axis=1).sum()),
         difference=by_row[largest],
@@ -99,7 +102,7 @@ def _beside(backend: Backend, request: SequencesRequest, stream: Stream) -> Besi
 
 
 def _alone(request: SequencesRequest, stream: Stream) -> SequencesRequest:
-    """The text in a context of its own, with what happened to it."""
+    """Return a request for the text in a context of its own, with the same events."""
     before = [Change(do="join", slot=0, text=0)]
     steps = []
     for event in stream.events:

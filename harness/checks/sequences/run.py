@@ -1,8 +1,7 @@
-"""Many sequences in one context: each is judged for itself, on the logits of the batches that it
-was decoded in.
+"""Many sequences in one context: each is judged alone, on the logits of its batches.
 
-A copy is judged from the beginning of what it is a copy of: its chain must be a clone, which need
-not go on as the original does (adaptive_p's starts its random numbers anew).
+A copy is judged from the beginning of its original. Its chain must be a clone, which may continue
+otherwise than the original (adaptive_p's clone restarts its random numbers).
 """
 
 import time
@@ -18,7 +17,7 @@ from sampler_parity.harness.checks.generation.events import Event, Sampled
 from sampler_parity.harness.checks.generation.graph import events_in_graph
 from sampler_parity.harness.checks.generation.run import compare_events
 from sampler_parity.harness.checks.sequences.block import SequencesCase
-from sampler_parity.harness.checks.sequences.isolation import beside_alone
+from sampler_parity.harness.checks.sequences.isolation import compare_alone
 from sampler_parity.harness.checks.sequences.streams import Stream, streams_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.chains import complete
@@ -57,7 +56,7 @@ def judge(
             result, compared = judge_streams(request, streams, done)
             seconds += time.perf_counter() - asked
             if case.logits.alone and result.verdict in ("identical", "boundary", "explained"):
-                result = beside_alone(backend, request, streams, result)
+                result = compare_alone(backend, request, streams, result)
         except BackendFailure as failure:
             result = BackendResult(verdict=failure.verdict, detail=failure.whole)
         else:
@@ -77,7 +76,7 @@ def judge(
 
 
 def request_of(case: SequencesCase) -> SequencesRequest:
-    """What a backend is asked for."""
+    """Return the request to a backend."""
     together = case.logits
     texts = [
         text.model_copy(update={"chain": complete(text.chain, together.n)})
@@ -97,8 +96,10 @@ def request_of(case: SequencesCase) -> SequencesRequest:
 def judge_streams(
     request: SequencesRequest, streams: Sequence[Stream], done: Sequenced
 ) -> tuple[BackendResult, int]:
-    """The verdict on all sequences, the worst of theirs, with the place of the first that differs;
-    and how many tokens were compared, those of a copy from where it is one."""
+    """Return the verdict on all sequences, and how many tokens were compared. The verdict is the
+    worst one, with the place of the first sequence that has it. Tokens of a copy count from the
+    copy on.
+    """
     judged: Judged = {}
     compared = 0
     for stream in streams:
@@ -119,36 +120,36 @@ def _sampled(events: list[Event]) -> int:
 
 
 def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> BackendResult:
-    """The result of the first sequence with the worst verdict, which it names, and the verdicts of
-    all."""
+    """Return the result of the first sequence with the worst verdict, which it names, and the
+    verdicts of all."""
     verdict = worst([result.verdict for result in judged.values()])
     bad = [stream for stream in streams if judged[stream.name].verdict == verdict]
     first = min(bad, key=lambda stream: judged[stream.name].step or 0)
     result = judged[first.name]
     met = sum(one.verdict == "identical" for one in judged.values())
     values: dict[str, Any] = {
-        "sequences": {name: _said(one) for name, one in judged.items()},
+        "sequences": {name: _format(one) for name, one in judged.items()},
     }
     detail = f"{met}/{len(judged)} sequences identical, {compared:,} tokens"
     if verdict != "identical":
         values["sequence"] = first.name
         at = f" at step {result.step + 1}" if result.step is not None else ""
-        said = f": {result.detail}" if result.detail else ""
-        detail += f"; {first.name} is {verdict}{at}{said}"
+        reason = f": {result.detail}" if result.detail else ""
+        detail += f"; {first.name} is {verdict}{at}{reason}"
     if result.step is not None:
         values["output"] = first.outputs.get(result.step)
     return result.model_copy(update={"values": result.values | values, "detail": detail})
 
 
-def _said(one: BackendResult) -> str:
-    """The verdict of a sequence and where it begins; of the graph, with its explanation."""
-    said = one.verdict + (f" at step {one.step + 1} ({one.what})" if one.step is not None else "")
+def _format(one: BackendResult) -> str:
+    """Format the verdict of a sequence and its first step; in the graph, with its explanation."""
+    text = one.verdict + (f" at step {one.step + 1} ({one.what})" if one.step is not None else "")
     if "other_tokens" not in one.values:
-        return said
-    told = [one.detail]
-    told += [f"{count} by {cause}" for cause, count in one.values["other_tokens"].items()]
-    told += [f"{one.values[key]} {key}" for key in ("by_rounding", "in_other_order")]
-    return f"{said}: {', '.join(told)}"
+        return text
+    details = [one.detail]
+    details += [f"{count} by {cause}" for cause, count in one.values["other_tokens"].items()]
+    details += [f"{one.values[key]} {key}" for key in ("by_rounding", "in_other_order")]
+    return f"{text}: {', '.join(details)}"
 
 
 def _save(folder: Path, case: str, backend: str, done: Sequenced, result: BackendResult) -> None:

@@ -1,4 +1,4 @@
-"""Of the reply to `sequences`, what happened to each sequence for itself."""
+"""Split the reply to `sequences` into the events of each sequence."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from sampler_parity.harness.protocol.sequences import Change, SequencesRequest
 @dataclass(frozen=True, eq=False)
 class Stream:
     """A sequence, from the moment that it joined. text: its index. copied: how many of the first
-    events are those of what it is a copy of. outputs: by step, which of all tokens is its own."""
+    events are those of its original. outputs: by step, the index of its token among all."""
 
     name: str
     text: int
@@ -25,8 +25,8 @@ class Stream:
 
 
 def streams_of(request: SequencesRequest, names: list[str], done: Sequenced) -> list[Stream]:
-    """Every sequence that was in a slot and sampled, in the order in which they came. names: of the
-    texts."""
+    """Return every sequence that was in a slot and sampled, in the order in which they joined.
+    names: of the texts."""
     streams: list[Stream] = []
     at: dict[int, Stream] = {}
     output = 0

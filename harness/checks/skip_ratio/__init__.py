@@ -1,1 +1,1 @@
-"""How many forward passes a trie saves."""
+"""The share of forward passes that a trie saves."""

@@ -31,7 +31,7 @@ class ShortWorkload(Block):
 
 
 class Workload(Block):
-    """One set of leaves on one model, and what is required of it."""
+    """One set of leaves on one model, and its requirements."""
 
     check: ClassVar[str] = "skip_ratio"
 
@@ -46,8 +46,8 @@ class Workload(Block):
     own_share: float | None
 
     def checks(self, measured: Measured) -> list[Check]:
-        """The trie takes the tokens that the grammar takes in its spelling, and leaves as many
-        candidates as the reference's; further what the block asks for."""
+        """Return the checks: the trie takes the tokens of the grammar in its spelling and leaves as
+        many candidates as the reference's; then the limits of the block."""
         exact = -1.0 if measured.skip_ratio_exact is None else measured.skip_ratio_exact
         low = measured.tokens_per_second_vs_grammar_ci95[0]
         checks = [
@@ -70,7 +70,7 @@ class Workload(Block):
 
 
 class SkipRatios(Block):
-    """Each of leaves on each of models. prompts: how many of trie-bench's own.
+    """Each of leaves on each of models. Required are token accuracy 1 and the exact skip ratio.
 
     delays_ms: what every forward pass takes longer, to try the model of
         docs/background/token-trie.md.
@@ -103,8 +103,8 @@ class SkipRatios(Block):
     """whether the quick profile takes the block, or what it takes"""
 
     def items(self, quick: bool) -> Iterator[Workload]:
-        """Raises ValueError where quick names leaves that are not there, InputError for unknown
-        leaves."""
+        """Yield the workloads. Raises ValueError if quick names leaves that the block lacks,
+        InputError for unknown leaves."""
         leaves, prompts, rounds = self.leaves, self.prompts, self.rounds
         if isinstance(self.quick, ShortWorkload):
             unknown = [name for name in self.quick.leaves if name not in leaves]

@@ -1,4 +1,4 @@
-"""What a skip-ratio run records: one line of JSON for each set of leaves, model and backend."""
+"""The record of skip ratios: one line of JSON for each set of leaves, model and backend."""
 
 from typing import Literal
 
@@ -7,7 +7,8 @@ from sampler_parity.harness.strict import StrictFigures
 
 
 class Check(StrictFigures):
-    """what: the figure; it must be equal to the limit, at least or at most it."""
+    """A check of a figure. what: the figure; relation: it must equal the limit, or be at least or
+    at most it."""
 
     what: str
     """the figure"""
@@ -61,5 +62,5 @@ class SkipRatioResult(StrictFigures):
 
     @property
     def ok(self) -> bool:
-        """Whether it was measured and every check is met; without a check nothing is."""
+        """Whether it was measured and every check is met; False without a check."""
         return self.measured is not None and bool(self.checks) and all(c.met for c in self.checks)

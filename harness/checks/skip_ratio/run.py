@@ -1,7 +1,7 @@
-"""The skip-ratio measurements of a run: one after the other, each backend in a process of its own.
+"""Measure the skip ratios of a run: one after the other, each backend in a process of its own.
 
-They come after the cases and alone, because they are timed. What ends the process is `crashed` for
-that workload, and the next gets a new process.
+They run after the cases and alone, because they are timed. A workload that ends the process is
+`crashed`, and the next one gets a new process.
 """
 
 import time
@@ -26,7 +26,7 @@ REQUESTS = 15  # of them a workload may take the time, at most: 900 s where one 
 
 
 def measure(items: Sequence[Item], context: Context) -> None:
-    """Measure what the bundle does not have yet, on every backend."""
+    """Measure the workloads that the bundle lacks, on every backend."""
     terms = context.terms
     with heartbeat(context.progress):
         for name in terms.backends:
@@ -72,7 +72,7 @@ def _blank(workload: Workload, name: str, seed: int) -> SkipRatioResult:
 def _outcome(
     process: Backend, workload: Workload, seed: int, timeout_s: float
 ) -> tuple[str, str, Measured | None]:
-    """Verdict, detail, and what was measured."""
+    """Return the verdict, the detail, and the figures."""
     request = p.SkipRatioRequest(
         model=str(model_path(workload.model)),
         leaves=leaf_texts(workload.leaves),
@@ -85,11 +85,11 @@ def _outcome(
     try:
         measured = ask.skip_ratio(process, request, timeout_s)
     except BackendFailure as failure:
-        said = {
+        details = {
             "crashed": f"the process that measured died: {failure}",
             "timeout": f"not measured within {timeout_s:g} s",
         }
-        return failure.verdict, said.get(failure.verdict, str(failure)), None
+        return failure.verdict, details.get(failure.verdict, str(failure)), None
     if problem := watched.problem():
         return "crashed", problem, None
     return "measured", "", measured.model_copy(update={"model": workload.model})

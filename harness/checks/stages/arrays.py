@@ -1,4 +1,4 @@
-"""The arrays of a stage that differs, kept beside the records of a run."""
+"""Keep the arrays of a stage that differs with the records of a run."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,14 +12,14 @@ _saved: Counter[tuple[Path, str, str]] = Counter()
 
 
 def room(folder: Path, backend: str, stage: str) -> bool:
-    """Whether the arrays of one more are kept: what is wrong everywhere would spend more time on
-    them than on being judged."""
+    """Return whether the arrays of one more stage are kept. A fault in every case would otherwise
+    take more time for saving than for judging."""
     _saved[folder, backend, stage] += 1
     return _saved[folder, backend, stage] <= MOST_ARRAYS
 
 
 def save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:
-    """The arrays of a stage that differs, as artifacts/CASE.BACKEND.npz."""
+    """Write the arrays of a stage that differs as artifacts/CASE.BACKEND.npz."""
     write_arrays(
         folder / stage_file(case, backend),
         ids=want.ids,

@@ -1,4 +1,4 @@
-"""Cases on given logits: a chain, its steps, and what must come of them."""
+"""Cases on given logits: a chain, its steps, and the expected results."""
 
 from typing import ClassVar, Literal
 
@@ -88,12 +88,12 @@ class ChainCase(Case):
 
 
 class GivenCase(ChainCase):
-    """dtype: the format that the logits are rounded to before anybody samples from them."""
+    """A case on given logits. dtype: the format to which the logits are rounded first."""
 
     dtype: Dtype = "float32"
 
     def plan(self) -> tuple[list[Step], int]:
-        """The steps, and how many instances they start with."""
+        """Return the steps, and how many instances they start with."""
         return [Step(row=i) for i in range(self.steps)], 1
 
 
@@ -122,12 +122,12 @@ class StagesCase(GivenCase):
         return [*super().claimed, self.relation.chain] if self.relation else super().claimed
 
     def plan(self) -> tuple[list[Step], int]:
-        """The steps of the script, and how many instances it starts with.
+        """Return the steps of the script, and how many instances it starts with.
 
         reset: half of the steps, a reset, the same rows again. clone: half of the steps, then a
-        clone; both go on, taking turns on the same rows. interleaved: two instances take turns.
-        turns: two and their clones take uneven turns on four rows, are reset, and accept what they
-        select, another token or none.
+        clone; both continue, in turns on the same rows. interleaved: two instances take turns.
+        turns: two and their clones take uneven turns on four rows, are reset, and accept the token
+        that they select, another one or none.
         """
         steps, instances = _plan(self)
         if self.accept:
@@ -137,13 +137,13 @@ class StagesCase(GivenCase):
 
 
 def unseeded(chain: ChainSpec) -> str:
-    """The first sampler that draws a seed for itself; or ''."""
+    """Return the first sampler that draws its own seed; or ''."""
     stages = (pair for stage in chain for pair in stage.items())
     return next((name for name, given in stages if given.get("seed") == DEFAULT_SEED), "")
 
 
 def _turns(n: int, n_vocab: int) -> list[Step]:
-    """n steps; the same for every case of so many. The first instance goes ahead."""
+    """Return n steps; the same for every case with n. The first instance begins."""
     rng, instances, gone_on = np.random.default_rng(n), 2, {0, 1}
     steps = [Step(row=0), Step(row=1), Step(row=0, instance=1)]
     while len(steps) < n:

@@ -1,9 +1,9 @@
-"""Is a difference within rounding of a cut-off or a draw?
+"""Decide whether a difference is within rounding of a cut-off or a draw.
 
-The stage is run again in float64, on the candidates that it was given, with its threshold moved a
-little down and a little up. If what the backend kept lies between the two results, in their order
-and with their logits and p, float32 rounding explains the difference; a draw, if the token's piece
-of the unit interval comes as close to the uniform number.
+The stage runs again in float64, on its candidates, with its threshold moved a little down and a
+little up. If the backend's survivors lie between the two results, in their order and with their
+logits and p, float32 rounding explains the difference. It explains a draw if the token's piece of
+the unit interval is as close to the uniform number.
 """
 
 from collections import Counter, defaultdict, deque
@@ -27,7 +27,7 @@ _ULPS = 4 * 2.0**-23  # as `close` allows it
 _THRESHOLD = {name: row.threshold for name, row in ROWS.items() if row.boundary}
 
 
-# Below, float32 tells no two masses apart: its unit of 1 is 6e-8.
+# Below, float32 cannot distinguish two masses: its unit of 1 is 6e-8.
 _LEAST = 1e-9
 _HALVINGS = 8  # of four decades: the margin to 4%
 
@@ -35,12 +35,12 @@ _HALVINGS = 8  # of four decades: the margin to 4%
 def margin_within_rounding(
     want: Candidates, got: Candidates, before: Candidates, sampler: Sampler
 ) -> float | None:
-    """How far the decisive number lies from the cut, where what the backend left (got) differs from
-    want by rounding alone; else None.
+    """Return how far the decisive number is from the cut, if the backend's candidates (got) differ
+    from want by rounding alone; else None.
 
     It is the smallest share by which the threshold must move, in float64, for both results to be
-    right; of a draw, how far the uniform number lies outside the piece of either token. before and
-    sampler are what the stage was given: the candidates, and the sampler in its state then (a copy;
+    correct; for a draw, how far the uniform number is outside the piece of either token. before and
+    sampler are the input of the stage: the candidates, and the sampler in its state then (a copy;
     it is applied here).
     """
     if not _within_rounding(want, got, before, sampler):
@@ -102,7 +102,8 @@ def in_float64(cand: Candidates) -> Candidates:
 def apply_around(
     before: Candidates, sampler: Sampler, parameter: str, width: float
 ) -> tuple[Candidates, Candidates]:
-    """What the sampler leaves in float64 with its threshold lowered, and raised, by this share."""
+    """Return the sampler's results in float64 with its threshold lowered, and raised, by this
+    share."""
     threshold = float(getattr(sampler, parameter))
     results: list[Candidates] = []
     for factor in (1 - width, 1 + width):
@@ -115,7 +116,7 @@ def apply_around(
 
 
 def _between(got: Candidates, fewest: Candidates, most: Candidates) -> bool:
-    """Whether the same tokens stay, each once, but for those within rounding of the cut."""
+    """Return whether the same tokens stay, each once, except those within rounding of the cut."""
     ids = set(got.ids.tolist())
     return len(ids) == len(got) and set(fewest.ids.tolist()) <= ids <= set(most.ids.tolist())
 
@@ -123,8 +124,10 @@ def _between(got: Candidates, fewest: Candidates, most: Candidates) -> bool:
 def _as_chosen(
     got: Candidates, before: Candidates, fewest: Candidates, most: Candidates
 ) -> Candidates:
-    """What the backend left, with equal ones named as the reference chooses among them: which of
-    them stay is the sort's choice. As it is, where it needs no such excuse or has none."""
+    """Return the backend's candidates with equal ones renamed as the reference chooses among them,
+    because a sort may choose any of them. Returns them unchanged if this is not needed or not
+    possible.
+    """
     ids = set(got.ids.tolist())
     if _between(got, fewest, most) or len(ids) < len(got) or not ids <= set(before.ids.tolist()):
         return got
@@ -141,9 +144,9 @@ def _as_chosen(
 
 
 def _in_order(got: Candidates, before: Candidates, most: Candidates, sampler: Sampler) -> bool:
-    """Whether the survivors stand as in the float64 result; those with equal keys in any order.
+    """Return whether the survivors have the order of the float64 result; equal keys in any order.
 
-    The key is the logit, which no stage here rounds; of typical_p the distance from the entropy.
+    The key is the logit, which no stage here rounds; for typical_p the distance from the entropy.
     """
     survivors = most.ids[np.isin(most.ids, got.ids)]
     key, allowed = before.logits.astype(np.float64), 0.0
@@ -155,7 +158,7 @@ def _in_order(got: Candidates, before: Candidates, most: Candidates, sampler: Sa
 
 @np.errstate(all="ignore")
 def _distance(before: Candidates) -> NDArray[np.float64]:
-    """How far each token's surprise lies from the entropy."""
+    """Return the distance of each token's surprise from the entropy."""
     exact = in_float64(before)
     exact.softmax(sort=False)
     surprise = -np.log(exact.p)
@@ -163,10 +166,11 @@ def _distance(before: Candidates) -> NDArray[np.float64]:
 
 
 def _near(got: Candidates, want: Candidates, exact: Candidates) -> bool:
-    """Whether got's logits are the exact ones, and its p as near to them as float32 sums come.
+    """Return whether got's logits are the exact ones, and its p as near to them as float32 sums
+    are.
 
-    The error of one sum is in all p alike: want's own shows at its likeliest token, got's may be
-    twice that.
+    The error of one sum is the same in all p: want's own is that of its likeliest token, got's may
+    be twice that.
     """
     at = _places(got.ids, exact)
     of_want = np.isin(want.ids, exact.ids)
@@ -182,24 +186,24 @@ def _near(got: Candidates, want: Candidates, exact: Candidates) -> bool:
 
 
 def _places(ids: NDArray[np.int32], cand: Candidates) -> NDArray[np.int64]:
-    """Where these ids stand among the candidates, which hold all of them."""
+    """Return the places of these ids among the candidates, which contain all of them."""
     order = np.argsort(cand.ids)
     return np.asarray(order[np.searchsorted(cand.ids, ids, sorter=order)])
 
 
 def _drawn(got: Candidates, want: Candidates, sampler: Sampler) -> bool:
-    """Whether the uniform number lies within WIDTH of the token's piece of the unit interval."""
+    """Return whether the uniform number is within WIDTH of the token's piece."""
     u, edges = _drawn_with(want, sampler)
     return _outside(u, edges, got.selected) <= WIDTH and bool(want.p[got.selected] > 0)
 
 
 def _drawn_with(want: Candidates, sampler: Sampler) -> tuple[float, NDArray[np.float64]]:
-    """The uniform number, and where the piece of each token ends."""
+    """Return the uniform number, and the end of each token's piece."""
     assert isinstance(sampler, Dist | DistB9842)
     return sampler.clone().rng.uniform_double(), np.cumsum(want.p.astype(np.float64))
 
 
 def _outside(u: float, edges: NDArray[np.float64], at: int) -> float:
-    """How far the number lies outside the piece of the token at this place; 0 within it."""
+    """Return how far the number is outside the piece of the token at this place; 0 within it."""
     low = edges[at - 1] if at > 0 else 0.0
     return float(max(0.0, low - u, u - edges[at]))

@@ -25,7 +25,7 @@ _FIVE_DIGITS = 1e-5  # another library's expf differs behind them
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What `close` allows: ULPs of float32, or an absolute error, whichever is larger.
+    """The limits of `close`: ULPs of float32, or an absolute error, whichever is larger.
 
     By judgement: another library's expf, another order of a sum, a division: a unit or two each.
     """
@@ -36,8 +36,8 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Difference:
-    """The verdict of one stage and, unless identical, what differs first. ties: equal ones are
-    decided otherwise, whatever else differs."""
+    """The verdict of one stage and, unless identical, the first difference. ties: equal ones are
+    decided otherwise, in addition to any other difference."""
 
     verdict: Verdict
     what: str = ""
@@ -46,7 +46,7 @@ class Difference:
 
 
 def same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Equal bytes; NaNs count as equal."""
+    """Compare bytes; NaNs count as equal."""
     if a.shape != b.shape:
         return False
     if a.tobytes() == b.tobytes():  # ten times as fast as np.array_equal for a few candidates
@@ -56,7 +56,7 @@ def same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
 
 
 def _equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """As a comparison sees them, which tells no 0.0 from -0.0; NaNs count as equal."""
+    """Compare values: 0.0 equals -0.0, and NaNs count as equal."""
     return np.array_equal(a, b, equal_nan=True)
 
 
@@ -77,10 +77,9 @@ def classify(
     sampler: Sampler,
     tolerance: Tolerance = Tolerance(),
 ) -> Difference:
-    """The verdict of a stage that is not identical.
+    """Return the verdict of a stage that is not identical.
 
-    before and sampler: the candidates that the reference's stage was given, and the sampler as it
-    was then.
+    before and sampler: the input of the reference's stage, and the sampler in its state then.
     """
     what, values = _first_difference(want, got)
     if _reordered(want, got):
@@ -90,9 +89,9 @@ def classify(
     if chosen(want, got, before, sampler):
         if tied(want, got, before, sampler, same_bits, _equal):
             return Difference("tied", what, values, ties=True)
-        beside = _first_difference(want, got, but_ids=True)
-        if beside[0] != "sorted" or got.sorted not in (None, want.sorted):
-            what, values = beside
+        first = _first_difference(want, got, but_ids=True)
+        if first[0] != "sorted" or got.sorted not in (None, want.sorted):
+            what, values = first
         near = partial(_near, tolerance=tolerance)
         if tied(want, got, before, sampler, near, near):
             return Difference("close", what, values, ties=True)
@@ -109,7 +108,7 @@ def classify(
 
 
 def _strictly(before: Candidates, sampler: Grammar) -> Candidates:
-    """What a grammar leaves that reads its text strictly as UTF-8."""
+    """Return the candidates that a grammar leaves if it reads its text strictly as UTF-8."""
     after, matcher = before.copy(), sampler.matcher
     if matcher is not None:
         allowed = strictly_allowed(matcher.machine, matcher.vocab, tuple(matcher.accepted))
@@ -157,8 +156,8 @@ def _first_difference(
 
 
 def _reordered(want: Candidates, got: Got) -> bool:
-    """The same sequence of logits and p and the same selected position; equal ones swapped, of
-    which 0.0 and -0.0 are two, each id with its own."""
+    """Return whether logits, p and the selected position are the same sequences, with equal ones
+    swapped. 0.0 and -0.0 are two values here: each id keeps its own."""
     if not (_equal(want.logits, got.logits) and same_bits(want.p, got.p)):
         return False
     a, b = np.argsort(want.ids, kind="stable"), np.argsort(got.ids, kind="stable")

@@ -1,9 +1,10 @@
-"""A backend judged by what its own release of llama.cpp meant, and which changes since matter.
+"""Judge a backend by the samplers of its own release of llama.cpp, and find the changes that
+matter.
 
-The reference has the meaning of every release (reference/releases.py). Where it is identical to a
-build with the old meanings of the build's release, some of these may not matter in a case: they are
-taken out one by one while the reference does the same. What is left explains the case. The build is
-asked once: being identical, the reference stands for it.
+The reference has the behaviour of every release (reference/releases.py). If it is identical to a
+build with the old behaviour of the build's release, some of these changes may not matter in a case.
+They are removed one by one while the reference gives the same result. The changes that are left
+explain the case. The build runs once: the identical reference replaces it.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ _NOT_MODELLED = frozenset({"grammar", "grammar_lazy_patterns"})
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the reference makes of a case: a trace, or the tokens of draws; why it stopped early."""
+    """The reference's result of a case: a trace, or the tokens of draws; why it stopped early."""
 
     trace: Trace
     draws: Tokens | None
@@ -57,9 +58,9 @@ Run = Callable[[Prepared, Wanted], BackendResult]
 
 @dataclass
 class Meanings:
-    """A case with the old meanings of some changes and what the reference makes of it, once each.
+    """A case with the old behaviour of some changes and the reference's result of it, once each.
 
-    A relation that the reference does not fulfil with a meaning is not asked of a build.
+    A relation that the reference does not meet with an old behaviour is not checked on a build.
     """
 
     ready: Prepared
@@ -69,12 +70,12 @@ class Meanings:
     def judge(
         self, backend: Backend, release: str, run: Run
     ) -> tuple[BackendResult, list[Verdict]]:
-        """The result and the verdicts that it may have.
+        """Return the result and the verdicts that pass.
 
-        run: the case on the backend. What is undefined in a release is not asked of its build. One
-        between two that were seen, with a meaning that changed there, is judged by both. Where
-        nobody knows how a sampler is called, the case is not met. Where the result is identical it
-        names the old meanings that the case needs: changes.
+        run: the case on the backend. A build is not asked for a case that is undefined in its
+        release. A release between two that were measured, with a change between them, is judged by
+        both. A case is not met if nobody knows how a sampler is called. An identical result names
+        the old behaviours that the case needs: changes.
         """
         case = self.ready.case
         required = case.required(backend.name)
@@ -107,8 +108,8 @@ class Meanings:
     def _by_neighbours(
         self, release: str, unsure: Sequence[Change], required: list[Verdict], run: Run
     ) -> tuple[BackendResult, list[Verdict]]:
-        """As the oldest release seen with the new meanings, or the newest with the old ones: which,
-        the detail says."""
+        """Judge as the oldest measured release with the new behaviours, or the newest with the old
+        ones. The detail names the release."""
         newer = max((change.first_new for change in unsure), key=chronology.order)
         older = min((change.last_old for change in unsure), key=chronology.order)
         by = f"judged by its neighbours {older} and {newer}"
@@ -152,7 +153,7 @@ class Meanings:
 
 
 def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]) -> list[Change]:
-    """A set of changes that is enough, and of which none can be left out."""
+    """Return a set of changes that is enough, and of which none can be left out."""
     if not changes or enough([]):
         return []
     left = list(changes)
@@ -164,7 +165,7 @@ def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]
 
 
 def _has_uncallable(backend: Backend, case: Case) -> bool:
-    """Whether the backend has all samplers of a case, and nobody knows how to call one of them."""
+    """Return whether the backend has all samplers of a case, and one of them cannot be called."""
     hello, named = backend.hello(), set(case.samplers)
     return named <= {*hello.samplers, *hello.uncallable} and bool(named & set(hello.uncallable))
 
@@ -174,7 +175,7 @@ def _names(changes: Sequence[Change]) -> frozenset[str]:
 
 
 def _same(a: Wanted, b: Wanted) -> bool:
-    """Whether a backend that is identical to one is identical to the other."""
+    """Return whether a backend that is identical to one is identical to the other."""
     if b.refusal or a.steps != b.steps:
         return False
     if a.draws is not None and b.draws is not None:

@@ -1,9 +1,8 @@
-"""Whether a case repeats on another platform: what the reference makes of it here and there.
+"""Predict whether a case repeats on another platform: the reference's results on both.
 
-Nothing is run but the reference. Where the two part first, each part of the platform's row is put
-into the default's alone: those that part it at the same place are the operations that decide.
-
-Platforms that are the same in all that a case asks of their rows are computed once.
+Only the reference runs. At the first difference, each part of the platform's row is put into the
+default row alone: the parts that cause a difference at the same place are the operations that
+decide. Platforms with the same values in all parts that a case uses are computed once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,8 +33,8 @@ _EXACT = frozenset({"greedy", "top_k", "temp", "penalties", "logit_bias", "top_n
 
 @dataclass(frozen=True)
 class First:
-    """Where two platforms part first. what: survivors, order, logits, p or token; here, there: the
-    values. operations: each of which does it alone; none: only together."""
+    """The first difference of two platforms. what: survivors, order, logits, p or token; here,
+    there: the values. operations: those that each cause it alone; none: only together."""
 
     step: int
     stage: int
@@ -52,10 +51,11 @@ class First:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of a case on a platform, beside the default: whether all stages of all steps have the same
-    bits, the same order, the same survivors, and whether the tokens are the same; tokens: None
-    where none is drawn. token: the first that differs. unknown: what the case depends on and the
-    reference does not have."""
+    """The prediction of a case on a platform, compared with the default: whether all stages of all
+    steps have the same bits, the same order, the same survivors, and whether the tokens are the
+    same. tokens: None if none is drawn. token: the first that differs. unknown: operations that the
+    case depends on and the reference lacks.
+    """
 
     case: str
     samplers: tuple[str, ...]
@@ -74,8 +74,8 @@ class Prediction:
 
 
 def predict(case: StagesCase, platforms: Sequence[str]) -> Iterator[Prediction]:
-    """One for each platform. The case is of a kind in PREDICTED, and each stage of it is looked at,
-    also where backends are asked for its tokens alone."""
+    """Yield a prediction for each platform. The case is of a kind in PREDICTED; each of its stages
+    is compared, even if backends return only its tokens."""
     answers = _Answers(prepare(case.model_copy(update={"detail": "stages"})))
     for name in platforms:
         yield _prediction(answers, PLATFORMS[name])
@@ -83,14 +83,14 @@ def predict(case: StagesCase, platforms: Sequence[str]) -> Iterator[Prediction]:
 
 @dataclass
 class _Answers:
-    """What the reference makes of a case. _known: with so many steps, and what it asked of the row
-    of the platform."""
+    """The reference's results of a case. _known: the number of steps, the parts of the platform's
+    row that they used, and the result."""
 
     ready: Prepared
     _known: list[tuple[int, dict[str, str], Wanted]] = field(default_factory=list)
 
     def on(self, platform: Platform, steps: int | None = None) -> Wanted:
-        """steps: the first so many are enough; more may come."""
+        """Return the result on a platform. steps: at least so many are computed."""
         ready = self.ready
         if steps is not None and not ready.case.n_draws:
             ready = replace(ready, steps=ready.steps[:steps])
@@ -107,7 +107,7 @@ class _Answers:
 
 
 def _row(platform: Platform) -> dict[str, Any]:
-    """As the reference computes it: it has no expf but glibc's and musl's."""
+    """Return the row as the reference computes it: it has only glibc's and musl's expf."""
     row = {part: getattr(platform, part) for part in PARTS}
     return row | {"libm": "musl" if platform.libm == "musl" else "glibc"}
 
@@ -136,7 +136,7 @@ def _prediction(answers: _Answers, platform: Platform) -> Prediction:
 def _same_in_all(
     here: Wanted, there: Wanted, same: Callable[[Candidates, Candidates], bool]
 ) -> bool:
-    """Whether it holds after each stage of each step."""
+    """Return whether `same` holds after each stage of each step."""
     steps = zip(here.trace, there.trace, strict=False)
     stages = (pair for mine, others in steps for pair in zip(mine, others, strict=True))
     return here.steps == there.steps and all(same(a, b) for a, b in stages)
@@ -151,7 +151,7 @@ def _same_survivors(a: Candidates, b: Candidates) -> bool:
 
 
 def _same_tokens(here: Wanted, there: Wanted) -> tuple[bool | None, int | None]:
-    """Whether they are the same, and the first that differs."""
+    """Return whether the tokens are the same, and the first that differs."""
     mine, its = (_tokens(wanted) for wanted in (here, there))
     if {*mine, *its} <= {None}:
         return None, None
@@ -167,7 +167,7 @@ def _tokens(wanted: Wanted) -> list[int | None]:
 
 
 def _unknown(answers: _Answers, platform: Platform, samplers: Sequence[str]) -> tuple[str, ...]:
-    """What the case depends on there, and nobody knows. Both sorts that it may have are tried."""
+    """Return the unknown operations that the case depends on. Both possible sorts are tried."""
     depends = {"libm": not _EXACT.issuperset(samplers), "sorting": False}
     if platform.perhaps is not None:
         other = answers.on(replace(platform, sorting=platform.perhaps))
@@ -176,7 +176,7 @@ def _unknown(answers: _Answers, platform: Platform, samplers: Sequence[str]) -> 
 
 
 def _operations(answers: _Answers, platform: Platform, first: First) -> tuple[str, ...]:
-    """The parts of the row that alone part the case at the same place."""
+    """Return the parts of the row that alone cause a difference at the same place."""
     default = PLATFORMS[DEFAULT]
     here = answers.on(default)
     deciding = []
@@ -233,7 +233,7 @@ def _first_place(here: Trace, there: Trace) -> tuple[int, int] | None:
 
 
 def _difference(a: Candidates, b: Candidates) -> tuple[str, str, str]:
-    """What differs, and its first value in each."""
+    """Return the name of the difference, and its first value in each."""
     if {*a.ids.tolist()} != {*b.ids.tolist()}:
         return "survivors", _survivors(a, b), _survivors(b, a)
     if not np.array_equal(a.ids, b.ids):
@@ -247,7 +247,7 @@ def _difference(a: Candidates, b: Candidates) -> tuple[str, str, str]:
 
 
 def _survivors(these: Candidates, others: Candidates) -> str:
-    """How many, and which of them the others lack."""
+    """Return how many there are, and the ones that the others lack."""
     alone = sorted({*these.ids.tolist()} - {*others.ids.tolist()})
     if not alone:
         return str(len(these))

@@ -1,7 +1,7 @@
-"""Where a chain goes wrong of which only the end is seen: its prefixes are run, shortest first.
+"""Find the wrong stage of a chain with only its end visible: run its prefixes, shortest first.
 
-Each prefix accepts the tokens that the reference's whole chain selected, so that it is in the state
-in which the whole chain met its logits.
+Each prefix accepts the tokens that the reference's whole chain selected, so it has the same state
+as the whole chain at the same logits.
 """
 
 from dataclasses import replace
@@ -18,9 +18,9 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 def by_prefixes(
     ready: Prepared, trace: Trace, backend: Backend, result: BackendResult
 ) -> BackendResult:
-    """The result, placed at the last stage of the first prefix that differs.
+    """Return the result, placed at the last stage of the first prefix that differs.
 
-    A backend with stages stays at `chain`: each of them is right by itself.
+    A backend with stages stays at `chain`: each of them is correct alone.
     """
     has_stages = "no_stages" not in backend.hello().capabilities
     steps = _steps(ready, trace)
@@ -28,21 +28,21 @@ def by_prefixes(
         try:
             placed = _difference(ready, trace, backend, steps, length)
         except BackendFailure as failure:
-            said = f"{failure.verdict} in its prefix of {length}: {failure}"
-            return result.model_copy(update={"detail": said})
+            detail = f"{failure.verdict} in its prefix of {length}: {failure}"
+            return result.model_copy(update={"detail": detail})
         if placed is None:
             continue
         name = ready.case.samplers[length - 1]
-        said = f"its prefix of {length} stages, up to {name}, is the first that differs"
+        detail = f"its prefix of {length} stages, up to {name}, is the first that differs"
         if has_stages:
-            return result.model_copy(update={"detail": said})
-        update = placed | {"stage": name, "stage_index": length - 1, "detail": said}
+            return result.model_copy(update={"detail": detail})
+        update = placed | {"stage": name, "stage_index": length - 1, "detail": detail}
         return result.model_copy(update=update)
     return result.model_copy(update={"detail": "no prefix of it differs when asked by itself"})
 
 
 def stages_by_prefixes(ready: Prepared, ran: Ran, backend: Backend) -> Ran:
-    """The run with all stages, each the end of a prefix, which accepts what the backend selected.
+    """Return the run with all stages, each the end of a prefix, which accepts the backend's tokens.
     Raises BackendFailure."""
     steps = [
         step.model_copy(update={"accept": token}) if step.accept == "selected" else step
@@ -57,7 +57,7 @@ def stages_by_prefixes(ready: Prepared, ran: Ran, backend: Backend) -> Ran:
 
 
 def _copied(got: Got) -> Got:
-    """Arrays that outlive the next request."""
+    """Copy the arrays, because the next request overwrites them."""
     return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())
 
 
@@ -71,7 +71,7 @@ def _steps(ready: Prepared, trace: Trace) -> list[p.Step]:
 def _difference(
     ready: Prepared, trace: Trace, backend: Backend, steps: list[p.Step], length: int
 ) -> dict[str, object] | None:
-    """What differs first behind so many stages: step, what, values."""
+    """Return the first difference after this many stages: step, what, values."""
     setting = replace(ready.setting, chain=ready.chain[:length])
     ran = ask.run(backend, setting, ready.rows, steps, instances=ready.instances)
     for i, (want_stages, stages) in enumerate(zip(trace, ran.stages, strict=True)):

@@ -39,7 +39,7 @@ class Prepared(Generic[C]):
 
     @property
     def setting(self) -> Setting:
-        """What a backend is asked about."""
+        """The setting of a request to a backend."""
         n_prompt = len(self.case.prompt) if self.case.separates_prompt else 0
         return Setting(
             self.chain,
@@ -51,7 +51,7 @@ class Prepared(Generic[C]):
         )
 
     def build(self) -> Chain:
-        """A chain that has accepted prompt and output, or the history."""
+        """Build a chain that has accepted prompt and output, or the history."""
         chain = build_chain(
             self.chain, n_vocab=self.case.logits.n, vocab=self.vocab, samplers=self.samplers
         )
@@ -63,7 +63,7 @@ class Prepared(Generic[C]):
 
 
 def prepare(case: C) -> Prepared[C]:
-    """Raises InputError for a bad fixture."""
+    """Prepare a case. Raises InputError for a bad fixture."""
     path = vocab_path(case.vocab) if case.vocab else None
     vocab = read_vocab(path) if path else None
     steps, instances = case.plan()
@@ -81,12 +81,12 @@ def prepare(case: C) -> Prepared[C]:
 def rows_of(
     logits: Logits, dtype: Dtype, count: int
 ) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
-    """What is sampled from: the first rows of the logits, as they are in the format."""
+    """Return the rows to sample from: the first rows of the logits, rounded to the format."""
     return [rounded(logits.row(i), dtype) for i in range(count)]
 
 
 def reference_trace(ready: Prepared[Any]) -> tuple[Trace, str]:
-    """The candidates after each stage of each step, and why it stopped early, if it did."""
+    """Return the candidates after each stage of each step, and why it stopped early, or ""."""
     trace: Trace = []
     try:
         instances = [ready.build() for _ in range(ready.instances)]
@@ -111,7 +111,7 @@ def reference_step(ready: Prepared[Any], instances: list[Chain], step: p.Step) -
 
 
 def begin(ready: Prepared[Any], instances: list[Chain], step: p.Step) -> tuple[Chain, Candidates]:
-    """Do what comes before the step; the chain that takes it and its fresh candidates."""
+    """Do the operations before the step; return its chain and its fresh candidates."""
     for operation, index in step.before:
         if operation == "reset":
             instances[index].reset()
@@ -121,7 +121,7 @@ def begin(ready: Prepared[Any], instances: list[Chain], step: p.Step) -> tuple[C
 
 
 def state_before(ready: Prepared[Any], at_step: int, at_stage: int) -> tuple[Candidates, Sampler]:
-    """The candidates that a stage was given and its sampler as it was then, by running again."""
+    """Return the input of a stage and its sampler in its state then, by running again."""
     instances = [ready.build() for _ in range(ready.instances)]
     for step in ready.steps[:at_step]:
         reference_step(ready, instances, step)

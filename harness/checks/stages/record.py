@@ -13,10 +13,11 @@ Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
 
 
 class Parted(Strict):
-    """Where a generation leaves that of the run's first backend; up to there the texts are equal.
+    """The first difference of a generation from that of the run's first backend; up to there they
+    are equal.
 
-    token, first_token: what each drew at `step`. margin: by how much the first's logits prefer its
-    own token. difference: the largest absolute difference of the logits of that step. None where
+    token, first_token: the tokens drawn at `step`. margin: by how much the first's logits prefer
+    its own token. difference: the largest absolute difference of the logits of that step. None if
     these are not finite.
     """
 
@@ -42,15 +43,14 @@ class LiveRow(Strict):
 
 
 class BackendResult(Strict):
-    """A case on one backend. step, stage, what and values place the first difference; row: that of
-    a batch.
+    """A case on one backend. step, stage, what and values describe the first difference; row: that
+    of a batch.
 
-    changes: where the backend was judged by its own release, the old meanings that the reference
-    needs to be identical to it (harness/failures/drift.py); None where it was not, or is not
-    identical. text_sha256: of the tokens of a generation, as int32. parted: where it leaves that of
-    the first backend; None where it does not. asked: where it was asked more than once, how often
-    the answer had which verdict. ties: beside what the verdict says, it decides between equal ones
-    otherwise.
+    changes: the old behaviours that the reference needs to be identical to a backend judged by its
+    own release (harness/failures/drift.py); None if it was judged otherwise, or is not identical.
+    text_sha256: of the tokens of a generation, as int32. parted: where it leaves that of the first
+    backend; None if it does not. asked: the number of answers with each verdict, if it was asked
+    more than once. ties: in addition to its verdict, it decides otherwise between equal ones.
     """
 
     verdict: Verdict
@@ -82,7 +82,7 @@ class BackendResult(Strict):
     """row of a batch that differs"""
 
     def among(self, verdicts: Sequence[Verdict]) -> bool:
-        """Whether it passes where these do; with ties beside what its verdict says, both must."""
+        """Return whether it passes with these verdicts; with ties, "tied" must be among them."""
         return self.verdict in verdicts and (not self.ties or "tied" in verdicts)
 
 
@@ -118,17 +118,18 @@ class CaseResult(Strict):
         return self
 
     def with_crash(self, backend: str, problem: str) -> Self:
-        """The same where a backend crashed after its last reply."""
+        """Return the result with a crash of a backend after its last reply."""
         wall_s = self.backends[backend].wall_s
         crashed = BackendResult(verdict="crashed", detail=problem, wall_s=wall_s)
         return self.model_copy(update={"backends": self.backends | {backend: crashed}})
 
     def passing(self, backend: str) -> list[Verdict]:
-        """The verdicts that pass on this backend."""
+        """Return the verdicts that pass on this backend."""
         return passing(self.required[backend], self.accept)
 
     def met(self, backend: str) -> bool:
-        """Whether this backend met what the case requires. A case without a step is not met."""
+        """Return whether this backend met the case's requirements. A case without a step is not
+        met."""
         return (
             self.backends[backend].among(self.passing(backend))
             and not self.unmet
@@ -137,7 +138,7 @@ class CaseResult(Strict):
         )
 
     def skipped(self, backend: str) -> bool:
-        """Whether this backend was not asked: neither met nor failed."""
+        """Return whether this backend was not asked: neither met nor failed."""
         return self.backends[backend].verdict == "skipped"
 
     def failed(self, backend: str) -> bool:
@@ -150,5 +151,5 @@ class CaseResult(Strict):
 
     @property
     def ok(self) -> bool:
-        """Whether no backend failed; that some were asked is `judged`."""
+        """Whether no backend failed; `judged` is whether any was asked."""
         return not any(self.failed(name) for name in self.backends)

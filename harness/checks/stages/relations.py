@@ -1,4 +1,4 @@
-"""Relations: what a case says of the result beside that of another run on the same backend."""
+"""Relations of a case: its result compared with that of another run on the same backend."""
 
 import math
 from dataclasses import replace
@@ -51,7 +51,8 @@ def check_relation(
 
 
 def holds_on_reference(ready: Prepared, trace: Trace, relation: Relation) -> bool:
-    """Whether the reference has the property; with the meaning of an old release it may not."""
+    """Return whether the relation holds on the reference; with an old release's behaviour it may
+    not."""
     other, permutation = _related_case(ready, relation)
     others, _ = reference_trace(other)
     pairs = zip(trace, others, strict=False)
@@ -61,7 +62,7 @@ def holds_on_reference(ready: Prepared, trace: Trace, relation: Relation) -> boo
 
 
 def _related_case(ready: Prepared, relation: Relation) -> tuple[Prepared, Any]:
-    """The other case and, if its ids are permuted, the permutation."""
+    """Return the other case and, if its ids are permuted, the permutation."""
     case = ready.case
     if relation.kind == "permuted":
         permutation = np.random.default_rng(relation.seed).permutation(case.logits.n)
@@ -92,6 +93,9 @@ def _related(
 
 
 def sums_to_one(p: NDArray[np.float32]) -> bool:
-    """But for the rounding of each p to float32, 2^-24 of it, and of the sum that it was divided
-    by: up to b4753 of n terms in float32, so n - 1 such roundings; today's is in double."""
+    """Return whether p adds up to 1 within rounding.
+
+    Each p is rounded to float32, 2^-24 of it. So was the sum that divided it: up to b4753 it had n
+    terms in float32, so n - 1 such roundings; today's is in double.
+    """
     return abs(math.fsum(p) - 1) <= len(p) * 2.0**-24

@@ -1,7 +1,7 @@
-"""A case on given logits: every stage of every step, or many draws, beside the reference.
+"""Judge a case on given logits: every stage of every step, or many draws, against the reference.
 
-The reference runs first, in this process. Where it refuses a step (UndefinedInputError) the steps
-before still count; the backend is not asked for the rest, where anything could happen.
+The reference runs first, in this process. If it refuses a step (UndefinedInputError), the steps
+before still count; the backend is not asked for the rest, which is undefined.
 """
 
 import time
@@ -67,7 +67,7 @@ def judge(
 
 
 def _published(case: StagesCase, ready: Prepared, trace: Trace) -> Trace:
-    """What a published result is held to: x86-64 Linux's, wherever the backends are."""
+    """Return the trace for published results: that of x86-64 Linux, wherever the backends run."""
     if case.expect is None or platforms.current().name == platforms.DEFAULT:
         return trace
     with platforms.on(platforms.DEFAULT):
@@ -77,7 +77,7 @@ def _published(case: StagesCase, ready: Prepared, trace: Trace) -> Trace:
 def on_backend(
     ready: Prepared, wanted: Wanted, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
-    """The case on a backend, beside what the reference wants."""
+    """Return the case on a backend, compared with the reference."""
     draws = wanted.draws
     if draws is not None:
         return outcome(lambda: draws_on(ready, draws, backend))
@@ -98,7 +98,7 @@ def _run_on(
     followed = Followed()
     result = _compare_run(ready, trace, ran, backend.name, artifacts, followed)
     if result.stage == "chain" and "no_stages" in backend.hello().capabilities:
-        with suppress(BackendFailure):  # which by_prefixes tells of
+        with suppress(BackendFailure):  # which by_prefixes reports
             staged = stages_by_prefixes(ready, ran, backend)
             again = _compare_run(ready, trace, staged, backend.name, artifacts, followed)
             result = again if followed.places else result
@@ -117,7 +117,8 @@ def _compare_run(
     artifacts: Path | None,
     followed: Followed,
 ) -> BackendResult:
-    """followed: filled where the backend decides between equal ones otherwise."""
+    """Compare a run with the trace. followed: filled if the backend decides otherwise between equal
+    ones."""
     verdicts: list[Verdict] = ["identical"]
     first: dict[str, Any] = {}
     for i, (want_stages, token) in enumerate(zip(trace, ran.tokens, strict=True)):
@@ -151,7 +152,7 @@ def _compare_run(
 def _result_of(
     ready: Prepared, ran: Ran, backend: str, artifacts: Path | None, followed: Followed
 ) -> BackendResult:
-    """The result of a run that was judged from what the backend kept."""
+    """Return the result of a run that was judged from the backend's own choices."""
     place, verdict = followed.first, followed.verdict
     folder = artifacts if artifacts and room(artifacts, backend, place.stage) else None
     if folder is not None and place.want is not None and place.got is not None:
@@ -179,7 +180,7 @@ def _result(verdict: Verdict, ran: Ran, first: dict[str, Any]) -> BackendResult:
 
 
 def unmet(case: StagesCase, trace: Trace) -> str:
-    """What the reference's last candidates do not meet of what is known from elsewhere; or ''."""
+    """Return how the reference's last candidates differ from the known result; or ''."""
     expect = case.expect
     if expect is None:
         return ""

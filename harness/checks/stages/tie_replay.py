@@ -1,9 +1,9 @@
-"""A run whose backend decides between equal ones otherwise, judged from what it kept.
+"""Judge a run whose backend decides otherwise between equal ones, from its own choices.
 
-The reference takes every stage again, on the candidates that this backend left: the ids are the
-backend's, where they are a choice among equals, the values always the reference's own, so that no
-error of one stage excuses another's. It accepts the tokens that the backend selected. What then
-differs is no matter of ties.
+The reference runs every stage again, on the candidates that this backend left. The ids are the
+backend's, if they are a choice among equals. The values are always the reference's own, so that no
+error of one stage excuses another's. It accepts the tokens that the backend selected. Any
+difference that remains is not caused by ties.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from sampler_parity.reference.sampler import Sampler
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run differs; want, got: the arrays there, if it is a stage."""
+    """A difference of a run; want, got: the arrays there, if it is a stage."""
 
     step: int
     stage: str
@@ -33,7 +33,8 @@ class Place:
 
 @dataclass
 class Followed:
-    """trace: what the backend should have left, with its own choices. places: each that differs."""
+    """The replay. trace: what the backend should have left, with its own choices. places: each
+    difference."""
 
     trace: Trace = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
@@ -48,14 +49,14 @@ class Followed:
 
     @property
     def first(self) -> Place:
-        """The first that has the verdict of the whole; before it a boundary, which the reference
-        does not follow."""
+        """The first place with the verdict of the whole, or a boundary before it, which the
+        reference does not follow."""
         of = (self.verdict, "boundary")
         return next(place for place in self.places if place.difference.verdict in of)
 
 
 def follow(ready: Prepared, trace: Trace, ran: Ran, followed: Followed) -> None:
-    """trace: the reference's own. followed: is filled, up to the first stage that diverges."""
+    """Fill `followed` up to the first stage that diverges. trace: the reference's own."""
     for place in _places(ready, trace, ran, followed.trace):
         followed.places.append(place)
         if place.difference.verdict == "diverged":
@@ -63,7 +64,7 @@ def follow(ready: Prepared, trace: Trace, ran: Ran, followed: Followed) -> None:
 
 
 def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Place]:
-    """Each that differs, as it is come to. left: what the backend should leave, to be filled."""
+    """Yield each difference in order. left: filled with what the backend should leave."""
     instances = [ready.build() for _ in range(ready.instances)]
     for i, (own, token) in enumerate(zip(trace, ran.tokens, strict=True)):
         step = ready.steps[i]
@@ -96,8 +97,8 @@ def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Pl
 
 
 def _as_it_is(sampler: Sampler) -> Sampler:
-    """As it stands before its stage. What a release cannot clone is dry, which changes only as it
-    accepts."""
+    """Return the sampler as it is before its stage. In a release without cloning only dry is
+    affected, which changes only as it accepts."""
     try:
         return sampler.clone()
     except UndefinedInputError:
@@ -115,7 +116,7 @@ def _judged(
 
 
 def _choose(cand: Candidates, got: Got, before: Candidates, difference: Difference) -> None:
-    """What the reference left becomes what it would have left with the backend's choices."""
+    """Change the reference's candidates to those that it leaves with the backend's choices."""
     if difference.verdict in ("reordered", "tied"):  # each with its own values, to the bit
         cand.ids, cand.logits, cand.p = got.ids.copy(), got.logits.copy(), got.p.copy()
     elif difference.ties and difference.verdict == "close":
@@ -126,7 +127,7 @@ def _choose(cand: Candidates, got: Got, before: Candidates, difference: Differen
 
 
 def _beside(own: Candidates, left: Candidates, difference: Difference) -> Difference:
-    """What is right as it followed is a tie where the reference itself keeps other tokens."""
+    """Return a tie if the replay agrees, but the reference itself keeps other tokens."""
     same = difference.verdict in ("identical", "reordered")
     if same and not np.array_equal(np.sort(own.ids), np.sort(left.ids)):
         return Difference("tied", "ids", difference.values, ties=True)

@@ -1,8 +1,8 @@
-"""Is a difference but another choice among equal ones, where the sampler's sort has the choice?
+"""Decide whether a difference is only another choice among equal ones, made by the sampler's sort.
 
-llama.cpp keeps exactly k of equal logits, or as many as reach p; which of them is what its sort
-happens to leave in front. Another sort keeps others, and is as right. It has no other freedom: as
-many stay, in descending order, each with its own logit and p, and the same place is selected.
+llama.cpp keeps exactly k of equal logits, or as many as reach p; its sort decides which of them.
+Another sort keeps others, which is also correct. It has no other freedom: the same number stays, in
+descending order, each with its own logit and p, and the same place is selected.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,9 @@ SORTS = frozenset(name for name, row in ROWS.items() if row.sorts)
 
 
 def chosen(want: Candidates, got: Got, before: Candidates, sampler: Sampler) -> bool:
-    """Whether the tokens that stay are those of the reference, each in its place, but for a choice
-    among equal ones. before, sampler: what the stage was given, and the sampler as it was then.
+    """Return whether the tokens that stay are those of the reference, each in its place, except for
+    a choice among equal ones. before, sampler: the input of the stage, and the sampler in its state
+    then.
     """
     if sampler.name not in SORTS or len(want) != len(got.ids):
         return False
@@ -38,9 +39,9 @@ def chosen(want: Candidates, got: Got, before: Candidates, sampler: Sampler) -> 
 def tied(
     want: Candidates, got: Got, before: Candidates, sampler: Sampler, own: Same, same: Same
 ) -> bool:
-    """Whether a backend that has so chosen left all else as the reference wants it.
+    """Return whether a backend with such a choice left everything else as in the reference.
 
-    own: when a token has the logit that it had; same: when values of different tokens are the same.
+    own: when a token has its earlier logit; same: when values of different tokens are the same.
     """
     return (
         want.selected == got.selected
@@ -53,7 +54,7 @@ def tied(
 
 
 def chosen_otherwise(want: Candidates, got: Got, before: Candidates) -> bool:
-    """Whether a token stays in the place of its equal, whatever else stays."""
+    """Return whether a token stays in the place of its equal, whatever else stays."""
     missing = np.setdiff1d(want.ids, got.ids, assume_unique=True)
     others = np.setdiff1d(got.ids, want.ids, assume_unique=True)
     return bool(
@@ -62,14 +63,14 @@ def chosen_otherwise(want: Candidates, got: Got, before: Candidates) -> bool:
 
 
 def _at(before: Candidates, ids: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Where these stand, which are all among the candidates."""
+    """Return the places of these ids, which are all among the candidates."""
     order = np.argsort(before.ids, kind="stable")
     return np.asarray(order[np.searchsorted(before.ids, ids, sorter=order)])
 
 
 def _keys(before: Candidates, sampler: Sampler) -> NDArray[Any]:
-    """What the sampler sorts by. A NaN, which typical_p makes of -inf, equals every other: no sort
-    can tell them apart."""
+    """Return the keys that the sampler sorts by. A NaN, which typical_p makes of -inf, equals every
+    other: no sort can distinguish them."""
     if sampler.name != "typical_p":
         return before.logits
     sorted_ = before.copy()

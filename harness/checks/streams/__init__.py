@@ -1,1 +1,1 @@
-"""What a seed and a reset do to the tokens of a chain."""
+"""The effect of a seed and a reset on the tokens of a chain."""

@@ -1,4 +1,4 @@
-"""Cases that say what must hold of the tokens of two chains."""
+"""Cases that compare the tokens of two chains."""
 
 from typing import ClassVar, Literal
 

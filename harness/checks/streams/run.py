@@ -1,4 +1,4 @@
-"""What a seed and a reset do to the tokens of two chains, whatever the random numbers are."""
+"""Check the effect of a seed and a reset on the tokens of two chains, for any random numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -41,14 +41,14 @@ def _on(case: StreamsCase, backend: Backend) -> BackendResult:
         turns = [p.Step(row=i // 2, instance=i % 2) for i in range(2 * n)]
         ran = ask.run(backend, setting, rows, turns, instances=2, detail="token")
         one, two, ns = ran.tokens[::2], ran.tokens[1::2], ran.ns
-    said = wrong(case, one, two)
-    if not said:
+    detail = wrong(case, one, two)
+    if not detail:
         return BackendResult(verdict="identical", ns=ns)
-    return BackendResult(verdict="diverged", ns=ns, step=0, stage=property_of(case), detail=said)
+    return BackendResult(verdict="diverged", ns=ns, step=0, stage=property_of(case), detail=detail)
 
 
 def wrong(case: StreamsCase, one: list[int | None], two: list[int | None]) -> str:
-    """What is wrong with the tokens of two chains, or of one before and after its reset; or ''."""
+    """Return the error in the tokens of two chains, or of one before and after its reset; or ''."""
     if None in (*one, *two):
         return "no token was selected"
     if len(set(one)) == 1:
@@ -63,7 +63,7 @@ def wrong(case: StreamsCase, one: list[int | None], two: list[int | None]) -> st
 
 
 def _other_seed(chain: p.ChainSpec) -> p.ChainSpec:
-    """Every seed of it one larger."""
+    """Return the chain with every seed increased by one."""
     return [
         {
             name: {key: v + 1 if key.startswith("seed") else v for key, v in parameters.items()}

@@ -12,7 +12,7 @@ from sampler_parity.harness.strict import Steps, Tokens
 
 
 class Width(Block):
-    """A chain on a model with one and more sequences at once, each of them given the prompt."""
+    """A chain on a model, with this many sequences at once, each with the prompt."""
 
     check: ClassVar[str] = "throughput"
 
@@ -41,7 +41,8 @@ class WidthGrid(Block):
     quick: bool | Subset | list[Subset] = True
 
     def items(self, shared: Mapping[str, ChainSpec], quick: bool) -> Iterator[Width]:
-        """Raises ValueError for what cannot be expanded, InputError for an unknown model."""
+        """Yield the widths. Raises ValueError if it cannot be expanded, InputError for an unknown
+        model."""
         axes: Axes = {"chains": list(self.chains), "sizes": list(self.sizes)}
         for point in points(axes, self.quick, quick):
             name, sequences = point["chains"], point["sizes"]

@@ -1,4 +1,4 @@
-"""What a run of end-to-end measurements records: one line of JSON a model, chain and width."""
+"""The record of end-to-end measurements: one line of JSON for each model, chain and width."""
 
 from typing import Literal
 

@@ -1,5 +1,5 @@
-"""Tokens a second with decoding: backends take turns, round by round in random order, each with all
-sequences and with one alone."""
+"""Measure tokens a second with decoding: backends take turns, round by round in random order, each
+with all sequences and with one alone."""
 
 import hashlib
 import random
@@ -41,7 +41,7 @@ def measure(items: Sequence[Item], context: Context) -> None:
 
 
 def decode_width(asked: Width, backends: Sequence[Backend], rounds: Rounds) -> ThroughputResult:
-    """The first backend is the baseline; one round warms up."""
+    """Measure a width. The first backend is the baseline; one round warms up."""
     again = rounds.again
     n = n_vocab_of(asked.model)
     path = model_path(asked.model)
@@ -89,7 +89,7 @@ def _turn(
     alone: bool,
     keep: bool,
 ) -> ThroughputOnBackend:
-    """alone: with one sequence."""
+    """Return the measurements with one more. alone: with one sequence."""
     if alone:
         request = request.model_copy(update={"sequences": 1})
     try:
@@ -111,8 +111,8 @@ def _turn(
 def _with_tokens(
     so_far: ThroughputOnBackend, chain: p.ChainSpec, tokens: list[list[int]]
 ) -> ThroughputOnBackend:
-    """Sequences of one prompt, one chain and one seed select the same tokens, in every round and
-    alone. There are no logits here: nothing else is known of them, nor what parts them."""
+    """Check that sequences of one prompt, one chain and one seed select the same tokens, in every
+    round and alone. There are no logits here, so a difference cannot be explained."""
     if not tokens or not seeded(chain):
         return so_far
     first = np.array([selected[0] for selected in tokens], "<i4")
@@ -124,7 +124,7 @@ def _with_tokens(
 
 
 def _parted(tokens: list[list[int]]) -> str:
-    """The first sequence that leaves the first one's text; "" where none does."""
+    """Return the first sequence that leaves the first one's text; "" if there is none."""
     for step, selected in enumerate(tokens, 1):
         for sequence, token in enumerate(selected, 1):
             if token != selected[0]:

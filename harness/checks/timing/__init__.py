@@ -1,1 +1,1 @@
-"""How fast, and how sure: rounds, verdicts, slopes, notices."""
+"""Times of chains and their certainty: rounds, verdicts, slopes, notices."""

@@ -43,7 +43,7 @@ class TimedChain(Strict):
     """by backend, the same task as a chain of that engine's own stages"""
 
     def items(self, quick: bool) -> Iterator["TimedChain"]:
-        """Itself, where the profile takes it."""
+        """Yield the chain itself if the profile includes it."""
         if self.quick or not quick:
             yield self
 
@@ -53,7 +53,7 @@ class TimedChain(Strict):
         return f"timing/{self.id}"
 
     def row(self) -> NDArray[np.float32]:
-        """The logits; the largest is never banned."""
+        """Return the logits; the largest is never banned."""
         row = self.logits.row(0)
         if self.masked:
             banned = np.random.default_rng(0).random(len(row)) < self.masked
@@ -92,7 +92,7 @@ class TimedGrid(Strict):
         return {"sizes": self.sizes or sizes} | {f"${name}": v for name, v in varied.items()}
 
     def items(self, sizes: list[int], quick: bool) -> Iterator[TimedChain]:
-        """Raises ValueError for what cannot be expanded."""
+        """Yield the chains. Raises ValueError if the grid cannot be expanded."""
         for point in points(self.axes(sizes), self.quick, quick):
             n, last_n, masked = point["sizes"], point["$last_n"], point["$masked"]
             varied = {name: point[f"${name}"] for name in self.vary}
@@ -114,5 +114,5 @@ class TimedGrid(Strict):
             )
 
     def _history(self, last_n: int, n: int) -> list[int]:
-        """Distinct tokens, or alphabet of them over and over."""
+        """Return distinct tokens, or `alphabet` of them repeated."""
         return [5 * (i % (self.alphabet or last_n)) % n for i in range(last_n)]

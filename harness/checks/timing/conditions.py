@@ -1,4 +1,4 @@
-"""What a timing is taken under: the processor that all backends share, and its frequency."""
+"""The conditions of a timing: the processor that all backends share, and its frequency."""
 
 import os
 from pathlib import Path
@@ -9,9 +9,9 @@ from sampler_parity.harness.protocol.process import BackendProcess
 
 
 def pin(backends: list[BackendProcess]) -> Conditions:
-    """Lets all backends run on one processor, the last that this process may use.
+    """Pin all backends to one processor, the last that this process may use.
 
-    Only their main threads: a runtime's helpers, already started, stay free. Unpinned where the
+    Only their main threads: helper threads that have started stay free. They stay unpinned if the
     system has no such call or refuses it.
     """
     if not hasattr(os, "sched_setaffinity"):
@@ -27,7 +27,7 @@ def pin(backends: list[BackendProcess]) -> Conditions:
 
 
 def mhz_of(cpu: int | None) -> float | None:
-    """The frequency of a processor now, None where the system does not say."""
+    """Return the current frequency of a processor, None if the system does not report it."""
     if cpu is None:
         return None
     now = Path(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq")
@@ -38,7 +38,7 @@ def mhz_of(cpu: int | None) -> float | None:
 
 
 def load() -> float | None:
-    """How many programs want each processor, the average of the last minute."""
+    """Return the load: programs that want each processor, the average of the last minute."""
     try:
         return os.getloadavg()[0] / (os.cpu_count() or 1)
     except (OSError, AttributeError):
@@ -61,4 +61,4 @@ def _from_cpuinfo(cpu: int) -> float | None:
 
 
 def _no_mhz(cpu: int | None) -> str:
-    return "" if mhz_of(cpu) is not None else "this system does not say its CPU frequency"
+    return "" if mhz_of(cpu) is not None else "this system does not report its CPU frequency"

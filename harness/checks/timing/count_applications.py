@@ -1,6 +1,6 @@
 """`python -S -s count_applications.py JOB.json`: applies samplers of libllama, to be counted.
 
-Runs under callgrind or perf, so it imports nothing but ctypes: every import would be counted, and
+It runs under callgrind or perf and imports nothing but ctypes: every import would be counted, and
 takes minutes there. All candidates are prepared first; `applications` of them are used.
 """
 

@@ -1,8 +1,10 @@
-"""Instructions of one application of a chain, which do not depend on what else the machine does.
+"""Count the instructions of one application of a chain; the load of the machine does not change
+them.
 
-Counted by `perf stat` where the processor's counters can be read, else by valgrind's callgrind, in
-a small program without NumPy (harness/checks/timing/count_applications.py). Two runs that differ in
-the number of applications alone are subtracted. What is left of Python is a call through ctypes.
+They are counted by `perf stat` if the processor's counters can be read, else by valgrind's
+callgrind, in a small program without NumPy (harness/checks/timing/count_applications.py). Two runs
+that differ only in the number of applications are subtracted. The rest of Python is one call
+through ctypes.
 """
 
 import functools
@@ -36,7 +38,7 @@ _PROGRAM = Path(__file__).parent / "count_applications.py"
 
 
 def counted(result: TimingResult, timed: TimedChain) -> TimingResult:
-    """The result with the instructions of its native backends, and why others have none."""
+    """Return the result with the instructions of its native backends, and why others have none."""
     counts: dict[str, int] = {}
     missing: dict[str, str] = {}
     for name in result.ns:
@@ -48,7 +50,7 @@ def counted(result: TimingResult, timed: TimedChain) -> TimingResult:
 
 
 def count(backend: str, timed: TimedChain) -> int:
-    """Of one application. Raises Unsupported where it cannot be counted here or of this chain."""
+    """Count one application. Raises Unsupported if it cannot be counted here or for this chain."""
     tool = counter()
     folder, release = _build(backend)
     chain = complete(timed.instead.get(backend, timed.chain), timed.logits.n)
@@ -75,7 +77,7 @@ def count(backend: str, timed: TimedChain) -> int:
 
 @functools.cache
 def counter() -> tuple[str, ...]:
-    """The command that counts. Raises Unsupported with the reason where nothing here does."""
+    """Return the command that counts. Raises Unsupported with the reason if none works here."""
     reasons = []
     perf = ("perf", "stat", "-x,", "-e", "instructions:u", "--")
     if shutil.which("perf"):
@@ -110,7 +112,7 @@ def _run(tool: tuple[str, ...], folder: Path, job: dict[str, Any]) -> int:
 
 
 def _build(backend: str) -> tuple[Path, str]:
-    """The folder and release of a build of llama.cpp."""
+    """Return the folder and release of a build of llama.cpp."""
     named = names.parse(backend)
     if named is None or named.engine != "llama.cpp":
         raise Unsupported("only builds of llama.cpp")

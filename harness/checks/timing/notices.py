@@ -1,4 +1,4 @@
-"""What disturbed a timing: drift over the rounds, outliers, changes of the CPU's frequency."""
+"""Notices of a timing: drift over the rounds, outliers, changes of the CPU's frequency."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -26,7 +26,7 @@ class Notice:
 
 
 def notices(result: TimingResult) -> list[Notice]:
-    """What a reader of the figures has to know. Ratios of paired rounds survive most of it."""
+    """Return the notices of a timing. Ratios of paired rounds are valid despite most of them."""
     remarks = [*_drifts(result), *_outliers(result)]
     under = result.conditions
     if under.mhz and max(under.mhz) > (1 + MHZ_LEAST) * min(under.mhz):
@@ -42,7 +42,7 @@ def notices(result: TimingResult) -> list[Notice]:
 
 
 def _drifts(result: TimingResult) -> list[Notice]:
-    """A trend of the rounds (Kendall's tau) that moves the median by DRIFT_LEAST or more."""
+    """Return notices of a trend (Kendall's tau) that moves the median by DRIFT_LEAST or more."""
     remarks = []
     for name, ns in result.ns.items():
         rounds = rounds_of(ns, result.repetitions)

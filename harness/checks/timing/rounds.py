@@ -1,4 +1,4 @@
-"""Rounds: what is timed on several backends takes turns."""
+"""Rounds: several backends are timed in turns."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -13,8 +13,8 @@ from sampler_parity.harness.protocol.process import BackendProcess
 
 @dataclass(frozen=True)
 class Rounds:
-    """How many there are, behind one that warms up. seed: of the order within each. again: a second
-    process of the baseline. under: how the processes were pinned."""
+    """Rounds after one that warms up. count: their number. seed: of the order within each. again: a
+    second process of the baseline. under: how the processes were pinned."""
 
     count: int
     seed: int = 0
@@ -23,14 +23,14 @@ class Rounds:
     progress: ProgressCallback = silent
 
     def turns(self) -> Iterator[int]:
-        """The number of each round as it begins; 0 warms up."""
+        """Yield the number of each round as it begins; 0 warms up."""
         for turn in range(self.count + 1):
             self.progress([], f"round {turn} of {self.count}")
             yield turn
 
 
 def started(stack: ExitStack, names: Sequence[str], timeout_s: float) -> list[BackendProcess]:
-    """A process of each; it starts on its first request and ends with the stack."""
+    """Return a process of each; it starts on its first request and ends with the stack."""
     processes = [registry.start(name, timeout_s) for name in names]
     for process in processes:
         stack.callback(process.close)

@@ -1,7 +1,7 @@
 """Interleaved timings: the same chain on several backends, round by round in random order.
 
 The clock runs inside the backend, around its sampler calls alone. All samples are kept. A second
-process of the baseline is timed in the same rounds: what it seems to differ by is the noise.
+process of the baseline is timed in the same rounds: its apparent difference is the noise.
 """
 
 import random
@@ -57,7 +57,7 @@ class _Lane:
             self.setup_ns += reply.setup_ns
 
     def end(self) -> None:
-        """After the last turn: what the backend did after its replies counts, too."""
+        """Check after the last turn whether the backend failed after its replies."""
         problem = self._watched.problem()
         if problem and not self.failed:
             self._fail(f"crashed: {problem}")
@@ -92,9 +92,9 @@ def measure(items: Sequence[Item], context: Context) -> None:
 
 
 def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: Rounds) -> TimingResult:
-    """Samples of each backend, REPETITIONS a round, in ns; the first backend is the baseline.
+    """Time a chain on each backend, REPETITIONS a round, in ns; the first backend is the baseline.
 
-    A backend that fails has no samples, and the result says why.
+    A backend that fails has no samples, and the result has the reason.
     """
     row = timed.row()
     under = rounds.under

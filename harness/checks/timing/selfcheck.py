@@ -1,8 +1,8 @@
-"""The self-check of the timings: what they say of a backend and itself, and of slowed-down ones.
+"""The self-check of the timings: their verdicts on equal backends, and on slowed-down ones.
 
 In each trial one chain is timed on seven processes in the same rounds: the baseline, the baseline
 again (the noise), a third of its kind (A/A), and ones slowed down by known shares (slow/N). Every
-BATCH trials the processes are started anew, because where a process lies in memory changes its
+BATCH trials the processes are restarted, because the place of a process in memory changes its
 speed. The verdicts are taken after 10, 20, 40 and 80 rounds.
 """
 
@@ -54,7 +54,7 @@ class _Count:
 def selfcheck(
     trials: int, seed: int, say: Callable[[str], object], effect: float = EFFECT
 ) -> TimingCheckResult:
-    """Raises BackendFailure where llama.cpp does not run here."""
+    """Run the trials. Raises BackendFailure if llama.cpp does not run here."""
     begun = time.monotonic()
     counts = {(percent, n): _Count() for percent in (0.0, *SLOW_DOWNS) for n in ROUNDS}
     noises: list[float] = []
@@ -92,14 +92,15 @@ def slow_name(percent: float) -> str:
 
 
 def _processes() -> list[BackendProcess]:
-    """The baseline, itself again, A/A, and the slowed-down ones."""
+    """Return the baseline, the baseline again, A/A, and the slowed-down ones."""
     command = registry.command_of(NATIVE)[1]
     alike = [BackendProcess(name, command) for name in (NATIVE, AGAIN, slow_name(0))]
     return [*alike, *(registry.start(slow_name(percent)) for percent in SLOW_DOWNS)]
 
 
 def _count(counts: dict[tuple[float, int], _Count], result: TimingResult, effect: float) -> float:
-    """One trial: the verdict on every process after every number of rounds. Returns the noise."""
+    """Add the verdicts of one trial on every process after every number of rounds; return the
+    noise."""
     rounds = {name: rounds_of(ns, result.repetitions) for name, ns in result.ns.items()}
     noise: float | None = None
     for n in ROUNDS:

@@ -1,8 +1,8 @@
-"""What a cost grows with: slopes over the vocabulary and over the length of the history.
+"""The growth of a cost: slopes over the vocabulary and over the length of the history.
 
 Theil and Sen's slope (the median over all pairs of points) of the fastest samples, with its 95%
-interval, and the exponent a of cost ~ x**a from a straight line through the logarithms. `steady`
-names what a cost must not depend on; where it does all the same, that is a finding.
+interval, and the exponent a of cost ~ x**a from a straight line through the logarithms. A cost must
+not depend on the sizes in `steady`; if it does, that is a finding.
 """
 
 from collections import defaultdict
@@ -24,9 +24,8 @@ LEAST_GROWTH_NS = 10_000
 
 @dataclass(frozen=True)
 class Slope:
-    """ns_per: nanoseconds for each token more; low, high: its interval. other: the value of the
-    other of n_vocab and last_n.
-    """
+    """A slope. ns_per: nanoseconds for each token more; low, high: its interval. other: the value
+    of the other of n_vocab and last_n."""
 
     group: str
     sampler: str
@@ -43,13 +42,13 @@ class Slope:
 
     @property
     def finding(self) -> bool:
-        """It must not depend on this, and does: beyond its noise, and at least doubles."""
+        """Whether it depends on this and must not: beyond its noise, and it at least doubles."""
         certain = self.low * (self.points[-1] - self.points[0])
         return self.steady and certain > max(LEAST_GROWTH_NS, self.fastest_ns[0])
 
 
 def slopes(results: list[TimingResult]) -> list[Slope]:
-    """Of every group with enough points, on every backend: findings first."""
+    """Return the slopes of every group with enough points, on every backend: findings first."""
     lines: dict[tuple[str, str, Over, int], list[TimingResult]] = defaultdict(list)
     for result in results:
         for backend, ns in result.ns.items():

@@ -1,16 +1,16 @@
-"""Which of two backends is faster, from rounds that stand next to each other in time.
+"""Decide which of two backends is faster, from rounds that are next to each other in time.
 
-In each round both backends time the same chain, in random order, so what slows the machine down for
-longer than a round slows both down. The ratio is the median over rounds of (ours / baseline), each
-being the fastest of its samples in that round: the least disturbed by other programs. Its interval
-comes from a bootstrap over the rounds.
+In each round both backends time the same chain, in random order. So a disturbance that is longer
+than a round slows both down. The ratio is the median over rounds of (ours / baseline). Each is the
+fastest of its samples in that round, the one least disturbed by other programs. Its interval comes
+from a bootstrap over the rounds.
 
-The noise is what such a comparison says of the baseline and a second process of itself: nothing
-smaller can be judged in that run. A verdict asks for more than the effect and more than the noise:
+The noise is the result of such a comparison of the baseline with a second process of itself:
+nothing smaller can be judged in that run. A verdict needs more than the effect and the noise:
 
-    slower        the whole interval lies above 1 + max(effect, noise)
-    faster        the whole interval lies below 1 / (1 + max(effect, noise))
-    same-within   the whole interval lies within [1 / (1 + effect), 1 + effect], and noise <= effect
+    slower        the whole interval is above 1 + max(effect, noise)
+    faster        the whole interval is below 1 / (1 + max(effect, noise))
+    same-within   the whole interval is within [1 / (1 + effect), 1 + effect], and noise <= effect
     inconclusive  anything else
 """
 
@@ -40,7 +40,7 @@ class RatioInterval:
 
 @dataclass(frozen=True)
 class Comparison:
-    """noise: of the A/A comparison, None where there was none. why: for people."""
+    """A comparison. noise: of the A/A comparison, None without one. why: the reason as text."""
 
     verdict: TimingVerdict
     ratio: float
@@ -53,12 +53,12 @@ class Comparison:
 
 
 def nearest_rank(ns: list[int], quantile: float) -> int:
-    """The smallest sample that at least this share of the samples does not exceed."""
+    """Return the smallest sample that at least this share of the samples does not exceed."""
     return int(np.quantile(ns, quantile, method="inverted_cdf"))
 
 
 def rounds_of(ns: list[int], repetitions: int) -> NDArray[np.float64]:
-    """The fastest sample of every round. Samples that are no whole rounds give none."""
+    """Return the fastest sample of every round; none if the samples do not fill whole rounds."""
     if not ns or len(ns) % repetitions:
         return np.empty(0)
     fastest: NDArray[np.float64] = np.array(ns, float).reshape(-1, repetitions).min(axis=1)
@@ -66,14 +66,15 @@ def rounds_of(ns: list[int], repetitions: int) -> NDArray[np.float64]:
 
 
 def least_rounds(confidence: float) -> int:
-    """Of fewer rounds no interval of their median exists: all lie on one side too often."""
+    """Return the fewest rounds that give an interval: with fewer, all lie on one side too often."""
     return 1 + math.ceil(-math.log2(1 - confidence))
 
 
 def ratio_of_rounds(
     ours: ArrayLike, baseline: ArrayLike, confidence: float = CONFIDENCE
 ) -> RatioInterval | None:
-    """The median of the ratios of paired rounds; None where they do not pair, or a round took 0."""
+    """Return the median of the ratios of paired rounds; None if they do not pair, or a round took
+    0."""
     a, b = np.asarray(ours, float), np.asarray(baseline, float)
     if a.shape != b.shape or not len(a) or not (b > 0).all() or not (a > 0).all():
         return None
@@ -88,7 +89,7 @@ def ratio_of_rounds(
 
 
 def noise_of(first: ArrayLike, again: ArrayLike) -> float | None:
-    """By how much a backend may seem slower or faster than itself; 0.03 is 3%. None: unknown."""
+    """Return how much slower or faster a backend seems than itself; 0.03 is 3%. None: unknown."""
     interval = ratio_of_rounds(again, first)
     if interval is None or not math.isfinite(interval.high):
         return None
@@ -102,7 +103,7 @@ def compare_rounds(
     effect: float,
     confidence: float = CONFIDENCE,
 ) -> Comparison:
-    """The verdict on two backends. ours, baseline: ns of each round, paired; effect: 0.05 is 5%."""
+    """Return the verdict on two backends. ours, baseline: ns by round; effect: 0.05 is 5%."""
     interval = ratio_of_rounds(ours, baseline, confidence)
     n = int(np.asarray(ours).shape[0])
     if interval is None:
@@ -132,7 +133,7 @@ def _judge(
 
 
 def compare_backends(result: TimingResult, backend: str, effect: float) -> Comparison:
-    """A backend of a record against its baseline, with the noise that the record holds."""
+    """Compare a backend of a record with its baseline, with the noise of the record."""
     baseline = rounds_of(result.ns.get(result.baseline, []), result.repetitions)
     again = rounds_of(result.again, result.repetitions)
     ours = rounds_of(result.ns.get(backend, []), result.repetitions)

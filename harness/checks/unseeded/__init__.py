@@ -1,1 +1,1 @@
-"""Chains that draw a seed for themselves."""
+"""Chains that draw their own seeds."""

@@ -1,4 +1,4 @@
-"""Cases in which a sampler draws a seed for itself, so that no two chains are alike."""
+"""Cases in which a sampler draws its own seed, so that no two chains are alike."""
 
 from typing import ClassVar
 

@@ -1,6 +1,7 @@
-"""Chains without a seed: 4294967295, LLAMA_DEFAULT_SEED, lets a sampler draw one, anew at a reset.
+"""Chains without a seed: 4294967295, LLAMA_DEFAULT_SEED, lets a sampler draw one, and again at a
+reset.
 
-What such a chain selects has no reference. But two of them, and one before and after a reset,
+The tokens of such a chain have no reference. But two of them, and one before and after a reset,
 select other tokens: on the logits of the suite they agree by chance once in 2**40 times or less.
 """
 
@@ -41,7 +42,7 @@ def _on(case: UnseededCase, backend: Backend) -> BackendResult:
 
 
 def wrong(one: list[int | None], other: list[int | None], anew: list[int | None]) -> str:
-    """What is wrong with the tokens of two chains, and of the first after its reset; or ''."""
+    """Return the error in the tokens of two chains, and of the first after its reset; or ''."""
     if None in (*one, *other, *anew):
         return "no token was selected"
     if one == other:

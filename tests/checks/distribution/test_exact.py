@@ -113,5 +113,5 @@ def test_law_of_adaptive_p_is_what_it_draws_from() -> None:
     "last", [{"mirostat_v2": {"seed": 1, "tau": 5.0, "eta": 0.1}}, {"greedy": {}}]
 )
 def test_a_chain_without_a_fixed_law_is_refused(last: dict[str, Any]) -> None:
-    with pytest.raises(Unsupported, match="has no fixed law"):
+    with pytest.raises(Unsupported, match="has no fixed distribution"):
         exact.exact(ready([last]))

@@ -119,7 +119,7 @@ def test_a_fault_beyond_equal_ones_is_diverged(wrong: Any) -> None:
 def test_too_few_draws_are_diverged_and_say_what_they_look_like() -> None:
     got = judged(case(draws=20))
     assert got.verdict == "diverged"
-    assert got.detail == "equal ones in another order, as far as 20 draws tell: too few to be sure"
+    assert got.detail == "equal ones in another order by 20 draws: too few to be sure"
 
 
 class LastOfEquals(Greedy):

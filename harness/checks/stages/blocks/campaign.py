@@ -1,8 +1,8 @@
-"""The cases of a fuzz campaign, chunk after chunk, each from its seed and its number alone.
+"""Make the cases of a fuzz campaign, chunk after chunk, each from its seed and its number alone.
 
 Five kinds take turns. Hypothesis' cases (fuzz_cases.py); chains of samplers at and around the edges
 of their parameters (random_chains.py) over long state scripts; hostile logits; large vocabularies;
-and what asks a vocabulary for its pieces: infill and dry's breakers (random_breakers.py).
+and samplers that read a vocabulary's pieces: infill and dry's breakers (random_breakers.py).
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _TURN = ("state", "hostile", "state", *("state", "state", "hostile") * 3, *_SELD
 
 
 def chunk(seed: int, number: int) -> list[Case]:
-    """The cases of one chunk, named KIND/SEED-CHUNK/..."""
+    """Return the cases of one chunk, named KIND/SEED-CHUNK/..."""
     start = int(np.random.default_rng([seed, number]).integers(2**31))
     kind = _TURN[number % len(_TURN)]
     return _KINDS[kind](f"{kind}/{seed}-{number}", start)
@@ -74,8 +74,8 @@ _KINDS: dict[str, Callable[[str, int], list[Case]]] = {
 
 
 def _chains(name: str, start: int, **shape: Any) -> list[Case]:
-    """Random chains. Every other compares tokens alone, several times as fast: what an earlier
-    difference leaves in the state comes out in a later token."""
+    """Return random chains. Every other one compares tokens alone, several times as fast: an
+    earlier difference in the state shows in a later token."""
     block = RandomChains(
         id="a",
         seed=start,
@@ -98,7 +98,7 @@ _EXTREME = [3.4e38, -3.4e38, 1e30, -1e30, 88.0, -104.0]
 
 
 def _rows(rng: np.random.Generator, n: int) -> LiteralRows:
-    """Up to six rows: in each a stretch of -inf, of ties, of denormals, of extremes or of NaN."""
+    """Return up to six rows, each with a stretch of -inf, ties, denormals, extremes or NaN."""
     rows = []
     for _ in range(int(rng.integers(1, 7))):
         row = rng.normal(0, 3, n).astype(np.float32)

@@ -1,7 +1,7 @@
 """Fuzzing: cases that Hypothesis makes over chain, parameters, logits, history and seed.
 
-The engine is used as a generator with a fixed seed, so that a fuzz case has an id, runs like any
-other, and can be replayed; a case that differs is shrunk by harness/failures/shrink.py.
+Hypothesis is used as a generator with a fixed seed. So a fuzz case has an id, runs like any other,
+and can be replayed; harness/failures/shrink.py shrinks a case that differs.
 """
 
 from sampler_parity.harness.checks.case import Case
@@ -19,7 +19,8 @@ class Fuzz(Strict):
     seed: Seed = 0
 
     def items(self, quick: bool, shift: int = 0) -> list[Case]:
-        """Ids without the suite's stem. Both profiles share the first `quick` cases."""
+        """Return the cases; their ids lack the suite's stem. Both profiles share the first `quick`
+        cases."""
         from sampler_parity.harness.checks.stages.blocks.fuzz_cases import make  # loads Hypothesis
 
         start = self.seed + shift

@@ -1,6 +1,5 @@
-"""The cases of a [[fuzz]] block, drawn by Hypothesis. Input where the reference refuses is drawn
-again.
-"""
+"""The cases of a [[fuzz]] block, drawn by Hypothesis. Input that the reference refuses is drawn
+again."""
 
 import math
 import warnings
@@ -28,7 +27,7 @@ def f32(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 def strategy(drawn: Range) -> st.SearchStrategy[Any]:
-    """What Hypothesis draws a parameter from."""
+    """Return the strategy from which Hypothesis draws a parameter."""
     if isinstance(drawn, Integers):
         return st.integers(drawn.low, drawn.high)
     if isinstance(drawn, Floats):
@@ -73,7 +72,7 @@ _made = st.fixed_dictionaries(
 
 @contextmanager
 def seed_alone() -> Iterator[None]:
-    """Without the constants that Hypothesis collects from the source of whatever is loaded."""
+    """Disable the constants that Hypothesis collects from the source of all loaded modules."""
     none = mock.patch.object(providers, "_get_local_constants", Constants)
     with none, mock.patch.object(providers, "CONSTANTS_CACHE", {}):
         yield
@@ -84,7 +83,7 @@ class _EnoughError(Exception):
 
 
 def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
-    """n cases from the seed `start` (part "b" has other ones), named PART-SEED-NUMBER.
+    """Return n cases from the seed `start` (part "b" has other ones), named PART-SEED-NUMBER.
 
     block: id, description and why of the cases.
     """

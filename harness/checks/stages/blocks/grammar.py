@@ -1,9 +1,7 @@
 """Blocks of a suite about grammars: `grammar` and `random_grammars`.
 
-docs/background/grammar.md explains them.
-
-A case is a text, token by token: before each token, and behind the last one, the set of tokens that
-the grammar leaves is compared.
+docs/background/grammar.md explains them. A case is a text, token by token. Before each token, and
+after the last one, the set of tokens that the grammar leaves is compared.
 """
 
 import functools
@@ -52,9 +50,9 @@ class Grammars(Strict):
     """A grammar with texts that it accepts and texts that it does not.
 
     A text is a string, or a list of strings and token ids. Each is spelled in two ways: `longest`,
-    from left to right the longest token that goes on with it, and `bytes`, a token for each byte.
+    from left to right the longest token that continues it, and `bytes`, a token for each byte.
     walks: random walks of up to walk_steps tokens. With triggers the sampler is
-    grammar_lazy_patterns. requires: of a backend, in place of what is required of it everywhere.
+    grammar_lazy_patterns. requires: the verdicts of a backend, in place of the general ones.
     """
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
@@ -91,7 +89,8 @@ class Grammars(Strict):
         return self
 
     def items(self, quick: bool) -> Iterator[Case]:
-        """Raises ValueError where the grammar does not accept or reject what it must."""
+        """Yield the cases. Raises ValueError if the grammar does not accept or reject a text as
+        expected."""
         if quick and not self.quick:
             return
         for name in self.vocabs:
@@ -120,7 +119,7 @@ class Grammars(Strict):
                 yield from self._scripts(point, name, len(vocab), fitting, expect, quick)
 
     def _fitting(self, vocab: Vocab, tokens: list[int]) -> tuple[list[int], int | None]:
-        """The tokens up to the first one that is masked, and that one; EOS stands behind them."""
+        """Return the tokens before the first masked one, and that one; EOS is tried last."""
         chain = self._build(vocab)
         for i, token in enumerate([*tokens, vocab.eos]):
             if not allows(chain, token):
@@ -221,14 +220,14 @@ def _case(
 
 
 def _of_random(text: str) -> dict[str, list[Verdict]]:
-    """What is required for a random grammar: the known differences may come up anywhere in it, in
-    engines that are given the rules only where it has token rules."""
+    """Return the required verdicts for a random grammar: the known differences may be anywhere in
+    it, in engines of token rules only if it has such rules."""
     names = _ENGINES if "<[" in text else ("llguidance", "xgrammar")
     return {name: [*_ENGINES[name], "diverged"] for name in names}
 
 
 def spell(text: Text, vocab: Vocab, spelling: Spelling) -> list[int]:
-    """Tokens whose pieces together are the text. Raises ValueError if there are none."""
+    """Return tokens whose pieces together are the text. Raises ValueError if there are none."""
     ids = _ids(vocab)
     longest = max(map(len, ids)) if spelling == "longest" else 1
     tokens: list[int] = []
@@ -249,6 +248,6 @@ def spell(text: Text, vocab: Vocab, spelling: Spelling) -> list[int]:
 
 @functools.lru_cache(maxsize=8)
 def _ids(vocab: Vocab) -> dict[bytes, int]:
-    """The token of each text that an ordinary token has; the last of several."""
+    """Return the token of each text of an ordinary token; the last of several."""
     ordinary = (TokenType.NORMAL, TokenType.BYTE)
     return {vocab.piece(t): t for t in range(len(vocab)) if vocab.types[t] in ordinary}

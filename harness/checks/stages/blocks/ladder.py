@@ -1,9 +1,9 @@
-"""Ladders: every size that a sampler has, at 2**k - 1, 2**k and 2**k + 1 up to where it is used.
+"""Ladders: every size that a sampler has, at 2**k - 1, 2**k and 2**k + 1 up to its limit in use.
 
-A table, a counter or an index that is too small gives right results up to its size; a [[ladder]]
-block goes past it. What a sampler counts, and how far, is said by its row of reference/registry.py.
-Cheap by construction: many rungs are stages or steps of one case, vocabularies are large only where
-the size is their own, and of a large one few tokens are likely.
+A table, a counter or an index that is too small gives correct results up to its size; a [[ladder]]
+block exceeds it. The row of a sampler in reference/registry.py has its sizes and their limits.
+Cheap by construction: many rungs are stages or steps of one case, vocabularies are large only if
+they are the size under test, and few tokens of a large one are likely.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,17 +24,17 @@ from sampler_parity.reference.registry import ROWS, Row
 
 Built = Iterator[tuple[str, dict[str, Any]]]  # the end of an id, and fields of the case
 
-_LOW = 3  # 7, 8, 9: no table is smaller
-_BYTE = 8  # what the other suites do not go beyond with many values of it
-_COUNTED = 12  # as many candidates as a step of one case leaves; more have a case of their own
-_WHOLE = 2**16 + 1  # the vocabulary of the quick profile: neither its size nor its ids fit 16 bits
-_FRONT = {"min_p": {"p": 1e-4}}  # leaves the likely tokens of `rungs`, as they stand
-_OTHERS = {"logit_bias": {"logit_bias": [["V-1", -1.5], [0, 1.0]]}}  # a token that is likely
-_STAGES = 8  # chains of up to 2**8 stages
+_LOW = 3  # 7, 8, 9: no table is smaller.
+_BYTE = 8  # Other suites test few larger values.
+_COUNTED = 12  # Larger numbers of candidates have a case each.
+_WHOLE = 2**16 + 1  # Quick profile: neither its size nor its ids fit 16 bits.
+_FRONT = {"min_p": {"p": 1e-4}}  # Leaves the likely tokens of `rungs`, in order.
+_OTHERS = {"logit_bias": {"logit_bias": [["V-1", -1.5], [0, 1.0]]}}  # A likely token.
+_STAGES = 8  # Chains of up to 2**8 stages.
 
 
 def rungs(top: int, low: int = _LOW) -> list[int]:
-    """2**k - 1, 2**k, 2**k + 1 for low <= k <= top."""
+    """Return 2**k - 1, 2**k, 2**k + 1 for low <= k <= top."""
     return sorted({2**k + d for k in range(low, top + 1) for d in (-1, 0, 1)})
 
 
@@ -51,7 +51,7 @@ class Ladder(Block):
     quick: bool = True
 
     def items(self, quick: bool) -> Iterator[Case]:
-        """Raises ValueError for a size that nothing has."""
+        """Yield the cases. Raises ValueError for an unknown size."""
         if quick and not self.quick:
             return
         if self.size in OF_CHAINS:
@@ -80,7 +80,7 @@ class Ladder(Block):
 
 
 def refuse_unknown(name: str) -> None:
-    """Raises ValueError for what is no sampler of the reference."""
+    """Raise ValueError for a name that is not a sampler of the reference."""
     if name not in ROWS:
         raise ValueError(f"{name!r} is no sampler: {meant(name, ROWS)}")
 
@@ -99,8 +99,8 @@ def _selecting(row: Row) -> ChainSpec:
 
 
 def _candidates(name: str, row: Row, size: Size, quick: bool) -> Built:
-    """How many candidates there are, and how large their ids: the last one's and 0 are alike in
-    their low bits, so that a repetition is longer where only those are compared."""
+    """Vary the number of candidates, and the size of their ids. The last id and 0 have the same low
+    bits, so a repetition is longer if only those are compared."""
 
     def case(n: int, front: bool, counts: list[int]) -> dict[str, Any]:
         chain = [_FRONT] if front else []
@@ -123,7 +123,8 @@ def _candidates(name: str, row: Row, size: Size, quick: bool) -> Built:
 
 
 def _count(parameter: str) -> Callable[[str, Row, Size, bool], Built]:
-    """A parameter that says how many stay: each stage leaves one rung of those before it."""
+    """Vary a parameter that is a number of survivors: each stage leaves one rung of those before
+    it."""
 
     def build(name: str, row: Row, size: Size, quick: bool) -> Built:
         down = rungs(size.top)[::-1]
@@ -135,7 +136,8 @@ def _count(parameter: str) -> Callable[[str, Row, Size, bool], Built]:
 
 
 def _min_keep(name: str, row: Row, size: Size, quick: bool) -> Built:
-    """xtc keeps all or removes: one more than min_keep stay if one goes, one fewer if two go."""
+    """Vary min_keep. xtc keeps all or removes: one more than min_keep stay if one goes, one fewer
+    if two go."""
     if name != "xtc":
         yield from _count("min_keep")(name, row, size, quick)
         return
@@ -152,8 +154,8 @@ def _m(name: str, row: Row, size: Size, quick: bool) -> Built:
 
 
 def _window(name: str, row: Row, size: Size, quick: bool) -> Built:
-    """Of tokens that are all distinct, where they are counted; else, as dry looks for repetitions,
-    of three in turn."""
+    """Vary the window. Tokens are all distinct if they are counted; else three in turn, because dry
+    looks for repetitions."""
     distinct = "occurrences" in row.sizes
     yield (
         "",
@@ -168,7 +170,7 @@ def _occurrences(name: str, row: Row, size: Size, quick: bool) -> Built:
 def _windows(
     name: str, row: Row, size: Size, quick: bool, history: Callable[[int], list[int]]
 ) -> dict[str, Any]:
-    """A stage for the window of each rung, on a history that is longer."""
+    """Return a stage for the window of each rung, on a history that is longer."""
     (window,) = {"penalty_last_n", "dry_penalty_last_n"} & row.sizes.keys()
     up = rungs(10 if quick else size.top, 6)
     tokens = history(up[-1] + 1)
@@ -182,7 +184,7 @@ def _windows(
 
 
 def _allowed(name: str, row: Row, size: Size, quick: bool) -> Built:
-    """A repetition of 2**top + 8 tokens, of which each stage lets one rung go free."""
+    """Repeat 2**top + 8 tokens; each stage allows one rung of them."""
     up = rungs(size.top)
     n = up[-1] + 16
     chain = [
@@ -194,8 +196,8 @@ def _allowed(name: str, row: Row, size: Size, quick: bool) -> Built:
 
 
 def _breakers(name: str, row: Row, size: Size, quick: bool) -> Built:
-    """Characters twice: of n breakers the last stands nearest to the end, and what is repeated
-    behind it is one token longer with each that is forgotten."""
+    """Use each character twice: the last of n breakers is nearest to the end, and the repetition
+    after it is one token longer for each breaker that is lost."""
     up = rungs(5 if quick else size.top)
     letters = [chr(33 + i) for i in range(up[-1])]
     once = list(range(33, 33 + up[-1]))  # in this vocabulary a byte is its token's id
@@ -209,7 +211,7 @@ def _breakers(name: str, row: Row, size: Size, quick: bool) -> Built:
 
 
 def _biases(name: str, row: Row, size: Size, quick: bool) -> Built:
-    """Each list names other tokens first, so that a short table loses the last."""
+    """Give biases in lists that each name other tokens first, so a short table loses the last."""
     up = rungs(9 if quick else size.top)
     n = up[-1] + 1
     chain = [
@@ -228,8 +230,8 @@ def _draws(name: str, row: Row, size: Size, quick: bool) -> Built:
 
 
 def _accepted(quick: bool) -> Built:
-    """All samplers that take a token into their state, a few steps past a power of two. Where the
-    counter of one is a window's, the window is as long."""
+    """Accept tokens in all samplers with a state, until a few steps past a power of two. If the
+    counter belongs to a window, the window is as long."""
     names = [name for name in of_newest() if "accepted" in ROWS[name].sizes]
     for k in (12, 16) if quick else (_BYTE, 12, 16):  # parity/state goes past 8 bits
         chain = [_stage(n, ROWS[n], ROWS[n].sizes["accepted"], 8) for n in names]

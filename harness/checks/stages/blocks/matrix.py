@@ -1,7 +1,7 @@
 """Blocks that stand for many cases: `matrix` and `pairs`. docs/reference/suite-toml.md has them.
 
 A grid is a table of axes; a case is one value of each. The id of a case names the values as they
-are written in the suite, so it does not move when other values are added.
+are written in the suite, so it does not change if other values are added.
 """
 
 from collections.abc import Iterator, Mapping
@@ -116,7 +116,7 @@ class Grid(Strict):
         return _tokens(self.histories[point["histories"]] if self.histories else self.history)
 
     def shared_name(self, point: Mapping[str, Any]) -> list[str]:
-        """Parts of the id: source, then script and history where there are several."""
+        """Return the parts of the id: source, then script and history if there are several."""
         if self.golden:
             parts = [self.golden, f"r{point['rows']}"]
         elif self.logits:
@@ -177,7 +177,7 @@ class Matrix(Grid):
         return self.shared_axes() | chains | {f"${name}": v for name, v in self.vary.items()}
 
     def items(self, quick: bool) -> Iterator[Case]:
-        """Raises ValueError for what cannot be expanded."""
+        """Yield the cases. Raises ValueError if the block cannot be expanded."""
         for point in points(self.axes(), self.quick, quick):
             varied = {name: point[f"${name}"] for name in self.vary}
             parts = self.shared_name(point) + ([point["chains"]] if self.chains else [])
@@ -192,7 +192,7 @@ class Matrix(Grid):
             yield self.case(point, parts, fill(chain, varied, n), **other)
 
     def _label(self, name: str, value: Any) -> str:
-        """A value as a part of an id; a list or table by its position."""
+        """Return a value as a part of an id; a list or table as its position."""
         if isinstance(value, list | dict):
             return f".{self.vary[name].index(value)}"
         return str(value)

@@ -1,8 +1,8 @@
-"""Random sequence breakers of dry over a vocabulary's own pieces, and histories that hold them.
+"""Random sequence breakers of dry over a vocabulary's own pieces, and histories that contain them.
 
-A breaker is a stretch of several pieces, cut anywhere: so it has several tokens, begins or ends
-inside a token, and overlaps others. Of a history some breakers are whole, some lack their end, and
-the text around them repeats.
+A breaker is a stretch of several pieces, cut anywhere. So it has several tokens, begins or ends
+inside a token, and overlaps others. A history contains some breakers whole and some without their
+end, and the text around them repeats.
 """
 
 from collections.abc import Iterator
@@ -63,8 +63,8 @@ class RandomBreakers(Block):
 
 
 def random_breakers(rng: np.random.Generator, vocab: Vocab) -> list[str | None]:
-    """One to four: stretches of pieces; now and then the empty one, none at all, one that is longer
-    than llama.cpp reads, and the first again."""
+    """Return one to four stretches of pieces; sometimes also the empty one, None, one that is
+    longer than llama.cpp reads, and the first again."""
     breakers: list[str | None] = [_stretch(rng, vocab) for _ in range(int(rng.integers(1, 4)))]
     if rng.random() < 0.3:
         breakers.append(breakers[0])
@@ -86,13 +86,13 @@ def _stretch(rng: np.random.Generator, vocab: Vocab) -> str:
 
 
 def _pieces(vocab: Vocab) -> list[str]:
-    """What a person could type."""
+    """Return the pieces that a person could type."""
     texts = (word.decode(errors="replace") for word in vocab.detokenized)
     return [text for text in texts if text and text.isprintable() and "\ufffd" not in text]
 
 
 def random_history(rng: np.random.Generator, vocab: Vocab, breakers: list[str | None]) -> list[int]:
-    """A phrase again and again, with a head of a breaker and its tail, whole or cut, between."""
+    """Return a repeated phrase with a breaker's head and its tail, whole or cut, in between."""
     heads = breaker_sequences([b for b in breakers if b], vocab)
     sequences = sorted([head, *tail] for head, tails in heads.items() for tail in tails)
     phrase: list[int] = rng.choice(len(vocab), size=int(rng.integers(2, 6))).tolist()

@@ -1,9 +1,9 @@
 """Random chains of a suite: stages drawn from all samplers, parameters at and around their edges
 (reference/registry.py).
 
-Parameters and families are chosen so that no chain leaves what llama.cpp defines: no bias of +inf,
-no temperature that overflows when it is applied several times, no negative exponent. The last stage
-always selects, because a token selected earlier may have been cut off by a later filter.
+Parameters and families are chosen so that every chain is defined in llama.cpp: no bias of +inf, no
+temperature that overflows when it is applied several times, no negative exponent. The last stage
+always selects, because a later filter may remove a token that was selected earlier.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class RandomChains(Block):
     quick: Random = 0
 
     def items(self, quick: bool, shift: int) -> Iterator[Case]:
-        """The first `quick` chains, or all; chain i depends on seed + shift and i alone."""
+        """Yield the first `quick` chains, or all; chain i depends on seed + shift and i alone."""
         for i in range(min(self.quick, self.count) if quick else self.count):
             yield self._case(self.seed + shift, i)
 

@@ -21,7 +21,7 @@ _REPEATS = ("*", "+", "?", "{2}", "{0,2}", "{1,3}", "{2,}", "{0}")
 
 
 def random_grammar(rng: random.Random, n_vocab: int) -> str:
-    """GBNF text of up to four rules, which may well be left-recursive or undefined."""
+    """Return GBNF text of up to four rules, which may be left-recursive or undefined."""
     rules = _RULES[: rng.randint(1, len(_RULES))]
     lines = []
     for i, name in enumerate(rules):
@@ -59,7 +59,7 @@ def _item(rng: random.Random, rules: tuple[str, ...], n_vocab: int, depth: int) 
 
 
 def usable_grammar(rng: random.Random, vocab: Vocab) -> str:
-    """A random grammar that the reference takes."""
+    """Return a random grammar that the reference accepts."""
     while True:
         text = random_grammar(rng, len(vocab))
         try:
@@ -70,8 +70,8 @@ def usable_grammar(rng: random.Random, vocab: Vocab) -> str:
 
 
 def walk(chain: Chain, vocab: Vocab, rng: random.Random, steps: int) -> list[int]:
-    """Up to steps tokens, each of those that the chain allows; it ends with the first that ends a
-    generation, or where nothing that is allowed is accepted."""
+    """Return up to steps tokens, each allowed by the chain. It ends with the first that ends a
+    generation, or if no allowed token is accepted."""
     tokens: list[int] = []
     while len(tokens) < steps and not (tokens and tokens[-1] in vocab.eog):
         ids = allowed(chain, len(vocab))
@@ -87,14 +87,14 @@ def walk(chain: Chain, vocab: Vocab, rng: random.Random, steps: int) -> list[int
 
 
 def allowed(chain: Chain, n_vocab: int) -> list[int]:
-    """The tokens that a chain leaves."""
+    """Return the tokens that a chain leaves."""
     cand = Candidates.from_logits(np.zeros(n_vocab))
     chain.apply(cand)
     return [int(token) for token in cand.ids[cand.logits != -np.inf]]
 
 
 def allows(chain: Chain, token: int) -> bool:
-    """Whether a chain leaves a token."""
+    """Return whether a chain leaves a token."""
     cand = Candidates.from_logits([0.0])
     cand.ids[0] = token
     chain.apply(cand)
@@ -102,7 +102,7 @@ def allows(chain: Chain, token: int) -> bool:
 
 
 def _accepted(chain: Chain, tokens: Iterable[int]) -> int | None:
-    """The first of the tokens that the chain accepts; it has then accepted it."""
+    """Accept and return the first token that the chain can accept; None if there is none."""
     for token in tokens:
         try:
             chain.clone().accept(token)

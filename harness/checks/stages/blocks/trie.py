@@ -34,8 +34,10 @@ _AFTER: list[list[dict[str, dict[str, Any]]]] = [
 
 
 class RandomTries(Block):
-    """count cases: a payload, a chain around its trie, logits, and up to max_steps steps, as many
-    of a leaf's first tokens as history. Case i depends on seed + shift and i alone."""
+    """Random tries: count cases, each with a payload, a chain around its trie, logits, up to
+    max_steps steps, and some of a leaf's first tokens as history. Case i depends on seed + shift
+    and i alone.
+    """
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
@@ -81,7 +83,8 @@ class RandomTries(Block):
 
 
 def random_leaves(rng: np.random.Generator, n: int) -> list[list[int]]:
-    """1 to 12 leaves of 1 to 6 of n tokens, none a prefix of another; few tokens, so they share."""
+    """Return 1 to 12 leaves of 1 to 6 of n tokens, none a prefix of another; few tokens, so they
+    share."""
     tokens = rng.choice(n, size=min(n, int(rng.integers(1, 7))), replace=False)
     leaves: list[list[int]] = []
     for _ in range(int(rng.integers(1, 13))):
@@ -92,7 +95,7 @@ def random_leaves(rng: np.random.Generator, n: int) -> list[list[int]]:
 
 
 def payload(descriptors: list[list[list[int]]]) -> str:
-    """The JSON of a payload whose paths are p0, p1, ..."""
+    """Return the JSON of a payload whose paths are p0, p1, ..."""
     listed = [
         {"path": f"p{i}", "leaves": [{"name": f"l{j}", "tokens": t} for j, t in enumerate(leaves)]}
         for i, leaves in enumerate(descriptors)

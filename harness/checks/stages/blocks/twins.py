@@ -1,9 +1,10 @@
-"""Twins: of every sampler two alike and one with other parameters, alive at once in one process.
+"""Twins: two instances of a sampler that are alike and one with other parameters, in one process.
 
 State that belongs to no instance - a static buffer, a generator found by its seed, one coin for
-all, parameters of the one built last - gives right results while one chain is alive. A [[twins]]
+all, parameters of the one built last - gives correct results while one chain is alive. A [[twins]]
 block puts the three into one chain, of which several instances take uneven turns. A pool of states
-does until it is full: with `many`, so many are in the chain, each with a seed or window of its own.
+is correct until it is full: `many` puts that number into the chain, each with a seed or window of
+its own.
 """
 
 from collections.abc import Iterator
@@ -71,13 +72,13 @@ def _is_drawn(row: Row) -> bool:
 
 
 def _own(row: Row, setting: dict[str, Any], i: int) -> dict[str, Any]:
-    """The setting with the i-th seed and window, where the sampler has them."""
+    """Return the setting with the i-th seed and window, if the sampler has them."""
     own = {name: i + 2 for name in ("penalty_last_n", "dry_penalty_last_n") if name in row.sizes}
     return setting | own | ({"seed": i} if "seed" in (row.edges or {}) else {})
 
 
 def others(row: Row) -> dict[str, Any]:
-    """Of each parameter another value than the smallest setting's: the middle one of its edges."""
+    """Return other values than the smallest setting's: the middle one of each parameter's edges."""
     values = {}
     for name, edges in (row.edges or {}).items():
         different = [value for value in edges if value != row.smallest.get(name)]
