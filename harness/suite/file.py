@@ -33,7 +33,7 @@ from sampler_parity.harness.suite.validation import Checked
 _OTHERS = (*OF_CELLS, "skip_ratio", "chain", "grid")  # blocks that make no case
 _OWN_IDS = ("timing", "throughput")  # they begin with the kind, and not with the suite
 _OF_CASES = tuple(name for name in BLOCKS if name not in _OTHERS)
-_FEW = 3  # of each random block, where a few will do
+_FEW = 3  # of each random block, if a few are enough
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
         block = data[location[0]][location[1]]
         name = block.get("id") if isinstance(block, dict) else None
         shown = repr(name) if name else f"number {location[1] + 1}"
-        inner = location[3:] if location[0] in ("case", "grid") else location[2:]  # behind the kind
+        inner = location[3:] if location[0] in ("case", "grid") else location[2:]  # after the kind
         place = [f"{location[0]} {shown}", ".".join(str(part) for part in inner)]
     return f"{': '.join(part for part in place if part)}: {reason}", fix
 

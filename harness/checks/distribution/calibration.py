@@ -22,7 +22,7 @@ from sampler_parity.harness.statistics.independence import repeat_rate
 from sampler_parity.harness.statistics.plan import Budget, Errors, coupled_draws, draws_for
 
 CELLS = 40  # of a run: its budget is shared by so many; suites/distribution has fewer
-LOOSE = Errors(alpha=0.05, beta=1e-4)  # where false alarms would show, were there too many
+LOOSE = Errors(alpha=0.05, beta=1e-4)  # loose, to show too many false alarms
 _LAG_DRAWS = 8192  # disjoint pairs at the largest lag, 1024
 
 

@@ -94,7 +94,7 @@ def _drawn_again(ready: Prepared, sort: int, want: Tokens, got: Tokens) -> int |
     shows = np.isin(logits[want], logits[want[want != got]])  # all that equal one that differs
     tokens: dict[tuple[bool, int], int] = {}
     for cand, wanted, token, shown in zip(_draws(ready), want, got, shows, strict=True):
-        place = cand.sorted, int(wanted)  # xtc sorts only where it acts
+        place = cand.sorted, int(wanted)  # xtc sorts only if it acts
         if shown and tokens.setdefault(place, int(token)) != token:
             return None
     if len({(is_sorted, token) for (is_sorted, _), token in tokens.items()}) < len(tokens):

@@ -24,7 +24,7 @@ from sampler_parity.reference import Candidates
 
 DRAWS = 256
 LEAST = 0.1  # (1 - LEAST) ** DRAWS is 2e-12, for at most ten tokens of a case
-NEVER = 1e-12  # what is less likely counts as not left
+NEVER = 1e-12  # a less likely token counts as removed
 
 
 def way_of(backend: Backend) -> str:

@@ -22,7 +22,7 @@ from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 
 # At 10,000 leaves a grammar alone takes minutes.
-REQUESTS = 15  # of them a workload may take the time, at most: 900 s where one has 60
+REQUESTS = 15  # a workload may take the time of so many: 900 s if one has 60
 
 
 def measure(items: Sequence[Item], context: Context) -> None:

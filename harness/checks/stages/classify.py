@@ -20,7 +20,7 @@ from sampler_parity.reference.grammar.strict import strictly_allowed
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.grammar import Grammar
 
-_FIVE_DIGITS = 1e-5  # another library's expf differs behind them
+_FIVE_DIGITS = 1e-5  # another library's expf differs in later digits
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _OPERATIONS = {
     "random": "the draws of {}",
     "libm": "expf of {}",
 }
-# No expf, logf, log2f or powf in them: where only those are unknown, nothing is.
+# Samplers without expf, logf, log2f or powf: an unknown libm does not change them.
 _EXACT = frozenset({"greedy", "top_k", "temp", "penalties", "logit_bias", "top_n_sigma", "grammar"})
 
 
@@ -184,7 +184,7 @@ def _operations(answers: _Answers, platform: Platform, first: First) -> tuple[st
         value = getattr(platform, part)
         if value == getattr(default, part):
             continue
-        # what comes behind decides nothing there
+        # later steps cannot change the first difference
         alone = answers.on(replace(default, **{part: value}), first.step + 1)
         apart = _first(answers.ready, here, alone)
         if apart is not None and apart.place == first.place:

@@ -27,7 +27,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 SLOW_DOWNS = (2.0, 5.0, 10.0, 25.0)
 ROUNDS: tuple[int, ...] = (10, 20, 40, 80)
 BATCH = 50  # trials with the same processes
-EFFECT = 0.01  # what `slower` must exceed; below the least slow-down
+EFFECT = 0.01  # the limit of `slower`; below the least slow-down
 ALARM_RATE = 0.05  # nominal, of intervals of 95%
 NATIVE = "llama.cpp"
 AGAIN = "again"

@@ -18,7 +18,7 @@ from sampler_parity.harness.checks.timing.record import TimingResult
 Over = Literal["n_vocab", "last_n"]
 
 LEAST_POINTS = 3  # two always lie on a line
-# a growth over the whole range that is less is what cold memory does to a call that does nothing
+# a smaller growth over the whole range is that of a call that does nothing, by cold memory
 LEAST_GROWTH_NS = 10_000
 
 

@@ -23,8 +23,8 @@ ABOUT: dict[str, Any] = {
 }
 LARGE = [65_535, 65_536, 65_537, 128_256, 151_936, 262_143, 262_144]
 
-# Long scripts have most steps, for state is what outlives a step. A case of Hypothesis takes 0.1 s
-# to make, so they come seldom.
+# Long scripts have most steps, because state is kept between steps. A case of Hypothesis takes
+# 0.1 s to make, so they are rare.
 _SELDOM = ("large", "pieces", "hypothesis")
 _TURN = ("state", "hostile", "state", *("state", "state", "hostile") * 3, *_SELDOM)
 
@@ -106,7 +106,7 @@ def _rows(rng: np.random.Generator, n: int) -> LiteralRows:
             first = int(rng.integers(n))
             part = slice(first, first + int(rng.integers(1, n + 1)))
             length = len(row[part])
-            # NaN is rare: where something is sorted, llama.cpp and the reference refuse it
+            # NaN is rare: llama.cpp and the reference refuse to sort it
             row[part] = [
                 np.full(length, -np.inf),
                 np.full(length, row[first]),

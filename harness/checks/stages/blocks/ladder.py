@@ -201,7 +201,7 @@ def _breakers(name: str, row: Row, size: Size, quick: bool) -> Built:
     up = rungs(5 if quick else size.top)
     letters = [chr(33 + i) for i in range(up[-1])]
     once = list(range(33, 33 + up[-1]))  # in this vocabulary a byte is its token's id
-    history = [*once, 120, *once]  # what is penalized is 120, which is no breaker
+    history = [*once, 120, *once]  # 120 is penalized; it is not a breaker
     chain = [
         _stage(name, row, size, 303, seq_breakers=letters[:rung], dry_penalty_last_n=len(history))
         for rung in up
