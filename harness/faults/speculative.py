@@ -45,7 +45,9 @@ def drafting(past: Tokens) -> Row:
     return _Q[0 if not past else 1 + past[-1]]
 
 
-def distribution_of(one_round: Callable[..., Tokens], verifying: rounds.Verify = verify) -> Law:
+def distribution_of(
+    one_round: Callable[..., Tokens], verifying: rounds.Verify = verify
+) -> Distribution:
     """Return the distribution of a round. The draft is the longest past given to the target."""
 
     def experiment(chance: Chance) -> tuple[Tokens, Tokens]:

@@ -63,7 +63,8 @@ def test_every_hook_is_a_program_that_setup_installed() -> None:
     assert repo["repo"] == "local"
     assert {hook["language"] for hook in repo["hooks"]} == {"system"}
     programs = {hook["entry"].split()[0] for hook in repo["hooks"]}
-    assert programs == {f".venv/bin/{name}" for name in ("ruff", "mypy", "sampler-parity", "python")}
+    installed = ("ruff", "mypy", "sampler-parity", "python")
+    assert programs == {f".venv/bin/{name}" for name in installed}
 
 
 @pytest.mark.parametrize("folder", ["", "reference", "background", "results"])

@@ -115,21 +115,34 @@ def python_sentences(file: str, source: str) -> Iterator[Sentence]:
     for node in ast.walk(tree):
         found = _docstring(node)
         if found:
-            docstrings.add(id(found))
+            docstrings.add(id(found.node))
             for line, block in _doc_blocks(found.value):
                 yield from _sentences(file, found.lineno + line, "docstring", block)
     yield from comment_sentences(file, _python_comments(source))
     for node in ast.walk(tree):
-        text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and id(node) not in docstrings and _is_message(text):
-            yield Sentence(file, node.lineno, "message", text)
+        if not isinstance(node, ast.Constant) or id(node) in docstrings:
+            continue
+        if isinstance(node.value, str) and _is_message(node.value):
+            yield Sentence(file, node.lineno, "message", node.value)
 
 
-def _docstring(node: ast.AST) -> ast.Constant | None:
+@dataclass(frozen=True)
+class _Docstring:
+    node: ast.Constant
+    value: str
+
+    @property
+    def lineno(self) -> int:
+        return self.node.lineno
+
+
+def _docstring(node: ast.AST) -> _Docstring | None:
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     first = node.body[0] if isinstance(node, documented) and node.body else None
     value = first.value if isinstance(first, ast.Expr) else None
-    return value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return _Docstring(value, value.value)
+    return None
 
 
 def _is_message(text: str) -> bool:
