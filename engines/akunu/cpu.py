@@ -34,7 +34,7 @@ def new_row(logits: NDArray[np.float32]) -> Row:
 
 
 def only_stage(chain: ChainSpec, name: str) -> dict[str, Any]:
-    """The parameters of a chain's one stage. Raises Unsupported for another chain."""
+    """Return the parameters of a chain of one stage. Raises Unsupported for another chain."""
     if len(chain) != 1 or name not in chain[0]:
         raise Unsupported(f"{name} is a whole pipeline: the only stage of its chain")
     return dict(chain[0][name])
@@ -115,7 +115,7 @@ class Instance:
         row.selected = int(_walk(p, self._uniforms(1))[0])
 
     def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        """n tokens from one row, filtered once: the filters take no random number."""
+        """Draw n tokens from one row, filtered once: the filters take no random number."""
         state = self.random.get_state()
         self.apply(None, row)
         if np.float32(self.parameters["temperature"]) <= 0:
@@ -129,7 +129,7 @@ class Instance:
         return k if k > 0 and k < n else min(256, n)
 
     def _kept(self, p: NDArray[np.float32]) -> int:
-        """How many of the descending p pass min_p and top_p."""
+        """Count how many of the descending p pass min_p and top_p."""
         n, min_p, top_p = len(p), self._number("min_p"), self._number("top_p")
         if min_p > 0:
             n = max(1, int((p >= p[0] * min_p).sum()))
@@ -139,7 +139,7 @@ class Instance:
 
 
 def _walk(p: NDArray[np.float32], r: NDArray[np.float32]) -> NDArray[np.intp]:
-    """For each r the first index whose running sum is not below it, or the last."""
+    """Find for each r the first index whose running sum is not below it, or the last index."""
     reached = np.searchsorted(np.cumsum(p), r, side="left")
     return np.minimum(reached, len(p) - 1)
 

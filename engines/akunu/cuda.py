@@ -11,7 +11,7 @@ class Worker(gumbel.Worker):
     device = "cuda"
 
     def arrays(self) -> gumbel.Arrays:
-        """CuPy's. Raises Unsupported where it is not installed or sees no device."""
+        """Return CuPy's arrays. Raises Unsupported if it is not installed or finds no device."""
         try:
             cupy = importlib.import_module("cupy")
             devices = cupy.cuda.runtime.getDeviceCount()

@@ -73,7 +73,7 @@ class Instance:
         row.logits = self.arrays.to_host(x)
 
     def _stays(self, x: Any, temperature: np.float32) -> Any:
-        """Which tokens the filters leave; each filter is a smallest value that stays."""
+        """Return which tokens the filters keep; each filter is a lower bound on the values."""
         xp, k = self.arrays.xp, int(self.parameters["top_k"])
         k = k if 0 < k < x.size else min(256, x.size)
         scaled = x * (np.float32(1) / temperature)

@@ -52,7 +52,7 @@ def test_akunu_caps_top_k_at_256_where_it_says_no_limit(top_k: int, survivors: i
 
 
 def test_akunu_top_p_sums_the_mass_in_the_whole_vocabulary() -> None:
-    """Of 1/2 1/4 1/8 1/8 top_k keeps 3/4: top_p .8 removes nothing more."""
+    """top_k keeps 3/4 of 1/2 1/4 1/8 1/8: top_p .8 removes nothing more."""
     parameters = {"seed": 1, "temperature": 1.0, "top_k": 2, "top_p": 0.8}
     assert len(applied("akunu", parameters, logs(0.5, 0.25, 0.125, 0.125))) == 2
 

@@ -1,4 +1,4 @@
-"""The exact laws of Akunu's two ways to draw."""
+"""The exact distributions of Akunu's two ways to draw."""
 
 import math
 

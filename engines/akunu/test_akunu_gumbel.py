@@ -27,7 +27,7 @@ MODULUS = 2**32
 
 
 def _unhash(word: int) -> int:
-    """The state that a word comes from: each step of the hash backwards."""
+    """Return the state that gives a word: each step of the hash backwards."""
     word ^= word >> 22
     word = word * pow(277803737, -1, MODULUS) % MODULUS
     shift = (word >> 28) + 4

@@ -109,7 +109,7 @@ class Ctranslate2:
 
     @np.errstate(all="ignore")
     def processed(self, logits: Row) -> Row:
-        """Steps 1 and 2."""
+        """Apply steps 1 and 2."""
         scores = logits.copy()
         seen = np.unique([token for token in self.text if 0 <= token < len(scores)]).astype(int)
         if (penalty := self.repetition_penalty) != 1:
@@ -127,7 +127,7 @@ class Ctranslate2:
 def survivors(
     scores: Row, top_k: int, top_p: np.float32, temperature: np.float32
 ) -> tuple[Order, Row]:
-    """What is drawn from, in its order, and the probabilities: 0 where top_p masks."""
+    """Return the candidates of the draw in its order, and their p: 0 if top_p masks them."""
     ids = np.arange(len(scores), dtype=np.int32)
     if 0 < top_k < len(scores):
         ids = sorting.std_partial_sort(scores, top_k)

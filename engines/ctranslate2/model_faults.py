@@ -19,7 +19,7 @@ class PenaltyDivides(Ctranslate2):
 
 
 class PromptDrawsNothing(Ctranslate2):
-    """What is given of a text takes no random number."""
+    """Forced tokens of a text take no random number."""
 
     def apply(self, cand: Candidates) -> None:
         text, scores = self.text, self.processed(cand.logits)
@@ -30,7 +30,7 @@ class PromptDrawsNothing(Ctranslate2):
 
 
 class NgramOneLonger(Ctranslate2):
-    """What may not come again is longer by a token."""
+    """A banned n-gram is longer by a token."""
 
     def processed(self, logits: Row) -> Row:
         size = self.no_repeat_ngram_size
@@ -41,7 +41,7 @@ class NgramOneLonger(Ctranslate2):
 
 
 class GreedyTakesLast(Ctranslate2):
-    """Of equal largest logits greedy takes the last."""
+    """Greedy takes the last of equal largest logits."""
 
     def apply(self, cand: Candidates) -> None:
         super().apply(cand)
@@ -61,7 +61,7 @@ class OneLeftDrawsNothing(Ctranslate2):
 
 
 class TopPReaches(Ctranslate2):
-    """A token stays where the sum before it is top_p, too."""
+    """A token stays if the sum before it equals top_p, too."""
 
     def apply(self, cand: Candidates) -> None:
         top_p = self.top_p
@@ -71,7 +71,7 @@ class TopPReaches(Ctranslate2):
 
 
 class SeedNotReset(Ctranslate2):
-    """reset goes on with the numbers that it was at."""
+    """reset does not restart the random numbers."""
 
     def reset(self) -> None:
         rng: Any = getattr(self, "rng", None)

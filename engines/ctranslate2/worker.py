@@ -35,7 +35,7 @@ def _library() -> Any:
 
 
 def options_of(chain: ChainSpec) -> dict[str, Any]:
-    """Parameters of generate_batch, seed and penalty_last_n. Raises Unsupported."""
+    """Return the parameters of generate_batch, seed and penalty_last_n. Raises Unsupported."""
     if len(chain) == 1 and NAME in chain[0]:
         return dict(chain[0][NAME])
     options: dict[str, Any] = {"sampling_topk": 0}
@@ -121,7 +121,7 @@ class Instance:
             self.generator.load_model()
 
     def _started(self) -> Any:
-        """A seed counts when a thread draws first, and a generator has a thread of its own."""
+        """Start a generator with a thread of its own, which takes the seed at its first draw."""
         _library().set_random_seed(self.seed)
         return _library().Generator(
             self.folder.name, device="cpu", intra_threads=1, compute_type="float32"

@@ -15,7 +15,7 @@ from sampler_parity.harness.errors import Unsupported
 
 @cache
 def exllamav3() -> SimpleNamespace:
-    """torch, the steps and the samplers made of them. Raises Unsupported where they are not
+    """Import torch, the steps and the samplers made of them. Raises Unsupported if not
     installed."""
     os.environ["ATEN_CPU_CAPABILITY"] = "default"  # the same softmax and sort on every CPU
     os.environ["EXL3_FUSED_SAMPLER"] = "0"  # needs its extension

@@ -133,7 +133,7 @@ class Exllamav3Combo(Stateless):
             tokens.changed(np.where(np.arange(len(tokens.p)) < self.top_k, tokens.p, 0 * tokens.p))
 
     def nucleus(self, p: FloatArray) -> FloatArray:
-        """p: descending."""
+        """Return p after top_p. p: descending."""
         stays = cumsum(p) - p < p.dtype.type(self.top_p)
         stays[0] = True
         return np.where(stays, p, 0 * p)
@@ -169,7 +169,7 @@ class Exllamav3Xtc(Stateless):
         cand.p[tokens.ranked] = tokens.normalize()
 
     def scaled(self, p: FloatArray) -> FloatArray:
-        """p: descending, the last of which may be too small."""
+        """Return p after XTC. p: descending, the last of which may be too small."""
         kind = p.dtype.type
         above = p >= kind(self.threshold)
         excluded = above & (np.cumsum(above) < above.sum())

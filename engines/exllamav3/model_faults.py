@@ -26,7 +26,7 @@ class AlwaysLast(Exllamav3Combo):
 
 
 class HighestIds(Exllamav3Combo):
-    """Of equal tokens at top_k's cut the highest ids stay."""
+    """The highest ids of equal tokens stay at top_k's cut."""
 
     def cut(self, tokens: Tokens) -> None:
         tokens.logits, tokens.ranked = tokens.logits[::-1].copy(), tokens.ranked[::-1]
@@ -36,7 +36,7 @@ class HighestIds(Exllamav3Combo):
 
 
 class ShareLost(Exllamav3Xtc):
-    """What goes is not given to the others before p is mixed."""
+    """The mass of excluded tokens is not given to the others before p is mixed."""
 
     def scaled(self, p: FloatArray) -> FloatArray:
         above = p >= p.dtype.type(self.threshold)

@@ -20,8 +20,8 @@ SAMPLERS = ["logit_bias", "temp", *CUTS, *LAST, *OWN]
 
 
 def samplers_of(stages: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    """Of the stages up to each. Raises Unsupported for what it has not, InputError for a value
-    that it refuses."""
+    """Make a sampler of the stages up to each. Raises Unsupported for a stage that it lacks,
+    InputError for a value that it refuses."""
     names = [name for name, _ in stages]
     if any(name in LAST for name in names[:-1]):
         raise Unsupported("ExLlamaV3 selects last")

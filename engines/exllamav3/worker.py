@@ -57,7 +57,7 @@ class Instance:
             row.result = (*row.result[:4], -1 if sample is None else int(sample))
 
     def ran(self, stages: int, row: Row) -> Any:
-        """The state behind so many stages, as Job asks for it: a number for each token."""
+        """Return the state after so many stages, with a random number per token, as Job does."""
         name = self.names[stages - 1]
         number = self.rng.randint(0, (1 << 32) - 1) if name == "dist" else 0
         try:
@@ -85,7 +85,7 @@ class Instance:
         return ids, self.logits(names, row, p)[ids], of[ids], None, at[0] if at else -1
 
     def logits(self, names: list[str], row: Row, p: Any) -> Any:
-        """Before the first stage that holds probabilities, or p's logarithm."""
+        """Return the logits before the first stage that holds probabilities, or p's logarithm."""
         holds = {*CUTS, "dist", *OWN}
         before = next((at for at, name in enumerate(names) if name in holds), len(names))
         if "temp" in names[before:]:
@@ -95,7 +95,7 @@ class Instance:
         return (row.logits if logits is None else logits)[0].numpy()
 
     def accept(self, token: int) -> None:
-        """Its penalties need CUDA; no other step knows the past."""
+        """Do nothing: its penalties need CUDA, and no other step uses the past."""
 
     accept_prompt = accept
 

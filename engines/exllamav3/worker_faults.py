@@ -31,7 +31,7 @@ class CrossingLeftOut(worker.Worker):
 
 
 class NotNormalized(worker.Worker):
-    """What a filter left is not normalized for the next."""
+    """The survivors of a filter are not normalized for the next."""
 
     def __init__(self) -> None:
         steps = exllamav3().steps

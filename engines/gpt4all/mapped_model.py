@@ -46,7 +46,7 @@ class Model:
     def tokens(
         self, logits: NDArray[np.float32], text: list[int], numbers: Numbers, n: int, **of: Any
     ) -> list[int]:
-        """n tokens behind a text, all of these logits."""
+        """Generate n tokens after a text, all from these logits."""
         self.draw_from(numbers)
         self.rows[:, 0] = logits
         words = table.BETWEEN_WORDS.join(map(table.word, text))
@@ -56,7 +56,7 @@ class Model:
         return tokens
 
     def _answer(self, words: str, **of: Any) -> list[int]:
-        """Tokens until one of them is 0, which ends a text and is told to nobody."""
+        """Generate tokens until one is 0, which ends a text and is not passed to the callback."""
         came: list[tuple[int, str]] = []
 
         def callback(token: int, said: str) -> bool:
@@ -70,7 +70,7 @@ class Model:
         return tokens if len(tokens) == of["max_tokens"] else [*tokens, 0]
 
     def draw_from(self, numbers: Numbers | None) -> None:
-        """Bring the text of who drew up to date, and put another in its place."""
+        """Save the generator state in use, and load another."""
         if numbers is self.drawing:
             return
         state = self._state()

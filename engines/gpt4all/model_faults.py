@@ -46,7 +46,7 @@ class FiltersOff(Gpt4all):
 
 
 class GreedyTakesLast(Gpt4all):
-    """Of equal largest logits greedy takes the last."""
+    """Greedy takes the last of equal largest logits."""
 
     def apply(self, cand: Candidates) -> None:
         super().apply(cand)
@@ -55,7 +55,7 @@ class GreedyTakesLast(Gpt4all):
 
 
 class SeedNotReset(Gpt4all):
-    """reset goes on with the numbers that it was at."""
+    """reset does not restart the random numbers."""
 
     def reset(self) -> None:
         rng: Any = self.rng.clone()

@@ -30,7 +30,7 @@ _MODELS = 4  # its ggml has room for 64 of its contexts, of which one here takes
 
 
 def options_of(chain: ChainSpec) -> dict[str, Any]:
-    """Parameters of generate, and seed. Raises Unsupported."""
+    """Return the parameters of generate, and seed. Raises Unsupported."""
     if len(chain) == 1 and NAME in chain[0]:
         return dict(chain[0][NAME])
     options: dict[str, Any] = dict(_OFF)

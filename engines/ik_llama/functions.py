@@ -44,7 +44,7 @@ LLAMA_CPP += ["softmax", "tail_free"]
 
 
 def own_stage(name: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name of a stage without its prefix, and its parameters. Raises Unsupported."""
+    """Return the name of a stage without its prefix, and its parameters. Raises Unsupported."""
     if name.startswith("ik_llama_"):
         return name.removeprefix("ik_llama_"), parameters
     if name not in LLAMA_CPP:
@@ -56,7 +56,7 @@ def own_stage(name: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any
 
 
 def _of_temp_ext(temp: float, delta: float, exponent: float) -> tuple[str, dict[str, Any]]:
-    """As common_sampler calls them: a range is entropy, none is temp."""
+    """Choose as common_sampler does: entropy if there is a range, else temp."""
     if delta <= 0:
         return "temp", {"temp": temp}
     bounds = {"min_temp": max(0.0, temp - delta), "max_temp": max(0.0, temp + delta)}

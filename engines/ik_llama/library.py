@@ -38,7 +38,7 @@ class Library:
         return function(*values)
 
     def vocab(self, path: str | None, n_vocab: int) -> Any:
-        """The llama_vocab of a file; without one, of a model with so many tokens."""
+        """Return the llama_vocab of a file; without a file, of a model with so many tokens."""
         if path is None:
             self.context(n_vocab)
             return self.api.llama_model_get_vocab(self.contexts[n_vocab][1])
@@ -55,7 +55,7 @@ class Library:
         return model
 
     def context(self, n_vocab: int) -> Any:
-        """Of a model that knows nothing and has so many tokens."""
+        """Return a context of a model of zeros with so many tokens."""
         if n_vocab not in self.contexts:
             if len(self.contexts) == _CONTEXTS:
                 context, model = self.contexts.pop(next(iter(self.contexts)))
@@ -72,7 +72,7 @@ class Library:
         return self.contexts[n_vocab][0]
 
     def at(self, who: Any, n_vocab: int, seed: int, drawn: int) -> Any:
-        """A context whose generator has drawn so many words since the seed, for one who draws."""
+        """Return a context whose generator has drawn so many words since the seed, for one user."""
         context = self.context(n_vocab)
         if self.drawing.get(n_vocab) is not who:
             self.call("llama_set_rng_seed", None, (c_void_p, c_uint32), context, seed)

@@ -23,29 +23,29 @@ Apply = Callable[[Candidates], None]
 
 
 def off(apply: Apply, cand: Candidates) -> None:
-    """Does nothing."""
+    """Do nothing."""
 
 
 def drops_the_last(apply: Apply, cand: Candidates) -> None:
-    """The last candidate that is left goes, too."""
+    """Drop the last remaining candidate, too."""
     apply(cand)
     cand.keep(slice(0, max(1, len(cand) - 1)))
 
 
 def reverses(apply: Apply, cand: Candidates) -> None:
-    """Leaves the candidates the other way round."""
+    """Reverse the order of the candidates."""
     apply(cand)
     cand.keep(slice(None, None, -1))
 
 
 def selects_the_next(apply: Apply, cand: Candidates) -> None:
-    """Selects the candidate behind the one drawn."""
+    """Select the candidate after the one drawn."""
     apply(cand)
     cand.selected = (cand.selected + 1) % len(cand)
 
 
 def draws_twice(apply: Apply, cand: Candidates) -> None:
-    """Is applied twice, to a copy first."""
+    """Apply the stage twice, to a copy first."""
     apply(cand.copy())
     apply(cand)
 
@@ -84,28 +84,28 @@ _DRAWS = [f"ik_llama_{name}" for name in ("token", "mirostat", "mirostat_v2", "a
 
 
 def bucket_sort_above_128(k: Any, min_keep: Any = 0) -> Stateless:
-    """Sorts as llama.cpp does, by buckets from 129 on."""
+    """Sort as llama.cpp does, by buckets from 129 on."""
     today = TopK(k)
     return Stateless("ik_llama_top_k", today.apply)
 
 
 def masks(n: Any) -> Stateless:
-    """Masks with -inf what it should remove."""
+    """Mask with -inf instead of removing."""
     return Stateless("ik_llama_top_n_sigma", TopNSigma(n).apply)
 
 
 def keeps_the_minimum(p: Any, min_keep: Any = 0) -> Stateless:
-    """min_keep 0 is taken for 1."""
+    """Take min_keep 0 for 1."""
     return filters.typical(p, max(1, min_keep))
 
 
 def never_leaves_none(p: Any, min_keep: Any = 0) -> Stateless:
-    """One candidate stays whatever p is."""
+    """Keep one candidate whatever p is."""
     return filters.min_p(p, max(1, min_keep))
 
 
 def keeps_the_largest(temp: Any) -> Stateless:
-    """Temperature 0 is greedy."""
+    """Take temperature 0 as greedy."""
     if temp > 0:
         return temperature.temp(temp)
 
@@ -124,7 +124,7 @@ class TwoWords(Token):
 
 
 class DropsTheLastTop(IkXtc):
-    """Of the top choices the last goes, too."""
+    """The last of the top choices goes, too."""
 
     def apply(self, cand: Candidates) -> None:
         n = len(cand)

@@ -41,7 +41,7 @@ class Instance:
     def draw(
         self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
     ) -> NDArray[np.int32]:
-        """n tokens by the last stage, which leaves the candidates as they are."""
+        """Draw n tokens by the last stage, which leaves the candidates as they are."""
         if uniforms is not None:
             raise Unsupported("ik_llama.cpp takes no uniforms")
         for stage in self.stages[:-1]:

@@ -53,7 +53,7 @@ class SeedsEveryDraw(Faulty):
 
 
 class MuStands(Faulty):
-    """mu is handed over anew at every step."""
+    """mu never moves."""
 
     class stage(Stage):  # noqa: N801
         def apply(self, candidates: NativeCandidates) -> None:

@@ -40,7 +40,7 @@ Kept = tuple[FloatArray, NDArray[np.intp]]  # p of each token that may be drawn,
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """logits: [1, V], as Keras has them: NumPy's sum goes along the last axis."""
+    """Return the softmax of [1, V], as Keras has it: NumPy sums along the last axis."""
     weights = np.exp(logits - np.max(logits, axis=-1, keepdims=True))
     return np.asarray(weights / np.sum(weights, axis=-1, keepdims=True))
 
@@ -119,7 +119,7 @@ class KerasHubTopP(KerasHubRandom):
         return np.where(self.stays(p[ids]), p[ids], p.dtype.type(0)), ids
 
     def stays(self, p: FloatArray) -> NDArray[np.bool_]:
-        """p: descending."""
+        """Return which p stay. p: descending."""
         enough = np.cumsum(p) <= p.dtype.type(self.p)
         return np.concatenate([np.ones_like(enough[:1]), enough[:-1]])
 

@@ -31,7 +31,7 @@ NEVER_CALLED = ["absl", "h5py", "jax", "rich", "scipy", "tensorflow", "tensorflo
 
 @cache
 def keras_hub() -> SimpleNamespace:
-    """KerasHub's samplers, without its models. Raises Unsupported where they are not installed."""
+    """Import KerasHub's samplers, without its models. Raises Unsupported if not installed."""
     os.environ["KERAS_BACKEND"] = "numpy"
     os.environ["KERAS_HOME"] = tempfile.gettempdir()  # it reads, and may write, a keras.json
     stand_in_for(NEVER_CALLED)
@@ -82,7 +82,7 @@ class Stage:
             row.token = self.draws(row, 1)[0]
 
     def draws(self, row: Row, n: int) -> list[int]:
-        """A text of n tokens, none of them the prompt's."""
+        """Generate a text of n tokens, none of them the prompt's."""
         logits = row.logits[None]
 
         def model(prompt: Any, cache: Any, index: Any) -> tuple[Any, None, Any]:
@@ -94,7 +94,7 @@ class Stage:
 
 @contextmanager
 def shown(row: Row) -> Iterator[None]:
-    """Meanwhile what a sampler hands to NumPy's choice is the row's p."""
+    """Record as the row's p what a sampler passes to NumPy's choice."""
     ops, generator = keras_hub().ops, np.random.default_rng
     numpy: Any = np.random
     original, taken = ops.top_k, [np.arange(len(row.logits))]

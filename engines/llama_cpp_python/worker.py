@@ -44,7 +44,7 @@ _ARGUMENTS = {
 
 
 def arguments_of(chain: ChainSpec) -> dict[str, Any]:
-    """Llama's arguments for a chain. Raises Unsupported where it makes no such chain."""
+    """Return Llama's arguments for a chain. Raises Unsupported if Llama makes no such chain."""
     stages = [one for stage in chain for one in stage.items()]
     names = [name for name, _ in stages]
     if names == [NAME]:
@@ -85,7 +85,7 @@ class Instance:
         self.sampler.accept(token)
 
     def accept_prompt(self, token: int) -> None:
-        """Llama never accepts a prompt."""
+        """Do nothing: Llama never accepts a prompt."""
 
     def clone(self) -> "Instance":
         twin = Instance(self.package, self.llama, self.arguments)

@@ -18,7 +18,7 @@ from sampler_parity.reference.grammar import Rules, parse
 
 
 def lark_of(rules: Rules, eog: frozenset[int]) -> str:
-    """eog: the ends of generation."""
+    """Write the rules in Lark. eog: the ends of generation."""
     lines = [llguidance.OPTIONS, f"start: r{rules.root}"]
     for rule in range(len(rules.elements)):
         alternatives = (

@@ -22,7 +22,7 @@ OPTIONS = '%llguidance {"no_forcing": true}'
 
 
 def library() -> Any:
-    """Raises Unsupported where it is not installed."""
+    """Import llguidance. Raises Unsupported if it is not installed."""
     try:
         return importlib.import_module("llguidance")
     except ImportError:

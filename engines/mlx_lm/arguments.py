@@ -9,7 +9,7 @@ OWN = ["mlx_penalties", "mlx_sampler"]
 
 
 def processors_of(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of make_logits_processors."""
+    """Return the arguments of make_logits_processors."""
     if name == "mlx_penalties":
         return parameters
     if name == "logit_bias":
@@ -24,7 +24,7 @@ def processors_of(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampler_of(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of make_sampler. Raises Unsupported for a parameter that it has not."""
+    """Return the arguments of make_sampler. Raises Unsupported for a parameter that it lacks."""
     if name == "mlx_sampler":
         return {key: value for key, value in parameters.items() if key != "seed"}
     least = parameters.get("min_keep", 0)

@@ -15,7 +15,7 @@ from sampler_parity.harness.errors import Unsupported
 
 @cache
 def libraries() -> tuple[Any, Any]:
-    """mlx.core and mlx_lm.sample_utils, without the rest of mlx_lm, which loads transformers."""
+    """Import mlx.core and mlx_lm.sample_utils, without the rest, which loads transformers."""
     found = importlib.util.find_spec("mlx_lm")
     if found is None:
         raise Unsupported("mlx_lm is not installed")
@@ -47,7 +47,7 @@ class Seen:
 
 
 def drawn(draw: Callable[[], Any], n: int) -> list[int]:
-    """n tokens one after the other, of which 256 wait to be computed together."""
+    """Draw n tokens one after the other; 256 at a time are computed together."""
     tokens: list[int] = []
     while len(tokens) < n:
         waiting = [draw() for _ in range(min(256, n - len(tokens)))]
@@ -56,5 +56,5 @@ def drawn(draw: Callable[[], Any], n: int) -> list[int]:
 
 
 def log_probs(scores: Any) -> Any:
-    """As generate_step makes them of logits."""
+    """Return log-probabilities, as generate_step makes them of logits."""
     return scores - libraries()[0].logsumexp(scores, axis=-1, keepdims=True)

@@ -15,7 +15,7 @@ from sampler_parity.harness.protocol.messages import HelloReply, SequencesReply,
 
 class Worker:
     def __init__(self, folder: str) -> None:
-        """folder: a model of Hugging Face's layout."""
+        """Load a model. folder: of Hugging Face's layout."""
         self.mx = importlib.import_module("mlx.core")
         self.cache = importlib.import_module("mlx_lm.models.cache").make_prompt_cache
         self.model: Any = importlib.import_module("mlx_lm").load(folder)[0]
@@ -31,7 +31,7 @@ class Worker:
     def sequences(
         self, request: SequencesRequest, rows: NDArray[np.float32]
     ) -> tuple[SequencesReply, list[Result]]:
-        """Of one text, whose tokens are forced; the last is not decoded."""
+        """Return the logits of one text, whose tokens are forced; the last is not decoded."""
         (text,) = request.texts
         cache = self.cache(self.model)
         if first := text.prompt[:-1]:

@@ -102,7 +102,7 @@ class SumsInDouble(MlxSampler):
 
 
 class XtcWithoutDraw(MlxSampler):
-    """Where XTC acts at every step it draws no number, and the token's number is another."""
+    """XTC draws no number if it acts at every step, so the token's number is another."""
 
     def xtc_acts(self) -> bool:
         return True if self.xtc_probability == 1 else super().xtc_acts()

@@ -93,7 +93,7 @@ class Stage:
         mx.eval(row.scores)
 
     def draws(self, row: Row, n: int) -> list[int]:
-        """n tokens of the same scores; those of mlx_sampler become what the last was drawn from."""
+        """Draw n tokens of the same scores; mlx_sampler leaves the scores of its last draw."""
         mx, mlx = libraries()
         if self.name == "greedy":
             return [int(mlx.greedy_sampler(row.scores).item())] * n
@@ -109,7 +109,7 @@ class Stage:
         return tokens
 
     def masked(self, scores: Any) -> Any:
-        """What the sampler's filter leaves of log-probabilities, without a draw."""
+        """Apply the sampler's filter to log-probabilities, without a draw."""
         mx, mlx = libraries()
         mx.random.seed(self.seed)
         with Seen(mlx, draw=False) as seen:

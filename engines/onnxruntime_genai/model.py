@@ -117,7 +117,7 @@ class OnnxruntimeGenai:
 
     @np.errstate(all="ignore")
     def processed(self, logits: Row) -> Row:
-        """Steps 1 to 3."""
+        """Apply steps 1 to 3."""
         scores = logits.copy()
         seen = np.unique([token for token in self.text if 0 <= token < len(scores)]).astype(int)
         if len(self.text) < self.min_length:
@@ -131,7 +131,7 @@ class OnnxruntimeGenai:
         return scores
 
     def _ends_of_ngrams(self) -> set[int]:
-        """Tokens that would end an n-gram of the text once more."""
+        """Return the tokens that would end an n-gram of the text once more."""
         text, n = self.text, self.no_repeat_ngram_size
         if n == 0 or len(text) < n:
             return set()
@@ -144,7 +144,7 @@ class OnnxruntimeGenai:
 def survivors(
     scores: Row, top_k: int, top_p: np.float32, temperature: np.float32
 ) -> tuple[Order, Row]:
-    """What may be drawn, in the order of the draw, and its probabilities."""
+    """Return the candidates of the draw, in its order, and their probabilities."""
     inverse = np.float32(1) / temperature
     if top_k > 1:
         ids = sorting.std_partial_sort(scores, top_k)
@@ -160,13 +160,13 @@ def survivors(
 
 
 def _reached(running: Row, threshold: np.float32) -> int:
-    """How many it takes until a running sum reaches a threshold; all where none does."""
+    """Count the terms until a running sum reaches a threshold; all if none does."""
     enough = running >= threshold
     return int(enough.argmax()) + 1 if enough.any() else len(running)
 
 
 def nucleus(scores: Row, p: np.float32, inverse: np.float32) -> tuple[Order, Row]:
-    """FindNucleus: ids, and exp((score - max) / temperature) of each."""
+    """Compute FindNucleus: ids, and exp((score - max) / temperature) of each."""
     n, top = len(scores), floats.largest(scores)
     few = n <= _FIRST_SORTED * _GROWTH  # then all are sorted and added up
     keys, ids = scores.copy(), np.arange(n, dtype=np.int32)

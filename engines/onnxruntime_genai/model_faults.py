@@ -30,7 +30,7 @@ class LengthOneMore(OnnxruntimeGenai):
 
 
 class NgramOneLonger(OnnxruntimeGenai):
-    """What may not come again is longer by a token."""
+    """A banned n-gram is longer by a token."""
 
     def processed(self, logits: Row) -> Row:
         size = self.no_repeat_ngram_size
@@ -41,7 +41,7 @@ class NgramOneLonger(OnnxruntimeGenai):
 
 
 class GreedyTakesLast(OnnxruntimeGenai):
-    """Of equal largest logits greedy takes the last."""
+    """Greedy takes the last of equal largest logits."""
 
     def apply(self, cand: Candidates) -> None:
         super().apply(cand)
@@ -80,7 +80,7 @@ class SumsWhatIsBehind(OnnxruntimeGenai):
 
 
 class RandomSeed(OnnxruntimeGenai):
-    """reset goes on with the numbers that it was at."""
+    """reset does not restart the random numbers."""
 
     def reset(self) -> None:
         rng: Any = getattr(self, "rng", None)

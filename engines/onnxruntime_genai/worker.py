@@ -45,7 +45,7 @@ def model(n_vocab: int, eos_token_id: tuple[int, ...]) -> Any:
 
 
 def options_of(chain: ChainSpec) -> dict[str, Any]:
-    """Search options. Raises Unsupported for what GenAI has not, or not in that order."""
+    """Return the search options. Raises Unsupported for what GenAI lacks or orders otherwise."""
     if len(chain) == 1 and NAME in chain[0]:
         return dict(chain[0][NAME])
     options: dict[str, Any] = {"top_k": 0, "top_p": 1.0}

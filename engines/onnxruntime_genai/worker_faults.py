@@ -19,7 +19,7 @@ class _Changed(genai.Worker):
 
 
 class AlwaysDraws(_Changed):
-    """do_sample is taken for granted."""
+    """do_sample is always true."""
 
     def changed(self, options: dict[str, Any]) -> dict[str, Any]:
         return options | {"do_sample": True}
@@ -33,7 +33,7 @@ class TopKOneMore(_Changed):
 
 
 class NoTopP(_Changed):
-    """top_p is dropped beside a top_k."""
+    """top_p is dropped next to a top_k."""
 
     def changed(self, options: dict[str, Any]) -> dict[str, Any]:
         return options | {"top_p": 0.0} if options.get("top_k", 0) > 1 else options
@@ -52,7 +52,7 @@ class _LosesText(genai.Instance):
 
 
 class LosesText(genai.Worker):
-    """Of the text the last token alone is there."""
+    """Only the last token of the text is kept."""
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> genai.Instance:
         return _LosesText(chain, n_vocab)

@@ -105,7 +105,7 @@ class PowerLaw:
         self.history.append(original[cand.selected])
 
     def computed_target(self, kind: Any = np.float32) -> Any:
-        """The target of the next draw; kind is the type to compute in."""
+        """Return the target of the next draw; kind is the type to compute in."""
         if not self.history:
             return kind(self.target)
         newest = list(self.history)[max(0, len(self.history) - self.queue_size + 1) :]
@@ -116,7 +116,7 @@ class PowerLaw:
         return max(kind(self.min_target), min(following, kind(self.max_target)))
 
     def reshaped(self, p: FloatArray, target: Any) -> FloatArray:
-        """The new logits."""
+        """Return the new logits."""
         kind = p.dtype.type
         distance = abs(p - target)
         peak = kind(self.peak_logit_value)

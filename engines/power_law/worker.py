@@ -80,7 +80,7 @@ class PowerLaw:
         return peak / (np.float32(1) + power.astype(np.float32))  # type: ignore[no-any-return]
 
     def _draw(self, p: NDArray[np.float32]) -> int:
-        """std::discrete_distribution<int>: two words, and none where there is no choice."""
+        """Draw as std::discrete_distribution<int>: two words, or none for a single candidate."""
         if p.size < 2:
             return 0
         share = p / np.cumsum(p, dtype=np.float64)[-1]

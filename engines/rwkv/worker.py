@@ -25,7 +25,7 @@ SAMPLERS = ["rwkv_penalties", "rwkv_sample_logits"]
 
 @cache
 def libraries() -> tuple[Any, Any]:
-    """torch and rwkv.utils. Raises Unsupported where they are not installed."""
+    """Import torch and rwkv.utils. Raises Unsupported if they are not installed."""
     os.environ["ATEN_CPU_CAPABILITY"] = "default"
     try:
         torch, utils = importlib.import_module("torch"), importlib.import_module("rwkv.utils")
@@ -90,7 +90,7 @@ class Stage:
         self.rng.set_state(other.rng.get_state())
 
     def sample(self, row: Row) -> int:
-        """What sample_logits draws. It may write into the row that it is given."""
+        """Draw with sample_logits, which may write into its row."""
         utils, original = libraries()[1], np.random.choice
 
         def choice(a: int, p: Any) -> int:

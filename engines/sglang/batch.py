@@ -20,8 +20,8 @@ class Shown:
 
 
 class Batch:
-    """params: of each request. stops: what min_new_tokens bans. masks: the sampler says what its
-    filters leave, as for clients that ask (return_sampling_mask)."""
+    """params: of each request. stops: the ids that min_new_tokens bans. masks: the sampler returns
+    what its filters keep, as for clients that ask (return_sampling_mask)."""
 
     def __init__(
         self, params: list[Any], n_vocab: int, stops: list[set[int]], *, masks: bool
@@ -35,8 +35,8 @@ class Batch:
         self.info = sglang().SamplingBatchInfo.from_schedule_batch(self, n_vocab)
 
     def configure(self) -> None:
-        """What the server was started with: --sampling-backend pytorch, as on every CPU, and
-        --enable-deterministic-inference where a request has a seed."""
+        """Set the server's options: --sampling-backend pytorch, as on every CPU, and
+        --enable-deterministic-inference if a request has a seed."""
         config = SimpleNamespace(
             deterministic=SimpleNamespace(enable_deterministic_inference=self.deterministic),
             kernel=SimpleNamespace(sampling_backend="pytorch"),
@@ -54,12 +54,12 @@ class Batch:
             raise InputError("SGLang", str(error).splitlines()[0]) from None
 
     def biased(self, logits: Any) -> Any:
-        """Behind penalties and bias. logits: of each request, changed."""
+        """Apply penalties and bias. logits: of each request, changed."""
         self.info.copy_for_forward().apply_logits_bias(logits)
         return logits
 
     def sample(self, logits: Any, positions: list[int]) -> tuple[list[int], Shown]:
-        """A token of each request. logits: behind penalties and bias; they are changed."""
+        """Draw a token for each request. logits: after penalties and bias; they are changed."""
         self.configure()
         self.sampler.shown = Shown() if self.masks else None
         try:
@@ -88,8 +88,8 @@ def request(params: Any, stops: set[int], masks: bool) -> Any:
 
 
 def sampler_of(deterministic: bool) -> Any:
-    """SGLang's Sampler without process groups. What its masks are made of is kept, and packed for
-    no client."""
+    """Build SGLang's Sampler without process groups. It keeps the data of its masks and packs none
+    for a client."""
     engine = sglang()
 
     class Recording(engine.Sampler):  # type: ignore[misc, name-defined]

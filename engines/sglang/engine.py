@@ -31,7 +31,7 @@ NOT_CALLED = (
 
 @cache
 def sglang() -> SimpleNamespace:
-    """Raises Unsupported where it is not installed."""
+    """Import SGLang. Raises Unsupported if it is not installed."""
     os.environ["ATEN_CPU_CAPABILITY"] = "default"  # the same softmax and sort on every CPU
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # no compiler is needed
     stand_in_for(NOT_CALLED)
@@ -58,7 +58,7 @@ def sglang() -> SimpleNamespace:
 
 
 def _without_servers() -> None:
-    """The package, without what its __init__ loads."""
+    """Import the package without the modules that its __init__ loads."""
     spec = find_spec("sglang")
     if spec is None:
         raise ImportError("No module named 'sglang'")
@@ -68,7 +68,7 @@ def _without_servers() -> None:
 
 
 def _as_python(torch: Any) -> None:
-    """Functions of Triton as they are written, their numbers as torch's."""
+    """Run Triton's functions as plain Python, their numbers as torch's."""
     triton: Any = importlib.import_module("triton")
     language: Any = importlib.import_module("triton.language")
     triton.jit = lambda of=None, **_named: of or (lambda function: function)
@@ -76,7 +76,7 @@ def _as_python(torch: Any) -> None:
 
 
 def _hash_of(torch: Any, kernel: Any) -> None:
-    """torch.ops.sgl_kernel.murmur_hash32_cpu, as the kernel for a GPU goes."""
+    """Define torch.ops.sgl_kernel.murmur_hash32_cpu like the kernel for a GPU."""
 
     def murmur_hash32(seed: Any, positions: Any, columns: Any) -> Any:
         seed, positions = seed.to(torch.int64), positions.to(torch.int64)

@@ -29,7 +29,7 @@ LEFT_OUT = ("min_keep", "n_vocab", "stop_token_ids")
 
 
 def parameters_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of SamplingParams for a stage. Raises Unsupported."""
+    """Return the arguments of SamplingParams for a stage. Raises Unsupported."""
     one_is_kept(given, "SGLang")
     if name == "dist":
         return {}
@@ -42,7 +42,8 @@ def parameters_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampling_params(chain: ChainSpec, n_vocab: int) -> Any:
-    """Raises Unsupported for a chain that SGLang has not, InputError for one that it refuses."""
+    """Make SamplingParams of a chain. Raises Unsupported for a chain that SGLang lacks, InputError
+    for one that it refuses."""
     stages = [(name, given) for stage in chain for name, given in stage.items()]
     names = [name for name, _ in stages]
     if any(name not in SLOTS for name in names):
@@ -67,6 +68,6 @@ def sampling_params(chain: ChainSpec, n_vocab: int) -> Any:
 
 
 def stop_tokens(chain: ChainSpec) -> set[int]:
-    """What min_new_tokens bans: of the model and of the request."""
+    """Return the ids that min_new_tokens bans: those of the model and of the request."""
     of_penalties = [stage["sglang_penalties"] for stage in chain if "sglang_penalties" in stage]
     return {token for given in of_penalties for token in given.get("stop_token_ids", [])}

@@ -85,7 +85,7 @@ class Instance:
         return ids, scores[ids], p[ids], None, at[0] if at else -1
 
     def listed(self, stage: int, behind: Any, shown: Shown, token: int) -> tuple[Any, Any, Any]:
-        """ids, logits and p of all by id. token: of a greedy request."""
+        """Return ids, logits and p of all by id. token: of a greedy request."""
         names, everything = self.names[: stage + 1], np.arange(self.n_vocab)
         cut = any(SLOTS[name] == slots.FILTER for name in names)
         none = np.zeros(self.n_vocab, np.float32)
@@ -111,7 +111,7 @@ class Instance:
             batch.accept([token])
 
     def accept_prompt(self, token: int) -> None:
-        """SGLang's penalties know what was generated alone."""
+        """Do nothing: SGLang's penalties count generated tokens only."""
 
     def clone(self) -> "Instance":
         twin = Instance(self.chain, self.n_vocab)

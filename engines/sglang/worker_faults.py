@@ -9,7 +9,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 
 
 class OfFault(Worker):
-    """Builds instances of a class that is wrong."""
+    """Build instances of a faulty class."""
 
     instances: type[Instance] = Instance
 
@@ -23,7 +23,7 @@ class CountsPrompt(Instance):
 
 
 class PromptIsOutput(OfFault):
-    """The penalties are told the prompt."""
+    """The penalties count the prompt."""
 
     instances = CountsPrompt
 
@@ -76,7 +76,7 @@ class OthersRanks(Instance):
 
 
 class RanksAreIds(OfFault):
-    """What the filters leave by rank is taken as by id."""
+    """The survivors of the filters by rank are taken as by id."""
 
     instances = OthersRanks
 

@@ -66,7 +66,7 @@ class LengthOneMore(TransformersMinLength):
 
 
 class LengthOfOneEnd(TransformersMinLength):
-    """Of several end-of-text tokens the first alone is banned."""
+    """Only the first of several end-of-text tokens is banned."""
 
     def __init__(self, min_length: Any = 0, eos_token_id: Any = ()) -> None:
         super().__init__(min_length, eos_token_id[:1])
@@ -87,7 +87,7 @@ class NewOneLess(TransformersMinNewTokens):
 
 
 class NewOfOneEnd(TransformersMinNewTokens):
-    """Of several end-of-text tokens the first alone is banned."""
+    """Only the first of several end-of-text tokens is banned."""
 
     def __init__(self, min_new_tokens: Any = 0, eos_token_id: Any = ()) -> None:
         super().__init__(min_new_tokens, eos_token_id[:1])
@@ -125,7 +125,7 @@ class BiasInOutput(TransformersSequenceBias):
 
 
 class LongestAlone(TransformersSequenceBias):
-    """Of several sequences that end in a token the longest alone counts."""
+    """Only the longest of several sequences that end in a token counts."""
 
     def apply(self, cand: Candidates) -> None:
         every = self.biases

@@ -19,7 +19,7 @@ OWN = {
 
 
 def processor_of(name: str, parameters: dict[str, Any]) -> Processor | None:
-    """The class and its arguments; None where `generate` would make none of these parameters.
+    """Return the class and its arguments; None if `generate` would make none of these parameters.
 
     Raises Unsupported for a sampler or parameter without counterpart.
     """
@@ -52,7 +52,7 @@ def processor_of(name: str, parameters: dict[str, Any]) -> Processor | None:
 
 
 def own_processor(name: str, parameters: dict[str, Any], n_prompt: int) -> Processor | None:
-    """As processor_of, of a stage under the processor's own name."""
+    """Return what processor_of does, for a stage under the processor's own name."""
     arguments = {key: value for key, value in parameters.items() if key != "n_vocab"}
     if parameters.get("penalty", 0.0) == 1:
         return None

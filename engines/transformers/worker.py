@@ -37,7 +37,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 @cache
 def _libraries() -> tuple[Any, Any]:
-    """torch and transformers. Raises Unsupported where they are not installed."""
+    """Import torch and transformers. Raises Unsupported if they are not installed."""
     try:
         torch = importlib.import_module("torch")
         transformers = importlib.import_module("transformers")
@@ -114,7 +114,7 @@ class Stage:
             row.order = (surprisal - (surprisal * row.p).nansum(-1, keepdim=True)).abs()
 
     def draws(self, row: Row, n: int) -> list[int]:
-        """Each drawn as `generate` draws one: more at once are drawn in another way."""
+        """Draw one by one, as `generate` does: several at once are drawn in another way."""
         self.apply(row, [], 0)
         rest = (self.draw(row.p) if self.name == "dist" else row.token for _ in range(n - 1))
         return [row.token, *rest]

@@ -101,7 +101,8 @@ def double(name: str, value: Any) -> float:
 
 
 def penalize(logits: Row, text: list[int], penalty: float) -> None:
-    """In place, once for each token of the text; those outside the vocabulary have no effect."""
+    """Penalize in place, once for each token of the text; ids outside the vocabulary are
+    ignored."""
     if penalty == 1:
         return
     tokens = [token for token in set(text) if 0 <= token < len(logits)]
@@ -110,7 +111,7 @@ def penalize(logits: Row, text: list[int], penalty: float) -> None:
 
 
 def banned(text: list[int], n: int, n_vocab: int) -> list[int]:
-    """The tokens that have followed the last n - 1 of the text before."""
+    """Return the tokens that have followed the last n - 1 of the text before."""
     if n <= 0 or len(text) + 1 < n:
         return []
     begun = text[len(text) + 1 - n :]
@@ -125,7 +126,7 @@ def divided(logits: Row, temperature: float) -> Row:
 
 
 def first_largest(logits: Row) -> int:
-    """A NaN in front stays, others never are above."""
+    """Return the first largest: a NaN in front stays, any other is never above."""
     return 0 if np.isnan(logits[0]) else int(np.nanargmax(logits))
 
 
@@ -141,7 +142,7 @@ def draw(logits: Row, top_k: int, uniform: float) -> int:
 
 
 def weighted_index(p: NDArray[np.float64], uniform: float) -> int:
-    """The walk takes p away one by one: the running difference, not a running sum."""
+    """Subtract p one by one: the running difference, not a running sum."""
     rest = uniform * floats.total(p)
     below = np.subtract.accumulate(np.concatenate(([rest], p)))[1:] < 0
     return int(below.argmax()) if below.any() else len(p) - 1

@@ -50,7 +50,7 @@ class NoTopK(js.TransformersJs):
 
 
 class HighestIdOfTies(js.TransformersJs):
-    """Of equal logits the higher ids stay in top_k, and the last is the argmax."""
+    """The higher ids of equal logits stay in top_k, and the last is the argmax."""
 
     def apply(self, cand: Candidates) -> None:
         row = cand.logits
@@ -82,7 +82,7 @@ class PenaltyPerOccurrence(js.TransformersJs):
 
 
 class DrawsAtZero(js.TransformersJs):
-    """Temperature 0 divides, and the draw is made all the same."""
+    """Temperature 0 divides, and the token is still drawn."""
 
     def apply(self, cand: Candidates) -> None:
         self.temperature = self.temperature or 1e-300
@@ -114,7 +114,7 @@ class RepeatsOneMore(js.TransformersJs):
 
 
 class KeepsItsGenerator(js.TransformersJs):
-    """A reset forgets the text and goes on with the generator."""
+    """reset clears the text but not the generator."""
 
     def reset(self) -> None:
         self.past.clear()

@@ -22,7 +22,7 @@ def _filter(name: str, change: Callable[[Candidates], None]) -> Filter:
 
 
 def ties_by_highest_id(k: Any) -> Filter:
-    """Of equal logits the higher ids stay."""
+    """Keep the higher ids of equal logits."""
 
     def change(cand: Candidates) -> None:
         if 0 < k < len(cand):
@@ -33,7 +33,7 @@ def ties_by_highest_id(k: Any) -> Filter:
 
 
 def ascending(k: Any) -> Filter:
-    """The heap is read backwards: ascending order."""
+    """Read the heap backwards: ascending order."""
 
     def change(cand: Candidates) -> None:
         filters.top_k(cand, k)
@@ -44,7 +44,7 @@ def ascending(k: Any) -> Filter:
 
 
 def probabilities_of_the_vocabulary(k: Any) -> Filter:
-    """p stays that of the whole vocabulary."""
+    """Keep the p of the whole vocabulary."""
 
     def change(cand: Candidates) -> None:
         survivors = cand.copy()
@@ -55,7 +55,7 @@ def probabilities_of_the_vocabulary(k: Any) -> Filter:
 
 
 def all_sorted(k: Any) -> Filter:
-    """k equal to the vocabulary sorts it."""
+    """Sort the vocabulary if k equals its size."""
 
     def change(cand: Candidates) -> None:
         if k >= len(cand):
@@ -66,7 +66,7 @@ def all_sorted(k: Any) -> Filter:
 
 
 def exceeds_instead_of_reaches(p: Any) -> Filter:
-    """The mass must exceed p."""
+    """Require that the mass exceeds p."""
 
     def change(cand: Candidates) -> None:
         filters.top_p(cand, float(np.nextafter(p, 2)) if 0 < p < 1 else p)
@@ -75,7 +75,7 @@ def exceeds_instead_of_reaches(p: Any) -> Filter:
 
 
 def zero_keeps_index_zero(p: Any) -> Filter:
-    """p <= 0 keeps what stands first."""
+    """Keep the first candidate at p <= 0."""
 
     def change(cand: Candidates) -> None:
         cand.keep(slice(1)) if p <= 0 else filters.top_p(cand, p)
@@ -84,12 +84,12 @@ def zero_keeps_index_zero(p: Any) -> Filter:
 
 
 def mass_in_float(p: Any) -> Filter:
-    """The threshold is rounded to float32."""
+    """Round the threshold to float32."""
     return _filter("top_p", lambda cand: filters.top_p(cand, float(np.float32(p))))
 
 
 def stale_mass(p: Any) -> Filter:
-    """The set is not normalized before it is cut."""
+    """Cut the set without normalizing it first."""
 
     def change(cand: Candidates) -> None:
         if p < 1:
@@ -101,7 +101,7 @@ def stale_mass(p: Any) -> Filter:
 
 
 def passes_above_only(p: Any) -> Filter:
-    """> instead of >=: the threshold itself goes."""
+    """Use > instead of >=: the threshold itself goes."""
 
     def change(cand: Candidates) -> None:
         if p > 0:
@@ -113,7 +113,7 @@ def passes_above_only(p: Any) -> Filter:
 
 
 def absolute_threshold(p: Any) -> Filter:
-    """p itself is the threshold, not p times the largest probability."""
+    """Use p itself as the threshold, not p times the largest probability."""
 
     def change(cand: Candidates) -> None:
         if p > 0:
@@ -125,7 +125,7 @@ def absolute_threshold(p: Any) -> Filter:
 
 
 def argmax_may_go(p: Any) -> Filter:
-    """Above 1 the first candidate stays, not the likeliest."""
+    """Keep the first candidate, not the likeliest, above 1."""
 
     def change(cand: Candidates) -> None:
         cand.keep(slice(1)) if p > 1 else filters.min_p(cand, p)
@@ -134,7 +134,7 @@ def argmax_may_go(p: Any) -> Filter:
 
 
 def banned_token_makes_nan(p: Any, min_keep: Any = 1) -> Filter:
-    """0 times log 0 enters the entropy, as in llama.cpp."""
+    """Let 0 times log 0 enter the entropy, as in llama.cpp."""
 
     def change(cand: Candidates) -> None:
         if p < 1 and np.isneginf(cand.logits).any():
@@ -145,12 +145,12 @@ def banned_token_makes_nan(p: Any, min_keep: Any = 1) -> Filter:
 
 
 def likeliest_instead_of_typical(p: Any, min_keep: Any = 1) -> Filter:
-    """Ordered by probability."""
+    """Order by probability."""
     return _filter("typical_p", lambda cand: filters.top_p(cand, p))
 
 
 def typical_mass_reaches(p: Any, min_keep: Any = 1) -> Filter:
-    """The mass need only reach p."""
+    """Stop when the mass reaches p."""
 
     def change(cand: Candidates) -> None:
         filters.typical_p(cand, float(np.nextafter(p, 0)) if p < 1 else p, min_keep)
@@ -159,12 +159,12 @@ def typical_mass_reaches(p: Any, min_keep: Any = 1) -> Filter:
 
 
 def typical_min_keep_ignored(p: Any, min_keep: Any = 1) -> Filter:
-    """min_keep has no effect."""
+    """Ignore min_keep."""
     return _filter("typical_p", lambda cand: filters.typical_p(cand, p, 1))
 
 
 def sample_deviation(n: Any) -> Filter:
-    """Divides by n - 1."""
+    """Divide by n - 1."""
 
     def change(cand: Candidates) -> None:
         valid = int(np.isfinite(cand.logits).sum())
@@ -174,7 +174,7 @@ def sample_deviation(n: Any) -> Filter:
 
 
 def no_deviation_keeps_all(n: Any) -> Filter:
-    """Equal logits all stay, as in llama.cpp."""
+    """Keep all equal logits, as in llama.cpp."""
 
     def change(cand: Candidates) -> None:
         if len(set(cand.logits.tolist())) > 1:
@@ -184,7 +184,7 @@ def no_deviation_keeps_all(n: Any) -> Filter:
 
 
 def zero_is_greedy(n: Any) -> Filter:
-    """n = 0 keeps the largest logit alone."""
+    """Keep the largest logit alone at n = 0."""
 
     def change(cand: Candidates) -> None:
         if n == 0:
@@ -195,12 +195,12 @@ def zero_is_greedy(n: Any) -> Filter:
 
 
 def multiplies(temp: Any) -> Filter:
-    """Multiplies by the temperature."""
+    """Multiply by the temperature."""
     return _filter("temp", lambda cand: filters.temperature(cand, 1 / temp))
 
 
 def probabilities_left(temp: Any) -> Filter:
-    """p is not computed anew."""
+    """Leave p as it is."""
 
     def change(cand: Candidates) -> None:
         p = cand.p
@@ -211,12 +211,12 @@ def probabilities_left(temp: Any) -> Filter:
 
 
 def temperature_in_float(temp: Any) -> Filter:
-    """The temperature is rounded to float32, as in llama.cpp."""
+    """Round the temperature to float32, as in llama.cpp."""
     return _filter("temp", lambda cand: filters.temperature(cand, float(np.float32(temp))))
 
 
 class LastLargest(stages.Greedy):
-    """Of equal logits the last one."""
+    """The last of equal logits."""
 
     def apply(self, cand: Candidates) -> None:
         cand.selected = len(cand) - 1 - int(cand.logits[::-1].argmax())

@@ -1,4 +1,4 @@
-"""The examples of tsampler run on the golden model and do what they say."""
+"""The examples of tsampler run on the golden model and do what they describe."""
 
 import runpy
 import sys
@@ -28,7 +28,7 @@ class Said:
 
 
 def counts(line: str) -> list[int]:
-    """The counts of `...: free 2/8, steered 0/8`."""
+    """Return the counts of `...: free 2/8, steered 0/8`."""
     return [int(part.split("/")[0].split()[-1]) for part in line.split(",")]
 
 

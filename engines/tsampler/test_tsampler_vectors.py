@@ -1,10 +1,12 @@
-"""llama.cpp's own test vectors on tsampler: "20/20 of llama.cpp's test cases".
+"""llama.cpp's own test vectors on tsampler:
 
-Of the 41 vectors of tests/test-sampling.cpp (suites/parity/llama_cpp_tests.toml), 30 are about what
-tsampler has. They are run on its filters in order; what is left is normalized, as its draw does.
-Candidates that llama.cpp masks and tsampler removes count as probability 0. Each is run twice: on
-the logits of llama.cpp's test, logf of float32 probabilities, and on those that JavaScript makes,
-the float32 of a double logarithm.
+"20/20 of llama.cpp's test cases".
+
+tsampler has the samplers of 30 of the 41 vectors of tests/test-sampling.cpp
+(suites/parity/llama_cpp_tests.toml). They run on its filters in order; the survivors are
+normalized, as its draw does. Candidates that llama.cpp masks and tsampler removes count as
+probability 0. Each vector runs twice: on the logits of llama.cpp's test, logf of float32
+probabilities, and on those that JavaScript makes, the float32 of a double logarithm.
 """
 
 import numpy as np

@@ -56,7 +56,7 @@ class Batch:
         self.input.refresh_metadata()
 
     def sample(self, logits: Any) -> tuple[Any, Any]:
-        """A token of each row, and the logprobs that it was drawn from. logits are changed."""
+        """Draw a token of each row; return it and the logprobs of the draw. logits are changed."""
         output = self._output(logits, replace(self.input.sampling_metadata, max_num_logprobs=-1))
         return output.sampled_token_ids[:, 0].tolist(), output.logprobs_tensors.logprobs
 
@@ -71,14 +71,14 @@ class Batch:
             raise InputError("vLLM", str(error).splitlines()[0]) from None
 
     def shown(self, logits: Any) -> Shown:
-        """What each stage leaves. logits are changed."""
+        """Return the logits after each stage. logits are changed."""
         try:
             return {slot: rows.clone() for slot, rows in self._stages(logits)}
         except (ValueError, RuntimeError, IndexError) as error:
             raise InputError("vLLM", str(error).splitlines()[0]) from None
 
     def _stages(self, logits: Any) -> Iterator[tuple[int, Any]]:
-        """As Sampler.apply_logits_processors and Sampler.sample go."""
+        """Yield each stage of Sampler.apply_logits_processors and Sampler.sample."""
         engine, metadata = vllm(), self.input.sampling_metadata
         none = engine.LogitsProcessors()
         bans = replace(metadata, logitsprocs=none, no_penalties=True)

@@ -34,7 +34,7 @@ NOT_CALLED = (
 
 @cache
 def vllm() -> SimpleNamespace:
-    """Raises Unsupported where it is not installed."""
+    """Import vLLM. Raises Unsupported if it is not installed."""
     stand_in_for(NOT_CALLED)
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     try:

@@ -1,5 +1,5 @@
-"""Say how vLLM reads the golden model. It draws with numbers of its own: its probabilities are
-compared, not its tokens."""
+"""Define how vLLM reads the golden model. It draws with random numbers of its own, so probabilities
+are compared, not tokens."""
 
 from dataclasses import replace
 
@@ -7,5 +7,5 @@ from sampler_parity.harness.servers.oracle.model import ROUNDING, KnownModel
 
 
 def model(golden: KnownModel) -> KnownModel:
-    """Return the golden model, whose logprobs another engine rounds otherwise."""
+    """Return the golden model, whose logprobs another engine rounds differently."""
     return replace(golden, rounding=ROUNDING)

@@ -37,7 +37,7 @@ ROOM = 1 << 15  # tokens of a request
 
 
 def parameters_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of SamplingParams for a stage. Raises Unsupported."""
+    """Return the arguments of SamplingParams for a stage. Raises Unsupported."""
     one_is_kept(given, "vLLM")
     if given.get("kernel", "torch") != "torch":
         raise Unsupported("the compiled kernel needs a GPU")
@@ -53,7 +53,8 @@ def parameters_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampling_params(chain: ChainSpec) -> Any:
-    """Raises Unsupported for a chain that vLLM has not, InputError for one that it refuses."""
+    """Make SamplingParams of a chain. Raises Unsupported for a chain that vLLM lacks, InputError
+    for one that it refuses."""
     stages = [(name, given) for stage in chain for name, given in stage.items()]
     slots = [SLOTS[name] for name, _ in stages]
     if any(left >= right for left, right in pairwise(slots)):

@@ -68,7 +68,7 @@ _PENALTIES = ("presence_penalty", "frequency_penalty", "repetition_penalty")
 
 
 def _calls(name: str, of: dict[str, Any]) -> tuple[list[str], str]:
-    """The lines of a stage, and what they import. of: its arguments of SamplingParams, which
+    """Return the lines of a stage, and their import. of: its arguments of SamplingParams, which
     `params` has."""
     if name in ("vllm_allowed_token_ids", "vllm_logprobs"):
         raise Unsupported(f"vLLM has no function that is {name} and nothing else")

@@ -1,4 +1,4 @@
-"""What vLLM's batch leaves of each of its requests, stage by stage, and the request `batch`."""
+"""Results of the requests in vLLM's batch, stage by stage, and the request `batch`."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _CUTS = ("top_k", "top_p", "min_p")
 def results_of(
     request: Request, before: Any, shown: dict[int, Any], place: int, token: int, logprobs: Any
 ) -> list[Result]:
-    """What each stage of a request leaves. before: its row of logits."""
+    """Return the results of the stages of a request. before: its row of logits."""
     torch = vllm().torch
     names = [name for stage in request.chain for name in stage]
     greedy = request.state.sampling_params.temperature < 1e-5
@@ -47,7 +47,7 @@ def results_of(
 def sampled(
     batch: Batch, requests: list[Request], rows: list[NDArray[np.float32]]
 ) -> list[tuple[int, list[Result]]]:
-    """Of each request its token, and what its stages left."""
+    """Return the token of each request, and the results of its stages."""
     logits = vllm().torch.tensor(np.stack(rows))
     shown = batch.shown(logits.clone())
     tokens, logprobs = batch.sample(logits.clone())

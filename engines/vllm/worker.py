@@ -63,7 +63,7 @@ class Instance:
         return Instance(self.request.copy(), self.n_vocab)
 
     def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        """n tokens: what comes before the draw is done once."""
+        """Draw n tokens: the stages before the draw run once."""
         no_uniforms(uniforms, "vLLM")
         self.batch.hold([self.request])
         logits = self.batch.shown(vllm().torch.tensor(row.logits)[None])[slots.SELECT]

@@ -11,7 +11,7 @@ from sampler_parity.harness.protocol import messages as p
 
 
 class OfFault(Worker):
-    """Builds instances whose request or batch is wrong."""
+    """Build instances with a faulty request or batch."""
 
     def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         instance = super().build(chain, n_vocab, vocab)

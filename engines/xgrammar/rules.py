@@ -42,7 +42,7 @@ def _shown(item: Item) -> str:
 
 
 def _around(ranges: Ranges) -> Ranges:
-    """The ranges without surrogates; none begins or ends with one."""
+    """Return the ranges without surrogates; none begins or ends with one."""
     first, last = _SURROGATES
     return tuple(
         part

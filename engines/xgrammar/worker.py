@@ -18,7 +18,7 @@ _PLACE = re.compile(r"^\[[\d:]+\] \S*/")  # the time, and the folder it was comp
 
 @functools.cache
 def library() -> Any:
-    """Raises Unsupported where it is not installed."""
+    """Import xgrammar. Raises Unsupported if it is not installed."""
     try:
         module = importlib.import_module("xgrammar")
     except ImportError:
@@ -30,7 +30,7 @@ def library() -> Any:
 
 @functools.cache
 def compiler_of(vocab: Vocab) -> Any:
-    """One thread; and no cache, so that a grammar's cost is not hidden by an equal one before."""
+    """Make a compiler with one thread and no cache, which would hide a grammar's cost."""
     info = library().TokenizerInfo(
         list(vocab.pieces), library().VocabType.RAW, stop_token_ids=sorted(vocab.eog)
     )
@@ -73,7 +73,7 @@ class Worker(engine.Worker):
         return f"xgrammar {version('xgrammar')}, torch {version('torch')}"
 
     def ebnf_of(self, grammar_str: str, grammar_root: str, vocab: Vocab) -> tuple[str, str]:
-        """The text and the name of its root."""
+        """Return the text and the name of its root."""
         return grammar_str, grammar_root
 
     def matcher(self, grammar_str: str, grammar_root: str, vocab: Vocab) -> Matcher:

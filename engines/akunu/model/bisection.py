@@ -37,7 +37,7 @@ HALF, ENDS = np.float32(0.5), 512  # steps: more than any two float32 need
 def bisected(
     logits: Row, k: int, steps: int | None = None, start: Literal["finite", "smallest"] = "finite"
 ) -> tuple[np.float32, np.float32, int]:
-    """low and high at the end, and the steps taken until nothing moved."""
+    """Return the final low and high, and the steps taken until they stopped moving."""
     k = effective_k(k, len(logits))
     low = logits[logits > -np.inf].min() if start == "finite" else logits.min()
     high = logits.max()
@@ -61,7 +61,7 @@ def kept(
     start: Literal["finite", "smallest"] = "finite",
     cut: Literal["low", "high"] = "low",
 ) -> NDArray[np.bool_]:
-    """Which tokens stay."""
+    """Return which tokens stay."""
     low, high, _ = bisected(logits, k, steps, start)
     stay: NDArray[np.bool_] = (logits >= (low if cut == "low" else high)) & (logits > -np.inf)
     return stay

@@ -22,9 +22,9 @@ Law = NDArray[np.float64]
 
 
 def words_up_to(u: NDArray[np.float32]) -> NDArray[np.float64]:
-    """How many 32-bit words become at most u, 0 <= u <= 1, by float32(word) / 2**32.
+    """Count the 32-bit words for which float32(word) / 2**32 is at most u, 0 <= u <= 1.
 
-    Words round to the nearest float32, halfway to the even one.
+    Words round to the nearest float32, halfway cases to the even one.
     """
     at = np.asarray(u, np.float32) * np.float32(WORDS)
     even = at.view(np.uint32) % 2 == 0
@@ -35,7 +35,7 @@ def words_up_to(u: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def cpu_law(p: NDArray[np.float32]) -> Law:
-    """The probability of each candidate in the CDF walk over renormalized p, in their order."""
+    """Return the probability of each candidate in the CDF walk over renormalized p, in order."""
     reached = np.minimum(np.add.accumulate(p, dtype=np.float32), np.float32(1))
     below_one = np.nextafter(np.float32(1), np.float32(0))
     count = np.where(reached >= below_one, WORDS, words_up_to(reached))
@@ -44,7 +44,7 @@ def cpu_law(p: NDArray[np.float32]) -> Law:
 
 
 def gumbel_law(logits: NDArray[np.float32], temperature: float) -> Law:
-    """The probability of each token on the float16 path. logits: float32[n], -inf for what is
+    """Return the probability of each token on the float16 path. logits: float32[n], -inf if
     filtered; temperature > 0.
 
     P(i) = sum over float16 v of P(x_i = v) prod_{j < i} P(x_j < v) prod_{j > i} P(x_j <= v)
@@ -61,14 +61,14 @@ def gumbel_law(logits: NDArray[np.float32], temperature: float) -> Law:
 
 
 def _halves(low: np.float16, high: np.float16) -> NDArray[np.float16]:
-    """All float16 in low..high, ascending; -0 and 0 are one value."""
+    """Return all float16 in low..high, ascending; -0 and 0 are one value."""
     positive = np.arange(0x7C00, dtype=np.uint16).view(np.float16)
     both = np.concatenate([-positive[:0:-1], positive])
     return both[(both >= low) & (both <= high)]
 
 
 def _roundings(v: NDArray[np.float16]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Up to which float32 a number rounds to v at most, and whether that one still does."""
+    """Return the float32 up to which numbers round to at most v, and whether it does, too."""
     up = np.nextafter(v, np.float16(np.inf)).astype(np.float32)
     halfway = np.asarray((v.astype(np.float32) + up) / 2, np.float32)
     return halfway, np.asarray(v.view(np.uint16) % 2 == 0)
@@ -76,14 +76,14 @@ def _roundings(v: NDArray[np.float16]) -> tuple[NDArray[np.float32], NDArray[np.
 
 @jit
 def _noisy(word: int, x: Any, temperature: Any) -> Any:
-    """The sum before it is stored as float16, as akunu_gumbel computes it. Rises with the word."""
+    """Return akunu_gumbel's sum before it is stored as float16. It rises with the word."""
     u = min(max(np.float32(word) / np.float32(4294967296.0), U_MIN), U_MAX)
     return x + temperature * -np.float32(math.log(-np.float32(math.log(u))))
 
 
 @jit
 def _log_cdf(kinds: Any, temperature: Any, bounds: Any, inclusive: Any) -> Any:
-    """float64[kinds, values]: log of the share of words that end at most at each value."""
+    """Return float64[kinds, values]: log of the share of words that give at most each value."""
     log_cdf = np.empty((len(kinds), len(bounds)))
     for a in range(len(kinds)):
         at_least = 0
@@ -104,7 +104,7 @@ def _log_cdf(kinds: Any, temperature: Any, bounds: Any, inclusive: Any) -> Any:
 
 @jit
 def _wins(log_cdf: Any, kind: Any) -> Any:
-    """float64[n]: the probability that token i has the first largest value."""
+    """Return float64[n]: the probability that token i has the first largest value."""
     law = np.zeros(len(kind))
     n_values = log_cdf.shape[1]
     for b in range(n_values):
@@ -125,7 +125,8 @@ def _wins(log_cdf: Any, kind: Any) -> Any:
 
 
 def atoms(lowest: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """The clamped uniforms from about `lowest` up, each once, and the share of words at most it.
+    """Yield the clamped uniforms from about `lowest` up, each once, with the share of words at most
+    it.
 
     lowest >= 2**-8. In blocks, ascending; the first block may begin below.
     """
@@ -142,8 +143,8 @@ def atoms(lowest: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float
 
 
 def tail_probability(depth: float) -> float:
-    """Of a token with probability exp(-depth), depth >= 6, drawn with float32 noise against a
-    continuous rest. The noise is exact; log and sum are taken without rounding."""
+    """Return the probability of a token of probability exp(-depth), depth >= 6, under float32
+    noise. The other tokens are continuous. The noise is exact; log and sum are not rounded."""
     rest = math.log1p(-math.exp(-depth))
     total, before = 0.0, None
     for u, share in atoms(max(2.0**-8, 1 - math.exp(4.2 - depth))):
@@ -155,8 +156,8 @@ def tail_probability(depth: float) -> float:
 
 
 def first_share_of_equal(n: int, first: int) -> float:
-    """The probability that one of the first tokens of n >= 16 equal ones wins, float32 noise at
-    logit 0: ties of u go to the lowest id. Without ties it is first / n."""
+    """Return the probability that one of the `first` tokens of n >= 16 equal ones wins. float32
+    noise at logit 0: ties of u go to the lowest id. Without ties it is first / n."""
     total, before = 0.0, None
     for _, share in atoms(max(2.0**-8, math.exp(NEGLIGIBLE / n))):
         below = np.concatenate([[share[0] if before is None else before], share[:-1]])

@@ -94,7 +94,7 @@ class AkunuGumbel:
         self.position += 1
 
     def _filter(self, logits: FloatArray) -> None:
-        """Set to -inf, in place, what the filters remove."""
+        """Set what the filters remove to -inf, in place."""
         p = softmax(logits * inverse(self.temperature, logits))
         gone = logits < np.sort(logits)[-effective_k(self.top_k, len(logits))]
         if self.min_p > 0:
@@ -126,15 +126,15 @@ class AkunuGumbel:
 
 
 def element_seed(position: int, seed_offset: int) -> int:
-    """The state of token 0 at a position; token i has this + i. All modulo 2**32."""
+    """Return the state of token 0 at a position; token i has this + i. All modulo 2**32."""
     return (position + seed_offset) * KNUTH % 2**32
 
 
 def uniforms(first: int, n: int) -> NDArray[np.float32]:
-    """float32[n]: the clamped uniforms of the states first, first + 1, ..., modulo 2**32."""
+    """Return float32[n]: the clamped uniforms of the states first, first + 1, ..., modulo 2**32."""
     return pcg_floats(first, n).clip(U_MIN, U_MAX)  # type: ignore[no-any-return]
 
 
 def gumbel(u: FloatArray) -> FloatArray:
-    """-log(-log(u))"""
+    """Return -log(-log(u))."""
     return -floats.log(-floats.log(u))  # type: ignore[no-any-return]

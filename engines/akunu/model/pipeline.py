@@ -97,7 +97,8 @@ class Akunu:
         cand.selected = walk(cand.p, self.rng.uniform_float())
 
     def _min_p_cut(self, p: FloatArray) -> int:
-        """How many stay: all before the first, behind the most likely, that is below."""
+        """Count the tokens before the first that is below the threshold; the likeliest always
+        stays."""
         if self.min_p <= 0:
             return len(p)
         below = p < p[0] * p.dtype.type(self.min_p)
@@ -138,12 +139,12 @@ def require_vocabulary(cand: Candidates) -> None:
 
 @np.errstate(over="ignore")
 def to_half(logits: FloatArray) -> FloatArray:
-    """Rounded to float16 as the GPU left them, and widened again: beyond 65519 it is infinite."""
+    """Round to float16, as the GPU left them, and widen again: beyond 65519 it is infinite."""
     return logits.astype(np.float16).astype(logits.dtype)
 
 
 def penalize(logits: FloatArray, prev_tokens: list[int], repeat_penalty: Any) -> None:
-    """In place, once for every occurrence; tokens outside the vocabulary are passed over."""
+    """Penalize in place, once per occurrence; tokens outside the vocabulary are skipped."""
     penalty = logits.dtype.type(repeat_penalty)
     if penalty == 1:
         return
@@ -154,13 +155,13 @@ def penalize(logits: FloatArray, prev_tokens: list[int], repeat_penalty: Any) ->
 
 
 def inverse(value: Any, like: FloatArray) -> Any:
-    """1 / value, in the type of the array that it is to multiply."""
+    """Return 1 / value, in the type of the array that it is to multiply."""
     kind = like.dtype.type
     return kind(1) / kind(value)
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """exp(l - max), times 1 / sum: not a division. Raises UndefinedInputError where that is NaN."""
+    """Multiply exp(l - max) by 1 / sum: no division. Raises UndefinedInputError if that is NaN."""
     p = floats.exp(logits - floats.largest(logits))
     p *= inverse(floats.total(p), p)
     if np.isnan(p).any():
@@ -173,7 +174,7 @@ def effective_k(top_k: int, n: int) -> int:
 
 
 def top_p_cut(p: FloatArray, top_p: Any) -> int:
-    """How many of the descending p stay: as many as reach top_p."""
+    """Count how many of the descending p it takes to reach top_p."""
     kind = p.dtype.type
     if kind(top_p) >= 1:
         return len(p)
@@ -182,6 +183,6 @@ def top_p_cut(p: FloatArray, top_p: Any) -> int:
 
 
 def walk(p: FloatArray, r: Any) -> int:
-    """The first index where r <= running sum; the last where rounding keeps the sum below r."""
+    """Return the first index where r <= running sum; the last if rounding keeps the sum below r."""
     reached = p.dtype.type(r) <= floats.running_sum(p)
     return int(reached.argmax()) if reached.any() else len(p) - 1

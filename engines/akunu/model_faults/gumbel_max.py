@@ -110,7 +110,7 @@ class AlwaysFloat32(Steps):
 
 
 class HighestOfEquals(Steps):
-    """Of equal sums the highest id is taken."""
+    """The highest id of equal sums is taken."""
 
     def largest(self, logits: NDArray[Any]) -> int:
         return len(logits) - 1 - int(np.argmax(logits[::-1]))

@@ -151,7 +151,7 @@ class TopPKeepsOneMore(Steps):
 
 
 class RenormalizedBetweenFilters(Steps):
-    """What top_k keeps is renormalized before top_p, as in llama.cpp's chain."""
+    """The survivors of top_k are renormalized before top_p, as in llama.cpp's chain."""
 
     def filter(self, cand: Candidates) -> None:
         Steps.renormalize(self, cand)
@@ -159,7 +159,7 @@ class RenormalizedBetweenFilters(Steps):
 
 
 class LostRenormalization(Steps):
-    """What is kept is not renormalized; the rest of the interval goes to the last."""
+    """The survivors are not renormalized; the rest of the interval goes to the last."""
 
     def renormalize(self, cand: Candidates) -> None:
         pass

@@ -31,7 +31,7 @@ from sampler_parity.reference.samplers.xtc import drop_sorted_top
 
 
 def walk(cand: Candidates, weights: floats.FloatArray, more: Any, rng: Mt19937) -> int:
-    """The first whose running sum exceeds a share of all; more: what the last sum is raised by."""
+    """Return the first index whose running sum exceeds a share of all; more: added to the last."""
     sums = floats.running_sum(weights)
     kind = weights.dtype.type
     share = sums[-1] * kind(rng.words(1)[0]) / kind(4294967296.0)
@@ -43,7 +43,7 @@ def walk(cand: Candidates, weights: floats.FloatArray, more: Any, rng: Mt19937) 
 
 @np.errstate(all="ignore")
 def token(cand: Candidates, rng: Mt19937) -> int:
-    """llama_sample_token. Raises UndefinedInputError where the process would end."""
+    """Draw as llama_sample_token. Raises UndefinedInputError where the process would end."""
     if len(cand) == 0:
         raise UndefinedInputError("a draw of no candidates reads what is not there")
     if len(cand) == 1:
@@ -109,7 +109,7 @@ def greedy() -> Stateless:
 
 
 def _steer(cand: Candidates, of: Mirostat | MirostatV2) -> None:
-    """Draw, and move mu by the surprise that the token's p says."""
+    """Draw, and move mu by the surprise of the token's p."""
     kind = cand.p.dtype.type
     cand.selected = token(cand, of.rng)
     surprise = -floats.log2(cand.p[cand.selected])

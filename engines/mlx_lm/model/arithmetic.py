@@ -24,7 +24,7 @@ _LOG2_E = np.float32(1.442695)
 
 
 def exp(x: FloatArray) -> FloatArray:
-    """2**(x / ln 2) as 2**integer * 2**fraction; 0 below -88 and inf above 88."""
+    """Return 2**(x / ln 2) as 2**integer * 2**fraction; 0 below -88 and inf above 88."""
     if x.dtype == np.float64:
         return floats.exp(x)  # type: ignore[no-any-return]
     with np.errstate(all="ignore"):
@@ -42,24 +42,24 @@ def exp(x: FloatArray) -> FloatArray:
 
 
 def log_probs(logits: FloatArray) -> FloatArray:
-    """logits - logsumexp(logits)"""
+    """Return logits - logsumexp(logits)."""
     kind = logits.dtype.type
     top = logits.max()
     return np.asarray(logits - kind(floats.log(floats.total(exp(logits - top))) + top))
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Multiplied by the reciprocal of the sum."""
+    """Return the softmax, multiplied by the reciprocal of the sum."""
     weights = exp(logits - logits.max())
     return np.asarray(weights * (weights.dtype.type(1) / floats.total(weights)))
 
 
 def mass_above(weights: FloatArray) -> FloatArray:
-    """Of each the sum of those behind it, added from the last on."""
+    """Sum for each weight those after it, added from the last on."""
     sums: Any = floats.running_sum(weights[::-1])
     return np.concatenate([[weights.dtype.type(0)], sums[:-1]])[::-1]
 
 
 def mass_before(weights: FloatArray) -> FloatArray:
-    """Of each the sum of those in front of it."""
+    """Sum for each weight those before it."""
     return np.concatenate([[weights.dtype.type(0)], floats.running_sum(weights)[:-1]])

@@ -39,7 +39,7 @@ def min_p(logits: FloatArray, p: float, min_tokens_to_keep: int) -> FloatArray:
 
 
 def xtc(logits: FloatArray, threshold: float, special: list[int]) -> FloatArray:
-    """What it leaves where it acts."""
+    """Return the logits after XTC has acted."""
     p = softmax(logits)
     top = p[p > p.dtype.type(threshold)]
     gone = p > (top.min() if len(top) else np.inf)

@@ -25,7 +25,7 @@ class Keys:
         self.key: Key = (seed >> 32, seed & _WORD)
 
     def uniforms(self, n: int) -> NDArray[np.float32]:
-        """n numbers of [0, 1): words divided by 2**32 in float32, none above 1 - 2**-24."""
+        """Return n numbers in [0, 1): words divided by 2**32 in float32, none above 1 - 2**-24."""
         first, second, third, fourth = _bits(self.key, 4).tolist()
         self.key = first, second
         words = _bits((third, fourth), n)
@@ -34,7 +34,7 @@ class Keys:
 
 
 def _bits(key: Key, n: int) -> Words:
-    """n words of a key: counter i gives word i and one of the second half."""
+    """Make n words of a key: counter i gives word i and one of the second half."""
     half, odd = divmod(n, 2)
     counters = np.arange(half, dtype=np.uint32)
     words = np.empty(n, np.uint32)
@@ -46,7 +46,7 @@ def _bits(key: Key, n: int) -> Words:
 
 
 def threefry(key: Key, left: Words, right: Words) -> tuple[Words, Words]:
-    """20 rounds of Threefry 2x32 on counters, in words that wrap around."""
+    """Apply 20 rounds of Threefry 2x32 to counters, in words that wrap around."""
     words = [key[0], key[1], key[0] ^ key[1] ^ _PARITY]
     left, right = left + np.uint32(words[0]), right + np.uint32(words[1])
     for step in range(5):

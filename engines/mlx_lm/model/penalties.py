@@ -71,7 +71,7 @@ class MlxPenalties:
         cand.sorted = False
 
     def window(self, length: int) -> NDArray[np.int64]:
-        """The last tokens; all of them for a length of 0."""
+        """Return the last tokens; all of them for a length of 0."""
         return np.array(self.tokens[-length:], np.int64)
 
     def refuse_beyond(self, n: int) -> None:

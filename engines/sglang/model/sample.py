@@ -95,7 +95,7 @@ class SglangSample:
         cand.p[ranked] = weights
 
     def filtered(self, p: FloatArray) -> FloatArray:
-        """p: descending."""
+        """Return p after the filters. p: descending."""
         kind = p.dtype.type
         mass = cumsum(p)
         rest = p.copy()
@@ -117,7 +117,7 @@ class SglangSample:
 
 
 def gumbel(seed: int, position: int, n: int) -> NDArray[np.float64]:
-    """The noise of n columns at a position."""
+    """Return the noise of n columns at a position."""
     columns = np.arange(n, dtype=np.uint64)
     hashed = np.zeros(n, np.uint64)
     for word in (seed % 2**32, (seed >> 32) % 2**32, position, columns):
@@ -128,7 +128,7 @@ def gumbel(seed: int, position: int, n: int) -> NDArray[np.float64]:
 
 
 def mixed(hashed: NDArray[np.uint64], word: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A word into a hash of murmur3, 32 bits."""
+    """Mix a word into a hash of murmur3, 32 bits."""
     mask, five = np.uint64(0xFFFFFFFF), np.uint64(5)
     word = rotated(word * np.uint64(0xCC9E2D51) & mask, 15) * np.uint64(0x1B873593) & mask
     return rotated(hashed ^ word, 13) * five + np.uint64(0xE6546B64) & mask

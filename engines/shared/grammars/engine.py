@@ -23,10 +23,10 @@ class Matcher(Protocol):
     """A grammar of an engine, and where in it a text stands. Raises InputError."""
 
     def allowed(self) -> NDArray[np.bool_]:
-        """Of every token whether it may follow."""
+        """Return for every token whether it may follow."""
 
     def accept(self, token: int) -> bool:
-        """Whether it took the token; after one that it did not take it is not asked any more."""
+        """Return whether it accepts the token; it is not called again after a refusal."""
 
     def reset(self) -> None: ...
     def clone(self) -> "Matcher": ...
@@ -61,7 +61,7 @@ class MaskedGrammar:
 
 
 class Worker(reference.Worker):
-    """Of an engine: `name`, what `hello` says, and how it makes a Matcher."""
+    """Worker of a grammar engine: `name`, its `hello`, and how it makes a Matcher."""
 
     name: str
 
@@ -70,11 +70,12 @@ class Worker(reference.Worker):
         del self.samplers["grammar_lazy_patterns"]  # neither engine waits for llama.cpp's triggers
 
     def library_version(self) -> str:
-        """Raises Unsupported where the library is not installed."""
+        """Return the library's version. Raises Unsupported if it is not installed."""
         raise NotImplementedError
 
     def matcher(self, grammar_str: str, grammar_root: str, vocab: Vocab) -> Matcher:
-        """Raises InputError for what the engine refuses, Unsupported for what it lacks."""
+        """Make a matcher. Raises InputError for what the engine refuses, Unsupported for what it
+        lacks."""
         raise NotImplementedError
 
     def hello(self) -> HelloReply:

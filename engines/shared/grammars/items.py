@@ -54,7 +54,7 @@ def _items(alternative: list[Element]) -> Iterator[Item]:
 
 
 def _ranges(alternative: list[Element], at: int) -> tuple[Ranges, int]:
-    """The ranges of the class that begins here, and the place behind it."""
+    """Read the ranges of the class that begins here; return them and the place after it."""
     ranges: Ranges = ()
     start = at
     while at < len(alternative) and (at == start or alternative[at].kind == Kind.CHAR_ALT):
@@ -68,7 +68,7 @@ def _ranges(alternative: list[Element], at: int) -> tuple[Ranges, int]:
 
 
 def _range(low: int, high: int) -> Ranges:
-    """The range as characters; none: nothing."""
+    """Return the range as characters, or nothing if it has none."""
     low = SURROGATES.stop if low in SURROGATES else low
     high = SURROGATES.start - 1 if high in SURROGATES else min(high, LAST)
     return ((low, high),) if low <= high else ()

@@ -29,7 +29,7 @@ from sampler_parity.reference.candidates import Candidates
 
 
 def candidates_from_logits(logits: NDArray[np.float32]) -> Candidates:
-    """The whole vocabulary in the order of ids, with p: candidateSetFromFullLogits."""
+    """Make a set of the whole vocabulary, by id, with p: candidateSetFromFullLogits."""
     values = np.where(np.isnan(logits), np.float32(-np.inf), logits)
     cand = Candidates.from_logits(values)
     softmax(cand)
@@ -38,7 +38,7 @@ def candidates_from_logits(logits: NDArray[np.float32]) -> Candidates:
 
 @np.errstate(all="ignore")
 def softmax(cand: Candidates) -> None:
-    """p = float32(exp(logit - max) / sum), the division and the sum in double."""
+    """Compute p = float32(exp(logit - max) / sum), the division and the sum in double."""
     if len(cand) == 0 or cand.logits.max() == -np.inf:
         cand.p = np.zeros_like(cand.logits)
         return
@@ -53,9 +53,9 @@ def _descending(logits: NDArray[np.float32]) -> NDArray[np.intp]:
 
 
 def top_k(cand: Candidates, k: int) -> None:
-    """The k largest, in descending order; 0 < k < n, else all in the order that they have.
+    """Keep the k largest, in descending order; 0 < k < n, else all in their present order.
 
-    p is that of the set which is left.
+    p is that of the remaining set.
     """
     if 0 < k < len(cand):
         cand.keep(_descending(cand.logits)[:k])
@@ -64,7 +64,8 @@ def top_k(cand: Candidates, k: int) -> None:
 
 @np.errstate(all="ignore")
 def typical_p(cand: Candidates, p: float, min_keep: int = 1) -> None:
-    """Those whose surprise is closest to the entropy, until their mass exceeds p. p >= 1: all."""
+    """Keep those whose surprise is closest to the entropy until their mass exceeds p. p >= 1:
+    all."""
     if p >= 1 or len(cand) == 0:
         return
     softmax(cand)
@@ -80,7 +81,7 @@ def typical_p(cand: Candidates, p: float, min_keep: int = 1) -> None:
 
 
 def top_p(cand: Candidates, p: float) -> None:
-    """The smallest set of most likely ones with mass >= p, in descending order. p >= 1: as is.
+    """Keep the smallest set of likeliest tokens with mass >= p, descending. p >= 1: as is.
 
     p <= 0 leaves the most likely one, wherever it stands.
     """
@@ -93,7 +94,7 @@ def top_p(cand: Candidates, p: float) -> None:
 
 
 def min_p(cand: Candidates, p: float) -> None:
-    """Those with probability >= p times the largest; the first largest always. p <= 0: as is."""
+    """Keep those with probability >= p times the largest, and the first largest. p <= 0: as is."""
     if p <= 0 or len(cand) == 0:
         return
     mass = cand.p.astype(np.float64)
@@ -104,7 +105,7 @@ def min_p(cand: Candidates, p: float) -> None:
 
 @np.errstate(all="ignore")
 def top_n_sigma(cand: Candidates, n: float) -> None:
-    """Those within n standard deviations of the largest logit. n <= 0: as is."""
+    """Keep those within n standard deviations of the largest logit. n <= 0: as is."""
     valid = cand.logits[cand.logits != -np.inf].astype(np.float64)
     if n <= 0 or len(valid) == 0:
         return
@@ -120,7 +121,7 @@ def top_n_sigma(cand: Candidates, n: float) -> None:
 
 @np.errstate(all="ignore")
 def temperature(cand: Candidates, temp: float) -> None:
-    """logit / temp, then p anew. 1: as is. Raises ValueError unless temp > 0."""
+    """Divide by temp, then compute p anew. 1: as is. Raises ValueError unless temp > 0."""
     if not temp > 0:
         raise ValueError(f"temperature must be greater than 0, got {temp}")
     if temp != 1:

@@ -77,7 +77,7 @@ class TokenHistoryTracker:
         return TokenHistoryTracker(self.penalty_last_n, self._window.copy(), self._counts.copy())
 
     def compute_adjustment(self, token: int, logit: float, params: PenaltyParams) -> float:
-        """The penalized logit in double precision; the logit itself for a token never seen."""
+        """Return the penalized logit in double; the logit itself for a token not in the window."""
         count = self.get_count(token)
         if count == 0:
             return logit
@@ -88,7 +88,7 @@ class TokenHistoryTracker:
 
 
 def apply_penalties(logits: Row, history: TokenHistoryTracker, params: PenaltyParams) -> None:
-    """All three, in place. Tokens outside of the logits are ignored."""
+    """Apply all three penalties in place. Tokens outside of the logits are ignored."""
     for token in history.unique_tokens():
         if 0 <= token < len(logits):
             value = float(logits[token])

@@ -31,7 +31,7 @@ def _in_base(nats: float, base: Base) -> float:
 
 
 def _log_sum_exp(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """max + log(sum(exp(x - max))), and exp(x - max)."""
+    """Return max + log(sum(exp(x - max))), and exp(x - max)."""
     top = x.max()
     with np.errstate(invalid="ignore"):
         e = np.where(x == top, 1.0, v8_math.exp(x - top))
@@ -43,7 +43,7 @@ def _finite_or_banned(logits: Row) -> NDArray[np.float64]:
 
 
 def model_surprisal(logits: Row, token: int, base: Base = "nats") -> float:
-    """Of a token, from all logits. Raises IndexError for a token outside."""
+    """Return the surprisal of a token among all logits. Raises IndexError for one outside."""
     if not 0 <= token < len(logits):
         raise IndexError(f"token {token} is not in 0..{len(logits) - 1}")
     x = _finite_or_banned(logits)
@@ -53,13 +53,14 @@ def model_surprisal(logits: Row, token: int, base: Base = "nats") -> float:
 
 
 def sampling_surprisal(logits: Row, ids: Any, token: int, base: Base = "nats") -> float:
-    """Of a token among the candidates ids with these logits."""
+    """Return the surprisal of a token among the candidates ids with these logits."""
     at = np.flatnonzero(np.asarray(ids) == token)
     return model_surprisal(logits, int(at[0]), base) if len(at) else float("inf")
 
 
 def entropy(logits: Row, base: Base = "nats") -> float:
-    """Of all logits (computeModelEntropy) or of the candidates' (computeSamplingEntropy)."""
+    """Return the entropy of all logits (computeModelEntropy) or of candidates
+    (computeSamplingEntropy)."""
     x = _finite_or_banned(logits)
     if len(x) == 0 or x.max() == -np.inf:
         return 0.0

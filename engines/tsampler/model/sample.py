@@ -60,7 +60,7 @@ class SamplingParams:
 
 
 def pool_size(params: SamplingParams, mode: Mode) -> int:
-    """The k of the first cut; 0 for none."""
+    """Return the k of the first cut; 0 for none."""
     if params.top_k > 0:
         return params.top_k
     if mode == "parity":
@@ -71,7 +71,7 @@ def pool_size(params: SamplingParams, mode: Mode) -> int:
 def filtered(
     logits: Row, history: TokenHistoryTracker, params: SamplingParams, mode: Mode
 ) -> Candidates:
-    """The candidates to draw from. The logits given are not modified."""
+    """Return the candidates to draw from. The given logits are not modified."""
     cand = filters.candidates_from_logits(penalized(logits, history, params))
     filters.top_k(cand, pool_size(params, mode))
     filters.typical_p(cand, params.typical_p)
@@ -89,9 +89,9 @@ def sample_with_strategy(
     params: SamplingParams = SamplingParams(),
     mode: Mode = "fast",
 ) -> int:
-    """The id of the token chosen. logits float32[n_vocab], n_vocab > 0, not modified.
+    """Return the id of the token chosen. logits float32[n_vocab], n_vocab > 0, not modified.
 
-    Draws one number from rng unless it is greedy. Raises ValueError where every token is banned.
+    Draws one number from rng unless it is greedy. Raises ValueError if every token is banned.
     """
     if params.is_greedy:
         return greedy(penalized(logits, history, params))
@@ -100,7 +100,7 @@ def sample_with_strategy(
 
 
 def penalized(logits: Row, history: TokenHistoryTracker, params: SamplingParams) -> Row:
-    """A copy of the logits with the penalties: what the accessor shows of them."""
+    """Return a copy of the logits with the penalties, as the accessor shows them."""
     copy = np.array(logits, np.float32)
     if params.penalties.any:
         apply_penalties(copy, history, params.penalties)
@@ -108,12 +108,12 @@ def penalized(logits: Row, history: TokenHistoryTracker, params: SamplingParams)
 
 
 def greedy(logits: Row) -> int:
-    """The first largest logit; NaN never is, unless there is nothing else: then 0."""
+    """Return the id of the first largest logit; NaN counts as -inf."""
     return int(np.where(np.isnan(logits), -np.inf, logits).argmax())
 
 
 def top_candidates(logits: Row, n: int = 10) -> list[tuple[int, float]]:
-    """The n most likely tokens with their probability over the whole vocabulary, in double."""
+    """Return the n likeliest tokens with their probability in the whole vocabulary, in double."""
     values = np.where(np.isnan(logits), -np.inf, logits).astype(np.float64)
     order = np.argsort(-values, kind="stable")[: max(0, n)]
     return [
@@ -122,7 +122,7 @@ def top_candidates(logits: Row, n: int = 10) -> list[tuple[int, float]]:
 
 
 def probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Softmax in double: exp(x - max) / sum; zeros where every value is -inf."""
+    """Compute the softmax in double: exp(x - max) / sum; zeros if every value is -inf."""
     top = values.max()
     if top == -np.inf:
         return np.zeros_like(values)

@@ -17,19 +17,19 @@ TYPICAL_P_KCAP = 512
 
 
 def required_kcap(top_k: int | None, typical_p: float | None, n_vocab: int) -> int:
-    """min(n_vocab, max(top_k, 512 with typical-p, else 256))."""
+    """Return min(n_vocab, max(top_k, 512 with typical-p, else 256))."""
     pool = TYPICAL_P_KCAP if typical_p is not None and typical_p < 1 else DEFAULT_KCAP
     return min(n_vocab, max(top_k or 0, pool))
 
 
 def power_of_two(n: int) -> int:
-    """The smallest power of two that is at least n; 1 for n <= 1."""
+    """Return the smallest power of two that is at least n; 1 for n <= 1."""
     return 1 << max(0, n - 1).bit_length()
 
 
 @dataclass
 class SamplerWorkspace:
-    """What can be seen of the buffers: capacity and version."""
+    """The observable state of the buffers: capacity and version."""
 
     initial: int = DEFAULT_KCAP
     capacity: int = field(init=False)

@@ -15,18 +15,18 @@ _MASK = 2**64 - 1
 
 class Xoroshiro128Plus:
     def __init__(self, seed: int) -> None:
-        """seed: any integer; its value modulo 2**64 counts."""
+        """Seed with any integer; its value modulo 2**64 counts."""
         self._s0, self._s1 = split_mix_64(seed, 2)
 
     @classmethod
     def from_state(cls, s0: int, s1: int) -> "Xoroshiro128Plus":
-        """A generator in a given state: two words of 64 bits, not both 0."""
+        """Make a generator in a given state: two words of 64 bits, not both 0."""
         generator = cls(0)
         generator._s0, generator._s1 = s0, s1
         return generator
 
     def word(self) -> int:
-        """The next output, 0 <= word < 2**64."""
+        """Return the next output, 0 <= word < 2**64."""
         s0, s1 = self._s0, self._s1
         result = (s0 + s1) & _MASK
         s1 ^= s0
@@ -35,16 +35,16 @@ class Xoroshiro128Plus:
         return result
 
     def uniform_double(self) -> float:
-        """next(): a multiple of 2**-53 in [0, 1)."""
+        """Return next(): a multiple of 2**-53 in [0, 1)."""
         return (self.word() >> 11) * 2.0**-53
 
     def clone(self) -> "Xoroshiro128Plus":
-        """A generator that continues this stream on its own."""
+        """Return a generator that continues this stream on its own."""
         return self.from_state(self._s0, self._s1)
 
 
 def split_mix_64(seed: int, n: int) -> list[int]:
-    """The first n outputs of SplitMix64."""
+    """Return the first n outputs of SplitMix64."""
     words, state = [], seed & _MASK
     for _ in range(n):
         state = (state + 0x9E3779B97F4A7C15) & _MASK

@@ -77,7 +77,7 @@ class VllmPenalties(OfPast):
 
 
 def occurrences(tokens: list[int], n: int) -> NDArray[np.int64]:
-    """How often each of n tokens occurs; n itself is padding."""
+    """Count how often each of n tokens occurs; n itself is padding."""
     beyond = [token for token in tokens if not 0 <= token <= n]
     if beyond:
         raise UndefinedInputError(f"token {beyond[0]} in a vocabulary of {n}: beyond vLLM's table")

@@ -58,7 +58,7 @@ class VllmSample:
 
 
 def gumbel(seed: int, n: int) -> NDArray[np.float64]:
-    """The noise of n tokens. seed: of one draw."""
+    """Return the noise of n tokens. seed: of one draw."""
     key = mixed(np.array([seed], np.uint64))
     bits = mixed(key + np.arange(1, n + 1, dtype=np.uint64) * _GAMMA) >> np.uint64(11)
     u = (bits.astype(np.float64) + 0.5) * 2.0**-53
@@ -66,7 +66,7 @@ def gumbel(seed: int, n: int) -> NDArray[np.float64]:
 
 
 def mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The last steps of splitmix64."""
+    """Apply the last steps of splitmix64."""
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND
     return z ^ (z >> np.uint64(31))

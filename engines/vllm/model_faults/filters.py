@@ -47,7 +47,7 @@ class LastOfEqual(VllmTemperature):
 
 
 class BansEqual(VllmMinP):
-    """What equals the threshold is banned, too."""
+    """Values that equal the threshold are banned, too."""
 
     def apply(self, cand: Candidates) -> None:
         p = softmax(cand.logits)
@@ -73,7 +73,7 @@ class FiltersGreedyByP(VllmMinP):
 
 
 class ExactlyK(VllmTopK):
-    """Of equal tokens at the cut as many stay as make k."""
+    """Exactly k tokens stay, even if more are equal at the cut."""
 
     def apply(self, cand: Candidates) -> None:
         if cand.selected < 0 and 0 < self.top_k < len(cand):

@@ -157,7 +157,7 @@ class LengthWithPrompt(VllmMinTokens):
 
 
 class OneStop(VllmMinTokens):
-    """Of several stop ids the first alone is banned."""
+    """Only the first of several stop ids is banned."""
 
     def __init__(self, n_vocab: Any, min_tokens: Any = 0, stop_token_ids: Any = ()) -> None:
         super().__init__(n_vocab, min_tokens, stop_token_ids[:1])
@@ -190,7 +190,7 @@ class TokenLate(VllmBadWords):
 
 
 class WholeWord(VllmBadWords):
-    """Where a word's beginning stands, all its tokens are banned."""
+    """After a word's beginning, all its tokens are banned."""
 
     def apply(self, cand: Candidates) -> None:
         before = cand.logits.copy()
@@ -227,7 +227,7 @@ class UnmasksAllowed(VllmAllowedTokenIds):
 
 
 class RemovesOthers(VllmAllowedTokenIds):
-    """What is not allowed is no candidate any more."""
+    """Tokens that are not allowed are removed from the candidates."""
 
     def apply(self, cand: Candidates) -> None:
         cand.keep(np.array(sorted(set(self.allowed_token_ids))))
