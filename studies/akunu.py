@@ -16,9 +16,9 @@ from sampler_parity.engines.akunu import cpu as cpu_backend
 from sampler_parity.engines.akunu import gumbel as gumbel_backend
 from sampler_parity.engines.akunu.model.bisection import bisected, kept
 from sampler_parity.engines.akunu.model.distribution import (
-    cpu_law,
+    cpu_distribution,
     first_share_of_equal,
-    gumbel_law,
+    gumbel_distribution,
     tail_probability,
 )
 from sampler_parity.engines.akunu.model.gumbel_max import (
@@ -141,7 +141,7 @@ def cpu() -> list[str]:
         for i in ROWS:
             cand = Candidates.from_logits(golden_row(i))
             Akunu(seed=0, **parameters).apply(cand)
-            law = cpu_law(cand.p)
+            law = cpu_distribution(cand.p)
             away.append(tv(spread(cand, law, 4096), ideal_law(golden_row(i), parameters)))
     lines = [f"golden rows and presets: TV mean {np.mean(away):.1e}  largest {max(away):.1e}"]
     rng = np.random.default_rng(0)
@@ -151,7 +151,7 @@ def cpu() -> list[str]:
         row[rng.choice(300, 20, replace=False)] = rng.normal(0, 2, 20)
         cand = Candidates.from_logits(row)
         Akunu(seed=0, temperature=1.0, logits="f32").apply(cand)
-        hit.append(float(cpu_law(cand.p)[cand.p == 0].sum()))
+        hit.append(float(cpu_distribution(cand.p)[cand.p == 0].sum()))
     able = [h for h in hit if h > 0]
     return [
         *lines,
@@ -166,19 +166,19 @@ def noise16() -> list[str]:
     for n in (2, 32, 4096, VOCABULARY):
         for level in (0, 10, 20, 40, 1000):
             if n < VOCABULARY or level in (10, 40):
-                law = gumbel_law(np.full(n, level, np.float32), 1.0)
+                law = gumbel_distribution(np.full(n, level, np.float32), 1.0)
                 lines.append(
                     f"{n:>7} equal logits of {level:>4}, T = 1: TV {tv(law, np.full(n, 1 / n)):.6f}"
                     f"  first / last token {law[0] / law[-1]:.5f}"
                 )
     for t in (0.2, 0.7, 1.2):
-        law = gumbel_law(np.full(32, 20, np.float32), t)
+        law = gumbel_distribution(np.full(32, 20, np.float32), t)
         lines.append(
             f"     32 equal logits of   20, T = {t}: TV {tv(law, np.full(32, 1 / 32)):.6f}"
         )
     for gap in (1, 4, 64):
         row = np.array([20, 20 + gap / 64], np.float32)
-        law = gumbel_law(row, 1.0)
+        law = gumbel_distribution(row, 1.0)
         lines.append(
             f"two logits, 20 and {gap} step(s) of float16 above: TV {tv(law, softmax(row)):.6f}"
         )
@@ -190,7 +190,7 @@ def gumbel_law_of(row: NDArray[np.float32], parameters: dict[str, float]) -> Law
     sampler, logits = AkunuGumbel(seed_offset=0, **parameters), row.copy()
     with np.errstate(all="ignore"):
         sampler._filter(logits)
-    return gumbel_law(logits, parameters["temperature"])
+    return gumbel_distribution(logits, parameters["temperature"])
 
 
 def paths() -> list[str]:
@@ -202,7 +202,10 @@ def paths() -> list[str]:
             cand = Candidates.from_logits(golden_row(i))
             Akunu(seed=0, **parameters).apply(cand)
             away.append(
-                tv(gumbel_law_of(golden_row(i), parameters), spread(cand, cpu_law(cand.p), 4096))
+                tv(
+                    gumbel_law_of(golden_row(i), parameters),
+                    spread(cand, cpu_distribution(cand.p), 4096),
+                )
             )
         lines.append(f"{name:<14} TV mean {np.mean(away):.5f}  largest {max(away):.5f}")
     return lines

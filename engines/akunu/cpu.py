@@ -1,8 +1,8 @@
-"""akunu/cpu: Akunu's CPU pipeline in vectorised NumPy, written from its text apart from the
-reference, so that the two can differ.
+"""akunu/cpu: Akunu's CPU pipeline in vectorised NumPy, written from its documentation without the
+reference.
 
-What the two share is not Akunu's: glibc's expf and libstdc++'s partial_sort, which are compared
-with C and C++ on their own. The random numbers are NumPy's.
+Both use glibc's expf and libstdc++'s partial_sort, which are compared with C and C++ separately.
+The random numbers are NumPy's.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def check(logits: Any) -> None:
 
 
 def penalized(logits: Any, history: list[int], penalty: np.float32) -> Any:
-    """Round after round, each on the tokens that occur at least that often."""
+    """Penalize round after round, each the tokens that occur at least that often."""
     if penalty == 1 or not history:
         return logits
     seen = np.array([token for token in history if 0 <= token < logits.size], np.int64)

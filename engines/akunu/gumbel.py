@@ -1,8 +1,8 @@
 """akunu/gumbel: Akunu's Gumbel-max path, vectorised over any module of NumPy's interface, written
-from its text apart from the reference.
+from its documentation without the reference.
 
-On NumPy exp and log are glibc's, as in the reference; on a GPU they are the device's, and so are
-the order of its sums and whether it fuses products into them.
+On NumPy exp and log are glibc's, as in the reference. On a GPU they are the device's, as are the
+order of its sums and the choice to fuse products into them.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from sampler_parity.reference import UndefinedInputError, floats
 
 @dataclass(frozen=True)
 class Arrays:
-    """A module of NumPy's interface, its exp and log, and how an array of it comes back."""
+    """A module of NumPy's interface, its exp and log, and the copy of an array to the host."""
 
     xp: Any
     exp: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""akunu: Akunu's CPU pipeline, by hand, at its edges, and against the backend written apart."""
+"""akunu: Akunu's CPU pipeline, by hand, at its edges, and against the independent backend."""
 
 import numpy as np
 import pytest
@@ -149,7 +149,7 @@ def test_akunu_presets_are_parameters_of_akunu(preset: str) -> None:
     assert applied("akunu", {"seed": 1, **PRESETS[preset]}, [1.0, 2.0]).token in (0, 1)
 
 
-# Of 256 equal tokens the sum of 128 is 1/2 to the bit.
+# 128 of 256 equal tokens have a sum of 1/2 to the bit.
 REACHED: dict[str, object] = {"seed": 1, "temperature": 1.0, "top_p": 0.5}
 
 

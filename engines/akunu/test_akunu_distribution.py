@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sampler_parity.engines.akunu.model.distribution import (
     _halves,
     _roundings,
-    cpu_law,
+    cpu_distribution,
     first_share_of_equal,
-    gumbel_law,
+    gumbel_distribution,
     tail_probability,
     words_up_to,
 )
@@ -39,22 +39,22 @@ def test_words_up_to_counts_the_words_that_round_to_at_most_u(u: float, count: i
         assert words_up_to(np.array([u], np.float32))[0] == count
 
 
-def test_cpu_law_counts_the_words_of_every_token() -> None:
+def test_cpu_distribution_counts_the_words_of_every_token() -> None:
     """1/2 each: r <= 1/2 has 2**31 + 129 words, by rounding to the even."""
-    law = cpu_law(np.array([0.5, 0.5], np.float32))
-    assert law.tolist() == [(2**31 + 129) / 2**32, (2**31 - 129) / 2**32]
+    distribution = cpu_distribution(np.array([0.5, 0.5], np.float32))
+    assert distribution.tolist() == [(2**31 + 129) / 2**32, (2**31 - 129) / 2**32]
 
 
-def test_cpu_law_gives_the_rest_to_the_last_even_if_it_is_banned() -> None:
+def test_cpu_distribution_gives_the_rest_to_the_last_even_if_it_is_banned() -> None:
     """The sum of ten is 1 - 2**-22: 1023 words lie above it, of which 128 still round to it."""
     logits = np.full(11, -np.inf, np.float32)
     logits[:10] = 0.0
     cand = Candidates.from_logits(logits)
     Akunu(seed=1, temperature=1.0, logits="f32").apply(cand)
-    law = cpu_law(cand.p)
+    distribution = cpu_distribution(cand.p)
     assert cand.p[-1] == 0
-    assert law[-1] * 2**32 == 1023 - 128
-    assert law.sum() == 1
+    assert distribution[-1] * 2**32 == 1023 - 128
+    assert distribution.sum() == 1
 
 
 def test_roundings_say_which_float32_become_at_most_a_float16() -> None:
@@ -76,25 +76,27 @@ def _sampled(logits: NDArray[np.float32], temperature: float, positions: int) ->
 
 
 @pytest.mark.slow
-def test_gumbel_law_is_what_comes_out() -> None:
+def test_gumbel_distribution_is_what_comes_out() -> None:
     """At 1000 float16 has steps of 1/2: the first of two equal tokens wins far more often."""
     logits = np.array([1000.0, 1000.0, 999.0], np.float32)
-    law, n = gumbel_law(logits, 1.0), 40_000
+    distribution, n = gumbel_distribution(logits, 1.0), 40_000
     counts = _sampled(logits, 1.0, n)
-    assert law.sum() == pytest.approx(1, abs=1e-12)
-    assert (abs(counts - n * law) < 5 * np.sqrt(n * law * (1 - law))).all()
+    assert distribution.sum() == pytest.approx(1, abs=1e-12)
+    assert (
+        abs(counts - n * distribution) < 5 * np.sqrt(n * distribution * (1 - distribution))
+    ).all()
     softmax = np.exp(logits - 1000) / np.exp(logits - 1000).sum()
     assert (abs(counts - n * softmax) > 5 * np.sqrt(n * softmax * (1 - softmax))).any()
 
 
-def test_gumbel_law_leaves_out_what_is_filtered() -> None:
-    law = gumbel_law(np.array([-np.inf, 3.0, -np.inf], np.float32), 0.7)
-    assert law.tolist() == pytest.approx([0.0, 1.0, 0.0])
+def test_gumbel_distribution_leaves_out_what_is_filtered() -> None:
+    distribution = gumbel_distribution(np.array([-np.inf, 3.0, -np.inf], np.float32), 0.7)
+    assert distribution.tolist() == pytest.approx([0.0, 1.0, 0.0])
 
 
-def test_gumbel_law_tends_to_softmax_where_float16_is_fine() -> None:
+def test_gumbel_distribution_tends_to_softmax_where_float16_is_fine() -> None:
     logits = np.log(np.array([0.5, 0.3, 0.2])).astype(np.float32)
-    assert gumbel_law(logits, 1.0) == pytest.approx(softmax_of(logits), abs=2e-4)
+    assert gumbel_distribution(logits, 1.0) == pytest.approx(softmax_of(logits), abs=2e-4)
 
 
 def softmax_of(logits: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""akunu_gumbel: hashed Gumbel noise and argmax, by hand and against the backend written apart."""
+"""akunu_gumbel: hashed Gumbel noise and argmax, by hand and against the independent backend."""
 
 import importlib
 import math

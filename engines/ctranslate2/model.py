@@ -10,8 +10,8 @@
     7. a draw             std::discrete_distribution<int> of p, std::mt19937(seed)
 
 p = exp(x - max) * (1 / sum) in float32. CTranslate2 has an exp and an order of the sum for each set
-of vector instructions; here they are glibc's, one after the other, so that p may differ in its last
-bits, which a token shows about once in ten million draws.
+of vector instructions. Here exp is glibc's and the sum sequential, so p may differ in its last
+bits: another token about once in ten million draws.
 
 Parameters, by the names of generate_batch:
     sampling_topk         0..V, default 1: greedy. 0 is no limit.
@@ -20,10 +20,10 @@ Parameters, by the names of generate_batch:
     repetition_penalty    above 0, default 1 (off).
     no_repeat_ngram_size  default 0 (off).
     seed                  of set_random_seed: uint32, 4294967295 a random one.
-The text is what follows the first token of the prompt, which CTranslate2 does not count; with
-include_prompt_in_result = false it would count nothing of the prompt. Where a penalty or n-grams
-are on, the text is handed over with every token, and the sampler draws for each of it, too, before
-it is put in the place of what was drawn: two words each.
+The text begins after the first token of the prompt, which CTranslate2 does not count; with
+include_prompt_in_result = false it would not count the prompt at all. If a penalty or n-grams are
+on, the whole text is passed with every token. The sampler draws for each token of the text, too,
+before it puts the given token in the place of the drawn one: two words each.
 Ties: greedy takes the first; else as std::partial_sort and std::sort leave them.
 Edges: one candidate draws nothing. NaN: undefined (it orders by <), refused here.
 Source: src/sampling.cc, decoding.cc, decoding_utils.cc, ops/topp_mask_cpu.cc of CTranslate2 4.8.

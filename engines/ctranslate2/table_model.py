@@ -1,7 +1,7 @@
 """The table as a CTranslate2 model: a decoder of zero weights whose last bias is the logits.
 
-One row, because the bias is the same after every token. CTranslate2 asks for a layer: one of width
-1 that adds zero. 0 + bias: exact but for -0.0, which becomes 0.0.
+One row, because the bias is the same after every token. CTranslate2 requires a layer: one of width
+1 that adds zero. 0 + bias is exact, except that -0.0 becomes 0.0.
 """
 
 from pathlib import Path

@@ -71,15 +71,15 @@ def test_a_clone_goes_on_alone_and_a_reset_begins_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         ({"sampling_topp": 0.0}, "sampling_topp must be above 0 and at most 1, got 0.0"),
         ({"sampling_temperature": -1.0}, "sampling_temperature must not be below 0, got -1.0"),
         ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0, got 0.0"),
     ],
 )
-def test_what_it_does_not_take_is_named(parameters: dict[str, Any], said: str) -> None:
-    with pytest.raises(ChainError, match=f"^{said}"):
+def test_what_it_does_not_take_is_named(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ChainError, match=f"^{message}"):
         Ctranslate2(**parameters)
 
 

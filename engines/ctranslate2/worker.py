@@ -2,12 +2,12 @@
 
 A chain is one stage of the same name, whose parameters are those of Generator.generate_batch; or
 llama.cpp's penalties, top_k, temp, top_p in this order, which is CTranslate2's, then dist or
-greedy. It selects a token and shows nothing else. engines/ctranslate2/README.md has what they mean.
+greedy. It returns the selected token only. engines/ctranslate2/README.md explains the parameters.
 
 Every row of logits is a model of its own, loaded into the same generator: its thread keeps the
-random numbers. A text is handed over where a penalty is on, behind a token 0 that no penalty
-reaches; the sampler draws for each of its tokens, too. CTranslate2 has no window: the last
-penalty_last_n tokens are its text.
+random numbers. If a penalty is on, the text is passed after a token 0 that no penalty reaches; the
+sampler draws for each of its tokens, too. CTranslate2 has no window: the last penalty_last_n tokens
+are its text.
 """
 
 import importlib
@@ -60,7 +60,7 @@ def _options(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 class Instance:
-    """generator: whose thread has the random numbers; its model is written anew into folder."""
+    """generator: its thread has the random numbers; its model is written into folder each time."""
 
     def __init__(self, chain: ChainSpec) -> None:
         self.stages = len(chain)

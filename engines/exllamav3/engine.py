@@ -1,4 +1,4 @@
-"""ExLlamaV3 as its sampling steps need it: no generator, no tokenizer, and a stand-in for its
+"""ExLlamaV3 for its sampling steps only: no generator, no tokenizer, and a stand-in for its
 extension, which is compiled for CUDA."""
 
 import importlib
@@ -33,5 +33,5 @@ def exllamav3() -> SimpleNamespace:
     except ImportError as error:
         raise Unsupported(f"ExLlamaV3 does not load: {error}") from None
     torch.set_num_threads(1)
-    said = f"exllamav3 {version('exllamav3')}, torch {torch.__version__}"
-    return SimpleNamespace(torch=torch, steps=steps, presets=presets, version=said)
+    versions = f"exllamav3 {version('exllamav3')}, torch {torch.__version__}"
+    return SimpleNamespace(torch=torch, steps=steps, presets=presets, version=versions)

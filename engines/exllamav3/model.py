@@ -1,4 +1,4 @@
-"""exllamav3_combo and exllamav3_xtc: what ExLlamaV3's samplers leave before they draw.
+"""exllamav3_combo and exllamav3_xtc: the candidates of ExLlamaV3's samplers before the draw.
 
 exllamav3_combo is ComboSampler: temperature, min_p, top_k, top_p, or the temperature last.
 exllamav3_xtc is SS_XTC: of p >= threshold all but the least likely go with probability p; shown is
@@ -73,7 +73,7 @@ class Tokens:
 
 
 class Stateless:
-    """Knows no past."""
+    """A sampler without a history."""
 
     def accept(self, token: int) -> None:
         pass

@@ -1,8 +1,8 @@
 """Stages as ExLlamaV3's samplers.
 
-llama.cpp's become steps of a CustomSampler. exllamav3_combo is its ComboSampler, without what needs
-CUDA; what it draws with is that of a dist behind it, or left out. exllamav3_xtc is SS_XTC, behind
-which p is normalized, as a draw would. dist is SS_Sample_mn, its step "for testing/validation".
+llama.cpp's stages become steps of a CustomSampler. exllamav3_combo is its ComboSampler, without the
+parts that need CUDA, with the draw of a following dist or none. exllamav3_xtc is SS_XTC, then p is
+normalized, as a draw would. The step of dist is SS_Sample_mn, "for testing/validation".
 """
 
 from itertools import pairwise

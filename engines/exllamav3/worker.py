@@ -1,13 +1,14 @@
 """exllamav3: the steps of ExLlamaV3's samplers, torch on the CPU (engines/exllamav3/README.md).
 
-Its extension is compiled for CUDA and is a stand-in here: what calls it (penalties, DRY, the draw
-by Gumbel noise, adaptive-p, the fused steps) is unsupported. dist is torch.multinomial, seeded anew
-at each token with a number of random.Random(seed), as its jobs take one.
+Its extension is compiled for CUDA and is a stand-in here. So penalties, DRY, the draw by Gumbel
+noise, adaptive-p and the fused steps are unsupported. The draw of dist is torch.multinomial, seeded
+for each token with a number of random.Random(seed), as its jobs are.
 
-Readings: a stage is shown by a sampler of those up to it. Behind a cut under llama.cpp's name what
-has no p is removed, behind a stage under its own all are listed by id. Steps that hold
-probabilities keep no logits: those that the row had before are shown, behind a temperature that is
-a power of p the log of p. p is that before a cut by top_p, of a draw, and of its own stages.
+Readings: a stage is shown by a sampler of the stages up to it. After a cut under llama.cpp's name
+tokens without p are removed; after a stage under its own name all are listed by id. Steps that hold
+probabilities keep no logits. Then the logits before that step are shown, or the log of p after a
+temperature that is a power of p. The p shown is that before a cut by top_p, of a draw, and of its
+own stages.
 """
 
 import random

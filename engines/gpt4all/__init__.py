@@ -1,1 +1,1 @@
-"""gpt4all: its model with the random numbers of who draws, and the worker."""
+"""gpt4all: its model with the random numbers of each instance, and the worker."""

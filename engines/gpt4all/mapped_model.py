@@ -1,8 +1,8 @@
 """A table model that gpt4all has mapped: rows of logits are written into its file.
 
-Its random numbers are part of the state that llmodel_save_state_data hands out: the length of a
-text, the text of std::mt19937 as operator<< writes it, the rest. gpt4all takes no seed, it takes
-the second in which the model is loaded; here a text of each who draws is put in its place.
+Its random numbers are part of the state that llmodel_save_state_data returns: the length of a text,
+the text of std::mt19937 as operator<< writes it, the rest. gpt4all takes no seed but the second in
+which the model is loaded. Here each instance puts the text of its own generator in its place.
 """
 
 import ctypes
@@ -59,8 +59,8 @@ class Model:
         """Generate tokens until one is 0, which ends a text and is not passed to the callback."""
         came: list[tuple[int, str]] = []
 
-        def callback(token: int, said: str) -> bool:
-            came.append((token, said))
+        def callback(token: int, text: str) -> bool:
+            came.append((token, text))
             return True
 
         self.model.generate(words, callback=callback, **of)

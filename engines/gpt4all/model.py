@@ -1,4 +1,4 @@
-"""gpt4all: the token that GPT4All.generate takes of a row of logits and a text, whole.
+"""gpt4all: the token that GPT4All.generate selects from a row of logits and a text.
 
     1. repetition   x * repeat_penalty if x <= 0, else x / repeat_penalty: once for a token of the
                     last repeat_last_n of prompt and output
@@ -9,10 +9,10 @@
     6. temp         x / temp
     7. a draw       std::discrete_distribution<int> of p, std::mt19937(seed)
 
-Those are llama.cpp's of July 2024, with a min_keep of 1: llama_sample_softmax sorts by std::sort.
+The steps are llama.cpp's of July 2024, with min_keep 1: llama_sample_softmax sorts by std::sort.
 
 Parameters, by the names of generate, with its defaults:
-    temp            0.7. Below 0 the order turns round behind the filters.
+    temp            0.7. Below 0 the order is reversed after the filters.
     top_k           40
     top_p           0.4. 0 keeps one.
     min_p           0 (off)

@@ -2,9 +2,9 @@
 
 A chain is one stage of the same name, whose parameters are those of generate; or llama.cpp's
 penalties, top_k, top_p, min_p, temp in this order, which is gpt4all's, then dist or greedy. It
-selects a token and shows nothing else. engines/gpt4all/README.md has what they mean.
+returns the selected token only. engines/gpt4all/README.md explains the parameters.
 
-A text is handed over where a penalty is on, behind a token 0 that none reaches.
+If a penalty is on, the text is passed after a token 0 that no penalty reaches.
 """
 
 import importlib
@@ -26,7 +26,7 @@ NAME = "gpt4all"
 ORDER = ("penalties", "top_k", "top_p", "min_p", "temp")
 _OFF = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "temp": 1.0, "repeat_penalty": 1.0}
 _AT_ONCE = 1024  # tokens of a call, each a draw
-_MODELS = 4  # its ggml has room for 64 of its contexts, of which one here takes three
+_MODELS = 4  # its ggml holds 64 of its contexts; one here takes three
 
 
 def options_of(chain: ChainSpec) -> dict[str, Any]:

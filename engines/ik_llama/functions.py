@@ -1,7 +1,7 @@
-"""Which function of ik_llama.cpp a stage is, and what it takes.
+"""The function of ik_llama.cpp for each stage, and its arguments.
 
-ik_llama_NAME is llama_sample_NAME, or llama_sample_token_NAME where it selects, with the parameters
-of C. The samplers of llama.cpp under their own names are turned into those.
+ik_llama_NAME is llama_sample_NAME, or llama_sample_token_NAME if it selects, with the parameters of
+C. The samplers of llama.cpp under their own names are mapped to those.
 """
 
 from ctypes import c_float, c_int32, c_size_t

@@ -14,7 +14,7 @@ from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates, TokenDataArray
 from sampler_parity.harness.llama_cpp.words import keep_error
 
-_CONTEXTS = 4  # its ggml has room for 64 of its own, of which one here takes two or three
+_CONTEXTS = 4  # its ggml holds 64 of its own contexts; one here takes two or three
 _LOG = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
 _KEEP_ERRORS = _LOG(keep_error)  # of the module, because it is called as long as the process lives
 
@@ -28,7 +28,7 @@ class Library:
             raise Unsupported("ik_llama_cpp is not installed") from None
         self.vocabs: dict[str, Any] = {}
         self.contexts: dict[int, tuple[Any, Any]] = {}  # with its model, by size of vocabulary
-        self.drawing: dict[int, Any] = {}  # whose random numbers each of them is at
+        self.drawing: dict[int, Any] = {}  # the user whose random numbers each of them has
         self.call("llama_log_set", None, (_LOG, c_void_p), _KEEP_ERRORS, None)
         self.api.llama_backend_init()
 

@@ -1,5 +1,5 @@
 """The stages of ik_llama.cpp, wrong in one way each: faults that any stage may have, then those of
-one. Of a stage with few ways to be wrong the first are enough."""
+one stage. A simple stage has only the first kind."""
 
 import functools
 from collections.abc import Callable
@@ -150,7 +150,7 @@ class StaysBanned(IkAdaptiveP):
 
 
 class WindowOfThousands(IkDry):
-    """-1 looks back 4,096 tokens, the context's size, and not the vocabulary's."""
+    """-1 looks back 4,096 tokens, the context's size, not the vocabulary's."""
 
     def _window(self, last_n: int, context: int) -> int:
         return super()._window(last_n, 4096)

@@ -1,8 +1,8 @@
 """A stage: a call of one of ik_llama.cpp's functions.
 
-Those that draw take a llama_context, whose generator they share; here each such stage has a
-generator of its own: that of a context, brought to its seed and to as many words as the stage has
-drawn. What a caller of C keeps is kept here: the last tokens, mu.
+Functions that draw take a llama_context and share its generator. Here each such stage has its own
+sequence: the context's generator is seeded again and advanced by the words that the stage has
+drawn. The stage also keeps what a caller in C keeps: the last tokens, mu.
 """
 
 from ctypes import POINTER, byref, c_bool, c_char_p, c_float, c_int32, c_size_t, c_uint32, c_void_p

@@ -1,14 +1,14 @@
 """keras_hub_random, keras_hub_top_k, keras_hub_top_p: KerasHub's samplers, each a whole chain.
 
     p = softmax(logits / temperature)
-    random   draws from all tokens
-    top_k    draws from the k of largest p
-    top_p    sorts by p, descending, cuts to k if k is given, and keeps a token while the sum of p
+    random:  draws from all tokens
+    top_k:   draws from the k of largest p
+    top_p:   sorts by p, descending, cuts to k if k is given, and keeps a token while the sum of p
              before it is at most top_p; the first always stays
-    what is kept is drawn with softmax(log(p)) of its own
+    draw:    from softmax(log(p)) of the survivors
 
 Parameters, as Python holds them (float64):
-    temperature  divides the logits; default 1. 0 is no greedy: NaN, which a draw refuses.
+    temperature  divides the logits; default 1. 0 is not greedy: NaN, which a draw refuses.
     k            top_k: default 5; 0 and the vocabulary's size keep all, more is refused, -n removes
                  the n least likely. top_p: default None; the vocabulary's size and more is off,
                  -n removes the n last, 0 is refused.
@@ -16,7 +16,7 @@ Parameters, as Python holds them (float64):
                  what comes after a float32 sum above 1.
     seed         32 bits. Each draw has a generator of its own, seeded with [seed, draws so far].
 Ties: as NumPy's argpartition (top_k) and the end of its argsort, ascending (top_p) leave them.
-    Neither is stable: of a few equal tokens top_p has the highest ids first.
+    Neither is stable: top_p puts the highest ids of a few equal tokens first.
 Edges: the sum of top_p is float32, in the order of the sort. A sum that equals p takes one more.
     -inf has p 0 and log(0) = -inf; nothing draws it.
 Source: RandomSampler, TopKSampler, TopPSampler of keras_hub/src/samplers/ at 0.32.0;

@@ -75,7 +75,7 @@ class EqualIsEnough(KerasHubTopP):
 
 
 class OfWhatIsLeft(KerasHubTopP):
-    """p is normalized behind k."""
+    """p is normalized after k."""
 
     def stays(self, p: FloatArray) -> NDArray[np.bool_]:
         return super().stays(np.asarray(p / np.sum(p)))

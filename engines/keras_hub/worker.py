@@ -1,8 +1,8 @@
 """keras_hub: KerasHub's samplers on the NumPy backend of Keras (engines/keras_hub/README.md).
 
 Each runs as a model's generate calls it, `sampler(next, prompt, index=0)`, with a `next` that
-answers every token with the row. p is what it hands to NumPy's choice, at the ids that its top_k
-took. An instance has a sampler of its own, and with it a seed generator. greedy is GreedySampler.
+answers every token with the row. p is the argument of NumPy's choice, at the ids that its top_k
+took. An instance has a sampler and a seed generator of its own. greedy is GreedySampler.
 """
 
 import importlib
@@ -42,10 +42,10 @@ def keras_hub() -> SimpleNamespace:
         sys.modules["keras_hub"] = package
         samplers = importlib.import_module("keras_hub.src.samplers.serialization")
         ops = importlib.import_module("keras.ops")
-        said = f"keras-hub {version('keras-hub')}, keras {version('keras')} on numpy"
+        label = f"keras-hub {version('keras-hub')}, keras {version('keras')} on numpy"
     except ImportError as error:
         raise Unsupported(f"KerasHub does not load: {error}") from None
-    return SimpleNamespace(samplers=samplers, ops=ops, version=f"{said} {np.__version__}")
+    return SimpleNamespace(samplers=samplers, ops=ops, version=f"{label} {np.__version__}")
 
 
 class Row:

@@ -6,8 +6,8 @@
     else        penalties, top_k, typical_p, top_p, min_p (min_keep 1), temp, dist
 
 Parameters have the names of `Llama.create_completion`; last_n_tokens_size is the constructor's.
-What is selected is accepted; the prompt never is. tfs_z and penalize_nl are taken and used nowhere,
-so they are none here.
+Selected tokens are accepted, the prompt never. Llama accepts tfs_z and penalize_nl but does not use
+them, so they are left out here.
 
 Source: Llama._init_sampler and Llama.generate, llama_cpp/llama.py of llama-cpp-python 0.3.36.
 Suite: engines/llama_cpp_python/suites/llama_cpp_python/completion.toml

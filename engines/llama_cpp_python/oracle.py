@@ -1,5 +1,5 @@
 """Build the sampler that llama-cpp-python's server makes of a request: `Llama`, whose defaults the
-server has, but for max_tokens.
+server has, except max_tokens.
 
 Source: Llama.generate of llama-cpp-python 0.3.36. Its samplers accept nothing of the prompt.
 """

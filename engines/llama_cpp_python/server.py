@@ -1,7 +1,8 @@
 """`python llama_cpp_python.py PACKAGES MODEL PORT`: llama-cpp-python's server, with this Python's
 llama_cpp and the packages of an environment.
 
-Those come last on the path: what both have is ours. It ends when its standard input does.
+The environment comes last on the path, so packages that both have are ours. The server ends with
+its standard input.
 """
 
 import os

@@ -1,8 +1,8 @@
 """llama_cpp_python: the samplers as llama-cpp-python's `Llama` puts them together.
 
-The chain is that of `Llama._init_sampler`, of a model that knows nothing (a table of zeros). It is
-applied to the logits given and told what is accepted: `LlamaSampler.sample` is both in one call.
-A chain of llama.cpp's samplers is turned into arguments where it has Llama's order.
+The chain is that of `Llama._init_sampler`, with a model of zeros. It is applied to the given logits
+and then accepts the token; `LlamaSampler.sample` does both in one call. A chain of llama.cpp's
+samplers is turned into arguments if it has Llama's order.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "llama_cpp_python"
-# what leaves a chain of llama.cpp's samplers as it is
+# arguments that leave a chain of llama.cpp's samplers as it is
 _OFF = {"temperature": 1.0, "top_k": 0, "typical_p": 1.0, "top_p": 1.0, "min_p": 0.0, "seed": 0}
 # in Llama's order: stage -> its parameters as Llama's arguments
 _ARGUMENTS = {

@@ -1,8 +1,8 @@
 """llguidance on the rules as llama.cpp reads them, each character a lexeme of its own.
 
 Its lexer takes the longest text for a lexeme and never a shorter one; a lexeme of one character
-cannot be too long. Its <[^5]> takes ends of generation, llama.cpp's !<[5]> does not: they are named
-with it. So what differs here is neither the converter's nor a matter of notation.
+cannot be too long. Its <[^5]> accepts ends of generation, llama.cpp's !<[5]> does not, so they are
+added to the class. Differences are therefore due to neither the converter nor the notation.
 """
 
 from sampler_parity.engines.llguidance import worker as llguidance

@@ -1,7 +1,7 @@
 """llguidance (the extra `llguidance`): GBNF by way of its own converter to Lark.
 
-`no_forcing`: otherwise a text that must come leaves only the token that the tokenizer would take
-for it, which is another question than what the grammar allows.
+`no_forcing`: otherwise a forced text allows only the token that the tokenizer would choose for it,
+not all tokens that the grammar allows.
 """
 
 import functools
@@ -31,7 +31,7 @@ def library() -> Any:
 
 
 class Tokenizer:
-    """A vocabulary as llguidance wants it: what it calls special begins with the byte 0xFF."""
+    """A vocabulary in llguidance's form: special tokens begin with the byte 0xFF."""
 
     bos_token_id = None
 

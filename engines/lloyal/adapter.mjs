@@ -33,7 +33,7 @@ async function contextOf(nVocab) {
   return contexts.get(nVocab);
 }
 
-/** The parameters under the package's names; what is not given is left to its defaults. */
+/** The parameters under the package's names; the others keep its defaults. */
 function paramsOf({ seed, temperature, top_k, top_p, min_p, ...others }) {
   const { penalty_repeat, penalty_freq, penalty_present, penalty_last_n } = others;
   const penalties = { repeat: penalty_repeat, frequency: penalty_freq, presence: penalty_present, lastN: penalty_last_n };

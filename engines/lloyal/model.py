@@ -4,16 +4,16 @@
 
 A sampler that is turned off is not in the chain: penalties of 1, 0, 0, top_k <= 0, top_p >= 1,
 min_p <= 0. There is no top-n-sigma, dry or xtc; typical_p, documented in `advanced`, has no effect.
-Its llama.cpp is of b10068 or before: one candidate uses up no random number, and a clone, which is
-what a forked branch samples with, has the window of the penalties and no counts.
+Its llama.cpp is b10068 or older: a single candidate takes no random number. A forked branch samples
+with a clone, which has the window of the penalties but no counts.
 
 Parameters (the defaults are the package's):
-    seed             uint32 of std::mt19937; 4294967295 takes a random one.
-    temperature      float32, 0.8. <= 0: greedy, behind penalties and filters.
-    top_k            int32, 40.
-    top_p, min_p     float32, 0.95 and 0.05; at least one candidate stays.
-    typical_p        silently ignored.
-    penalty_repeat, penalty_freq, penalty_present, penalty_last_n   1, 0, 0, 64.
+    seed:            uint32 of std::mt19937; 4294967295 takes a random one.
+    temperature:     float32, 0.8. <= 0: greedy, after penalties and filters.
+    top_k:           int32, 40.
+    top_p, min_p:    float32, 0.95 and 0.05; at least one candidate stays.
+    typical_p:       silently ignored.
+    penalty_repeat, penalty_freq, penalty_present, penalty_last_n:  1, 0, 0, 64.
 Ties and edges: llama.cpp's, sampler by sampler. The candidates are left as they are.
 Source: create_chain, include/lloyal/sampler.hpp of liblloyal 3.0.1; measured on
     @lloyal-labs/lloyal.node-linux-x64 3.1.1.

@@ -1,5 +1,5 @@
-"""Rows through a branch of lloyal.node, which shows what it selects and nothing else. A context
-needs a model of as many tokens: the script writes one of zeros, and decodes nothing."""
+"""Rows through a branch of lloyal.node, which shows only the token that it selects. A context needs
+a model of as many tokens: the script writes one of zeros, and decodes nothing."""
 
 import json
 
@@ -65,7 +65,7 @@ for (const [step, row] of STEPS.entries()) {{
 console.log(`step ${{STEPS.length}}: expected ${{EXPECTED}}, got ${{got}}`);
 process.exit(got === EXPECTED ? 0 : 1);
 """
-# What a branch calls the parameters: engines/lloyal/adapter.mjs has the same.
+# A branch's names of the parameters: engines/lloyal/adapter.mjs has the same.
 _NAMES = {"top_k": "topK", "top_p": "topP", "min_p": "minP"}
 _PENALTIES = {
     "penalty_repeat": "repeat", "penalty_freq": "frequency", "penalty_present": "presence",

@@ -20,7 +20,7 @@ const FAULTS = {
   "accepts-nothing": { _branchAccept: () => () => {} },
 };
 
-/** Its methods want the context itself as `this`. */
+/** Its methods need the context itself as `this`. */
 const get = (context, name) => FAULTS[fault][name]?.(context) ?? context[name]?.bind?.(context);
 
 addon.createContext = async (options) => new Proxy(await createContext(options), { get });

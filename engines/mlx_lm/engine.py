@@ -1,4 +1,4 @@
-"""MLX LM as its samplers need it: the modules, and what is drawn from."""
+"""MLX LM for its samplers only: the modules, and the input of the draw."""
 
 import importlib
 import importlib.util
@@ -27,8 +27,8 @@ def libraries() -> tuple[Any, Any]:
     return mx, importlib.import_module("mlx_lm.sample_utils")
 
 
-class Seen:
-    """What make_sampler's filters hand to the draw, which is the last that it calls."""
+class DrawInput:
+    """Records the scores that make_sampler's filters pass to the draw, its last call."""
 
     def __init__(self, mlx: Any, draw: bool) -> None:
         self.mlx, self.original, self.draw = mlx, mlx.categorical_sampling, draw
@@ -38,7 +38,7 @@ class Seen:
         self.scores = scores
         return self.original(scores, temp) if self.draw else None
 
-    def __enter__(self) -> "Seen":
+    def __enter__(self) -> "DrawInput":
         self.mlx.categorical_sampling = self
         return self
 

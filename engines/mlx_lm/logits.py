@@ -1,4 +1,4 @@
-"""The logits of a model that MLX LM decodes, as its server does: the prompt but for its last token,
+"""The logits of a model that MLX LM decodes, as its server does: the prompt without its last token,
 then token by token. It samples nothing.
 """
 

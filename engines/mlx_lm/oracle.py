@@ -1,6 +1,6 @@
-"""Say how MLX LM's server reads the golden model, and decode that by MLX LM itself.
+"""Define how MLX LM's server reads the golden model, and decode it by MLX LM itself.
 
-The server draws with numbers of its own: its probabilities are compared, not its tokens.
+The server draws with random numbers of its own, so probabilities are compared, not tokens.
 """
 
 from dataclasses import replace

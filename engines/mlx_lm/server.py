@@ -11,7 +11,7 @@ import threading
 def main() -> None:
     folder, port = sys.argv[1:3]
     threading.Thread(target=_until_left, daemon=True).start()
-    os.environ["HF_HUB_OFFLINE"] = "1"  # nothing is asked of anybody
+    os.environ["HF_HUB_OFFLINE"] = "1"  # no download
     sys.argv = ["mlx_lm.server", "--model", folder, "--host", "127.0.0.1", "--port", port]
     from mlx_lm.server import main as serve
 

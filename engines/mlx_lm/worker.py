@@ -1,14 +1,14 @@
 """mlx_lm: MLX LM's logits processors and samplers, with MLX on the CPU.
 
-mlx_penalties and mlx_sampler are what make_logits_processors and make_sampler make of the same
-parameters; they list the whole vocabulary, as do the log-probabilities that are drawn from. Under
+mlx_penalties and mlx_sampler are made by make_logits_processors and make_sampler from the same
+parameters; they list the whole vocabulary, as do the log-probabilities of the draw. Under
 llama.cpp's names each stage is one of their parts: a filter is make_sampler with that filter alone,
 called on log-probabilities as generate_step calls it. engines/mlx_lm/README.md has the mapping.
 
-Readings: a filter's -inf is a removed candidate. A mask has no order: behind top_k, top_p and xtc
-the largest come first, equal ones by id, else by id. An instance has its own generator, which the
-one of the process becomes while it draws. mx.compile is off: it changes no bit, and compiles a C++
-file for each new temperature.
+Readings: a filter's -inf is a removed candidate. A mask has no order: after top_k, top_p and xtc
+the largest come first, equal ones by id, else by id. An instance has its own generator state, which
+the process takes over while it draws. mx.compile is off: it changes no bit, and compiles a C++ file
+for each new temperature.
 """
 
 import importlib
@@ -24,7 +24,7 @@ from sampler_parity.engines.mlx_lm.arguments import (
     processors_of,
     sampler_of,
 )
-from sampler_parity.engines.mlx_lm.engine import Seen, drawn, libraries, log_probs
+from sampler_parity.engines.mlx_lm.engine import DrawInput, drawn, libraries, log_probs
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
 from sampler_parity.engines.shared.staged import Staged
@@ -36,8 +36,8 @@ SORTED = ("top_k", "top_p", "xtc")
 
 
 class Row:
-    """scores: [1, n_vocab]; p: the same. order: what the candidates are listed by, ascending; None:
-    by id. whole: banned tokens are listed, too."""
+    """scores: [1, n_vocab]; p: the same. order: the sort key of the candidates, ascending; None: by
+    id. whole: banned tokens are listed, too."""
 
     def __init__(self, logits: NDArray[np.float32]) -> None:
         mx, _ = libraries()
@@ -102,9 +102,9 @@ class Stage:
             tokens = drawn(lambda: mlx.categorical_sampling(row.scores, 1.0), n)
         else:
             logits = row.scores
-            with Seen(mlx, draw=True) as seen:
+            with DrawInput(mlx, draw=True) as recorded:
                 tokens = drawn(lambda: self.sampler(log_probs(logits)), n)
-            row.scores = log_probs(logits) if seen.scores is None else seen.scores
+            row.scores = log_probs(logits) if recorded.scores is None else recorded.scores
         self.keep_key()
         return tokens
 
@@ -112,11 +112,11 @@ class Stage:
         """Apply the sampler's filter to log-probabilities, without a draw."""
         mx, mlx = libraries()
         mx.random.seed(self.seed)
-        with Seen(mlx, draw=False) as seen:
+        with DrawInput(mlx, draw=False) as recorded:
             self.sampler(scores)
-        mx.eval(seen.scores)
+        mx.eval(recorded.scores)
         self.keep_key()
-        return seen.scores
+        return recorded.scores
 
     def keep_key(self) -> None:
         high, low = np.array(libraries()[0].random.state[0]).tolist()

@@ -47,7 +47,7 @@ class TemperatureTwice(worker.Worker):
 
 
 class KeyStays(worker.Worker):
-    """The key is not split on: every draw has the same numbers."""
+    """The key is not split: every draw has the same numbers."""
 
     def __init__(self) -> None:
         worker.Stage.keep_key = lambda stage: None  # type: ignore[assignment, method-assign]

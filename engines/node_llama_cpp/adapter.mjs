@@ -1,8 +1,8 @@
 // `node adapter.mjs FOLDER`: node-llama-cpp's own sampler, from the folder's node_modules.
 //
-// What LlamaContextSequence.evaluate does for a token: options become a configuration (_resolveSamplerConfig), a
-// LlamaSampler takes it, and the context samples a decoded position. A row of logits is a model of its own, decoded
-// once; the newest few are kept. engines/node_llama_cpp/README.md has the readings.
+// It does the steps of LlamaContextSequence.evaluate for a token: options become a configuration
+// (_resolveSamplerConfig), a LlamaSampler takes it, and the context samples a decoded position. A row of logits is
+// a model of its own, decoded once; the newest few are kept. engines/node_llama_cpp/README.md has the readings.
 
 import { getLlama, LlamaLogLevel } from "node-llama-cpp";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,9 +17,9 @@ const inside = join(folder, "node_modules", "node-llama-cpp", "dist", "evaluator
 const { LlamaSampler } = await import(pathToFileURL(join(inside, "LlamaSampler.js")));
 const llama = await getLlama({ gpu: false, build: "never", progressLogs: false, logLevel: LlamaLogLevel.error });
 
-const ROWS = 4; // whose models are kept
+const ROWS = 4; // rows with a model in memory
 const rows = []; // { logits, model, context, sequence, index }, the newest first
-const models = new Map(); // by size of the vocabulary: what samplers are made of
+const models = new Map(); // by size of the vocabulary: the models that samplers are made of
 
 async function load(logits) {
   const place = mkdtempSync(join(tmpdir(), "node-llama-cpp-"));
@@ -37,7 +37,7 @@ async function modelOf(nVocab) {
 
 const same = (one, other) => one.length === other.length && Buffer.from(one.buffer).equals(Buffer.from(other.buffer));
 
-/** The row, decoded: behind any text its model's logits are those. */
+/** The decoded row: its model gives these logits after any text. */
 async function rowOf(logits) {
   const known = rows.find((row) => same(row.logits, logits));
   if (known) return known;
@@ -51,7 +51,7 @@ async function rowOf(logits) {
   return rows[0];
 }
 
-/** The options of evaluate. history: what is punished. */
+/** The options of evaluate. history: the penalized tokens. */
 function optionsOf({ seed, temperature, top_k, top_p, min_p, ...others }, history) {
   const { penalty_repeat = 1, penalty_freq = 0, penalty_present = 0, xtc_probability, xtc_threshold } = others;
   const repeatPenalty = {
@@ -76,7 +76,7 @@ class Instance {
     const { context, sequence, index } = await rowOf(candidates.logits);
     this.sampler.applyConfig(sequence._resolveSamplerConfig(optionsOf(this.parameters, this.history)));
     candidates.token = await context._ctx.sampleToken(index, this.sampler._sampler);
-    if (candidates.token === -1) throw new Error("Failed to sample next token"); // as evaluate says
+    if (candidates.token === -1) throw new Error("Failed to sample next token"); // evaluate's message
   }
 
   accept(token) {

@@ -3,16 +3,16 @@
     penalties, top_k, top_p, min_p, xtc, temp, dist;  at temperature <= 0: penalties, xtc, greedy
 
 Parameters (the defaults are the package's):
-    seed         floored; below 0 it is 0, from 2**32 on its low 32 bits; 4294967295 is a random
+    seed:        floored; below 0 it is 0, from 2**32 on its low 32 bits; 4294967295 is a random
                  one. For xtc and dist.
-    temperature  0. <= 0: greedy, without the filters.
-    top_k        40. <= 0 keeps all, and sorts them.
-    top_p        0.95. 1 and what is outside 0..1 is off; 0 keeps one.
-    min_p        0. <= 0 is off.
-    xtc_probability, xtc_threshold   both or none; cut to 0..1; what is 0 is still in the chain.
-    penalty_repeat, penalty_freq, penalty_present   1, 0, 0.
-    penalty_last_n   of no effect but at 0 without a text: the window is at least as long as the
-                 tokens that are punished, here all of the text.
+    temperature: 0. <= 0: greedy, without the filters.
+    top_k:       40. <= 0 keeps all, and sorts them.
+    top_p:       0.95. 1 and values outside 0..1 are off; 0 keeps one.
+    min_p:       0. <= 0 is off.
+    xtc_probability, xtc_threshold:  both or none; cut to 0..1; at 0 it is still in the chain.
+    penalty_repeat, penalty_freq, penalty_present:  1, 0, 0.
+    penalty_last_n:  has an effect only at 0 without a text: the window is at least as long as the
+                 penalized tokens, here the whole text.
 Ties and edges: llama.cpp's v0.5.0, sampler by sampler. The candidates are left as they are.
 Source: _resolveSamplerConfig, LlamaContext.js, and llama/addon/AddonSampler.cpp at 3.22.1.
 Suite: engines/node_llama_cpp/suites/node_llama_cpp/node_llama_cpp.toml

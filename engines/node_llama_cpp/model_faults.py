@@ -16,7 +16,7 @@ class TopPBeforeTopK(orders.TopPBeforeTopK, NodeLlamaCpp):
 
 
 class NewestAlone(NodeLlamaCpp):
-    """The newest token alone is punished."""
+    """Only the newest token is penalized."""
 
     def accept(self, token: int) -> None:
         for sampler in self.samplers:

@@ -8,6 +8,6 @@ FAULTS = [
         ("min_p-left-out", "min-p has no effect.", "temperature-last"),
         ("another-seed", "The seed is one more.", "state"),
         ("draws-by-default", "Temperature 0 is taken for 1 and draws.", "greedy-ties"),
-        ("punishes-nothing", "Nothing of the text is punished.", "greedy-with-penalties"),
+        ("punishes-nothing", "No token of the text is penalized.", "greedy-with-penalties"),
     ]
 ]

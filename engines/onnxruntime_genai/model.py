@@ -1,18 +1,18 @@
-"""onnxruntime_genai: the CPU search of ONNX Runtime GenAI, whole: a token of logits and a text.
+"""onnxruntime_genai: the CPU search of ONNX Runtime GenAI: a token from logits and a text.
 
     1. min_length        logits of eos_token_id = -3.4028235e38 while the text is shorter
     2. repetition        x * penalty if x < 0, else x / penalty: once for a token of the text
     3. no_repeat_ngram   -3.4028235e38 for what would end an n-gram that the text has already
-    4. greedy            unless do_sample, or where top_k is 1 or temperature 0: the first largest
+    4. greedy            unless do_sample, or if top_k is 1 or temperature 0: the first largest
     5. top_k > 1         std::partial_sort of k; p_i = exp((x_i - max) * (1 / temperature)) / sum;
                          with 0 < top_p < 1 the first whose running sum of p reaches top_p, and
-                         those before it; then p_i * (1 / sum of the rest)
-       top_k = 0         as many in descending order as FindNucleus says; then as above
+                         those before it; then p_i * (1 / sum of the survivors).
+       `top_k = 0`       as many in descending order as FindNucleus returns; then as above
     6. a draw            std::discrete_distribution<int> of p, std::mt19937(random_seed)
 
 All in float32, sums in order. FindNucleus sorts the first 16, then 64, 256, ... and stops at the
 first i with  sum_0..i e >= top_p * (sum_0..i e + (V - i - 1) * e_i):  the rest is bounded, not
-added up, so that it may keep more than top-p does. Up to 64 tokens it adds up what there is.
+added up, so that it may keep more than top-p does. Up to 64 tokens it adds up all of them.
 
 Parameters, by the names of its search options:
     do_sample             default false: greedy, whatever else is given.
@@ -20,13 +20,13 @@ Parameters, by the names of its search options:
     top_p                 0..1, default 0. At 0 and 1 with a top_k no cut; without one the cut of
                           FindNucleus all the same: 0 leaves the largest, 1 what rounding leaves.
     temperature           float32, default 1. 0 is greedy; below 0 is not refused there, but here.
-    repetition_penalty    float32, default 1 (off).
-    min_length            tokens of prompt and output; default 0.
-    no_repeat_ngram_size  default 0 (off).
-    random_seed           int32, default -1: a random one, as any below 0.
-    eos_token_id          list of ids, of the model's configuration; one at least, default [0].
+    repetition_penalty:   float32, default 1 (off).
+    min_length:           tokens of prompt and output; default 0.
+    no_repeat_ngram_size: default 0 (off).
+    random_seed:          int32, default -1: a random one, as any below 0.
+    eos_token_id:         list of ids, of the model's configuration; one at least, default [0].
 Ties: greedy takes the first; else as std::partial_sort leaves them.
-Edges: a single survivor draws no random number. Where a logit is +inf every p is NaN, and the
+Edges: a single survivor draws no random number. With a logit of +inf every p is NaN, and the
     draw takes the first. NaN: undefined (it orders by <), refused here.
 Source: src/search.cpp, src/sampling_distribution.h, src/generators.cpp of onnxruntime-genai.
 Suite: engines/onnxruntime_genai/suites/onnxruntime_genai/

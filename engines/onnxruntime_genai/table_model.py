@@ -1,6 +1,6 @@
 """The table as an ONNX model for ONNX Runtime GenAI: a Gather, of no layer and so of no cache.
 
-GenAI asks a decoder of zero layers for no past, feeds it input_ids and reads logits.
+GenAI gives a decoder of zero layers no past, feeds it input_ids and reads logits.
 """
 
 import json
@@ -56,7 +56,7 @@ def _configuration(n: int, n_vocab: int, eos_token_id: list[int]) -> dict[str, o
         "type": "llama",
         "bos_token_id": 0,
         "eos_token_id": eos_token_id,
-        "pad_token_id": max(n, n_vocab) + 1,  # GenAI overlooks the padding that a text ends in
+        "pad_token_id": max(n, n_vocab) + 1,  # GenAI ignores padding at the end of a text
         "context_length": _LONGEST_TEXT,
         "vocab_size": n_vocab,
         "decoder": decoder,

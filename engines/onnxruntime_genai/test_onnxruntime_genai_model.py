@@ -83,7 +83,7 @@ def test_a_clone_goes_on_alone_and_a_reset_begins_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         ({"do_sample": 1}, "do_sample must be true or false, got 1"),
         ({"top_p": 1.5}, "top_p must be in 0..1, got 1.5"),
@@ -91,8 +91,8 @@ def test_a_clone_goes_on_alone_and_a_reset_begins_again() -> None:
         ({"eos_token_id": []}, "eos_token_id must have an id: without one it is the padding's"),
     ],
 )
-def test_what_it_does_not_take_is_named(parameters: dict[str, Any], said: str) -> None:
-    with pytest.raises(ChainError, match=f"^{said}"):
+def test_what_it_does_not_take_is_named(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ChainError, match=f"^{message}"):
         OnnxruntimeGenai(**parameters)
 
 

@@ -1,13 +1,14 @@
 """onnxruntime_genai: ONNX Runtime GenAI's search on the CPU, by Generator.set_logits.
 
 A chain is one stage of the same name, whose parameters are GenAI's search options; or llama.cpp's
-penalties, temp, top_k, top_p in this order, which is GenAI's, then dist or greedy. It selects a
-token and shows nothing else. engines/onnxruntime_genai/README.md has what they mean.
+penalties, temp, top_k, top_p in this order, which is GenAI's, then dist or greedy. It returns the
+selected token only. engines/onnxruntime_genai/README.md explains the parameters.
 
-A generator wants a text before it takes logits. Its text begins with a token just beyond the
-vocabulary, which no penalty reaches and which min_length is told to count. After every token the
-text is taken back to what was accepted and its last token fed again, without which set_logits is
-refused; the random numbers go on. GenAI has no window: the last penalty_last_n tokens are its text.
+A generator needs a text before it takes logits. Its text begins with a token just beyond the
+vocabulary, which no penalty reaches; min_length is raised by one for it. After every token the text
+is rewound to the accepted tokens and its last token fed again, because set_logits is refused
+otherwise; the random numbers go on. GenAI has no window: the last penalty_last_n tokens are its
+text.
 """
 
 import importlib
@@ -38,7 +39,7 @@ def _library() -> Any:
 
 @cache
 def model(n_vocab: int, eos_token_id: tuple[int, ...]) -> Any:
-    """A model of the vocabulary, whose own logits nobody reads. Raises InputError."""
+    """Load a model of the vocabulary; its own logits are not used. Raises InputError."""
     with tempfile.TemporaryDirectory() as name:
         onnx.write(Path(name), np.zeros((1, n_vocab), np.float32), eos_token_id)
         return _library().Model(name)

@@ -5,7 +5,7 @@ For every token that was sampled c > 0 times before this position:
     logit = logit - c * frequency_penalty - presence_penalty
 
 The prompt does not count: c is how often the token was sampled. (The parameters' own descriptions
-say "in the text so far", which reads as both; the formula decides.)
+are ambiguous: "in the text so far". The formula decides.)
 
 Parameters:
     frequency_penalty  float32 in -2..2, per occurrence; default 0 (off).
@@ -14,7 +14,7 @@ Ties: none to break; candidates keep their order.
 Edges: -inf stays -inf, NaN stays NaN. Sampled ids that are no candidate have no effect.
 Readings of the text, where it is silent: float32, the two subtractions in the order of the formula.
 Source: OpenAI's API documentation, "Frequency and presence penalties" (parameter details), as read
-    in 2026; closed, so that only its text can be held against this.
+    in 2026; closed, so this can be compared with its text only.
 Suite: engines/openai/suites/origin/openai.toml
 """
 

@@ -4,31 +4,32 @@
     target'= target without a history, else
              clamp(target * queue_size - sum of the newest queue_size - 1 of the history,
                    min_target, max_target)
+
     l_i    = peak_logit_value / (1 + (|p_i - target'| / distribution_width) ^ tail_heaviness)
     p'     = softmax(l);   draw;   the history gets p, not p', of the token drawn
 
-llama.cpp's adaptive_p came of it. Here the history moves with the draw, not with accept, and the
+adaptive_p of llama.cpp is based on it. Here the history moves with the draw, not with accept; the
 weight of a token far from the target tends to exp(0), not to 0. Must be the last stage. All
 float32; the draw is std::discrete_distribution.
 
 Parameters:
-    target              float32 in 0..1.
-    distribution_width  float32, not negative. Up to 2**-23 (FLT_EPSILON) the token nearest to the
+    target:             float32 in 0..1.
+    distribution_width: float32, not negative. Up to 2**-23 (FLT_EPSILON) the token nearest to the
                         target gets the peak and every other -100.
-    tail_heaviness      float32, exponent of the distance; typically 1..10.
-    queue_size          how many draws are remembered, at least 1.
-    peak_logit_value    float32; typically 5..20.
-    min_target, max_target  float32, bounds of target' once there is a history.
-    seed                uint32; 4294967295 takes a random one.
-Ties: candidates keep their order; nothing is sorted. Of equally near tokens the first is the
+    tail_heaviness:     float32, exponent of the distance; typically 1..10.
+    queue_size:         how many draws are remembered, at least 1.
+    peak_logit_value:   float32; typically 5..20.
+    min_target, max_target:  float32, bounds of target' once there is a history.
+    seed:               uint32; 4294967295 takes a random one.
+Ties: candidates keep their order; nothing is sorted. The first of equally near tokens is the
     nearest.
 Edges: -inf has p = 0, is transformed like any other and becomes possible again. One candidate draws
     nothing and is remembered. NaN: every p is NaN. None: refused (llama.cpp aborts).
 Readings of the text, where it is silent or gives ranges: "sum_excluding_oldest" is written as
     history[0..queue_size - 2], which under its push_back leaves out the newest; the name is
     followed (docs/findings/power-law.md has both). While the history is shorter than
-    queue_size the formula stands as it is written, with queue_size and what there is; the peak is
-    10 and the bounds 0 and 1 unless given; accept does nothing; a clone goes on with history and
+    queue_size the formula stays as written, with queue_size and the draws so far. The peak is 10
+    and the bounds 0 and 1 unless given. Accept does nothing. A clone goes on with history and
     random stream.
 Source: the documentation of llama_sampler_power_law_apply, v1.0.
 Suite: engines/power_law/suites/power_law/power_law.toml

@@ -1,5 +1,5 @@
 """power_law: logits by distance to a target that follows the history, by hand and against the
-backend written apart."""
+independent backend."""
 
 import itertools
 from collections import deque

@@ -1,5 +1,5 @@
-"""power_law: the power-law sampler in vectorised NumPy, written from its text apart from the
-reference, so that the two can differ.
+"""power_law: the power-law sampler in vectorised NumPy, written from its documentation without the
+reference.
 
 expf is glibc's, as in the reference; powf is double rounded to float, which differs from glibc's in
 the last bit of one value in a thousand. The random numbers are NumPy's.
@@ -92,7 +92,7 @@ class PowerLaw:
 
 
 class Worker(reference.Worker):
-    """Stages of llama.cpp in front of power_law are the reference's."""
+    """Stages of llama.cpp before power_law are the reference's."""
 
     def hello(self) -> HelloReply:
         return HelloReply(

@@ -2,7 +2,7 @@
 
     rwkv_penalties, rwkv_sample_logits
 
-is its order. Both know what was generated; the prompt counts for nothing.
+is its order. Only generated tokens count, not the prompt.
 
 rwkv_penalties, for every token that was generated:
 
@@ -20,14 +20,14 @@ Parameters, as Python holds them (float64):
     alpha_presence, alpha_frequency, alpha_decay   default 0.2, 0.2, 0.996.
     token_ban     ids that become -inf, before the penalties.
     temperature   0 is top_p 0 at temperature 1; default 1.
-    top_p         default 0.85. Where the float32 sum of all p stays below it, the cutoff is the
+    top_p         default 0.85. If the float32 sum of all p stays below it, the cutoff is the
                   largest p: greedy. So 1 is greedy on more than half of all rows.
     top_k         0 and below and from the vocabulary's size on off; default 0.
     seed          of np.random.seed, 32 bits.
 Ties: all that equal the cutoff stay. For top_k NumPy's argsort decides, which is not stable.
-Edges: the temperature comes last and brings nothing back. Below 0 what was removed is infinite,
-    and NumPy refuses NaN; where nothing was removed the order is turned around. No window. The
-    occurrence of a weightless token is 0, and alpha_presence is subtracted all the same.
+Edges: the temperature comes last and brings no token back. Below 0 removed tokens are infinite,
+    and NumPy refuses NaN; if none was removed the order is reversed. No window. The occurrence of
+    a weightless token is 0, but alpha_presence is still subtracted.
 Source: PIPELINE.generate and sample_logits, rwkv/utils.py at 0.8.32; torch 2.13.0's softmax
     without vector instructions (torch_cpu.py). Sum, power and choice are NumPy's.
 Suite: suites/rwkv

@@ -1,4 +1,4 @@
-"""rwkv: what stands in for its model and tokenizer, and what it has not by itself."""
+"""rwkv: the stand-ins for its model and tokenizer, and unsupported samplers."""
 
 import pytest
 

@@ -43,13 +43,13 @@ def test_the_token_is_the_first_whose_running_sum_is_above_the_number_of_numpy()
 
 
 def test_eight_sums_are_added_one_after_the_other_and_the_rest_goes_to_the_first() -> None:
-    # exp is 1 for the first and 2**-25 elsewhere: each alone vanishes beside 1, together in a
+    # exp is 1 for the first and 2**-25 elsewhere: each alone vanishes next to 1, together in a
     # lane of their own they do not. 15 of them: lane 0 loses one, the seven others hold two each,
     # which are 2**-24, half a last bit of 1, and 1 stays 1 (ties to even).
     tiny = np.float32(np.log(2.0**-25))
     p = softmax(np.array([0.0] + [tiny] * 15, np.float32))
     assert p[0] == 1
-    # Of 32 a lane holds four, 2**-23: a last bit of 1.
+    # A lane holds four of 32, 2**-23: a last bit of 1.
     p = softmax(np.array([0.0] + [tiny] * 31, np.float32))
     assert p[0] < 1
 

@@ -1,10 +1,10 @@
 """rwkv: the package's `PIPELINE.generate` and `sample_logits`, with torch on the CPU.
 
-rwkv_sample_logits is sample_logits on the row; p is what it hands to np.random.choice, for which an
-instance has a generator of its own. rwkv_penalties is what generate hands to sample_logits: it runs
-on a model that answers every token with the row and is made to choose what was generated, so the
-penalties are its own. Every token's text is a letter, that of `weightless` ones a space. torch runs
-without vector instructions, so that its softmax is the same on every CPU. engines/rwkv/README.md.
+rwkv_sample_logits is sample_logits on the row; p is its argument to np.random.choice, for which an
+instance has a generator of its own. rwkv_penalties records the logits that generate passes to
+sample_logits. For this, generate runs on a model that answers every token with the row and is made
+to choose the generated tokens. The text of a token is a letter, of a `weightless` one a space.
+Without vector instructions torch's softmax is the same on every CPU. See engines/rwkv/README.md.
 """
 
 import importlib
@@ -78,7 +78,7 @@ class Stage:
         self.rng = np.random.RandomState(self.seed)
 
     def apply(self, row: Row, tokens: list[int], n_prompt: int) -> None:
-        if self.name == "rwkv_penalties":  # generate knows its prompt, and counts none of it
+        if self.name == "rwkv_penalties":  # generate does not count its prompt
             row.logits = self.penalized(row.logits, tokens[n_prompt:])
         else:
             row.token = self.sample(row)

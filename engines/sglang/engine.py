@@ -1,7 +1,7 @@
-"""SGLang as its sampler needs it: its modules, without those that serve, and without a GPU.
+"""SGLang for its sampler only: its modules, without those that serve, and without a GPU.
 
-SGLang's own hash for a CPU is compiled and in no package. In its place stand the functions of
-SGLang's Triton kernel of the same hash, run as Python on whole numbers of 64 bits.
+SGLang's own hash for a CPU is compiled and in no package. It is replaced by the functions of
+SGLang's Triton kernel of the same hash, run as Python on integers of 64 bits.
 """
 
 import importlib
@@ -20,7 +20,7 @@ NOT_CALLED = (
     # Imported by its utilities and its batch: pictures, servers, kernels for a GPU.
     *("IPython", "PIL", "dill", "orjson", "pybase64", "requests", "starlette", "zmq"),
     *("triton", "sgl_kernel"),
-    # The schedule, what a model hands over, grammars.
+    # The schedule, a model's output, grammars.
     "sglang.srt.managers",
     "sglang.srt.constrained",
     "sglang.srt.layers.dp_attention",

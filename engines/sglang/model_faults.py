@@ -18,7 +18,7 @@ class PromptCounts(SglangPenalties):
 
 
 class FactorFirst(SglangPenalties):
-    """The repetition penalty comes before what is added."""
+    """The repetition penalty comes before the additions."""
 
     def apply(self, cand: Candidates) -> None:
         factor = SglangPenalties(len(cand), repetition_penalty=float(self.repetition_penalty))
@@ -48,7 +48,7 @@ class AtTheMass(SglangSample):
 
 
 class OfWhatIsLeft(SglangSample):
-    """top_p counts of what top_k left."""
+    """top_p counts within the survivors of top_k."""
 
     def filtered(self, p: FloatArray) -> FloatArray:
         rest = p.copy()

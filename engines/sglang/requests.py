@@ -1,7 +1,7 @@
 """A chain as SGLang's SamplingParams.
 
 SGLang has one order: penalties, bias, temperature, the filters, the draw. Top-k, top-p and min-p
-look at the same probabilities, so their order is nothing.
+use the same probabilities, so their order has no effect.
 """
 
 from itertools import pairwise

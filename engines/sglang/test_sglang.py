@@ -1,4 +1,4 @@
-"""backend sglang: how a chain becomes a request, and what SGLang makes of it in its environment."""
+"""backend sglang: how a chain becomes a request, and SGLang's results in its environment."""
 
 import sys
 from pathlib import Path

@@ -1,11 +1,11 @@
 """sglang: the sampler of SGLang on a CPU, with its own batch of requests (README.md).
 
-Readings: what a stage leaves is what SGLang's sampler leaves of a request with the parameters up to
-that stage. Behind a cut under llama.cpp's name what has no weight is removed, and the largest comes
-first behind top_k and top_p. p is 0 but before a cut by top_p and where a token is drawn: there it
-is the weight, which sglang_sample does not divide by their sum. A temperature that is greedy has
-selected at its stage. dist is a server's draw by torch's generator, sglang_sample that of
-deterministic inference, each draw at the next position.
+Readings: the result of a stage is that of SGLang's sampler for a request with the parameters up to
+that stage. After a cut under llama.cpp's name tokens without weight are removed; the largest comes
+first after top_k and top_p. The p shown is 0 except before a cut by top_p and at a draw; there it
+is the weight, which sglang_sample does not normalize. A greedy temperature selects at its stage.
+The stage dist is a server's draw by torch's generator. The stage sglang_sample is the draw of
+deterministic inference, each at the next position.
 """
 
 from typing import Any
@@ -30,8 +30,8 @@ class Row:
 
 
 class Instance:
-    """One request, alone in its batch. batches: of the parameters up to each stage, and those of
-    all without a mask, which is how a client asks that does not want to know."""
+    """One request, alone in its batch. batches: one for the parameters up to each stage, and one
+    for all without a mask, as for a client that does not ask for it."""
 
     batch = Batch
 

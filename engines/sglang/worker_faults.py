@@ -49,7 +49,7 @@ class Keeping(Instance):
 
 
 class ResetKeepsOutput(OfFault):
-    """A request begun anew keeps what it has put out."""
+    """A restarted request keeps its output."""
 
     instances = Keeping
 

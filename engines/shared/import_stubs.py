@@ -1,8 +1,7 @@
-"""Packages and modules that an engine imports and its sampler never calls, so that they need not be
-there.
+"""Stand-ins for packages and modules that an engine imports and its sampler never calls.
 
-A stand-in has every name that is asked of it: a class that does nothing. It stands in for what is
-named, imported by an engine, and for nothing else; what a sampler does call fails at once.
+A stand-in has every name that is asked for: a class that does nothing. Only the named packages and
+modules get one; a sampler that calls it fails at once.
 """
 
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 
 
 class Nothing(type):
-    """The class of what a stand-in has."""
+    """The metaclass of a stand-in's members."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -65,6 +64,5 @@ class Absent(MetaPathFinder, Loader):
 
 
 def stand_in_for(packages: Sequence[str]) -> None:
-    """From now on these packages, or modules by their full names, are stand-ins, whether they are
-    installed or not."""
+    """Replace these packages, or modules by their full names, by stand-ins, installed or not."""
     sys.meta_path.insert(0, Absent(frozenset(packages)))

@@ -1,5 +1,4 @@
-"""Candidates of an engine that masks: what it removes has a score of -inf, and nothing has an
-order."""
+"""Candidates of an engine that masks: removed ones have a score of -inf, and there is no order."""
 
 from typing import Any
 
@@ -9,8 +8,8 @@ from sampler_parity.harness.protocol.interface import Result
 
 
 def listed(scores: Any, p: Any, token: int, order: Any = None, whole: bool = False) -> Result:
-    """The candidates of a row. order: what they are listed by, ascending, equal ones by id; None:
-    by id. whole: those that are masked are listed, too, by id."""
+    """List the candidates of a row. order: the sort key, ascending, equal ones by id; None: by id.
+    whole: masked ones are listed, too, by id."""
     scores, p = np.asarray(scores), np.asarray(p)
     ids = np.arange(len(scores)) if whole else np.flatnonzero(scores != -np.inf)
     if order is not None and not whole:

@@ -1,5 +1,5 @@
-"""Engines whose sampler is a chain of llama.cpp's, with the samplers in a wrong order: each fault
-is made of one of these and its engine's pipeline."""
+"""Chains of llama.cpp's samplers in a wrong order: a fault combines one of these with its engine's
+pipeline."""
 
 from sampler_parity.engines.shared.chain_model import OfChain
 from sampler_parity.reference import Candidates
@@ -16,7 +16,7 @@ class TemperatureFirst(OfChain):
 
 
 class TopPBeforeTopK(OfChain):
-    """Top-p counts in the whole vocabulary, and top-k comes behind it."""
+    """Top-p counts in the whole vocabulary, and top-k comes after it."""
 
     def apply(self, cand: Candidates) -> None:
         self.samplers.sort(key=lambda sampler: not isinstance(sampler, TopP))

@@ -1,4 +1,4 @@
-"""What a request has seen so far, prompt and output apart, for engines that tell them apart."""
+"""The tokens of a request so far, for engines that distinguish prompt and output."""
 
 from copy import copy
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from sampler_parity.reference.errors import UndefinedInputError
 
 @dataclass
 class Past:
-    """prompt: what the request began with. output: what was generated since."""
+    """prompt: the first tokens of the request. output: the tokens generated since."""
 
     prompt: list[int] = field(default_factory=list)
     output: list[int] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Past:
 
 
 class OfPast:
-    """A sampler whose only state is its past: what it does with a token, and a copy of it."""
+    """A sampler whose only state is its past: accept, reset and clone."""
 
     past: Past
 
@@ -50,7 +50,7 @@ class OfPast:
 
 
 def size_of_vocabulary(cand: Candidates, engine: str) -> int:
-    """Raise UndefinedInputError unless the candidates are a whole vocabulary, in order."""
+    """Return the vocabulary's size. Raises UndefinedInputError unless it is whole and in order."""
     if not np.array_equal(cand.ids, np.arange(len(cand))):
         problem = f"{engine} masks and keeps the whole vocabulary in order: no filter before it"
         raise UndefinedInputError(problem)

@@ -1,8 +1,8 @@
 // The protocol (docs/reference/protocol.md) in front of an engine that runs on Node.js.
 //
-// An engine says of itself { name, version, build, samplers } and has make(stages, nVocab), which gives an
-// instance of stages [name, parameters]: apply(stage, candidates), accept(token, ofPrompt), reset(), clone(). All may be asynchronous.
-// done(), where it has one, is called behind every request: it gives back what the instances held.
+// An engine exports { name, version, build, samplers } and make(stages, nVocab), which returns an instance
+// of stages [name, parameters]: apply(stage, candidates), accept(token, ofPrompt), reset(), clone(). All may be asynchronous.
+// An optional done() is called after every request and frees the resources of the instances.
 // Candidates are { ids, logits, p, token }, token -1 until one is selected; a stage replaces what it changes.
 
 import { openSync, readSync, writeSync } from "node:fs";
@@ -10,10 +10,10 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** What the engine has not. */
+/** A sampler or parameter that the engine lacks. */
 export class Unsupported extends Error {}
 
-/** What `require` gives for a package of the folder that holds node_modules. */
+/** Requires a package from the folder that holds node_modules. */
 export function packageOf(folder, name) {
   try {
     return createRequire(join(folder, "package.json"))(name);
@@ -44,7 +44,7 @@ class Scratch {
   }
 }
 
-/** JSON writes what it lacks as strings. */
+/** Reads the strings that stand for NaN and infinities, which JSON lacks. */
 function numbers(value) {
   if (value === "inf") return Infinity;
   if (value === "-inf") return -Infinity;
@@ -156,7 +156,7 @@ class Service {
     return { ns, setup_ns };
   }
 
-  /** An error of the engine is a refusal of this input; one of ours ends the process. */
+  /** An error of the engine refuses this input; an error of this file ends the process. */
   async answer(request) {
     if (!["hello", "run", "draws", "time"].includes(request.do)) {
       return { ok: false, kind: "unsupported", message: `no request ${request.do}` };

@@ -1,7 +1,7 @@
 """The instance of an engine whose stages are functions in Python, one after the other, on a row.
 
-A stage is told the tokens so far, and how many of them are the prompt. What one must leave as the
-engine's random numbers is its own affair; a copy draws what the original would.
+A stage gets the tokens so far, and how many of them are the prompt. Each stage keeps its own random
+numbers; a copy draws what the original would.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 class Stage(Protocol):
     def apply(self, row: Any, tokens: list[int], n_prompt: int) -> None: ...
     def draws(self, row: Any, n: int) -> list[int]:
-        """n tokens of the same row, by a stage that selects."""
+        """Draw n tokens from the same row, by a stage that selects."""
 
     def reset(self) -> None: ...
     def draw_as(self, other: Any) -> None:
@@ -27,8 +27,8 @@ class Stage(Protocol):
 
 
 class Staged:
-    """make: a stage of its name and parameters. refusals: what the engine, by that name, raises
-    for what it does not take."""
+    """make: builds a stage from its name and parameters. refusals: the exceptions by which the
+    engine refuses a value."""
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
-// A model for engines that only take a model: a GGUF file whose logits after any text are one row, to the bit.
+// A model for engines that take no logits: a GGUF file whose logits after any text are one row, to the bit.
 //
 // One block of llama's architecture whose matrices are all zero, so that a token's embedding, (4, 0, ..., 0) of 16
 // numbers, comes through it unchanged. Its mean square is 1, so the norm without epsilon leaves it; the norm's
-// weight 1/4 makes it (1, 0, ..., 0), and the output matrix has the row in its first column and zeros beside it.
-// 1 * logit + 0 * 0 + ... is exact, infinities and NaN too; -0.0 alone becomes 0. The vocabulary has no texts, or
-// for an engine that wants some <0>, <1>, ..., the last of which ends a text.
+// weight 1/4 makes it (1, 0, ..., 0), and the output matrix has the row in its first column and zeros elsewhere.
+// 1 * logit + 0 * 0 + ... is exact, infinities and NaN too; only -0.0 becomes 0. The vocabulary has no texts; if an
+// engine needs texts, they are <0>, <1>, ..., and the last one ends a text.
 
 import { writeFileSync } from "node:fs";
 

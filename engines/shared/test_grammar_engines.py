@@ -67,7 +67,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[BackendProcess]:
 
 
 def left(name: str, grammar: str, *before: int, root: str = "root") -> list[int]:
-    """The tokens that an engine leaves behind some."""
+    """Return the tokens that an engine allows after some."""
     sampler = WORKERS[name]().grammar(grammar, root, VOCAB)
     for token in before:
         sampler.accept(token)

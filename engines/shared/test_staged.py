@@ -1,4 +1,4 @@
-"""An engine's stages one after the other: what they are told, what a copy has, what is refused."""
+"""An engine's stages one after the other: their tokens, their copies, and refusals."""
 
 import random
 from typing import Any
@@ -10,8 +10,8 @@ from sampler_parity.engines.shared.staged import Staged
 from sampler_parity.harness.errors import InputError, Unsupported
 
 
-class Told:
-    """Writes what it is told into the row; draws numbers of its own."""
+class Recorder:
+    """Writes its arguments into the row; draws numbers of its own."""
 
     def __init__(self, name: str, parameters: dict[str, Any]) -> None:
         self.name, self.rng = name, random.Random(parameters["seed"])
@@ -28,15 +28,15 @@ class Told:
     def reset(self) -> None:
         self.rng.seed(self.seed)
 
-    def draw_as(self, other: "Told") -> None:
+    def draw_as(self, other: "Recorder") -> None:
         self.rng.setstate(other.rng.getstate())
 
 
 def staged(*names: str) -> Staged:
-    return Staged([{name: {"seed": 7}} for name in names], Told, "Told", (IndexError,))
+    return Staged([{name: {"seed": 7}} for name in names], Recorder, "Recorder", (IndexError,))
 
 
-def test_a_stage_is_told_all_tokens_and_how_many_are_the_prompt() -> None:
+def test_a_stage_gets_all_tokens_and_how_many_are_the_prompt() -> None:
     instance, row = staged("a", "b"), list[Any]()
     instance.accept_prompt(3)
     instance.accept(4)
@@ -63,7 +63,7 @@ def test_a_copy_draws_on_as_the_original_and_has_a_text_of_its_own() -> None:
 def test_what_the_engine_raises_is_a_refusal_by_its_name_and_uniforms_are_unsupported() -> None:
     instance = staged("refuses", "b")
     for call in (lambda: instance.apply(0, []), lambda: instance.draw([], 1, None)):
-        with pytest.raises(InputError, match=r"^Told: no such row$"):
+        with pytest.raises(InputError, match=r"^Recorder: no such row$"):
             call()
-    with pytest.raises(Unsupported, match="Told takes no uniforms"):
+    with pytest.raises(Unsupported, match="Recorder takes no uniforms"):
         instance.draw([], 1, np.zeros(1))

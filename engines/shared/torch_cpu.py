@@ -13,7 +13,7 @@ LANES = 8
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Eight sums, the rest to the first, then one after the other; times the reciprocal."""
+    """Multiply by the reciprocal of the sum: eight lanes, the rest to the first, then in order."""
     kind = logits.dtype.type
     weights = floats.exp(logits - logits.max())
     whole = len(weights) // LANES * LANES
@@ -25,20 +25,20 @@ def softmax(logits: FloatArray) -> FloatArray:
 
 
 def descending(values: FloatArray) -> NDArray[np.int64]:
-    """torch.sort(descending=True): libstdc++'s std::sort, which is not stable beyond 16. NaN, which
-    the two put first, are left where a stable sort puts them."""
+    """Sort as torch.sort(descending=True): libstdc++'s std::sort, not stable beyond 16. Values with
+    a NaN are sorted stably, NaN last; torch puts them first."""
     if np.isnan(values).any():
         return np.argsort(-values, kind="stable")
     return np.asarray(sorting.std_sort_of(libstdcxx, values), np.int64)
 
 
 def cumsum(values: FloatArray) -> FloatArray:
-    """The sum is double, each step rounded."""
+    """Sum in double, each step rounded."""
     return np.asarray(values.cumsum(dtype=np.float64).astype(values.dtype))
 
 
 def total(values: FloatArray) -> Any:
-    """torch.sum of one row: four vectors of eight at once, in sums of sums as the row grows."""
+    """Sum as torch.sum of one row: four vectors of eight at once, in sums of sums as it grows."""
     n = len(values)
     if n < LANES:
         return _row_sum(values[:, None])[0]
@@ -51,12 +51,12 @@ def total(values: FloatArray) -> Any:
     return first
 
 
-ROWS = 4  # vectors that are summed beside each other
-LEVELS = 4  # of sums of sums
+ROWS = 4  # vectors that are summed in parallel
+LEVELS = 4  # levels of sums of sums
 
 
 def _row_sum(vectors: FloatArray) -> FloatArray:
-    """[n, lanes] -> [lanes]: row_sum and multi_row_sum of SumKernel.cpp."""
+    """Sum [n, lanes] to [lanes], as row_sum and multi_row_sum of SumKernel.cpp."""
     size = len(vectors) // ROWS
     power = max(4, (size - 1).bit_length() // LEVELS)
     step = 1 << power

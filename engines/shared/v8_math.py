@@ -29,7 +29,7 @@ _MIDDLE_LOW, _MIDDLE_HIGH = 1 + 0x6147A / 2**20, 1 + 0x6B852 / 2**20
 
 @vectorize(["f8(f8)"])
 def exp(x: float) -> float:
-    """Math.exp, elementwise: within 1 ULP of e**x."""
+    """Compute Math.exp, elementwise: within 1 ULP of e**x."""
     if math.isnan(x):
         return x
     if x > _OVERFLOW:
@@ -64,7 +64,7 @@ def exp(x: float) -> float:
 
 @vectorize(["f8(f8)"])
 def log(x: float) -> float:
-    """Math.log, elementwise: within 1 ULP; log(0) = -inf, log(x < 0) = NaN."""
+    """Compute Math.log, elementwise: within 1 ULP; log(0) = -inf, log(x < 0) = NaN."""
     if math.isnan(x) or x == math.inf:
         return x
     if x == 0.0:

@@ -1,5 +1,5 @@
-"""Chains of llama.cpp's samplers for engines that have them all, in an order of their own, in one
-call, and show the token alone."""
+"""Chains of llama.cpp's samplers for engines that run all of them in one call, in a fixed order,
+and return only the token."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,22 +16,22 @@ LAST = ("dist", "greedy")
 
 @dataclass
 class Row:
-    """Logits, and the token that was chosen."""
+    """Logits, and the selected token."""
 
     logits: NDArray[np.float32]
     token: int = -1
 
     def result(self) -> Result:
-        """All candidates as they came: nothing else shows."""
+        """Return all candidates unchanged: the engine shows nothing else."""
         n = len(self.logits)
         return np.arange(n, dtype=np.int32), self.logits, np.zeros(n, np.float32), None, self.token
 
 
 def stages_of(chain: ChainSpec, order: tuple[str, ...], engine: str) -> list[tuple[str, Any]]:
-    """Name and parameters, stage by stage. order: of the samplers before the token.
+    """Return name and parameters, stage by stage. order: of the samplers before the token.
 
-    Raises Unsupported for another order, for a chain without a token, for what the engines of
-    this kind lack: a penalty but the repetition's, min_keep.
+    Raises Unsupported for another order, a chain without a token, and parameters that engines of
+    this kind lack: penalties other than repetition, min_keep.
     """
     stages = [stage for each in chain for stage in each.items()]
     places = [(*order, *LAST).index(name) if name in (*order, *LAST) else -1 for name, _ in stages]

@@ -94,7 +94,7 @@ class NewOfOneEnd(TransformersMinNewTokens):
 
 
 class WordInOutput(TransformersNoBadWords):
-    """A word that begins in the prompt is not seen, as in vLLM."""
+    """A word that begins in the prompt is not found, as in vLLM."""
 
     def accept_prompt(self, token: int) -> None:
         pass
@@ -118,7 +118,7 @@ class BansTheEnd(TransformersNoBadWords):
 
 
 class BiasInOutput(TransformersSequenceBias):
-    """A sequence that begins in the prompt is not seen."""
+    """A sequence that begins in the prompt is not found."""
 
     def accept_prompt(self, token: int) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Which processor, with which arguments, `generate` makes of the parameters of a stage."""
+"""The processor, with its arguments, that `generate` makes of the parameters of a stage."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""backend transformers: the mapping of parameters, and, with the extra, what the processors do."""
+"""backend transformers: the mapping of parameters, and, with the extra, the processors' results."""
 
 import importlib.util
 from collections.abc import Iterator

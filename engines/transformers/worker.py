@@ -1,16 +1,16 @@
 """transformers: Hugging Face's logits processors on the CPU (the extra `transformers`).
 
 A stage is the processor that `generate` makes of the same parameters, called on the scores of the
-whole vocabulary; dist and greedy are the multinomial and the argmax that `generate` ends with.
-engines/transformers/README.md maps the parameters and lists what has no counterpart.
+whole vocabulary. The stages dist and greedy are the multinomial and the argmax that end `generate`.
+engines/transformers/README.md maps the parameters and lists those without counterpart.
 
-The stages transformers_* are processors under their own names and parameters, which know the prompt
+The stages transformers_* are processors under their own names and parameters, which use the prompt
 (engines/transformers/model); they list the whole vocabulary, banned tokens too.
 
 Readings: elsewhere a score of -inf is a removed candidate. A mask has no order, so candidates are
-listed as llama.cpp leaves them: by id, behind top_k and top_p the largest first, behind typical_p
-the nearest to the entropy first, equal ones by id. p is that of the last softmax before a cut, or
-0, as llama.cpp keeps it.
+listed in llama.cpp's order: by id, after top_k and top_p the largest first, after typical_p the
+nearest to the entropy first, equal ones by id. The p shown is that of the last softmax before a
+cut, or 0, as llama.cpp keeps it.
 """
 
 import importlib
@@ -49,7 +49,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 class Row:
-    """scores: [1, n_vocab]. order: what the candidates are listed by, ascending; None: by id.
+    """scores: [1, n_vocab]. order: the sort key of the candidates, ascending; None: by id.
     whole: banned tokens are listed, too."""
 
     def __init__(self, logits: NDArray[np.float32]) -> None:

@@ -1,7 +1,7 @@
 // `node adapter.mjs FOLDER`: Transformers.js, from the folder's node_modules.
 //
 // The stage transformers_js is one step of `generate` on a model whose forward pass gives the row of
-// logits; dist and greedy are the draw and the argmax that it ends with, on the candidates that are left.
+// logits; dist and greedy are its final draw and argmax, on the remaining candidates.
 // The other stages are the LogitsProcessor classes. engines/transformers_js/README.md has the readings.
 
 import { packageOf, serve, Unsupported, versionOf } from "../shared/serve.mjs";
@@ -38,7 +38,7 @@ async function generate(logits, history, options) {
 
 const UNSEEDED = 0xffffffff; // LLAMA_DEFAULT_SEED: a random one
 
-// The generator is the package's one: whoever draws next has it stand where his own draws left it.
+// The package has one generator: each instance restores its own state before it draws.
 let owner = null;
 
 function turnTo(stage) {
@@ -52,7 +52,7 @@ function turnTo(stage) {
 async function sample(stage, logits, history, options) {
   turnTo(stage);
   const token = await generate(logits, history, options);
-  // What it drew: nothing at temperature 0, where it is greedy.
+  // The drawn numbers: none at temperature 0, which is greedy.
   if (options.do_sample && options.temperature !== 0) stage.draws += 1;
   return token;
 }
@@ -61,7 +61,7 @@ const only = (holds, message) => {
   if (!holds) throw new Unsupported(message);
 };
 
-/** The processor of a stage, or null where `generate` makes none. */
+/** The processor of a stage, or null if `generate` makes none. */
 const PROCESSORS = {
   temp({ temp }) {
     if (temp === 0) throw new Error("temperature 0 is no processor: generate turns to greedy");
@@ -101,7 +101,7 @@ class Instance {
     this.output = [];
     for (const { name, parameters } of this.stages) {
       only(SAMPLERS.includes(name), `no sampler ${name}`);
-      PROCESSORS[name]?.(parameters, 0); // what the class refuses, it refuses at once
+      PROCESSORS[name]?.(parameters, 0); // the class refuses wrong values at once
     }
   }
 

@@ -1,28 +1,30 @@
 """transformers_js: one step of Transformers.js's `generate`, logits to token.
 
-    seen      every token of prompt and output:  l = l * penalty if l < 0 else l / penalty
+    seen:     every token of prompt and output:  l = l * penalty if l < 0 else l / penalty
+
     n-grams   -inf for a token that would end one of no_repeat_ngram_size that was there before
+
     l         = l / temperature                                     greedy at 0: the first largest
-    keep      the top_k largest, equal ones by id                   ONNX Runtime's TopK
-    e         = float32(Math.exp(l - max));  p = float32(e / sum of e in double)
-    token     x = u * sum of p in double; the first for which x -= p is below 0, else the last
+    keep:     the top_k largest, equal ones by id                   ONNX Runtime's TopK
+    e:        = float32(Math.exp(l - max));  p = float32(e / sum of e in double)
+    token:    x = u * sum of p in double; the first for which x -= p is below 0, else the last
 
 Each operation computes in double and is rounded to float32 as it is stored: 1.1 is 1.1 and not
 float32's 1.1. The temperature comes before top_k, the only filter.
 
 Parameters (defaults are GenerationConfig's):
     seed                  of `random`, Python's generator: init_by_array, 53 bits. uint32.
-    do_sample             false: the first largest logit, behind penalty and n-grams.
-    temperature           double. 0 turns to greedy. Below 0 it is taken and reverses the order.
+    do_sample             false: the first largest logit, after penalty and n-grams.
+    temperature           double. 0 turns to greedy. Below 0 it is accepted and reverses the order.
     top_k                 int32, 50; 0 and less: all.
     repetition_penalty    double; 1 is off.
     no_repeat_ngram_size  integer; 0 is off.
     top_p, min_p, typical_p  silently ignored: `generate` makes no processor of them.
 Ties: the lower id, in the argmax and in top_k.
-Edges: where rounding leaves x at 0 or above the last of top_k is drawn, whatever its p. So it is
-    where every p is NaN: all logits -inf, one +inf, infinities of a tiny temperature.
-    NaN: refused, its place in a sort is not said. In the argmax one at 0 stays, others are passed
-    over. The candidates must be the whole vocabulary, which is left as it is.
+Edges: if rounding leaves x at 0 or above the last of top_k is drawn, whatever its p. The same if
+    every p is NaN: all logits -inf, one +inf, infinities of a tiny temperature.
+    NaN: refused, its place in a sort is undocumented. In the argmax one at 0 stays, others are
+    skipped. The candidates must be the whole vocabulary, which is left as it is.
 Source: src/generation/logits_sampler.js, logits_process.js and utils/random.js of
     @huggingface/transformers 4.3.1.
 Suite: engines/transformers_js/suites/transformers_js/js_generate.toml
@@ -132,7 +134,9 @@ def first_largest(logits: Row) -> int:
 
 def draw(logits: Row, top_k: int, uniform: float) -> int:
     if np.isnan(logits).any():
-        raise UndefinedInputError("a logit is NaN: ONNX Runtime does not say where TopK puts it")
+        raise UndefinedInputError(
+            "a logit is NaN: its place in ONNX Runtime's TopK is undocumented"
+        )
     k = min(top_k, len(logits)) if top_k > 0 else len(logits)
     order = np.argsort(-logits, kind="stable")[:k]
     left = logits[order].astype(np.float64)

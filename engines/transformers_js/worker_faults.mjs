@@ -6,7 +6,7 @@ const [folder, fault] = process.argv.slice(2);
 const engine = packageOf(folder, "@huggingface/transformers");
 const { generate } = engine.PreTrainedModel.prototype;
 
-/** generate with some of its options changed. */
+/** Changes some options of generate. */
 const changed = (change) => {
   engine.PreTrainedModel.prototype.generate = function (options) {
     return generate.call(this, { ...options, ...change(options) });

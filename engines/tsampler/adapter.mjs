@@ -1,4 +1,4 @@
-// `node adapter.mjs own|published` starts the built adapter, or says how to build it.
+// `node adapter.mjs own|published` starts the built adapter, or prints how to build it.
 
 import { existsSync } from "node:fs";
 

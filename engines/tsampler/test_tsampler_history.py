@@ -34,7 +34,7 @@ def test_history_counts_the_last_n_tokens(tokens: list[int], last_n: int) -> Non
 @given(st.lists(st.tuples(TOKENS, st.integers(0, 9)), min_size=20, max_size=20))
 @pytest.mark.slow
 def test_typescript_history_is_the_same(runs: list[tuple[list[int], int]]) -> None:
-    said = run_js(
+    results = run_js(
         """return data.map(([tokens, lastN]) => {
             const t = new api.TokenHistoryTracker(lastN);
             return tokens.map((token) => {
@@ -45,7 +45,7 @@ def test_typescript_history_is_the_same(runs: list[tuple[list[int], int]]) -> No
         });""",
         runs,
     )
-    for (tokens, last_n), theirs in zip(runs, said, strict=True):
+    for (tokens, last_n), theirs in zip(runs, results, strict=True):
         tracker, ours = TokenHistoryTracker(last_n), []
         for token in tokens:
             tracker.accept(token)
@@ -59,11 +59,11 @@ def test_reset_forgets_everything() -> None:
     tracker.accept(3)
     tracker.reset()
     assert (tracker.size(), tracker.unique_tokens(), tracker.get_count(3)) == (0, [], 0)
-    said = run_js(
+    results = run_js(
         """const t = new api.TokenHistoryTracker(2); [1, 2, 3].forEach((x) => t.accept(x));
         t.reset(); t.accept(5); return [t.size(), t.getUniqueTokens(), t.hasToken(3)];"""
     )
-    assert said == [1, [5], False]
+    assert results == [1, [5], False]
 
 
 def test_penalties_are_repeat_then_frequency_then_presence() -> None:
@@ -87,16 +87,16 @@ def test_neutral_penalties_would_change_nothing() -> None:
     assert all(
         p.any for p in (PenaltyParams(0.5), PenaltyParams(freq=-1), PenaltyParams(present=1))
     )
-    said = run_js(
+    results = run_js(
         """const has = api.TokenHistoryTracker.hasPenalties;
         return [has({}), has({repeat: 1, frequency: 0, presence: 0}), has({repeat: 1.1}),
             has({frequency: 0.1}), has({presence: -0.1})];"""
     )
-    assert said == [False, False, True, True, True]
+    assert results == [False, False, True, True, True]
 
 
 def test_low_level_functions_change_logits_in_place_one_penalty_each() -> None:
-    said = run_js(
+    results = run_js(
         """const t = new api.TokenHistoryTracker(8); [0, 0, 1, 9].forEach((x) => t.accept(x));
         const run = (f) => { const x = f32([4, -1, 3]); f(x); return Array.from(x); };
         return [run((x) => api.applyRepetitionPenalty(x, t, 2)),
@@ -104,7 +104,7 @@ def test_low_level_functions_change_logits_in_place_one_penalty_each() -> None:
             run((x) => api.applyPresencePenalty(x, t, 0.5)),
             run((x) => api.applyPenalties(x, t, {repeat: 2, frequency: 0.25, presence: 0.5}))];"""
     )
-    assert said == [[2, -2, 3], [3.5, -1.25, 3], [3.5, -1.5, 3], [1, -2.75, 3]]
+    assert results == [[2, -2, 3], [3.5, -1.25, 3], [3.5, -1.5, 3], [1, -2.75, 3]]
 
 
 def test_a_penalty_never_raises_a_logit() -> None:

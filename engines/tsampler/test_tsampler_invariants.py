@@ -180,7 +180,7 @@ def test_working_logits_and_the_accessor_give_the_same_tokens_and_change_no_logi
 
 def test_draws_follow_the_renormalized_mass() -> None:
     """0.4 and 0.3 are left: with u * 0.7 the first comes up in 4/7 of the draws."""
-    said = run_js(
+    results = run_js(
         """const set = api.applyTopP(api.applyTopK(f32(data), 0, new api.SamplerWorkspace()), 0.65);
         const prng = new api.Xoroshiro128Plus(1), counts = {};
         for (let i = 0; i < 70000; i++) {
@@ -188,37 +188,37 @@ def test_draws_follow_the_renormalized_mass() -> None:
         return [Array.from(set.probs.slice(0, set.count)), counts];""",
         np.log([0.1, 0.2, 0.3, 0.4]).tolist(),
     )
-    assert sum(said[0]) == pytest.approx(0.7, abs=1e-6)
-    assert set(said[1]) == {"2", "3"}
+    assert sum(results[0]) == pytest.approx(0.7, abs=1e-6)
+    assert set(results[1]) == {"2", "3"}
     # 40,000 expected, standard deviation 131: six of them allow one false alarm in 10**9
-    assert abs(said[1]["3"] - 40000) < 6 * 131
+    assert abs(results[1]["3"] - 40000) < 6 * 131
 
 
 @pytest.mark.parametrize("u", [0.0, -0.0, 2.0**-53, 2.0**-32, 2.0**-24, 0.5, 1 - 2.0**-53])
 def test_an_injected_uniform_never_draws_what_has_no_probability(u: float) -> None:
     row = [-np.inf, 0.0, -np.inf, -200.0, 1.0, -np.inf]
-    said = run_js(
+    results = run_js(
         """const set = api.applyTopK(f32(data[0]), 0, new api.SamplerWorkspace());
         return api.sampleFromSet(set, {next: () => data[1]});""",
         [row, u],
     )
-    assert said in (1, 4)
+    assert results in (1, 4)
     cand = Candidates.from_logits(np.array(row, np.float32))
     chain = build_chain([{"tsampler_top_k": {"k": 0}}])
     chain.apply(cand)
-    assert int(cand.ids[sample_from_set(cand, u)]) == said
+    assert int(cand.ids[sample_from_set(cand, u)]) == results
 
 
 def test_a_vocabulary_that_is_all_banned_is_refused_in_both(tsampler: BackendProcess) -> None:
     row = np.full(4, -np.inf, np.float32)
     with pytest.raises(UndefinedInputError, match="no candidate has a probability"):
         build_chain([{"tsampler": {"seed": 1}}]).apply(Candidates.from_logits(row))
-    said = run_js(
+    results = run_js(
         """try { api.sampleWithStrategy(f32(["-Infinity", "-Infinity"]),
             {tokenHistory: new api.TokenHistoryTracker(1), prng: new api.Xoroshiro128Plus(1)});
         } catch (e) { return e.message; }"""
     )
-    assert said == "no candidate has a probability"
+    assert results == "no candidate has a probability"
 
 
 def test_nan_counts_as_banned_in_both(tsampler: BackendProcess) -> None:
@@ -226,12 +226,12 @@ def test_nan_counts_as_banned_in_both(tsampler: BackendProcess) -> None:
     cand = Candidates.from_logits(row)
     build_chain([{"tsampler_top_k": {"k": 3}}]).apply(cand)
     assert cand.ids.tolist() == [2, 1, 0]
-    said = run_js(
+    results = run_js(
         """const set = api.applyTopK(f32(data), 3, new api.SamplerWorkspace());
         return [Array.from(set.indices.slice(0, 3)), api.greedy(f32(data))];""",
         row.tolist(),
     )
-    assert said == [[2, 1, 0], 2]
+    assert results == [[2, 1, 0], 2]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_metrics_agree_with_scipy() -> None:
 
 def test_typescript_metrics_are_the_same_to_the_bit() -> None:
     rows = [row.tolist() for row in ROWS.values()]
-    said = run_js(
+    results = run_js(
         """return data.map((values) => { const x = f32(values);
             return ["nats", "bits"].map((base) => [api.computeModelEntropy(x, base),
                 api.computeSamplingEntropy(x, base), api.computeModelSurprisal(x, 0, base),
@@ -70,7 +70,7 @@ def test_typescript_metrics_are_the_same_to_the_bit() -> None:
         });""",
         rows,
     )
-    for row, theirs in zip(ROWS.values(), said, strict=True):
+    for row, theirs in zip(ROWS.values(), results, strict=True):
         ids = range(5, 5 + len(row))
         for base, values in zip(("nats", "bits"), theirs, strict=True):
             assert [float(v) for v in values] == [
@@ -85,8 +85,10 @@ def test_typescript_metrics_are_the_same_to_the_bit() -> None:
 def test_a_token_outside_the_vocabulary_is_refused() -> None:
     with pytest.raises(IndexError, match=r"token 3 is not in 0\.\.2"):
         metrics.model_surprisal(np.zeros(3, np.float32), 3)
-    said = run_js("try { api.computeModelSurprisal(f32([0]), 1); } catch (e) { return e.message; }")
-    assert said == "token 1 is not in 0..0"
+    results = run_js(
+        "try { api.computeModelSurprisal(f32([0]), 1); } catch (e) { return e.message; }"
+    )
+    assert results == "token 1 is not in 0..0"
 
 
 def test_perplexity_of_equal_choices_is_their_number() -> None:
@@ -102,7 +104,7 @@ def test_perplexity_of_equal_choices_is_their_number() -> None:
 
 def test_typescript_perplexity_is_the_same() -> None:
     surprisals = [0.1, 2.5, 0.0, 7.25, 1e-9]
-    said = run_js(
+    results = run_js(
         """const p = new api.RollingPerplexity(); const empty = p.ppl();
         const steps = data.map((s) => { p.addSurprisal(s); return p.ppl(); });
         return [empty, steps, p.count];""",
@@ -112,11 +114,11 @@ def test_typescript_perplexity_is_the_same() -> None:
     for value in surprisals:
         ppl.add_surprisal(value)
         steps.append(ppl.ppl())
-    assert said == [1, steps, 5]
+    assert results == [1, steps, 5]
 
 
 def test_metrics_and_sampling_leave_the_logits_alone() -> None:
-    said = run_js(
+    results = run_js(
         """const x = f32([1, -2, 3, NaN]); const before = x.slice();
         const history = new api.TokenHistoryTracker(4); history.accept(2);
         api.computeModelEntropy(x); api.getTopCandidates(x, 2);
@@ -125,7 +127,7 @@ def test_metrics_and_sampling_leave_the_logits_alone() -> None:
             api.sampleWithStrategy(x, {...options, params, mode: "parity"});
         return Array.from(x).every((v, i) => Object.is(v, before[i]));"""
     )
-    assert said is True
+    assert results is True
 
 
 def test_top_candidates_are_the_likeliest_of_the_whole_vocabulary() -> None:
@@ -137,12 +139,12 @@ def test_top_candidates_are_the_likeliest_of_the_whole_vocabulary() -> None:
 
 
 def test_typescript_top_candidates_are_the_same() -> None:
-    said = run_js(
+    results = run_js(
         "return data.map((x) => api.getTopCandidates(f32(x), 5).map((c) => "
         "[c.tokenId, c.probability]));",
         [row.tolist() for row in ROWS.values()],
     )
-    assert [[tuple(c) for c in candidates] for candidates in said] == [
+    assert [[tuple(c) for c in candidates] for candidates in results] == [
         top_candidates(row, 5) for row in ROWS.values()
     ]
 
@@ -169,13 +171,13 @@ def test_workspace_grows_by_powers_of_two_and_never_shrinks() -> None:
         workspace.ensure_capacity(needed)
         seen.append((workspace.capacity, workspace.version))
     assert seen == [(64, 0), (128, 1), (128, 1), (512, 2), (512, 2), (512, 2), (1024, 3)]
-    said = run_js(
+    results = run_js(
         """const ws = new api.SamplerWorkspace(40); return data.map((n) => {
             ws.ensureCapacity(n); return [ws.capacity, ws.version, ws.idxK.length]; });""",
         [40, 100, 64, 320, 1, 512, 513],
     )
-    assert [tuple(entry[:2]) for entry in said] == seen
-    assert all(length == capacity for capacity, _, length in said)
+    assert [tuple(entry[:2]) for entry in results] == seen
+    assert all(length == capacity for capacity, _, length in results)
 
 
 @given(st.integers(1, 1 << 20))
@@ -186,7 +188,7 @@ def test_power_of_two_is_the_smallest_that_fits(n: int) -> None:
 
 
 def test_a_set_is_a_view_of_its_workspace_and_filters_work_in_it() -> None:
-    said = run_js(
+    results = run_js(
         """const ws = new api.SamplerWorkspace(4), x = f32([1, 2, 3, 4]);
         const set = api.applyTopK(x, 3, ws);
         const sets = [set, api.applyTopP(set, 0.9), api.applyMinP(set, 0.1),
@@ -194,11 +196,11 @@ def test_a_set_is_a_view_of_its_workspace_and_filters_work_in_it() -> None:
         return sets.map((s) => s === set && s.indices === ws.idxK && s.logits === ws.valK
             && s.probs === ws.probK);"""
     )
-    assert said == [True] * 4
+    assert results == [True] * 4
 
 
 def test_a_set_from_before_the_growth_is_refused() -> None:
-    said = run_js(
+    results = run_js(
         """const ws = new api.SamplerWorkspace(4), x = f32([1, 2, 3, 4, 5, 6, 7, 8]);
         const old = api.applyTopK(x, 3, ws); api.applyTopP(old, 0.9);
         api.applyTopK(x, 8, ws);
@@ -207,11 +209,11 @@ def test_a_set_from_before_the_growth_is_refused() -> None:
             () => api.applyTemperature(old, 0.5), () => api.sampleFromSet(old)];
         return tries.map((f) => { try { f(); return ""; } catch (e) { return e.message; } });"""
     )
-    assert said == ["stale CandidateSet: its workspace has grown since it was made"] * 6
+    assert results == ["stale CandidateSet: its workspace has grown since it was made"] * 6
 
 
 def test_the_workspace_of_a_session_grows_as_documented() -> None:
-    said = run_js(
+    results = run_js(
         """const x = Float32Array.from({length: 2000}, (_, i) => Math.sin(i));
         const workspace = new api.SamplerWorkspace(256);
         const common = {tokenHistory: new api.TokenHistoryTracker(64), workspace,
@@ -220,4 +222,4 @@ def test_the_workspace_of_a_session_grows_as_documented() -> None:
         return steps.map((params) => {
             api.sampleWithStrategy(x, {...common, params}); return workspace.capacity; });"""
     )
-    assert said == [256, 512, 512]
+    assert results == [256, 512, 512]

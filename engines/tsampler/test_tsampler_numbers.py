@@ -26,11 +26,11 @@ def arguments() -> np.ndarray:
 
 def test_exp_and_log_are_v8s_to_the_bit() -> None:
     x = arguments()
-    said = run_js(
+    results = run_js(
         "return data.map((x) => [Math.exp(number(x)), Math.log(Math.abs(number(x)))]);",
         x.tolist(),
     )
-    theirs = np.array([[float(value) for value in pair] for pair in said])
+    theirs = np.array([[float(value) for value in pair] for pair in results])
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(v8_math.exp(x), theirs[:, 0])
         np.testing.assert_array_equal(v8_math.log(abs(x)), theirs[:, 1])
@@ -72,13 +72,13 @@ def test_split_mix_gives_the_published_outputs_of_seed_0() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 42, -1, 2**32, 1763715600000, 2**53 - 1, -(2**53) + 1])
 def test_typescript_draws_the_same_numbers(seed: int) -> None:
-    said = run_js(
+    results = run_js(
         "const r = new api.Xoroshiro128Plus(data);"
         "return Array.from({length: 500}, () => r.next());",
         seed,
     )
     rng = Xoroshiro128Plus(seed)
-    assert said == [rng.uniform_double() for _ in range(500)]
+    assert results == [rng.uniform_double() for _ in range(500)]
 
 
 def test_numbers_lie_in_0_to_1_and_have_53_bits() -> None:
@@ -91,12 +91,12 @@ def test_numbers_lie_in_0_to_1_and_have_53_bits() -> None:
 
 
 def test_two_generators_do_not_disturb_each_other() -> None:
-    said = run_js(
+    results = run_js(
         """const [a, b, alone] = [1, 2, 1].map((s) => new api.Xoroshiro128Plus(s));
         const mixed = []; for (let i = 0; i < 9; i++) { mixed.push(a.next()); b.next(); }
         return [mixed, Array.from({length: 9}, () => alone.next())];"""
     )
-    assert said[0] == said[1]
+    assert results[0] == results[1]
 
 
 def test_global_generator_restarts_with_its_last_seed() -> None:
@@ -111,9 +111,9 @@ def test_global_generator_restarts_with_its_last_seed() -> None:
 
 
 def test_seed_must_be_a_safe_integer() -> None:
-    said = run_js(
+    results = run_js(
         """return [1.5, NaN, 2 ** 53].map((seed) => {
             try { new api.Xoroshiro128Plus(seed); return ""; } catch (e) { return e.message; }});"""
     )
-    assert said[0] == "seed must be a safe integer: 1.5"
-    assert all(said)
+    assert results[0] == "seed must be a safe integer: 1.5"
+    assert all(results)

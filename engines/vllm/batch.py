@@ -1,7 +1,7 @@
 """vLLM's own batch of requests, its logits processors and its sampler, on rows of logits.
 
 The batch is that of the model runner: requests are added, removed, condensed and swapped by it. A
-token comes from the sampler called as a whole; what each stage leaves is shown by the same
+token comes from the sampler called as a whole. The result of each stage comes from the same
 functions, called one after the other as the sampler calls them.
 """
 
@@ -15,11 +15,11 @@ from sampler_parity.engines.vllm.engine import vllm
 from sampler_parity.engines.vllm.requests import Request
 from sampler_parity.harness.errors import InputError
 
-Shown = dict[int, Any]  # slot -> logits [rows, n_vocab] behind it
+Shown = dict[int, Any]  # slot -> logits [rows, n_vocab] after it
 
 
 class Batch:
-    """rows: at most at once."""
+    """rows: the largest batch."""
 
     def __init__(self, n_vocab: int, rows: int) -> None:
         engine = vllm()
@@ -41,7 +41,7 @@ class Batch:
         self.sampler = engine.Sampler(logprobs_mode="processed_logprobs")
 
     def hold(self, requests: list[Request]) -> None:
-        """Let the batch have these requests in this order, and no other."""
+        """Make the batch hold exactly these requests, in this order."""
         wanted = {request.state.req_id: request.state for request in requests}
         places = self.input.req_id_to_index
         for gone in [name for name in places if name not in wanted]:

@@ -1,4 +1,4 @@
-"""vLLM as its sampler needs it: the modules, without the packages that serve and load models."""
+"""vLLM for its sampler only: the modules, without the packages that serve and load models."""
 
 import importlib
 import os

@@ -1,6 +1,6 @@
 """A chain as vLLM's SamplingParams, and the request that has them.
 
-vLLM has one order, that of SLOTS, and each stage once; a chain in another is not vLLM's.
+vLLM has one order, that of SLOTS, and each stage once; a chain in another order is refused.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def sampling_params(chain: ChainSpec) -> Any:
         params = vllm().SamplingParams.from_optional(**arguments)
     except (vllm().Refused, ValueError, TypeError) as error:
         raise InputError("vLLM", str(error).splitlines()[0]) from None
-    params._bad_words_token_ids = words  # of texts and a tokenizer, else
+    params._bad_words_token_ids = words  # would need texts and a tokenizer
     params._all_stop_token_ids = set(stops)
     return params
 

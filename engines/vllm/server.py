@@ -1,7 +1,7 @@
 """`python vllm_server.py FOLDER PORT`: vLLM's server on the CPU, a model of Hugging Face's layout.
 
-It ends when its standard input does, and the processes that it started with it: it is told to, and
-gives back the memory that they share. What is left is its group, which is ended after a while.
+It ends with its standard input, and so do the processes that it started: it gets a signal and frees
+the memory that they share. The remaining processes of its group are ended after a while.
 """
 
 import os
@@ -18,7 +18,7 @@ def main() -> None:
     folder, port = sys.argv[1:3]
     threading.Thread(target=_until_left, daemon=True).start()
     os.environ |= {
-        "HF_HUB_OFFLINE": "1",  # nothing is asked of anybody, and nobody is told
+        "HF_HUB_OFFLINE": "1",  # no download, no report of usage
         "VLLM_NO_USAGE_STATS": "1",
         "GLOO_SOCKET_IFNAME": "lo",
         "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB

@@ -61,7 +61,7 @@ def sampled(
 
 
 class Serving:
-    """The request `batch`: those that sample are vLLM's batch of that step."""
+    """The request `batch`: the sequences that sample in a step are vLLM's batch of that step."""
 
     def __init__(self, _worker: Any, scratch: Scratch, request: p.BatchRequest) -> None:
         self.scratch, self.asked, self.at = scratch, request, request.out

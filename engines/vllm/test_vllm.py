@@ -1,4 +1,4 @@
-"""backend vllm: how a chain becomes a request, and, with its environment, what vLLM makes of it."""
+"""backend vllm: how a chain becomes a request, and, with its environment, vLLM's results."""
 
 import sys
 from types import SimpleNamespace

@@ -1,9 +1,9 @@
 """vllm: the sampler of vLLM on a CPU, with its own batch of requests (engines/vllm/README.md).
 
-Readings: what vLLM bans or cuts is -inf and stays listed behind stages under its own names; behind
-a cut under llama.cpp's name it is removed, and the largest comes first behind top_k and top_p. p is
-0 but for that of the logprobs that vLLM returns, and before a cut by top_p. A temperature that is
-greedy has selected at its stage.
+Readings: banned and cut tokens are -inf and stay listed after stages under vLLM's own names. After
+a cut under llama.cpp's name they are removed, and after top_k and top_p the largest comes first.
+The p shown is 0 except that of the logprobs that vLLM returns, and before a cut by top_p. A greedy
+temperature selects at its stage.
 """
 
 from dataclasses import dataclass, field

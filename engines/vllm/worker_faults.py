@@ -23,7 +23,7 @@ class OfFault(Worker):
 
 
 class PromptIsOutput(OfFault):
-    """The prompt is handed over as output."""
+    """The prompt is passed as output."""
 
     def spoil(self, instance: Instance) -> None:
         instance.accept_prompt = instance.accept  # type: ignore[method-assign]
@@ -55,7 +55,7 @@ class RowsOfAnother(Serving):
 
 
 class OthersRows(Worker):
-    """Requests stand in the batch as they came, and rows of logits as they are asked."""
+    """The batch is in the order of arrival, but the rows of logits in that of the request."""
 
     serving = RowsOfAnother
 
@@ -67,7 +67,7 @@ class KeepsOutput(Serving):
 
 
 class ResetKeepsOutput(Worker):
-    """A request begun anew keeps what it has put out."""
+    """A restarted request keeps its output."""
 
     serving = KeepsOutput
 

@@ -1,6 +1,6 @@
-"""xgrammar on the rules as llama.cpp reads them, in words that its EBNF has.
+"""xgrammar on the rules as llama.cpp reads them, in the syntax of its EBNF.
 
-Its classes take the bytes of surrogates, which are no UTF-8, for characters: they are left out.
+Its classes accept the bytes of surrogates, which are no UTF-8, as characters: they are left out.
 """
 
 from sampler_parity.engines.shared.grammars.items import (

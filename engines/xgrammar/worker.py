@@ -1,4 +1,4 @@
-"""xgrammar (the extra `xgrammar`): GBNF as it is, which its EBNF is meant to be."""
+"""xgrammar (the extra `xgrammar`): GBNF unchanged, because its EBNF is meant to be GBNF."""
 
 import functools
 import importlib

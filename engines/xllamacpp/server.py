@@ -1,6 +1,6 @@
 """`python xllamacpp.py MODEL PORT`: llama-server's own code, as the package xllamacpp has it.
 
-It ends when its standard input does: so with whoever started it.
+It ends with its standard input, and so with the process that started it.
 """
 
 import sys

@@ -30,7 +30,7 @@ class NextSeed(Faulty):
 
 
 class Warmer(Faulty):
-    """The temperature is higher by one."""
+    """The temperature is increased by one."""
 
     sampler, parameter = "temp", "temp"
 

@@ -1,4 +1,4 @@
-"""Akunu's two sampling pipelines and what their distributions are.
+"""Akunu's two sampling pipelines and their distributions.
 
     pipeline      the CPU pipeline                    gumbel_max    the GPU's Gumbel-max path
     bisection     its top-p by bisection              distribution  exact distributions of both

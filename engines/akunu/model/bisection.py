@@ -1,4 +1,4 @@
-"""top_k by a binary search on logit values, as Akunu's table says of its GPU path.
+"""top_k by a binary search on logit values, which Akunu's table names for its GPU path.
 
     low, high = the smallest and the largest logit
     a step:     middle = (low + high) / 2
@@ -9,16 +9,16 @@ Parameters:
     k       0 or less: 256, as on the CPU (effective_k).
     steps   int, or None: until no float32 lies between low and high.
     start   "finite": low starts at the smallest logit that is not -inf; "smallest": at it, too.
-Ties: all that equal the k-th largest stay; no number of steps parts them.
+Ties: all that equal the k-th largest stay; no number of steps separates them.
 End: at least k logits reach low at every step, and fewer than k reach high. So cut "low" never
     loses one of the k largest and keeps what lies between low and the k-th; cut "high" never keeps
     one too many and loses what lies below high, the k-th always. With steps None cut "low" is the
-    cut at the k-th largest value, which akunu_gumbel has. Where k logits equal the largest, it is
-    the cut.
+    cut at the k-th largest value, as in akunu_gumbel. If k logits equal the largest, the cut is
+    there.
 Edges: one -inf and start "smallest": the middle is -inf at every step, and all stay. One token far
     below (a ban of -65504) costs steps: the interval is halved from there.
-Readings of the text, which is one cell of a table ("Binary search on logit values"): all of them
-    are parameters here; that it ends exactly is akunu_gumbel's.
+Readings of the text, which is one cell of a table ("Binary search on logit values"): each is a
+    parameter here; akunu_gumbel takes the exact end.
 Source: the Akunu book, chapter "The Sampling Pipeline", CPU vs GPU.
 Suite: none: no engine is at hand. `python -m studies.akunu bisection` measures it.
 """

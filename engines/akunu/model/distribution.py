@@ -1,8 +1,8 @@
-"""The exact laws of Akunu's two ways to draw: which share of all random words selects which token.
+"""The exact distributions of Akunu's two draws: the share of all random words for each token.
 
-Both ways take finitely many random numbers, so nothing is sampled here: words are counted. For the
-Gumbel path the words of different tokens count as independent; over all 2**32 states each word
-comes exactly once (`pcg_hash` is a bijection), so the law of one token's noise is exact.
+Both draws take finitely many random numbers, so nothing is sampled here: words are counted. The
+Gumbel path assumes that the words of different tokens are independent. Over all 2**32 states each
+word comes exactly once (`pcg_hash` is a bijection), so the noise of one token is exact.
 """
 
 import math
@@ -18,7 +18,7 @@ from sampler_parity.reference.compiled import jit
 WORDS = 2.0**32
 NEGLIGIBLE = -60.0  # exp of it is 1e-26
 
-Law = NDArray[np.float64]
+Distribution = NDArray[np.float64]
 
 
 def words_up_to(u: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -34,7 +34,7 @@ def words_up_to(u: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.where(at >= np.float32(WORDS), WORDS, count)
 
 
-def cpu_law(p: NDArray[np.float32]) -> Law:
+def cpu_distribution(p: NDArray[np.float32]) -> Distribution:
     """Return the probability of each candidate in the CDF walk over renormalized p, in order."""
     reached = np.minimum(np.add.accumulate(p, dtype=np.float32), np.float32(1))
     below_one = np.nextafter(np.float32(1), np.float32(0))
@@ -43,7 +43,7 @@ def cpu_law(p: NDArray[np.float32]) -> Law:
     return np.diff(count, prepend=0.0) / WORDS
 
 
-def gumbel_law(logits: NDArray[np.float32], temperature: float) -> Law:
+def gumbel_distribution(logits: NDArray[np.float32], temperature: float) -> Distribution:
     """Return the probability of each token on the float16 path. logits: float32[n], -inf if
     filtered; temperature > 0.
 
@@ -55,9 +55,9 @@ def gumbel_law(logits: NDArray[np.float32], temperature: float) -> Law:
     kinds, kind = np.unique(x[alive], return_inverse=True)
     low, high = (np.float16(kinds[-1] + t * g) for g in gumbel(np.array([U_MIN, U_MAX])))
     log_cdf = _log_cdf(kinds, t, *_roundings(_halves(low, high)))
-    law = np.zeros(len(x))
-    law[alive] = _wins(log_cdf, kind.astype(np.int64))
-    return law
+    distribution = np.zeros(len(x))
+    distribution[alive] = _wins(log_cdf, kind.astype(np.int64))
+    return distribution
 
 
 def _halves(low: np.float16, high: np.float16) -> NDArray[np.float16]:
@@ -105,7 +105,7 @@ def _log_cdf(kinds: Any, temperature: Any, bounds: Any, inclusive: Any) -> Any:
 @jit
 def _wins(log_cdf: Any, kind: Any) -> Any:
     """Return float64[n]: the probability that token i has the first largest value."""
-    law = np.zeros(len(kind))
+    distribution = np.zeros(len(kind))
     n_values = log_cdf.shape[1]
     for b in range(n_values):
         behind = 0.0
@@ -119,9 +119,9 @@ def _wins(log_cdf: Any, kind: Any) -> Any:
             below = log_cdf[kind[i], b - 1] if b > 0 else -1e300
             behind -= at_most
             if before + behind > NEGLIGIBLE:
-                law[i] += (math.exp(at_most) - math.exp(below)) * math.exp(before + behind)
+                distribution[i] += (math.exp(at_most) - math.exp(below)) * math.exp(before + behind)
             before += below
-    return law
+    return distribution
 
 
 def atoms(lowest: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:

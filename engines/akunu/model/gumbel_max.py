@@ -8,18 +8,18 @@ The noise is a hash without state: the same position and offset give the same no
 generation. Every position reads a window of one fixed sequence of 2**32 numbers.
 
 Parameters: as akunu's, without its seed and logits.
-    seed_offset     uint32; Akunu takes it from the clock, once for a generation.
-    position        uint32 of the first token sampled; every token sampled moves it on by one.
-    noise           "f16": the sum is stored as float16, as on the GPU. "f32": it is not.
+    seed_offset:    uint32; Akunu takes it from the clock, once for a generation.
+    position:       uint32 of the first token sampled; every token sampled moves it on by one.
+    noise:          "f16": the sum is stored as float16, as on the GPU. "f32": it is not.
 Ties: equal values of the sum: the lowest id. The filters cut at a value: all that equal the last
-    one kept stay, too, so more than top_k may (akunu keeps exactly as many).
+    survivor stay, too, so there may be more than top_k (akunu keeps exactly as many).
 Edges: u is at most 1 - 2**-23, so the noise lies in -2.78..15.95: a token more than
     18.73 * temperature below the largest is never drawn. -inf stays -inf. temperature <= 0: the
     first largest logit. Refused as akunu: no candidate, NaN, all -inf, +inf, anything but the whole
     vocabulary.
 Readings of the text, where it is silent: the filters see the probabilities at the temperature, as
-    on the CPU, with the cap of 256; argmax takes the lowest id; the penalty holds here, too;
-    products and sums are not fused; logf is glibc's (Metal's has other last bits).
+    on the CPU, with the cap of 256. Argmax takes the lowest id. The penalty applies here, too.
+    Products and sums are not fused. The logf is glibc's (Metal's has other last bits).
 Source: the Akunu book, chapter "The Sampling Pipeline" (gumbel_topk_f16); the Gumbel-max trick:
     arXiv 1411.0030.
 Suite: engines/akunu/suites/akunu/akunu_gumbel.toml

@@ -2,10 +2,12 @@
 
     l      = float16 of the logits; every occurrence of a token in the history:
              l > 0 ? l / repeat_penalty : l * repeat_penalty
+
     l     *= 1 / temperature;   p = exp(l - max) * (1 / sum)          over the whole vocabulary
-    keep   the top_k of largest p (std::partial_sort), then up to the first p < p_max * min_p,
+    keep:  the top_k of largest p (std::partial_sort), then up to the first p < p_max * min_p,
            then up to and with the one where the running sum of p reaches top_p
-    p     *= 1 / sum of what is kept;   token = first with r <= running sum of p, else the last
+
+    p     *= 1 / sum of the survivors;   token = first with r <= running sum of p, else the last
 
 It differs from llama.cpp's chain: the temperature comes before the filters, a token counts once for
 each occurrence, top_p sums the mass in the whole vocabulary, and there is always a top-k.
@@ -20,13 +22,13 @@ Parameters:
     logits          "f16": rounded to float16 and penalized. "f32", the overload for grammars:
                     neither, and no scaling where temperature is 1.
 Ties: std::partial_sort's order of equal p.
-Edges: -inf and what underflows gets p = 0 and stays a candidate where top_k has room for it: the
-    last candidate, drawn where rounding leaves the sum below r, may be one of those. r is float32,
+Edges: -inf and underflow get p = 0 and stay candidates if top_k is large enough. The last
+    candidate, drawn if rounding leaves the sum below r, may be one of them. The float32 r is
     a multiple of 2**-32 below 1/256 and of 2**-24 above 1/2. No candidate, NaN, +inf and all -inf:
     refused (undefined in C++, or NaN sorted). The candidates must be the whole vocabulary: akunu is
     the only stage.
-Readings of the text, where it is silent: the history is every accepted token, prompt included; the
-    f32 overload takes the greedy way at temperature <= 0, too; libstdc++'s uniform float and sort.
+Readings of the text, where it is silent: the history is every accepted token, prompt included. The
+    f32 overload is greedy at temperature <= 0, too. Uniform float and sort are libstdc++'s.
 Source: the Akunu book, chapter "The Sampling Pipeline" (sample_logits, src/inference/sampling.cpp).
 Suite: engines/akunu/suites/akunu/akunu.toml
 """

@@ -1,19 +1,21 @@
 """llama_prep_adaptive_p, llama_sample_adaptive_p and llama_sample_token_adaptive_p of ik_llama.cpp
-as one stage, where the average is of the current p (updt_w_cur).
+as one stage; the average is of the current p (updt_w_cur).
 
-    e_i     = exp(logit_i - max), sum in float32; what p is left as
+    e_i     = exp(logit_i - max), sum in float32; p becomes e
+
     target' = clamp(2 * target - weighted_sum / total_weight, 0, 1)
     d_i     = |e_i * ((1 / 0.3) / sum) - target' * (1 / 0.3)|
     logit_i = 5 - 10 * d_i * d_i / (1 + d_i)
-    draw    from exp(logit_i - max), the last running sum raised by 1
-    then    weighted_sum = decay * weighted_sum + e / sum,  total_weight = decay * total_weight + 1
 
-Otherwise than in llama.cpp: a logit of -inf gets a finite one like any token of p = 0, so that what
-a grammar or a bias has banned can be drawn; the average moves with the draw and not with accept;
-a clone is not to be had.
+    draw:   from exp(logit_i - max), the last running sum raised by 1
+    then:   weighted_sum = decay * weighted_sum + e / sum,  total_weight = decay * total_weight + 1
+
+Unlike llama.cpp: a logit of -inf becomes finite like any token of p = 0, so tokens that a grammar
+or a bias has banned can be drawn. The average moves with the draw and not with accept. There is no
+clone.
 
 Parameters:
-    target  float32 >= 0; below it the sampler is off and nothing selects: left out here.
+    target  float32 >= 0; below 0 the sampler is off and nothing selects: left out here.
     decay   float32, cut to 0..0.99.
     seed    of std::mt19937, 0xFFFFFFFF too.
 Edges: NaN or +inf, and nothing but -inf: the process ends.

@@ -1,7 +1,7 @@
 """llama_sort and llama_sample_softmax_impl of ik_llama.cpp, which its samplers share.
 
-Up to 1,024 wanted candidates are sorted by std::sort where all are wanted, by std::partial_sort
-where not; beyond, by llama.cpp's bucket sort. Fewer than two are not marked as sorted.
+Up to 1,024 wanted candidates are sorted by std::sort if all are wanted, else by std::partial_sort;
+more, by llama.cpp's bucket sort. Fewer than two are not marked as sorted.
 
 Source: src/llama-sampling.cpp of ik_llama.cpp at 55d3c05.
 """

@@ -6,8 +6,8 @@
     xtc      draws nothing at p = 1, where it always acts
     mirostat k below 1 or NaN keeps all, in llama.cpp one; surprise is measured by p before the cut
 
-In ik_llama.cpp all of a context share its generator. A stage here has a context of its own; the
-seed is llama_set_rng_seed's.
+In ik_llama.cpp all samplers of a context share its generator. A stage here has a context of its
+own; the seed is llama_set_rng_seed's.
 
 Source: src/llama-sampling.cpp of ik_llama.cpp at 55d3c05.
 Suite: engines/ik_llama/suites/ik_llama/ik_functions.toml

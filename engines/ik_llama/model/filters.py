@@ -1,18 +1,18 @@
 """ik_llama.cpp's filters: llama_sample_top_k, _top_p, _min_p, _tail_free, _typical, _top_n_sigma.
 
-What is otherwise than in llama.cpp v0.5.0:
+Differences to llama.cpp v0.5.0:
 
-    all            sorts are std::sort's and std::partial_sort's up to 1,024 (array.py): other ties
-    top_k          has a min_keep; k <= 0 keeps all, sorted
-    min_p          min_keep 0 may leave none: p > 1, or all logits -inf
-    tail_free      is still there; min_keep 0 may leave none
-    typical        min_keep 0 keeps all, reordered: 0 - 1 wraps around
-    top_n_sigma    removes in place of masking, then sorts and writes p; fewer than four candidates
-                   are left alone; the largest logit counts as at least 0, so that logits that are
-                   all more than n deviations below 0 leave none, and the process ends
+    all:           sorts are std::sort's and std::partial_sort's up to 1,024 (array.py): other ties
+    top_k:         has a min_keep; k <= 0 keeps all, sorted
+    min_p:         min_keep 0 may leave none: p > 1, or all logits -inf
+    tail_free:     is still there; min_keep 0 may leave none
+    typical:       min_keep 0 keeps all, reordered: 0 - 1 wraps around
+    top_n_sigma:   removes in place of masking, then sorts and writes p. `n` < 4: no change. The
+                   largest logit counts as at least 0, so logits that are all more than n
+                   deviations below 0 leave none, and the process ends
 
 Parameters: those of C, float32; min_keep is a size_t.
-Edges: NaN: refused where it is sorted. None left: what comes next is undefined.
+Edges: NaN: refused where it is sorted. None left: the next step is undefined.
 Source: src/llama-sampling.cpp of ik_llama.cpp at 55d3c05, as ik-llama-cpp-python 0.1.5 has it.
 Suite: engines/ik_llama/suites/ik_llama/ik_functions.toml
 """

@@ -1,11 +1,11 @@
 """ik_llama.cpp's samplers of a history: llama_sample_repetition_penalties and llama_sample_dry.
 
-    repetition_penalties   as llama.cpp's; the caller hands over the last tokens, here those
-                           accepted, at most penalty_last_n
-    dry                    as llama.cpp's before b10361, but what it takes for the context's size is
-                           the vocabulary's: -1 looks back as many tokens as there are in it, and
-                           none looks back farther. Below -1 it has no room for a token and the
-                           process ends; so it does where it is cloned, without a vocabulary
+    repetition_penalties:  as llama.cpp's; the caller passes the last tokens, here those accepted,
+                           at most penalty_last_n
+    dry:                   as llama.cpp's before b10361, but it takes the vocabulary's size for the
+                           context's: -1 looks back as many tokens, and none looks back farther.
+                           Below -1 its buffer holds no token and the process ends; a clone, which
+                           has no vocabulary, ends it, too
 
 Source: src/llama-sampling.cpp and llama_sampler_init_dry, _dry_clone in src/llama.cpp of
 ik_llama.cpp at 55d3c05.

@@ -1,8 +1,8 @@
 """llama_sample_temp and llama_sample_entropy of ik_llama.cpp.
 
-    temp       logit / temp, whatever temp is: at 0 infinities, NaN for 0; below 0 the order turns
-               round, and the candidates are still held to be sorted
-    entropy    temp = min_temp + (max_temp - min_temp) * (entropy / log n)^exponent, then a softmax
+    temp:      logit / temp, whatever temp is: at 0 infinities, NaN for 0; below 0 the order is
+               reversed, but the candidates still count as sorted
+    entropy:   temp = min_temp + (max_temp - min_temp) * (entropy / log n)^exponent, then a softmax
                in double. llama.cpp's temp_ext takes a middle and a range and ends at 0
 
 Source: src/llama-sampling.cpp of ik_llama.cpp at 55d3c05.

@@ -2,8 +2,8 @@
 
     logit_bias, mlx_penalties, mlx_sampler
 
-is their order: logits processors first, then log-probabilities, then what make_sampler makes:
-top_p, min_p, xtc and top_k, each on what the one before left, and the temperature in the draw.
+is their order: logits processors first, then log-probabilities, then make_sampler's top_p, min_p,
+xtc and top_k, each on the survivors of the one before, and the temperature in the draw.
 Source: mlx_lm/sample_utils.py and mlx_lm/generate.py at 0.32.2; MLX 0.32.4 on an x86-64 CPU.
 Suite: suites/mlx_lm
 """

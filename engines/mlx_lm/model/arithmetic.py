@@ -1,7 +1,7 @@
 """MLX's float32 on an x86-64 CPU: its own exp, sums in C's order, the logarithm of glibc.
 
 Its vectors have one element there, so nothing is summed in parts. Elsewhere (NEON, Metal) they have
-more, and last bits differ. In float64 exp is glibc's: the result without much rounding.
+more, and last bits differ. In float64 exp is glibc's: the result with little rounding.
 Source: mlx/backend/cpu/simd/math.h, logsumexp.cpp and softmax.cpp at 0.32.4.
 """
 

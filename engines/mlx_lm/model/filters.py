@@ -1,12 +1,12 @@
-"""The filters of MLX LM's make_sampler, on log-probabilities: what they remove is -inf.
+"""The filters of MLX LM's make_sampler, on log-probabilities: removed tokens get -inf.
 
-    top_p   goes where less is likelier than it than top_p of the mass: all that equal the last one
-            stay. The mass is summed from the largest down.
-    min_p   goes below max + log(min_p); min_tokens_to_keep of the largest stay, of equal ones
+    top_p:  a token stays if the likelier ones have less than top_p of the mass; all that equal the
+            last one stay. The mass is summed from the largest down.
+    min_p:  tokens below max + log(min_p) go; min_tokens_to_keep of the largest stay, of equal ones
             those with the highest ids.
-    xtc     what is likelier than the least likely of those above the threshold goes; all that
-            equal it stay. special tokens never go.
-    top_k   the k largest stay, of equal ones those with the lowest ids.
+    xtc:    tokens likelier than the least likely of those above the threshold go; all that equal
+            it stay. Special tokens never go.
+    top_k:  the k largest stay, of equal ones those with the lowest ids.
 Source: apply_top_p, apply_min_p, apply_xtc, apply_top_k, mlx_lm/sample_utils.py at 0.32.2.
 """
 

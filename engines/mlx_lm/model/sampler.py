@@ -1,26 +1,25 @@
-"""mlx_sampler: log-probabilities, then what make_sampler makes: filters in a fixed order, a draw.
+"""mlx_sampler: log-probabilities, then make_sampler: filters in a fixed order and a draw.
 
-    l = logits - logsumexp(logits);  top_p, min_p, xtc, top_k (filters.py), each on what is left
+    l = logits - logsumexp(logits);  top_p, min_p, xtc, top_k (filters.py), each on the survivors
     w_i = exp(l_i / temp - max);  token = the last i with (sum of w_j, j < i) <= u * (sum of all w)
 
-The sums run in float32 over the vocabulary, in the order of the ids: behind a likely token, what is
-less than half a last bit of the sum adds nothing and is never drawn.
+The sums run in float32 over the vocabulary, in the order of the ids: after a likely token, weights
+below half a last bit of the sum add nothing and are never drawn.
 
 Parameters, as Python holds them (float64):
-    temp                 0 is greedy, and then nothing else counts; default 0. A factor of 1 / temp.
-                         Below 0 the least likely are the likeliest, and of what a filter removed
-                         one is drawn.
-    top_p                from 0 to 1; 0, the default, and 1 are off.
-    min_p                from 0 to 1; default 0 (off).
-    min_tokens_to_keep   integer >= 1; of min_p alone, and read by no other filter; default 1.
-    top_k                0, the default, is off; the vocabulary's size or more is refused.
-    xtc_probability      from 0 to 1, of acting at a step; default 0 (off).
-    xtc_threshold        from 0 to 0.5; default 0.1.
-    xtc_special_tokens   ids that XTC leaves.
-    seed                 of mx.random.seed, 64 bits.
-Ties: filters.py says; greedy takes the first largest.
+    temp:                0 is greedy, and then nothing else counts; default 0. A factor of 1 / temp.
+                         Below 0 the least likely are the likeliest, and a removed token is drawn.
+    top_p:               from 0 to 1; 0, the default, and 1 are off.
+    min_p:               from 0 to 1; default 0 (off).
+    min_tokens_to_keep:  integer >= 1; of min_p alone, and read by no other filter; default 1.
+    top_k:               0, the default, is off; the vocabulary's size or more is refused.
+    xtc_probability:     from 0 to 1, of acting at a step; default 0 (off).
+    xtc_threshold:       from 0 to 0.5; default 0.1.
+    xtc_special_tokens:  ids that XTC leaves.
+    seed:                of mx.random.seed, 64 bits.
+Ties: as in filters.py; greedy takes the first largest.
 Edges: a step with XTC draws a uniform first, whether it acts or not (it acts unless u >
-    xtc_probability); then the draw takes one. Banned tokens (-inf) stay candidates that are never
+    xtc_probability); then the draw takes one. Banned tokens (-inf) stay candidates but are never
     drawn. NaN, +inf and a row of -inf are refused: log-probabilities of NaN.
 Source: make_sampler and categorical_sampling, mlx_lm/sample_utils.py at 0.32.2; generate_step,
     mlx_lm/generate.py; mx.random.categorical at 0.32.4, as mx.export_to_dot shows it.

@@ -1,21 +1,21 @@
-"""sglang_penalties: frequency, presence, a minimum of tokens; then repetition. Of what was put out.
+"""sglang_penalties: frequency, presence, a minimum of tokens, then repetition, over the output.
 
 For every token, in this order:
 
-    logit += -(frequency_penalty * how often) - (presence_penalty * (1 if it was put out))
+    logit += -(frequency_penalty * how often) - (presence_penalty * (1 if it is in the output))
     logit += -inf  if it is a stop id and len(output) < min_new_tokens
-    if it was put out:  logit * repetition_penalty  if logit < 0,  logit / repetition_penalty if not
+    if in the output:  logit * repetition_penalty  if logit < 0,  logit / repetition_penalty if not
 
-What is added is summed first and added once, all in float32, the frequency token by token.
+The additions are summed first and added once, all in float32, the frequency token by token.
 
 Parameters:
-    frequency_penalty   float32 in -2..2; default 0 (off).
-    presence_penalty    float32 in -2..2; default 0 (off).
-    repetition_penalty  float32 above 0, at most 2; default 1 (off).
-    min_new_tokens      integer >= 0; default 0 (off).
-    stop_token_ids      ids in the vocabulary: the model's and the request's own.
+    frequency_penalty:  float32 in -2..2; default 0 (off).
+    presence_penalty:   float32 in -2..2; default 0 (off).
+    repetition_penalty: float32 above 0, at most 2; default 1 (off).
+    min_new_tokens:     integer >= 0; default 0 (off).
+    stop_token_ids:     ids in the vocabulary: the model's and the request's own.
 Ties: none to break; candidates keep their order.
-Edges: the prompt counts for nothing. No window. -inf stays -inf; 0 is divided. A token beyond the
+Edges: the prompt does not count. No window. -inf stays -inf; 0 is divided. A token beyond the
     vocabulary is refused.
 Source: SamplingBatchInfo.update_penalties and apply_logits_bias,
     sglang/srt/sampling/sampling_batch_info.py, and sglang/srt/sampling/penaltylib at 0.5.23, as

@@ -1,7 +1,8 @@
 """sglang_sample: softmax, top-k, top-p and min-p of the same probabilities, a draw by a hash.
 
     p = softmax(logits / temperature), by rank, the largest first
-    p = 0 from rank top_k on;  p = 0 where what comes before it sums to more than top_p
+    p = 0 from rank top_k on;  p = 0 if the p before it sum to more than top_p
+
     u = murmur3(seed's low word, its high word, position, column) / (2**32 - 1)
     selected = argmax of log(p) - log(-log(u)), in double; log(u) at most -2**-32
 
@@ -17,8 +18,8 @@ Parameters:
                  none.
 Ties: as torch's sort leaves them, libstdc++'s: up to 16 tokens the lower id first.
 Edges: the token that crosses top_p stays, and one whose sum before it equals top_p. top_p counts
-    what top_k removed as gone, but does not divide by what is left. Shown is p, not divided by its
-    sum; of a greedy request 1 for its token. Each draw is at the next position, the first at 0.
+    tokens that top_k removed as 0, but does not renormalize the others. The p shown is not divided
+    by its sum; a greedy request shows 1 for its token. Each draw has the next position, from 0 on.
 Source: Sampler.forward, top_k_top_p_min_p_sampling_from_probs_torch and multinomial_with_seed,
     sglang/srt/layers/sampler.py at 0.5.23; murmur_hash32_kernel,
     sglang/kernels/ops/sampling/murmur_hash.py; SamplingParams, sglang/srt/sampling/.

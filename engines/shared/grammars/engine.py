@@ -1,10 +1,10 @@
-"""What the backends of other grammar engines have in common: `grammar` is theirs, all else the
+"""Common code of the backends of other grammar engines: `grammar` is theirs, all else the
 reference's.
 
-An engine says of every token whether it may follow; the others get logit -inf, as in llama.cpp.
-It is given the vocabulary as llama.cpp's grammar reads it: of each token its bytes, of a control
-token its name. All ends of generation are ends; one that is accepted is not handed on, because
-llama.cpp's grammar stays where it is and the engines would be over.
+An engine decides for every token whether it may follow; the others get logit -inf, as in llama.cpp.
+It gets the vocabulary as llama.cpp's grammar reads it: the bytes of each token, the name of a
+control token. All end-of-generation tokens end a text. An accepted one is not passed on, because
+llama.cpp's grammar keeps its state and the engines would be finished.
 docs/background/grammar-engines.md has all differences.
 """
 
@@ -20,7 +20,7 @@ from sampler_parity.reference.samplers.grammar import Grammar
 
 
 class Matcher(Protocol):
-    """A grammar of an engine, and where in it a text stands. Raises InputError."""
+    """A grammar of an engine, and the position of a text in it. Raises InputError."""
 
     def allowed(self) -> NDArray[np.bool_]:
         """Return for every token whether it may follow."""

@@ -1,4 +1,4 @@
-"""The rules of a grammar as items that other engines have, too: rules, tokens and classes."""
+"""The rules of a grammar as items that other engines have: rules, tokens and classes."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,8 +21,8 @@ class Token(NamedTuple):
 
 
 class Class(NamedTuple):
-    """One character in the ranges, or in none of them. None begins or ends with a surrogate, which
-    no text has and no engine takes."""
+    """One character in the ranges, or in none of them. No range begins or ends with a surrogate,
+    which no text has and no engine accepts."""
 
     ranges: Ranges
     positive: bool

@@ -1,13 +1,13 @@
 """The table as a GGUF model of llama's architecture, for what is built on llama.cpp.
 
-The embedding of a token is one large number in the place of its row. One layer of zeros adds
-nothing to it; the norm makes exactly 1 of it, for the width is a power of 4; and the output matrix
+The embedding of a token is one large number at the position of its row. One layer of zeros adds
+nothing to it; the norm makes exactly 1 of it, because the width is a power of 4. The output matrix
 has the rows as its columns: a logit is its number, times 1, plus zeros. Denormals come through. So
-do infinities and NaN, where there is one row: next to others each would be times 0. -0.0 comes back
+do infinities and NaN in a single row: next to others each would be multiplied by 0. -0.0 comes back
 as 0.0 and is refused, as are infinities in two rows or more.
 
-Tokens are t0, t1, ... of a tokenizer that has no special ones, so that no text ends. llama.cpp of
-2024 does not know it: for that there are `words`. The output matrix is the end of the file.
+Tokens are t0, t1, ... of a tokenizer without special tokens, so that no text ends. llama.cpp of
+2024 does not know it: use `words` there. The output matrix is the end of the file.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ _BYTES = str.maketrans({" ": "\u0120", "\u010a": "\u00c4\u012c"})  # as GPT-2 wr
 
 def word(token: int) -> str:
     """Return a token's text. Token 0 is the newline that GPT-2's tokenizer must have, which here
-    ends a text; each other a blank and letters: digits and signs would be taken apart."""
+    ends a text; any other is a blank and letters, because digits and signs would be split."""
     return f" {np.base_repr(token, 16).lower().translate(_LETTERS)}" if token else "\u010a"
 
 
@@ -65,7 +65,7 @@ def _numbers(writer: Any, n_vocab: int) -> None:
 
 
 def _words(writer: Any, n_vocab: int) -> None:
-    """Name the special tokens: else they are 11, also where there are no so many."""
+    """Name the special tokens: else they are 11, even in a smaller vocabulary."""
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("llama-bpe")  # a word that is a token is one, without merges
     writer.add_token_list([word(token).translate(_BYTES) for token in range(n_vocab)])
@@ -80,7 +80,7 @@ def _check(rows: NDArray[np.float32]) -> None:
         raise InputError(f"row {row}, token {token}", "-0.0 comes back as 0.0", "write 0.0")
     if len(rows) > 1:
         for row, token in np.argwhere(~np.isfinite(rows)):
-            problem = f"{rows[row, token]} beside other rows: they would get it, too"
+            problem = f"{rows[row, token]} next to other rows: they would get it, too"
             raise InputError(f"row {row}, token {token}", problem, "make a table of this row alone")
 
 

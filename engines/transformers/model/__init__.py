@@ -5,7 +5,7 @@
 
 is the order in which `generate` applies them; temperature, top-k, top-p and min-p follow. There is
 no frequency and no presence penalty, no list of allowed tokens (prefix_allowed_tokens_fn is a
-function of the text so far) and no ignore_eos: generation stops at what eos_token_id names.
+function of the text so far) and no ignore_eos: generation stops at the tokens in eos_token_id.
 Source: GenerationMixin._get_logits_processor, generation/utils.py of transformers 5.23.0.
 Suite: engines/transformers/suites/origin/transformers.toml
 """

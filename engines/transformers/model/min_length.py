@@ -7,7 +7,7 @@ Parameters:
     eos_token_id  list of ids; one beyond the vocabulary has no effect.
 Counts the prompt: a prompt of min_length tokens or more switches it off.
 Ties: none; candidates keep their order.
-Edges: -inf stays so. Where all else is banned, all logits are -inf.
+Edges: -inf stays so. If all else is banned, all logits are -inf.
 Source: MinLengthLogitsProcessor, generation/logits_process.py of
     transformers 5.23.0.
 Suite: engines/transformers/suites/origin/transformers.toml

@@ -7,7 +7,7 @@ Parameters:
     eos_token_id  list of ids; one beyond the vocabulary has no effect.
 prompt_length_to_skip of the processor is the prompt's length, as `generate` sets it.
 Ties: none; candidates keep their order.
-Edges: -inf stays so. Where all else is banned, all logits are -inf.
+Edges: -inf stays so. If all else is banned, all logits are -inf.
 Source: MinNewTokensLengthLogitsProcessor, generation/logits_process.py of
     transformers 5.23.0.
 Suite: engines/transformers/suites/origin/transformers.toml

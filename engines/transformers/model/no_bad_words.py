@@ -2,15 +2,15 @@
 
     prompt + output ends in word[:-1]:  logit of word[-1] += -inf
 
-Prompt and output are one text: a word may begin in the prompt (vLLM looks at the output alone:
+Prompt and output are one text: a word may begin in the prompt (vLLM searches the output alone:
 engines/vllm/model/bad_words.py).
 
 Parameters:
     bad_words_ids  words, at least one, each a list of one or more ids of the vocabulary.
-    eos_token_id   list of ids: a word that is one of them alone is left out, end-of-text cannot be
-                   banned so. Nothing left: refused.
+    eos_token_id   list of ids: a word that is one of them alone is left out, so end-of-text cannot
+                   be banned. No word left: refused.
 Ties: none; candidates keep their order.
-Edges: +inf becomes NaN, -0.0 becomes 0.0, as of any bias.
+Edges: +inf becomes NaN, -0.0 becomes 0.0, as with any bias.
 Source: NoBadWordsLogitsProcessor, generation/logits_process.py of transformers 5.23.0.
 Suite: engines/transformers/suites/origin/transformers.toml
 """

@@ -5,10 +5,10 @@
 
 Parameters:
     sequence_bias  list of (sequence, bias), not empty: a list of one or more ids of the vocabulary,
-                   a float32, which may be -inf or inf. Of a sequence given twice the last counts.
+                   a float32, which may be -inf or inf. If a sequence comes twice the last counts.
 Ties: none; candidates keep their order.
 Edges: prompt and output are one text: a sequence may begin in the prompt. -0.0 becomes 0.0, because
-    0 is added. +inf on -inf is NaN. A sequence longer than the text and one more has no effect.
+    0 is added. +inf on -inf is NaN. A sequence longer than the text plus one token has no effect.
     Biases of several sequences on a token are summed in float32: that of the token alone first,
     then by the length of the sequence in the order in which the lengths come.
 Source: SequenceBiasLogitsProcessor, generation/logits_process.py of transformers 5.23.0.

@@ -1,8 +1,8 @@
 """tsampler: the sampler of @lloyal-labs/tsampler 0.2.0, from its documentation.
 
-The package could not be had, so every statement here is the documentation's or, where it is silent
-or contradicts itself, a reading; the modules name each. README.md lists what follows from
-them: where it equals llama.cpp and where it does not.
+The package was not available. Every statement here is from the documentation or, where it is silent
+or contradicts itself, a reading; the modules name each. README.md lists the consequences: where it
+equals llama.cpp and where it does not.
 
     history    TokenHistoryTracker, penalties        filters    the filters and the draw
     sample     sampleWithStrategy, greedy            metrics    surprisal, entropy, perplexity

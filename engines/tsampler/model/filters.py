@@ -1,4 +1,4 @@
-"""The filters of tsampler on a set of candidates, and the draw from what they leave.
+"""The filters of tsampler on a set of candidates, and the draw from the survivors.
 
 A set is a reference Candidates: ids, logits float32, p float32. Arithmetic is JavaScript's: double
 throughout, rounded to float32 where a value is stored, sums in sequence, Math.exp and Math.log as
@@ -9,8 +9,8 @@ Readings, where the documentation leaves them open:
 - NaN enters a set as -inf. A set in which every logit is -inf has p = 0 throughout, and drawing
   from it is an error. The largest logit has exp = 1 even if it is +inf.
 - exp is not rounded to float32 before it is divided by the sum; p is.
-- top-p and typical-p normalize over the set that they are given, as llama.cpp does; min-p compares
-  the p that are there.
+- top-p and typical-p normalize over the given set, as llama.cpp does; min-p compares the p that the
+  set has.
 - Order is by logit, descending; equal logits keep their order in the set (in the full vocabulary:
   by id). typical-p orders by distance, rounded to float32, ascending, in the same way.
 - top-k with k <= 0 takes all; typical-p needs mass > p and top-p mass >= p, as llama.cpp.

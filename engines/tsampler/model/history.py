@@ -5,11 +5,11 @@
     logit = logit - present                        for every token with count > 0 in the window
 
 computed in double and rounded to float32 once, at the end; llama.cpp computes every step in float32
-and subtracts both terms together, so the two part in the last bit for some logits.
+and subtracts both terms together, so the two differ in the last bit for some logits.
 
 Readings, where the documentation leaves them open: computeAdjustment returns the penalized logit
-(the accessor of applyTopK has the same form), not a difference. size() is the number of tokens in
-the window now. getUniqueTokens() is in the order of first acceptance among those in the window.
+(the accessor of applyTopK has the same form), not a difference. `size()` is the number of tokens in
+the window now. `getUniqueTokens()` is in the order of first acceptance among those in the window.
 A window of 0 or less keeps nothing. Without a value, repeat is 1 and the others 0 here (the default
 1.1 is that of sampleWithStrategy). Called one after the other, the three low-level functions round
 three times.
@@ -34,7 +34,7 @@ class PenaltyParams:
 
     @property
     def any(self) -> bool:
-        """Whether they would change a logit: hasPenalties."""
+        """Return whether they would change a logit: hasPenalties."""
         return self.repeat != 1 or self.freq != 0 or self.present != 0
 
 

@@ -2,14 +2,14 @@
 
     surprisal(token) = log sum exp(x) - x[token]        entropy = log sum exp(x) - sum p x
 
-over the model's logits or over the candidates that filters left; in nats, or in bits (nats / ln 2).
+over the model's logits or over the survivors of filters; in nats, or in bits (nats / ln 2).
 Perplexity is exp of the mean surprisal in nats.
 
-Readings: NaN counts as -inf, and a logit of -inf adds nothing to the entropy. The surprisal of what
-has no probability, or is no candidate, is inf. Where every logit is -inf the entropy is 0; a logit
-of +inf makes both NaN or inf. RollingPerplexity runs over everything added since its start or
-reset(); before anything was added ppl() is 1, so that a gate such as `ppl() > 50` does not fire on
-no evidence.
+Readings: NaN counts as -inf, and a logit of -inf adds nothing to the entropy. The surprisal of a
+token of no probability, or of no candidate, is inf. If every logit is -inf the entropy is 0; a
+logit of +inf makes both NaN or inf. RollingPerplexity runs over everything added since its start or
+reset(); before anything was added ppl() is 1, so that a gate such as `ppl() > 50` does not fire
+without evidence.
 """
 
 from dataclasses import dataclass

@@ -4,13 +4,13 @@
 
 Greedy instead, with penalties and without a random number, if temp < 1e-3 or top_k = 1.
 
-Modes: `fast` cuts to the 256 largest (512 with typical-p) where top_k is 0; `parity` takes the
-whole vocabulary there. With any other top_k both do the same.
+Modes: `fast` cuts to the 256 largest (512 with typical-p) if top_k is 0; `parity` takes the whole
+vocabulary then. With any other top_k both do the same.
 
 Readings, where the documentation contradicts itself: top-k stands before typical-p ("chain order
 NEVER changes"), so a top_k of 40 leaves typical-p 40 candidates and the pool of 512 only matters at
-top_k = 0. The signature with an options object is taken, not that of the migration guide. top_k
-below 0 is as 0.
+top_k = 0. The signature with an options object is taken, not that of the migration guide. A top_k
+below 0 counts as 0.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,13 @@
 """SamplerWorkspace and requiredKcap of tsampler: how the buffers grow.
 
-The capacity is a power of two, never shrinks, and a set of candidates made before it grew must not
-be used after (`version` tells). A slot holds six values of 4 bytes (idxK, valK, probK, tmpIdx,
+The capacity is a power of two and never shrinks. A set of candidates made before it grew must not
+be used afterwards (check `version`). A slot holds six values of 4 bytes (idxK, valK, probK, tmpIdx,
 tmpLogits, tmpProbs), 24 bytes; the documentation's "512 x 12 bytes = 6KB" counts three of them and
 its "~0.5KB" for 64 slots two.
 
 Readings: requiredKcap is the documented formula, so it is 256 for top_k = 40, and the documented
 "first token with K = 40 allocates 64" holds for a workspace that starts below 64 and is grown by
-top-k alone. The capacity is rounded up beyond n_vocab where n_vocab is no power of two.
+top-k alone. The capacity is rounded up beyond n_vocab if n_vocab is no power of two.
 """
 
 from dataclasses import dataclass, field

@@ -6,10 +6,10 @@ is their order;
 
     vllm_temperature, vllm_min_p, vllm_top_k, vllm_top_p, vllm_sample, vllm_logprobs
 
-follow. What is banned is -inf and stays a candidate. Each stage takes the whole vocabulary; a token
-of a neighbour's row, or the padding that makes prompts of a batch equally long, is in none of them.
+follow. Banned tokens are -inf and stay candidates. Each stage takes the whole vocabulary. None uses
+tokens of a neighbour's row, or the padding that makes prompts of a batch equally long.
 
-ignore_eos bans nothing in vLLM: the request goes on behind an end-of-text token, which may be drawn
+ignore_eos bans nothing in vLLM: the request goes on after an end-of-text token, which may be drawn
 (llama.cpp's bans them all: reference/pipelines/ignore_eos.py).
 Source: vllm/v1/sample/sampler.py at 0.32.0.
 Suites: engines/vllm/suites/origin/vllm.toml, engines/vllm/suites/vllm/vllm_stages.toml

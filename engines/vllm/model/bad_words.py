@@ -2,14 +2,14 @@
 
     output ends in word[:-1]:  logit of word[-1] = -inf
 
-The output alone is looked at: a word that would begin in the prompt is not seen (transformers sees
-it: engines/transformers/model/no_bad_words.py).
+Only the output is searched: a word that begins in the prompt is not found (transformers finds it:
+engines/transformers/model/no_bad_words.py).
 
 Parameters:
     bad_words_token_ids  words, each a list of one or more ids of the vocabulary. (vLLM makes two of
                          a text, with and without a leading space.)
 Ties: none; candidates keep their order.
-Edges: a word of one token is banned everywhere. A word longer than the output and one more is not.
+Edges: a word of one token is banned everywhere, one longer than the output plus a token nowhere.
 Source: apply_bad_words, vllm/v1/sample/ops/bad_words.py at 0.32.0.
 Suite: engines/vllm/suites/origin/vllm.toml
 """

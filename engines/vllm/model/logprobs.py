@@ -1,11 +1,11 @@
-"""vllm_logprobs: the probabilities of what is left, as its mode "processed_logprobs" has them.
+"""vllm_logprobs: the probabilities of the survivors, as its mode "processed_logprobs" has them.
 
     p = softmax(logits)
 
 vLLM returns their logarithms, and draws from the logits without them. (Its default, "raw_logprobs",
 is of the logits before any stage.)
 
-Ties: none. Edges: where all are -inf p is NaN.
+Ties: none. Edges: if all are -inf p is NaN.
 Source: Sampler.compute_logprobs, vllm/v1/sample/sampler.py at 0.32.0.
 Suite: engines/vllm/suites/vllm/vllm_stages.toml
 """

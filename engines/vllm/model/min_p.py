@@ -1,10 +1,10 @@
-"""vllm_min_p: what is less likely than min_p times the largest probability is banned.
+"""vllm_min_p: tokens less likely than min_p times the largest probability are banned.
 
     p = softmax(logits);   p_i < max(p) * min_p:  logit = -inf
 
 Parameters:
     min_p  float32 in 0..1; 0 is off.
-Ties: what equals the threshold stays.
+Ties: a p equal to the threshold stays.
 Edges: a greedy request has none.
 Source: MinPLogitsProcessor.apply, vllm/v1/sample/logits_processor/builtin.py at 0.32.0.
 Suite: engines/vllm/suites/vllm/vllm_stages.toml

@@ -1,4 +1,4 @@
-"""vllm_min_tokens: what ends the request is banned until there are min_tokens of output.
+"""vllm_min_tokens: tokens that end the request are banned until min_tokens of output exist.
 
     len(output) < min_tokens:  logit of every stop id = -inf
 
@@ -7,8 +7,8 @@ Parameters:
     stop_token_ids  ids, each in the vocabulary: the end-of-text tokens of model and generation
                     config (under ignore_eos, too) and the request's own stop ids.
 Ties: none; candidates keep their order.
-Edges: what is -inf stays so. Where all else is banned all logits are -inf (with structured output
-    vLLM then lifts this ban; not here).
+Edges: -inf stays so. If all else is banned all logits are -inf (with structured output vLLM then
+    lifts this ban; not here).
 Source: MinTokensLogitsProcessor, vllm/v1/sample/logits_processor/builtin.py at 0.32.0.
 Suite: engines/vllm/suites/origin/vllm.toml
 """

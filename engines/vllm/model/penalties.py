@@ -8,16 +8,16 @@ For every token, in this order:
     logit -= presence_penalty * (1 if it is in the output, else 0)
 
 Parameters:
-    repetition_penalty  float32 > 0, once for a token however often it occurs; default 1 (off).
-    frequency_penalty   float32 in -2..2, per occurrence; default 0 (off).
-    presence_penalty    float32 in -2..2, once; default 0 (off).
-    kernel              "torch", as on a CPU and in the newer GPU runner: a positive logit is
+    repetition_penalty: float32 > 0, once for a token however often it occurs; default 1 (off).
+    frequency_penalty:  float32 in -2..2, per occurrence; default 0 (off).
+    presence_penalty:   float32 in -2..2, once; default 0 (off).
+    kernel:             "torch", as on a CPU and in the newer GPU runner: a positive logit is
                         multiplied by the reciprocal. "cuda", the compiled kernel: it is divided.
 Ties: none to break; candidates keep their order.
-Edges: -inf stays -inf, NaN takes the multiplication. Behind frequency_penalty < 0 a logit of -0.0
-    is 0.0: also what is not in the output has its product subtracted. A token beyond the vocabulary
-    indexes beyond a table: refused, but for the two paddings: the vocabulary's size, and -1 in the
-    output. There is no window.
+Edges: -inf stays -inf, NaN takes the multiplication. After frequency_penalty < 0 a logit of -0.0 is
+    0.0: the product is also subtracted for tokens that are not in the output. A token beyond the
+    vocabulary indexes beyond a table: refused, except the two paddings: the vocabulary's size, and
+    -1 in the output. There is no window.
 Source: apply_penalties, vllm/model_executor/layers/utils.py, and apply_repetition_penalties_torch,
     vllm/_custom_ops.py, at 0.32.0; apply_repetition_penalties_kernel, csrc/sampler.cu;
     SamplingParams, vllm/sampling_params.py, for the ranges.

@@ -1,4 +1,4 @@
-"""vllm_sample: on a CPU the token of the largest logit + noise, the noise Gumbel's.
+"""vllm_sample: on a CPU the token of the largest logit + Gumbel noise.
 
     seed of the draw = second of two words of mt19937, modulo 2**31
     u_i = (53 bits of splitmix64(splitmix64(seed) + (i + 1) * gamma) + 1/2) / 2**53
@@ -7,7 +7,7 @@
 Parameters:
     seed  uint32. 4294967295 takes a random one (a request without a seed).
 Ties: the first.
-Edges: -inf is never selected; where all are, 0 is. A request at temperature 0 has selected
+Edges: -inf is never selected; if all are, 0 is. A request at temperature 0 has selected
     already and draws nothing.
 Source: TopKTopPSampler.forward_cpu, vllm/v1/sample/ops/topk_topp_sampler.py at 0.32.0;
     fused_gumbel_argmax, csrc/cpu/sampling_kernels.cpp.

@@ -4,9 +4,9 @@
     else:             logit / max(temperature, 0.01), in float32
 
 Parameters:
-    temperature  >= 0. What is between 0 and 0.01 is raised to 0.01.
+    temperature  >= 0. Values between 0 and 0.01 are raised to 0.01.
 Ties: of equal logits the first is selected, of several NaN too.
-Edges: a request at 0 has neither min-p nor top-k nor top-p: they pass over what is selected.
+Edges: a request at 0 has neither min-p nor top-k nor top-p: they skip a selected token.
 Source: SamplingParams.__post_init__, vllm/sampling_params.py; Sampler.apply_temperature and
     Sampler.sample, vllm/v1/sample/sampler.py, at 0.32.0.
 Suite: engines/vllm/suites/vllm/vllm_stages.toml

@@ -1,7 +1,7 @@
-"""vllm_top_k: what is below the k-th largest logit is banned.
+"""vllm_top_k: logits below the k-th largest are banned.
 
 Parameters:
-    top_k  integer; 0, -1 and all from the size of the vocabulary on are off.
+    top_k  integer; 0, -1 and the size of the vocabulary or more are off.
 Ties: all that equal the k-th stay, more than k.
 Edges: a greedy request has none.
 Source: apply_top_k_top_p, vllm/v1/sample/ops/topk_topp_sampler.py; InputBatch.add_request,

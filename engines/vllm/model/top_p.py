@@ -6,8 +6,8 @@ The sum is double, each step rounded to float32; 1 - top_p is float32. The last 
 
 Parameters:
     top_p  float32 in 0..1, above 0; 1 is off.
-Ties: which of equal tokens stay at the cut is the choice of torch's sort, which is not stable;
-    here those with the highest ids.
+Ties: torch's sort, which is not stable, decides which of equal tokens stay at the cut; here those
+    with the highest ids.
 Edges: a greedy request has none.
 Source: apply_top_k_top_p_pytorch, vllm/v1/sample/ops/topk_topp_sampler.py at 0.32.0.
 Suite: engines/vllm/suites/vllm/vllm_stages.toml

@@ -63,7 +63,7 @@ function build(chain: Chain, history: number[]): Instance {
   return instance;
 }
 
-/** JSON writes what it lacks as strings. */
+/** Reads the strings that stand for NaN and infinities, which JSON lacks. */
 function numbers(value: unknown): unknown {
   if (value === "inf") return Infinity;
   if (value === "-inf") return -Infinity;
@@ -181,7 +181,7 @@ function hello(request: any): object {
 
 const ANSWERS: Record<string, (request: any) => object> = { hello, run, draws, time };
 
-/** An error of the API is a refusal of this input; anything of the adapter's own ends it. */
+/** An error of the API refuses this input; an error of the adapter ends the process. */
 function answer(request: any): object {
   const reply = ANSWERS[request.do];
   if (reply === undefined) return { ok: false, kind: "unsupported", message: request.do };

@@ -6,7 +6,7 @@ export type Api = typeof Tsampler;
 export type Parameters = Record<string, any>;
 type Rng = Tsampler.Xoroshiro128Plus;
 
-/** What a request asks for and the API does not have. */
+/** A request for a sampler or parameter that the API lacks. */
 export class Unsupported extends Error {}
 
 /** The candidates of one step: the logits until a filter makes a set of them. */

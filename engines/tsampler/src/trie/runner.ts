@@ -1,5 +1,5 @@
-// A generation through a C ABI, with a token trie around it where the build has one: the trie is set
-// behind the prompt, whose tokens would else move it, and taken away again whatever happens.
+// A generation through a C ABI, with a token trie if the build has one: the trie is set after the
+// prompt, whose tokens would move it otherwise, and always cleared at the end.
 
 export type FfiLlmHandle = unknown;
 
@@ -10,7 +10,7 @@ export interface TokenTreePayload {
 
 type OnToken = (token: number, text: string, isDone: boolean) => void;
 
-/** What is called of the library. Older builds lack the functions of the trie. */
+/** The functions called in the library. Older builds lack those of the trie. */
 export interface FfiLlmStreamingAbi {
   /** How many tokens were decoded; negative where it failed. */
   eliza_inference_llm_stream_prefill(
