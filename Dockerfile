@@ -19,11 +19,11 @@ RUN apt-get update \
 WORKDIR /opt/sampler-parity
 COPY . .
 COPY --from=node /tsampler/dist engines/tsampler/dist
-# Those of scripts/install.py, and no instruction that only this processor has.
+# The arguments of scripts/install.py, without instructions that only this processor has.
 ENV CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF \
 -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF \
 -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12"
-# A short run shows that all of it works, and leaves behind what Numba compiled.
+# A short run checks the installation and keeps Numba's compiled code.
 RUN python -m venv .venv \
     && .venv/bin/python scripts/install.py \
     && .venv/bin/sampler-parity run parity/top_p parity/dist -o /tmp/bundle \

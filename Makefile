@@ -1,4 +1,4 @@
-# `make parity`, `make check` and `make test` each do all their set-up: .venv, pinned packages, llama.cpp.
+# `make parity`, `make check` and `make test` each do their own set-up: .venv, pinned packages, llama.cpp.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -8,8 +8,8 @@ REPORT ?= report
 TSAMPLER := engines/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
-# Where the environment forbids to keep compiled modules, each process of pytest would rewrite every
-# assertion again: 8 of 19 seconds before its first test.
+# If the environment forbids compiled modules, each process of pytest would rewrite every assertion
+# again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler wheel release-check docs site parity parity-full drift witness platforms portable distribution \
@@ -32,19 +32,19 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 	@mkdir -p .venv/namespace && ln -sfn ../.. .venv/namespace/sampler_parity  # for mypy
 	@touch $@
 
-# The wheel, in dist/, with tsampler's JavaScript in it.
+# The wheel, in dist/, with tsampler's JavaScript.
 wheel: tsampler
 	$(PYTHON) scripts/wheel.py
 
-# Wheel and source archive, built twice to the same bytes, with what a release takes, in dist/:
-# docs/background/releasing.md. TAG=v1.2.3: as of that tag. SIGNED=1: the signature must be there.
+# Wheel and source archive in dist/, built twice to the same bytes, with all checks of a release:
+# docs/background/releasing.md. TAG=v1.2.3: from that tag. SIGNED=1: require the signature.
 release-check: tsampler
 	test -d .venv-release || $(PYTHON) -m venv .venv-release
 	.venv-release/bin/python scripts/install.py release
 	.venv-release/bin/python -m scripts.release $(if $(TAG),--tag $(TAG)) $(if $(SIGNED),--signed)
 
-# The pages as a site, in site/, which any host serves. Of an environment of its own: nothing is
-# compiled for it. A link that leads nowhere ends it. -E: the menu is part of the first page.
+# The pages as a site, in site/, for any host. It has its own environment: nothing is compiled for it.
+# A broken link ends it. -E: the menu is part of the first page.
 SITE ?= site
 
 docs:
@@ -53,8 +53,8 @@ docs:
 	rm -rf $(SITE)
 	.venv-docs/bin/sphinx-build -q -E -W --keep-going -d .venv-docs/doctrees -c docs . $(SITE)
 
-# The same with a page a finding, reports of what bundles/ has, the history and badges; every link and
-# every place it leads to is looked at. docs/background/releasing.md
+# The same with a page for each finding, reports of the bundles in bundles/, the history and badges.
+# Every link and its target is checked. docs/background/releasing.md
 SOURCE := build/site-source
 
 site: setup
@@ -65,7 +65,7 @@ site: setup
 	.venv-docs/bin/sphinx-build -q -E -W --keep-going -t whole -d .venv-docs/doctrees-whole -c docs $(SOURCE) $(SITE)
 	$(BIN)/python -m scripts.site check $(SITE)
 
-# Empty, or the prebuilt llama.cpp that scripts/install.py chose where none could be compiled.
+# Empty, or the prebuilt llama.cpp that scripts/install.py chose if none could be compiled.
 LLAMA = $(shell cat .venv/llama 2>/dev/null)
 
 parity: setup
@@ -79,8 +79,8 @@ parity-full: setup
 		-o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
 
-# node-llama-cpp's packages of these releases, in this order; of b5640, b6845, b8095 and b8179 nothing was
-# modelled. A second witness, built by others and newer: xllamacpp's of b11549.
+# node-llama-cpp's packages of these releases, in this order; b5640, b6845, b8095 and b8179 are not
+# modelled. A second build, newer and by others: xllamacpp's of b11549.
 DRIFT_PACKAGES := 3.1.1 3.2.0 3.3.2 3.4.0 3.4.1 3.6.0 3.9.0 3.10.0 3.14.0 3.14.2 3.15.1 3.16.0 3.17.1 3.18.0 \
 	3.18.1 3.19.1 3.21.1 3.22.1
 DRIFT_RELEASES := b3889 b3995 b4291 b4435 b4529 b4753 b5590 b5640 b6673 b6845 b7836 b8095 b8179 b8352 b8390 \
@@ -96,16 +96,16 @@ drift: setup
 		$(DRIFT_RELEASES:%=-b llama.cpp@%)
 	$(BIN)/sampler-parity report bundles/drift -o $(REPORT)
 
-# The second witness alone: the suites, its structures, and common_sampler command by command.
+# The second build alone: the suites, its structures, and common_sampler command by command.
 witness: setup
 	$(BIN)/sampler-parity builds add $(WITNESS)
 	rm -rf bundles/witness
 	$(BIN)/sampler-parity run parity --reference own -b llama.cpp@b11549 -o bundles/witness
 	$(PYTEST) tests/reference/test_common_sampler_native.py tests/llama_cpp/test_builds.py -k "b11549 or later_build"
 
-# Builds for other platforms, each judged by the reference of its platform, and what the reference
-# predicts of all platforms. What is missing is named with Debian's package that has it; a build that
-# is there is not made again.
+# Builds for other platforms, each judged by the reference of its platform, and the reference's
+# predictions for all platforms. A missing tool is reported with its Debian package; an existing build
+# is not made again.
 PLATFORMS := arm64-gcc libc++ wasm
 BUILDS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sampler-parity/builds
 
@@ -135,8 +135,8 @@ distribution: setup
 	$(BIN)/sampler-parity calibrate -b llama.cpp -o bundles/calibration
 	$(BIN)/sampler-parity report bundles/distribution bundles/calibration -o $(REPORT)
 
-# What no other target runs, at night: the laws in full, the trie, what timings miss and make up. Of the
-# tail at 22 nats llama.cpp would need 2.5 million draws of 1.5 ms: the reference draws for both.
+# For the night, run by no other target: the full distributions, the trie, false results of timings. For
+# the tail at 22 nats llama.cpp would need 2.5 million draws of 1.5 ms: the reference draws for both.
 laws: setup
 	rm -rf bundles/distribution bundles/distribution-reference
 	$(BIN)/sampler-parity run distribution --profile full -b llama.cpp -o bundles/distribution \
@@ -152,19 +152,19 @@ selfcheck: setup
 	rm -rf bundles/selfcheck
 	$(BIN)/sampler-parity timing-selfcheck -o bundles/selfcheck
 
-# Each engine's suites beside the reference, then its draws: engines/NAME/engine.toml says which.
-# Those that are not there are installed into environments of their own. Of some: ENGINES="rwkv mlx".
+# Each engine's suites compared with the reference, then its draws: engines/NAME/engine.toml lists them.
+# Missing engines are installed into environments of their own. For some only: ENGINES="rwkv mlx".
 engines: setup
 	rm -rf bundles/engines
 	$(BIN)/python -m scripts.make_engines bundles/engines $(REPORT) $(ENGINES)
 
-# Real servers on the golden model, one after the other: what each does with each parameter.
+# Real servers on the golden model, one after the other: the effect of each parameter.
 servers: setup
 	$(BIN)/sampler-parity engines add xllamacpp llama_cpp_server mlx_lm_server vllm_server
 	rm -rf bundles/servers
 	$(BIN)/sampler-parity server start -o bundles/servers --report $(REPORT)
 
-# What `sampler-parity lint` finds is a test, too: beside the others it costs no time of its own.
+# `sampler-parity lint` runs as a test, too: in parallel with the others it takes no extra time.
 lint: types
 	$(BIN)/sampler-parity lint
 
@@ -180,9 +180,9 @@ types: setup
 selftest: setup
 	$(BIN)/sampler-parity selftest
 
-# worksteal: what is left goes to the process that is done first. Three, as many tests wait for others'
-# processes. check: all but the slow tests, which are those that wait; each process loads all tests.
-# -k: mypy, which has one process, and the tests run side by side, and each to its end.
+# worksteal: idle processes take remaining tests. Three, because many tests wait for other processes.
+# check: all but the slow tests, which are those that wait. Each process loads all tests.
+# With -k, mypy (one process) and the tests run in parallel, each to its end.
 PYTEST = $(BIN)/pytest -n $(or $(PROCESSES),3) --dist worksteal
 
 check:
@@ -194,21 +194,21 @@ test:
 pytest: setup
 	$(PYTEST) -m "$(or $(SOME),not nightly)"
 
-# The engines of the extras, which take minutes to install, the longest tests, the planted faults.
+# The engines of the extras (minutes to install), the longest tests, the planted faults.
 nightly: setup
 	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask docker
 	SAMPLER_PARITY_NIGHTLY=1 $(PYTEST) tests/backends tests/reference
 	$(PYTEST) -m nightly --ignore $(COMMANDS)
 	$(MAKE) --no-print-directory selftest witness
 
-# The commands of the docs that take too long for every commit, as they are pasted.
+# The commands of the docs that take too long for every commit, as a reader pastes them.
 COMMANDS := tests/project/test_commands_of_docs.py
 
 commands: setup
 	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask
 	$(PYTEST) -m nightly $(COMMANDS)
 
-# Random chains, state scripts and hostile logits on llama.cpp; started again with another seed, others.
+# Random chains, state scripts and hostile logits on llama.cpp; another seed gives others.
 FUZZ_FOR ?= 45m
 FUZZ_SEED ?= 0
 
@@ -216,22 +216,22 @@ fuzz: setup
 	$(BIN)/sampler-parity fuzz -b llama.cpp --for $(FUZZ_FOR) --seed $(FUZZ_SEED) --resume \
 		-o bundles/fuzz-$(FUZZ_SEED)
 
-# Runs are killed a thousand times and get every signal: nothing of them may be left or lost.
+# Kill runs a thousand times and with every signal: no process may remain, no result may be lost.
 attack: setup
 	$(BIN)/pytest -q tests/attack tests/attack/long_signals.py
 	$(BIN)/python -m tests.attack.killing $(or $(KILLS),1000) $(or $(SEED),1)
 
-# Wrong inputs for every parser, a line of figures each. What fails is kept in bundles/fuzzed, with the
-# command that reads it again. Ten minutes on one core.
+# Wrong inputs for every parser, a line of figures each. Failing inputs are kept in bundles/fuzzed, with
+# the command that reads them again. Ten minutes on one core.
 fuzz-inputs: setup
 	nice $(BIN)/python -m tests.attack.fuzzing $(or $(INPUTS),100000) $(or $(SEED),1)
 
-# What the quick suites reach of llama.cpp's own code; needs g++ and gcov. bundles/native-coverage
+# Coverage of llama.cpp's own code by the quick suites; needs g++ and gcov. bundles/native-coverage
 coverage: setup
 	$(BIN)/python -m studies.native.coverage
 
-# Which faults in that code they catch, from what coverage counted. bundles/native-mutants; an hour on
-# two cores. Started again, it goes on.
+# The faults in that code that they catch, based on the coverage. bundles/native-mutants; an hour on
+# two cores. A restart continues.
 native-mutants: setup
 	$(BIN)/python scripts/install.py native
 	test -d bundles/native-coverage/bundles/graph || $(MAKE) --no-print-directory coverage

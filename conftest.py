@@ -25,7 +25,7 @@ from tests.support.inside import Inside
 from tests.support.suites import SMALL
 from tests.support.tiny_model import write_tiny_model
 
-# How long an example takes is no property of a sampler: the first call compiles, machines are busy.
+# No deadline: the first call compiles, and machines are busy.
 hypothesis.settings.register_profile("sampler-parity", deadline=None)
 hypothesis.settings.load_profile("sampler-parity")
 
@@ -41,21 +41,21 @@ _LONGEST = ("test_lint.py", "test_installed_wheel.py")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Of `-n 3`: what the runs of all tests fork is there before the first of them, and is what
-    their workers are copied from."""
+    """Start the fork server of all runs before the first test. The workers of `-n 3` are copied
+    from it."""
     if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
         get_context("forkserver").set_forkserver_preload(_COPIED)
         forkserver.ensure_running()
         groups.start = copying(groups.start)
 
 
-# A command line is built from its functions in 20 ms: once, and not for each of a thousand calls.
+# Building a command line from its functions takes 20 ms: do it once, not for a thousand calls.
 typer.main.get_command = cache(typer.main.get_command)
 vars(typer.testing)["_get_command"] = typer.main.get_command
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """What is imported and collected is no garbage: not to look through it is an eighth of all."""
+    """Stop the garbage collector while tests are collected, which saves an eighth of the time."""
     gc.disable()
 
 
@@ -66,14 +66,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files, then those with slow tests: at the end nobody is left alone with them."""
+    """Run the longest files first, then those with slow tests, so that all workers end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path.name not in _LONGEST, item.path not in slow))
 
 
 @pytest.fixture(scope="session")
 def native() -> Iterator[BackendProcess]:
-    """llama.cpp's samplers in a process of their own."""
+    """Start llama.cpp's samplers in a process of their own."""
     process = BackendProcess(
         "llama.cpp", [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
     )
@@ -83,13 +83,13 @@ def native() -> Iterator[BackendProcess]:
 
 @pytest.fixture(scope="session")
 def libllama() -> Libllama:
-    """libllama in this process, for its tokenizer."""
+    """Load libllama into this process, for its tokenizer."""
     return Libllama(default_folder())
 
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that is made in a moment: tests/support/tiny_model.py."""
+    """Write a tiny model: tests/support/tiny_model.py."""
     path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
     write_tiny_model(path)
     return path
@@ -97,13 +97,13 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def worker() -> Worker:
-    """llama.cpp in this process."""
+    """Build a worker of llama.cpp in this process."""
     return Worker()
 
 
 @pytest.fixture
 def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
-    """Makes backends that answer in this process: with llama.cpp, unless a worker is given."""
+    """Make backends that answer in this process: with llama.cpp, unless a worker is given."""
     made: list[Inside] = []
 
     def make(worker: Any = worker, **options: Any) -> Inside:
@@ -117,14 +117,14 @@ def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
 
 @pytest.fixture
 def as_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails is not made small: for tests of a failing run that look at something else."""
+    """Switch minimizing off, for tests of a failing run that check something else."""
     monkeypatch.setattr(smaller, "AT_LEAST", 0.0)
     monkeypatch.setattr(smaller, "SHARE", 0.0)
 
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """A suite of 180 short cases."""
+    """Write a suite of 180 short cases."""
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
     return path
@@ -132,7 +132,7 @@ def suite(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def see(tmp_path: Path) -> See:
-    """A page, or several, in a headless Chromium, in each of these widths in CSS pixels."""
+    """Show one or several pages in a headless Chromium, at each of these widths in CSS pixels."""
     program = chromium()
     if program is None:
         pytest.skip("unavailable: chromium is not installed")

@@ -1,4 +1,4 @@
-"""What the attacks share."""
+"""Fixtures of the attacks."""
 
 from collections.abc import Iterator
 

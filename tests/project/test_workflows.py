@@ -218,9 +218,9 @@ def test_every_bundle_of_the_night_is_kept_and_compared_with_the_night_before() 
     steps = {step.get("name", step.get("uses", "")[:13]): step for step in jobs["changes"]["steps"]}
     cache = steps["actions/cache"]["with"]
     assert cache["key"].startswith(cache["restore-keys"])
-    said = steps["What changed since the night before"]["run"]
+    said = steps["Changes since the night before"]["run"]
     assert f"-m {nightly_diff.__name__} {cache['path']}/last bundles" in said
-    keep = [line.strip() for line in steps["Into the history, and kept for the next night"]["run"]
+    keep = [line.strip() for line in steps["Add to the history, and keep for the next night"]["run"]
             .splitlines()]  # fmt: skip
     assert keep[-2:] == ["rm -rf nights/last", "cp -r bundles nights/last"]
 
