@@ -1,4 +1,4 @@
-"""What stands in a folder before the commands of a page of the docs are run there."""
+"""Contents of a folder before the commands of a page of the docs are run there."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ POLICY = "schema_version = 1\n\n[[parity]]\nbackend = '*'\n"
 
 
 def prepare(folder: Path, page: str) -> None:
-    """A clone, by links; an adapter of one's own; what the page takes to be there already."""
+    """Fill the folder: a clone, by links; an adapter; the files that the page assumes."""
     for path in ROOT.iterdir():
         if path.name not in MADE and path.name != ".git":
             (folder / path.name).symlink_to(path)
@@ -29,7 +29,7 @@ def prepare(folder: Path, page: str) -> None:
 
 
 def _cache(folder: Path) -> None:
-    """The user's, by links, but without builds: those that a page registers are forgotten."""
+    """Link the user's cache, but without builds: those that a page registers are forgotten."""
     own = folder / "sampler-parity"
     own.mkdir(parents=True)
     for path in cache_folder().iterdir():

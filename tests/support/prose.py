@@ -153,7 +153,7 @@ _FIELD = re.compile(r"^\s*[\w, *`.\[\]]{1,40}:(\s|$)")
 
 
 def _doc_blocks(text: str) -> Iterator[tuple[int, str]]:
-    """A `name: meaning` line begins a block, and an indented formula is none."""
+    """Yield the blocks of a docstring: a `name: meaning` line begins one; formulas are left out."""
     block: list[str] = []
     start = 0
     for number, line in enumerate([*text.splitlines(), ""]):
@@ -273,11 +273,12 @@ def verbless(file: str, source: str) -> Iterator[Breach]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             decorators = " ".join(ast.unparse(d) for d in node.decorator_list)
             found = _docstring(node)
-            if not found or "property" in decorators or not found.value.strip():
+            text = str(found.value) if found else ""
+            if not found or "property" in decorators or not text.strip():
                 continue
-            first = re.match(r"\W*([\w-]+)", found.value)
+            first = re.match(r"\W*([\w-]+)", text)
             if not first or first[1] not in verbs:
-                yield Breach(file, found.lineno, "no verb", " ".join(found.value.split()))
+                yield Breach(file, found.lineno, "no verb", " ".join(text.split()))
 
 
 def main(paths: list[str]) -> int:
