@@ -1,9 +1,9 @@
 """`python -m tests.attack.forked_runs`: runs of the command line, forked from one process.
 
-Each line of JSON on stdin is a request: `{"run": [ARGUMENT, ...], "log": PATH}` starts one in a
-session of its own and prints its process id; `{"wait": PID}` prints how it ended: the exit status,
-or the negative number of a signal. What a run imports is imported once. `forgets` as an argument
-plants a fault: a run that goes on forgets the last record of the one before.
+Each line of JSON on stdin is a request. `{"run": [ARGUMENT, ...], "log": PATH}` starts a run in its
+own session and prints its process id. `{"wait": PID}` prints its exit status, or the negative
+number of a signal. Modules are imported once for all runs. The argument `forgets` plants a fault: a
+resumed run forgets the last record of the run before.
 """
 
 import json

@@ -50,29 +50,29 @@ def say(reply: Any) -> None:
 
 
 def says(data: bytes) -> Callable[[Any], None]:
-    """These bytes and a line end in place of the reply."""
+    """Return an act that sends these bytes and a line end instead of the reply."""
     return lambda _reply: raw(data + b"\n")
 
 
 def with_(**changes: Any) -> Callable[[dict[str, Any]], None]:
-    """The right reply with keys changed or added."""
+    """Return an act that sends the right reply with keys changed or added."""
     return lambda reply: say(reply | changes)
 
 
 def as_text(change: Callable[[str], str]) -> Callable[[dict[str, Any]], None]:
-    """The text of the right reply changed."""
+    """Return an act that changes the text of the right reply."""
     return lambda reply: raw(change(json.dumps(reply)).encode("utf-8", "surrogatepass") + b"\n")
 
 
 def stages(**changes: Any) -> Callable[[dict[str, Any]], None]:
-    """Every stage with keys changed."""
+    """Return an act that changes keys of every stage."""
     return lambda reply: say(
         reply | {"stages": [[stage | changes for stage in step] for step in reply["stages"]]}
     )
 
 
 def then(act: Callable[[], object]) -> Callable[[dict[str, Any]], None]:
-    """The right reply, then this."""
+    """Return an act that sends the right reply and then does `act`."""
 
     def both(reply: dict[str, Any]) -> None:
         say(reply)
@@ -82,7 +82,7 @@ def then(act: Callable[[], object]) -> Callable[[dict[str, Any]], None]:
 
 
 def before(act: Callable[[], object]) -> Callable[[dict[str, Any]], None]:
-    """This, then the right reply."""
+    """Return an act that does `act` and then sends the right reply."""
 
     def both(reply: dict[str, Any]) -> None:
         act()
@@ -92,7 +92,7 @@ def before(act: Callable[[], object]) -> Callable[[dict[str, Any]], None]:
 
 
 def soon(act: Callable[[], object], after_s: float) -> Callable[[], None]:
-    """In a thread, so long after."""
+    """Return an act that runs `act` in a thread after `after_s` seconds."""
     return lambda: threading.Timer(after_s, act).start()
 
 
@@ -101,7 +101,9 @@ def dies(number: int) -> Callable[..., None]:
 
 
 def writes(offset: int, data: bytes) -> Callable[[dict[str, Any]], None]:
-    """The right reply, and bytes at this offset within the first stage."""
+    """Return an act that writes bytes at this offset of the first stage, then sends the right
+    reply.
+    """
 
     def act(reply: dict[str, Any]) -> None:
         with SCRATCH[0].open("r+b") as file:
@@ -153,7 +155,7 @@ def overwritten() -> None:
 
 
 def child(*options: str) -> Callable[[], None]:
-    """A program that outlives this one and has its pipes."""
+    """Return an act that starts a program that outlives this one and has its pipes."""
 
     def act() -> None:
         subprocess.Popen([*options, "sleep", "600"])
@@ -172,7 +174,7 @@ def exit_later() -> None:
 
 
 def times(number: int) -> Callable[[Any], None]:
-    """The reply so many times."""
+    """Return an act that sends the reply `number` times."""
 
     def act(reply: Any) -> None:
         for _ in range(number):
@@ -212,7 +214,7 @@ def all_of(*acts: Callable[..., object]) -> Callable[[Any], None]:
 
 
 def again_later(reply: dict[str, Any]) -> None:
-    """A second reply, printed before the next request is answered."""
+    """Send a second reply, printed before the next request is answered."""
     say(reply)
     AT_NEXT.append(lambda: say(reply))
 

@@ -103,18 +103,18 @@ class Victim:
         self.pid = self.starter.ask(run=arguments, log=str(self.folder / "log"))
 
     def results(self) -> list[bytes]:
-        """The whole lines of cases."""
+        """Return the complete lines of cases."""
         path = self.folder / "b/results.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         return [line for line in lines if b'"kind":"case"' in line and line.endswith(b"\n")]
 
     def until_more(self) -> None:
-        """Until it has recorded something new, or ended."""
+        """Wait until it has recorded something new, or ended."""
         size = len(self.results())
         until(lambda: len(self.results()) > size or not alive(self.pid), 60)
 
     def family(self) -> list[int]:
-        """All its processes."""
+        """Return the ids of all its processes."""
         pids = [self.pid]
         for pid in pids:
             pids += children(pid)
@@ -124,7 +124,7 @@ class Victim:
         return self.starter.ask(wait=self.pid)
 
     def leaves_nothing(self, family: list[int]) -> None:
-        """Raises AssertionError where anything lives or lies about, or a record is gone."""
+        """Raise AssertionError if a process or scratch file is left, or a record is gone."""
         try:
             until(lambda: not alive(*family) and not scratch_of(family))
         except AssertionError:
@@ -187,7 +187,7 @@ def send(victim: Victim, what: str) -> None:
 
 
 def semaphores(family: list[int]) -> list[int]:
-    """Those of them that have a semaphore in shared memory."""
+    """Return the processes that have a semaphore in shared memory."""
     return [pid for pid in family if "sem." in Path(f"/proc/{pid}/maps").read_text()]
 
 

@@ -133,7 +133,7 @@ def test_a_disk_that_is_full_loses_nothing_that_was_recorded(tmp_path: Path, bun
 
 
 class Failing(sqlite3.Connection):
-    """Fails at one of its statements with what SQLite says of a disk that does."""
+    """Fails at one of its statements with the error that SQLite raises when a disk fails."""
 
     left = 0
 

@@ -52,7 +52,7 @@ def test_attack_is_a_verdict_on_its_own_case(name: str) -> None:
 
 
 def marked(backend: BackendProcess) -> list[int]:
-    """What of all that the backend started still runs."""
+    """Return the processes started by the backend that still run."""
     return alive(*supervisor._marked(f"{hostile.__file__}\0{backend.name}".encode()))
 
 

@@ -89,7 +89,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 
 def refusal(plan: Plan, folder: Path) -> str:
-    """What `run --resume` says as it ends, or ""."""
+    """Return the error of `run --resume`, or ""."""
     try:
         run(plan, folder, True, lambda n: contextlib.nullcontext(silent), print)
     except InputError as error:
@@ -108,7 +108,7 @@ def artifacts(folder: Path) -> dict[str, bytes]:
 
 
 def recorded(folder: Path) -> Results:
-    """What the folder has, which may be no bundle yet, or a finished one."""
+    """Return the results in the folder, which may be no bundle yet, or a finished one."""
     path = folder / "results.jsonl"
     if not path.exists():
         return {}
@@ -120,7 +120,7 @@ def recorded(folder: Path) -> Results:
 def disturbed(
     monkeypatch: pytest.MonkeyPatch, way: dict[str, Any], run: Callable[[], Any]
 ) -> Iterator[tuple[int, Any]]:
-    """What runs give whose n-th call fails, until one has fewer."""
+    """Yield the results of runs whose n-th call fails, until a run makes fewer than n calls."""
     for nth in range(1, 1000):
         disk = FailingDisk(nth, **way)
         with monkeypatch.context() as patches:
@@ -141,7 +141,7 @@ def whole(plan: Plan, tmp_path: Path) -> Path:
 
 
 def begun(folder: Path, whole: Path, state: str) -> None:
-    """What a run finds in its folder."""
+    """Prepare the folder in which a run begins."""
     shutil.rmtree(folder, ignore_errors=True)
     if state == "nothing":
         return

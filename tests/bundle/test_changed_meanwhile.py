@@ -27,7 +27,7 @@ def begun(folder: Path) -> BundleWriter:
 
 
 def elsewhere(path: Path) -> Path:
-    """What lay there lies elsewhere, and a link to it in its place."""
+    """Move the file elsewhere and leave a link to it."""
     away = path.parent.parent / f"away-{path.name}"
     path.rename(away)
     path.symlink_to(away)

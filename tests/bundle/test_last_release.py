@@ -1,6 +1,6 @@
 """A bundle and a history that release 0.1.0 wrote are read, reported and gated as it did.
 
-tests/support/last_release holds both, with what that release said of them: 2 cases, a distribution
+tests/support/last_release holds both, with the reports of that release: 2 cases, a distribution
 cell, a timing and a skip ratio on llama.cpp and on a planted fault.
 """
 

@@ -1,4 +1,4 @@
-"""harness/bundle/machine.py: the digests of our own files tell two trees of one version apart."""
+"""harness/bundle/machine.py: digests of our own files distinguish two trees of one version."""
 
 from pathlib import Path
 

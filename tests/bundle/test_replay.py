@@ -35,7 +35,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def run_in(folder: Path, *words: str) -> str:
-    """A run that is not met; what it says."""
+    """Run a suite that is not met, and return the output."""
     folder.mkdir(exist_ok=True)
     with contextlib.chdir(folder):
         done = CliRunner().invoke(app, list(words))

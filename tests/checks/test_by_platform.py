@@ -44,7 +44,7 @@ def test_a_build_is_identical_to_its_platform_and_reordered_beside_the_default(
 
 @pytest.mark.slow
 def test_a_published_result_is_x86s_wherever_the_build_is_for() -> None:
-    """Of a logit too large for an int top_k loses the largest there, and not on arm64."""
+    """top_k loses the largest logit if it is too large for an int, but not on arm64."""
     (path,) = find_suites(["parity/findings"])
     by_id = {case.id: case for case in expand(path, "quick")}
     case = by_id["findings/top_k-150-loses-the-largest-logit"]

@@ -113,8 +113,11 @@ def test_a_sampler_that_the_release_lacks_must_be_unsupported(old: BackendProces
 
 
 def judged_between(case: StagesCase, release: str) -> CaseResult:
-    """Of a build between b6301 and b6431, the last that sorts before it draws and the first that
-    does not, which does as a release did."""
+    """Judge a build between b6301 and b6431.
+
+    b6301 is the last build that sorts before it draws, b6431 the first that does not. The given
+    release fixes which of the two the build does.
+    """
     with contextlib.closing(Inside(reference.Worker(release), name="build")) as build:
         return execute(case, [build], None, {"build": "b6400"})
 

@@ -1,4 +1,4 @@
-"""What a backend does not claim is skipped whole: neither met nor failed."""
+"""Cases that use what a backend does not claim are skipped: neither met nor failed."""
 
 import contextlib
 from typing import Any
@@ -25,7 +25,7 @@ class OnlyTopP(reference.Worker):
 
 
 class NoOrigin(reference.Worker):
-    """The reference, which does not tell the prompt from the output."""
+    """The reference, which does not distinguish the prompt from the output."""
 
     def hello(self) -> HelloReply:
         return super().hello().model_copy(update={"capabilities": ["run"]})

@@ -1,4 +1,4 @@
-"""Who watches a run is told of every result of every kind, and that it goes on meanwhile."""
+"""The observer of a run gets every result of every kind, and heartbeats in between."""
 
 import math
 import time
@@ -39,7 +39,7 @@ logits = { family = "normal", n = 8 }
 
 
 class Watcher:
-    """Keeps what it is told."""
+    """Keeps all that is reported to it."""
 
     def __init__(self) -> None:
         self.works: list[Work] = []

@@ -14,7 +14,7 @@ FOLDER = Path(checks.__file__).parent
 
 
 def missing(kind: Kind) -> list[str]:
-    """What a row promises and its folder lacks."""
+    """Return everything that a row promises and its folder lacks."""
     block = import_module(f"sampler_parity.harness.checks.{kind.name}.block")
     made = [getattr(one, "check", "") for _, one in inspect.getmembers(block, inspect.isclass)]
     functions = ["measure"] if kind.timed else ["run", "died"]

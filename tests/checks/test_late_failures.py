@@ -1,4 +1,4 @@
-"""What a backend does after a good reply of a measurement is a fault of that measurement."""
+"""A backend that fails after a good reply of a measurement fails that measurement."""
 
 import json
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""The suites of properties: the reference has each of them, and of each a planted fault is caught.
+"""The suites of properties: the reference has each property, and a planted fault of each is caught.
 
-They are judged by tokens alone; which tokens a chain leaves, each case says.
+They are judged by tokens alone. Each case states which tokens a chain leaves.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def test_the_reference_has_every_property() -> None:
 
 
 class OnlyRuns(reference.Worker):
-    """An engine that has neither draws nor batches of its own, and says nothing of its stages."""
+    """An engine that has neither draws nor batches of its own, and reports no stages."""
 
     def hello(self) -> HelloReply:
         return super().hello().model_copy(update={"capabilities": ["run", "no_stages"]})

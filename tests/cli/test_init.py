@@ -31,8 +31,9 @@ COMPILERS = {Language.C: "cc", Language.RUST: "rustc"}
 
 @dataclass(frozen=True)
 class Edits:
-    """What an author writes into a template. temp: the lines that are missing. counter: a sampler
-    under the name of mirostat_v2 that selects as many as it accepted."""
+    """Edits that an author makes to a template. temp: the lines that are missing. counter: a
+    sampler under the name of mirostat_v2 that selects as many as it accepted.
+    """
 
     temp: tuple[str, str]
     counter: tuple[tuple[str, str], ...]
@@ -202,7 +203,7 @@ def edit(folder: Path, language: Language, *edits: tuple[str, str]) -> None:
 
 
 def verdicts(command: list[str]) -> list[tuple[Case, Verdict]]:
-    """Of every sixth case with temp and greedy alone of the quick suites of both."""
+    """Return the verdicts of every sixth quick case of both suites with only temp and greedy."""
     cases = [
         c for path in find_suites(["parity/temp", "parity/greedy"]) for c in expand(path, "quick")
     ]

@@ -105,9 +105,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
 
 
 def _copy_machine_code(compiled: Path, installed: Path) -> None:
-    """What Numba compiled of the same sources: to compile it again takes a dozen seconds.
+    """Copy the machine code that Numba compiled of the same sources: to compile it takes a dozen
+    seconds.
 
-    It looks at the time of a source file, too.
+    Numba also compares the time of a source file.
     """
     for source in compiled.rglob("*.py"):
         copy = installed / source.relative_to(compiled)

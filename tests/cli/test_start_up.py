@@ -1,4 +1,4 @@
-"""What a process loads before it knows what it has to do: every worker and command pays for it."""
+"""Modules that a process loads before it knows its task: every worker and command pays for them."""
 
 import subprocess
 import sys

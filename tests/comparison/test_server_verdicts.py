@@ -1,4 +1,4 @@
-"""Two checks of servers beside each other."""
+"""Two checks of servers, compared with each other."""
 
 from collections.abc import Iterator
 from pathlib import Path

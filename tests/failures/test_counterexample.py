@@ -1,4 +1,4 @@
-"""Which failing cases are made small, and into what."""
+"""Which failing cases are minimized, and to what."""
 
 from pathlib import Path
 

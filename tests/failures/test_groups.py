@@ -1,4 +1,4 @@
-"""Failures in groups: which come first, what is said of them, and what they are known by."""
+"""Failures in groups: their order, their text and their keys."""
 
 from typing import Any
 

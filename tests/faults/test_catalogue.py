@@ -21,7 +21,7 @@ with = "mass > self.p"
 
 
 def read(folder: Path, text: str) -> str:
-    """What is said of a file."""
+    """Return the error message for a file."""
     (folder / "top_p.toml").write_text(text)
     with pytest.raises(InputError) as caught:
         read_faults(folder / "top_p.toml")

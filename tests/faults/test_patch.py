@@ -1,4 +1,4 @@
-"""Faults as text: every patch fits the reference, and one that does not is told in one line."""
+"""Faults as text: every patch fits the reference, and one that does not is reported in one line."""
 
 import traceback
 

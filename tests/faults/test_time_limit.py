@@ -11,7 +11,7 @@ BUSY = "def busy(until, now):\n    while now() < until:\n        pass\n"
 
 
 def ended(limit_s: float, compiling_s: float) -> str:
-    """What ends a loop that begins in the compiler, for so long."""
+    """Return the error that ends a loop which begins in the compiler, for `compiling_s` seconds."""
     scope: dict[str, Any] = {}
     exec(compile(BUSY, "llvmlite/binding/executionengine.py", "exec"), scope)
     with _time_limit(limit_s):

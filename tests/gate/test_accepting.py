@@ -1,4 +1,7 @@
-"""What a policy accepts: ties, rounding, and what was not asked. By default none of it."""
+"""Differences that a policy accepts: ties, rounding, and behaviour that was not required.
+
+By default none.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""harness/gate/policy.py: what a gate.toml may say, and how a wrong one is refused."""
+"""harness/gate/policy.py: the contents of a gate.toml, and how a wrong one is refused."""
 
 from pathlib import Path
 

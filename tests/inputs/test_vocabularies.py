@@ -1,4 +1,4 @@
-"""Where what is made once lies: in the cache folder that the system has for a user."""
+"""Files that are made once lie in the user's cache folder of the system."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""harness/llama_cpp/build_files.py: a build says which libraries it is, to the byte."""
+"""harness/llama_cpp/build_files.py: a build identifies its libraries to the byte."""
 
 from pathlib import Path
 

@@ -103,7 +103,7 @@ def test_a_folder_that_does_not_say_its_release_is_what_its_library_says() -> No
 def test_a_library_that_does_not_say_its_release_is_refused_in_one_line(
     cache: Path, tmp_path: Path
 ) -> None:
-    """The library of v0.5.0, with the name of the function that says so changed in it."""
+    """The library of v0.5.0, with the name of its version function changed."""
     folder = tmp_path / "f"
     shutil.copytree(default_folder(), folder)
     library = folder / "libllama.so"
@@ -321,7 +321,7 @@ def test_a_release_that_was_not_seen_is_not_guessed_at(release: str) -> None:
 
 
 def test_a_sampler_that_a_build_exports_is_uncallable_where_its_signature_is_not_known() -> None:
-    """The library of v0.5.0, said to be b4500: it has adaptive_p, and no softmax."""
+    """The library of v0.5.0, registered as b4500: it has adaptive_p, and no softmax."""
     hello = Worker(str(default_folder()), "b4500").hello()
     assert hello.uncallable["adaptive_p"].startswith(
         "it has adaptive_p, but how llama.cpp b4500 takes it is not known, only b7836 to b11549:"
@@ -395,7 +395,9 @@ def test_dry_and_the_vocabulary_are_given_to_every_release_as_it_takes_them(name
 
 
 def written_by(function: Any) -> bytes:
-    """What it writes of the structure that it returns; a byte that it leaves alone is 0xEE."""
+    """Return the bytes that it writes of the structure it returns; 0xEE for a byte that it leaves
+    alone.
+    """
     function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
     filled = []
     for fill in (0xAA, 0x55):
@@ -407,8 +409,10 @@ def written_by(function: Any) -> bytes:
 
 
 def test_a_later_build_lays_out_a_model_s_parameters_as_v0_5_0_does_and_a_context_s_not() -> None:
-    """b11549: the parameters of a context have grown by 8 bytes. What is written past the end of
-    shorter ones breaks the heap."""
+    """b11549: the parameters of a context have grown by 8 bytes.
+
+    If a shorter structure is passed, the library writes past its end and breaks the heap.
+    """
     later, _ = registered("b11549")
     ours, theirs = Libllama(default_folder())._library, Libllama(later, "b11549")._library
     model = written_by(ours.llama_model_default_params)

@@ -1,6 +1,6 @@
-"""The native backend against itself in another process: not one false alarm.
+"""The native backend against itself in another process: no false alarm.
 
-Of fewer cases, and at each `make test`, tests/faults/test_mutants.py says the same.
+tests/faults/test_mutants.py checks the same on fewer cases, at each `make test`.
 """
 
 import sys

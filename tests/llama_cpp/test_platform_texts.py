@@ -1,4 +1,4 @@
-"""Texts that builds for other platforms write, beside those that the reference predicts of them."""
+"""Texts that builds for other platforms write, compared with the predictions of the reference."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_each_of_120_texts_is_predicted_of_the_llama_cpp_that_is_installed() -> 
 
 @pytest.mark.nightly
 def test_a_text_of_another_platform_is_no_prediction_for_this_one() -> None:
-    """The texts can tell platforms apart: an adaptive_p is another from its first ties on."""
+    """The texts can distinguish platforms: an adaptive_p differs from its first ties on."""
     assert "adaptive_p" in chains(0)
     with on("wasm"):
         elsewhere = text(reference.Worker(), "adaptive_p", 0)

@@ -1,4 +1,4 @@
-"""Builds for other platforms: what runs them, what is said without it, and what real ones gave."""
+"""Builds for other platforms: their runners, the error if one is missing, recorded results."""
 
 import contextlib
 import platform
@@ -209,7 +209,7 @@ def test_the_installed_llama_cpp_gives_what_was_recorded_of_it() -> None:
 
 
 def test_each_platform_parts_from_the_others_where_it_is_known_to() -> None:
-    """What a fixture of equal results would not show."""
+    """Fixtures with equal results would not show this."""
     apart = {
         where: {name.partition("/")[0] for name in outcomes}
         for where, outcomes in results()["results"].items()

@@ -38,7 +38,7 @@ def test_the_patched_file_draws_by_no_distribution_of_the_standard_library(tmp_p
 
 
 def test_the_reference_of_a_portable_build_is_no_platforms() -> None:
-    """On these cases, which tell platforms apart, the patch changes what each of them gives."""
+    """On these cases, which distinguish platforms, the patch changes the result of each."""
     of = recorded()["results"]
     for platform, apart in of.items():
         assert platform == "portable" or apart != of["portable"]
@@ -55,7 +55,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def outcomes(name: str) -> Outcomes:
-    """What a build that is made here and now gives on every case that tells platforms apart."""
+    """Return the results of a build that is made here, on all cases that distinguish platforms."""
     try:
         make(name)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""A registered build is what `builds add` recorded; and a bundle says what was loaded."""
+"""A registered build is the one that `builds add` recorded; a bundle names the loaded build."""
 
 import json
 import platform
@@ -118,7 +118,7 @@ def test_of_the_record_of_an_older_version_the_digest_of_libllama_holds(
 
 @pytest.mark.slow
 def test_a_backend_is_described_with_what_it_loads(folder: Path) -> None:
-    """And so two bundles whose builds differ in a library alone can be told apart."""
+    """So two bundles whose builds differ only in a library can be distinguished."""
     before = registry.inspect("llama.cpp")
     assert before.libraries == digests(default_folder())
     assert before.build.endswith(f", sha256 {digest_of(before.libraries)}")

@@ -248,7 +248,9 @@ def test_three_samplers_take_masked_candidates_into_account(name: str) -> None:
     ids=["stays-at-its-root", "another-order"],
 )
 def test_the_law_cells_see_other_tokens_and_not_another_order(name: str, decision: str) -> None:
-    """A planted fault that changes the law, and one that changes only which number draws which."""
+    """One planted fault changes the distribution; the other changes only which number draws which
+    token.
+    """
     (path,) = find_suites(["trie/law"])
     cell = next(
         c

@@ -1,6 +1,6 @@
-"""harness/processes/forked.py: a copy of a process that goes on as another program of ours.
+"""harness/processes/forked.py: a copy of a process that continues as another program of ours.
 
-What is tested runs in a process of a pool, for a copy is made only where no thread runs.
+The tests run in a process of a pool, because a copy is made only where no thread runs.
 """
 
 import json
@@ -73,7 +73,7 @@ def end(group: groups.Group) -> None:
 
 
 def asked_of(main: Callable[[], None]) -> tuple[dict[str, Any], int, str]:
-    """What a copy answers, how it ends, and its stderr; for a process of a pool."""
+    """Return the answer of a copy, its exit status and its stderr; for a process of a pool."""
     with tempfile.TemporaryFile() as errors:
         group = groups.fork(main, ["program", "argument"], {"A": "b"}, errors)
         process = group.process
@@ -134,7 +134,7 @@ def test_waiting_for_a_copy_has_a_limit_and_its_group_ends_it(pool: Pool) -> Non
 
 
 def of_a_run(name: str) -> tuple[bool, bool, bool]:
-    """Of a backend of a run: whether it may be a copy, is one, and answers."""
+    """Return whether a backend of a run may be a copy, is one, and answers."""
     process = backend(name, 60.0)
     hello = process.hello()
     assert process._group is not None

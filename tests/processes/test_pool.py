@@ -27,7 +27,7 @@ def started() -> tuple[int, str]:
 
 
 def printed(code: str) -> list[str]:
-    """What Python prints in a process that has no threads: those of xdist have one."""
+    """Return the words that Python prints in a process without threads (xdist has one)."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.split()
 

@@ -54,7 +54,7 @@ except OSError as error:
 
 @pytest.fixture(params=["tcp", "unix", "datagram", "pair"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
-    """Where a socket of this process listens."""
+    """Yield the address of a listening socket of this process."""
     with ExitStack() as stack:
         if request.param == "tcp":
             server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))

@@ -1,4 +1,4 @@
-"""What a supervisor does where a system has no groups of processes. Seen by its commands alone."""
+"""A supervisor on a system without process groups, tested by its commands alone."""
 
 import subprocess
 import sys

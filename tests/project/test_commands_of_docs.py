@@ -1,4 +1,4 @@
-"""Every command of the README and of docs/ runs, with the exit status that its page tells of."""
+"""Every command of the README and of docs/ runs, with the exit status that its page states."""
 
 import shlex
 from pathlib import Path

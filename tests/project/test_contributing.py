@@ -219,7 +219,7 @@ OTHERS = [path for path in NAMED if path not in ALONE]
 
 
 def not_named(tree: Path, places: list[str]) -> list[str]:
-    """Return what the test of completeness does not say of places that are left out."""
+    """Return the omitted places that the test of completeness does not report."""
     texts = {path: (tree / path).read_text(encoding="utf-8") for path in places}
     for path in places:
         if path == REGISTRY:

@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def seconds() -> float:
-    """Of processor time, of all processes that ended."""
+    """Return the processor time of all ended child processes."""
     times = os.times()
     return times.children_user + times.children_system
 

@@ -1,4 +1,4 @@
-"""What is text names its encoding: Windows takes another one otherwise."""
+"""Every file that is opened as text names its encoding: the default differs on Windows."""
 
 import json
 import re

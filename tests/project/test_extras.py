@@ -1,4 +1,6 @@
-"""What is installed without extras judges adapters; what needs one says so in one line."""
+"""An installation without extras judges adapters; a feature that needs an extra names it in one
+line.
+"""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What is installed is what was locked: every package by version and digest."""
+"""Exactly the locked packages are installed: every package by version and digest."""
 
 import hashlib
 import json

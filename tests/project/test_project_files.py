@@ -1,4 +1,4 @@
-"""Files for whoever carries on: hooks fetch nothing, the index is complete, links lead on."""
+"""Files for maintainers: hooks download nothing, the index is complete, links resolve."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def targets(page: Path) -> list[tuple[str, str]]:
-    """What a page links to on this disk: a file ("" is the page itself), and a place on it."""
+    """Return the local links of a page as (file, anchor); the file "" is the page itself."""
     named = re.findall(r"\]\(([^)\s]+)\)", FENCED.sub("", page.read_text(encoding="utf-8")))
     split = [target.partition("#") for target in named if not target.startswith("http")]
     return [(file, place) for file, _, place in split]

@@ -137,7 +137,7 @@ def test_a_locked_package_or_digest_that_the_bill_lacks_is_named() -> None:
 
 
 def members() -> dict[str, bytes]:
-    """Of the wheel, those that the parts name, and one of ours."""
+    """Return the files of the wheel that the parts name, and one of ours."""
     names = [path for part in PARTS for file in part.files for path in ROOT.glob(file)]
     return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in names}
 

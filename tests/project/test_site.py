@@ -25,7 +25,7 @@ def conf() -> dict[str, Any]:
 
 
 def of_other_hosts(text: str) -> list[str]:
-    """What a browser fetches from elsewhere for a page or a stylesheet."""
+    """Return the addresses on other hosts that a browser fetches for a page or a stylesheet."""
     named = [name for element in FETCHED.findall(text) for name in ADDRESS.findall(element)]
     return [name for name in named + OF_STYLES.findall(text) if re.match(r"(?:https?:)?//", name)]
 

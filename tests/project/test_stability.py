@@ -24,7 +24,7 @@ def promised(what: str) -> list[int]:
 
 
 def only(model: type, field: str) -> int:
-    """What a field of one literal takes."""
+    """Return the single value of a literal field."""
     (number,) = typing.get_args(typing.get_type_hints(model)[field])
     return int(number)
 

@@ -121,7 +121,7 @@ def test_only_what_computes_as_the_reference_does_must_be_exact() -> None:
 
 
 def test_what_the_reference_predicts_to_the_bit_fails_where_it_is_not_so() -> None:
-    """Of macOS and Windows it lacks the C library's last bit."""
+    """On macOS and Windows the last bit of the C library is not known."""
     predicted = {entry["name"] for entry in matrix() if entry.get("predicted")}
     assert predicted == {"linux-arm64"}
 

@@ -1,4 +1,4 @@
-"""What a backend sees of our environment: enough to run, and no secret."""
+"""A backend gets enough of our environment to run, and no secret."""
 
 import sys
 from pathlib import Path

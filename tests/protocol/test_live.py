@@ -1,4 +1,4 @@
-"""What the operations of a batch's script do to its rows, worked out by hand."""
+"""Effects of the operations of a batch's script on its rows, worked out by hand."""
 
 from typing import Any
 

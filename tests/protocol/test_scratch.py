@@ -99,7 +99,7 @@ def test_harm_is_named(scratch: Scratch) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A temporary folder of a megabyte, and /dev/shm without room."""
+    """Mount a temporary folder of one megabyte, and fill /dev/shm."""
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)], check=False
     )

@@ -91,7 +91,7 @@ def test_build_chain_takes_other_samplers() -> None:
 
 
 class Told:
-    """Accepts, and says what it was told of the prompt."""
+    """Accepts tokens, and records which tokens are reported to it as prompt."""
 
     name = "told"
 
@@ -266,7 +266,7 @@ def test_a_clone_goes_on_equally(
 @given(specs, rows)
 @examples
 def test_a_clone_is_independent(spec: Spec, logits: list[list[float]]) -> None:
-    """What the clone does in between does not show in the original."""
+    """Changes of the clone do not affect the original."""
     chain, undisturbed = _chain(spec), _chain(spec)
     for row in logits:
         twin = chain.clone()

@@ -1,5 +1,8 @@
-"""What llama.h does to a chain in the midst of a text - add, get, remove, copy, clone, counters,
-seeds, samplers of one's own with missing members - on the native chain and on the reference's."""
+"""Operations of llama.h on a chain in the middle of a text, on the native chain and the
+reference's.
+
+They are: add, get, remove, copy, clone, counters, seeds, and custom samplers with missing members.
+"""
 
 import ctypes
 import faulthandler
@@ -368,6 +371,6 @@ def test_where_llama_cpp_aborts_the_reference_refuses(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_sampler_without_a_name_ends_the_process_that_asks_for_it(libllama: Libllama) -> None:
-    """llama.h says that the name can be NULL; llama_sampler_name calls it."""
+    """According to llama.h the name can be NULL, but llama_sampler_name calls it."""
     made = Made(libllama, {"apply"})
     assert dies(lambda: libllama.llama_sampler_name(made.pointer)) == -signal.SIGSEGV

@@ -1,4 +1,4 @@
-"""common_sampler: its rules by hand. Those of its chain: test_common_sampler_chain.py."""
+"""common_sampler: its rules by hand. For its chain see test_common_sampler_chain.py."""
 
 import math
 from collections.abc import Callable, Iterator

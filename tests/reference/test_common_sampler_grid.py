@@ -1,5 +1,6 @@
 """common_sampler against libllama-common, by grids: each value of each parameter, each way of
-thinking with each kind of grammar; and what stands beside sampling."""
+thinking with each kind of grammar, and functions other than sampling.
+"""
 
 import dataclasses
 import itertools
@@ -139,7 +140,7 @@ def test_thinking_and_a_grammar_go_together_as_natively(
 
 
 def test_a_copy_goes_on_as_the_one_that_was_copied(driver: Driver) -> None:
-    """What b11549 and the speculative decoder do with it: another's state, in place of its own."""
+    """b11549 and the speculative decoder use it to replace a state by another one."""
     kept = SamplingParams(
         seed=11, penalty_repeat=1.3, reasoning_budget_tokens=2, reasoning_budget_start=(THINK,),
         reasoning_budget_end=((ENDED,),), reasoning_budget_forced=(3, ENDED),
@@ -231,7 +232,7 @@ def test_a_grammar_is_refused(driver: Driver, grammar: str, kind: int, said: str
 
 
 def test_the_seed_is_that_of_the_draw(driver: Driver) -> None:
-    """None is said of adaptive_p's: llama_sampler_get_seed does not know it."""
+    """The seed of adaptive_p is not reported: llama_sampler_get_seed does not know it."""
     for change, seed in (
         ({}, 7), ({"mirostat": 1}, 7), ({"mirostat": 2}, 7),
         ({"samplers": ("adaptive_p",)}, 2**32 - 1),

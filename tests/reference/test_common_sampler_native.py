@@ -54,8 +54,11 @@ PRINTED = {"typical_p": "typical"}
 
 
 def chain_of_b11549(params: SamplingParams, *rest: Any, **named: Any) -> ChainSpec:
-    """What is newer in b11549: where temperature is the last of the samplers and is 0, the token is
-    taken by greedy, not drawn. It is the same token; p stays as it was before temperature."""
+    """Return the chain of b11549.
+
+    If temperature is its last sampler and is 0, greedy takes the token and nothing is drawn. It is
+    the same token; p stays as it was before temperature.
+    """
     chain = default_chain(params, *rest, **named)
     ends = params.samplers[-1:] == ("temperature",) and "dist" in chain[-1]
     if ends and params.temp == 0 and params.dynatemp_range == 0:
@@ -68,7 +71,9 @@ def driver(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Driver]:
-    """libllama-common as it is installed, and a second witness: a later build in other hands."""
+    """Yield a driver of the installed libllama-common, and of a second, later build from another
+    packager.
+    """
     if request.param == "v0.5.0":
         program = compile_driver(kept_programs())
     else:
@@ -285,7 +290,7 @@ class CommonMachine(RuleBasedStateMachine):
         return Output(logits[ids], ids, p, token)
 
     def _defined(self, pair: Pair, do: Any) -> Any:
-        """What the reference returns; None, and all as before, where llama.cpp is undefined."""
+        """Return the reference's result; None, with all as before, if llama.cpp is undefined."""
         before = copy.deepcopy(pair.reference, {id(self.vocab): self.vocab})
         try:
             return do(pair.reference)

@@ -1,4 +1,4 @@
-"""reference/compiled.py: Numba is told what it would find out, and nothing else."""
+"""reference/compiled.py: Numba gets the types that it would infer, and nothing else."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from sampler_parity.reference import floats
 
 
 class Other(np.ndarray[Any, Any]):
-    """What Numba types by itself."""
+    """An array class whose type Numba infers itself."""
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -77,8 +77,9 @@ def _random_pattern(rng: random.Random) -> str:
 
 
 def test_random_patterns_trigger_where_std_regex_does() -> None:
-    """The grammar takes any text but its own first character tells where it began: each place of
-    the text allows another digit next."""
+    """The grammar takes any text, but its first character shows where it began: each place of the
+    text allows another digit next.
+    """
     worker, path = Worker(), str(vocab_path("bpe"))
     rng = random.Random(5)
     awake = 0

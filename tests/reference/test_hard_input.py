@@ -74,9 +74,9 @@ def _applied(stage: Spec, logits: list[float]) -> Candidates:
 
 
 def _refused(name: str, logits: list[float]) -> str:
-    """What the sampler's docstring says of the input: the wording of the refusal, or ''.
+    """Return the pattern of the refusal that the sampler's docstring states, or ''.
 
-    min_p sorts only where no logit reaches its threshold, as with NaN alone.
+    min_p sorts only if no logit reaches its threshold, as with NaN alone.
     """
     nan = np.isnan(logits)
     if not logits and name in NONE_REFUSED:

@@ -48,7 +48,7 @@ def test_infill_merges_into_the_longer_token_if_it_is_likelier() -> None:
 
 
 def test_infill_merges_equals_into_the_one_that_stands_first() -> None:
-    """Of two equals the sort leaves 1 before 0 (see the heap of two in test_top_k)."""
+    """The sort leaves token 1 before an equal token 0 (see the heap of two in test_top_k)."""
     cand = _infilled(0.5, 0.5)
     assert len(cand) == 1
     order = Candidates.from_logits([0.0, 0.0])

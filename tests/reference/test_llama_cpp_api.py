@@ -1,7 +1,7 @@
-"""What the notes on llama.cpp's sampling API claim, against the reference.
+"""Claims of the notes on llama.cpp's sampling API, checked on the reference.
 
-Right claims and, where the test's name says so, claims that are wrong or no longer true at v0.5.0.
-The figures are those that its debugger printed: a vocabulary of 262,144, the default chain.
+The name of a test shows if its claim is wrong or no longer true at v0.5.0. The figures were printed
+by llama.cpp's debugger: a vocabulary of 262,144, the default chain.
 """
 
 import itertools

@@ -1,8 +1,8 @@
 """mirostat (v1): k from the slope of the ranked probabilities, then a draw, then mu.
 
-Where p_i falls as rank**-s, every b_i is s * t_i, so the estimate of s is s itself. With s = 2 and
-n_vocab = 4, k = sqrt(2**mu / (1 - 1/4)). The first two uniform doubles of the seed are .135477
-and .835009.
+If p_i falls as rank**-s, every b_i is s * t_i, so the estimate of s is s itself. With s = 2 and
+n_vocab = 4, k = sqrt(2**mu / (1 - 1/4)). The first two uniform doubles of the seed are .135477 and
+.835009.
 """
 
 import numpy as np

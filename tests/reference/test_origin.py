@@ -1,4 +1,4 @@
-"""What holds between the meanings of prompt and output, whatever the numbers."""
+"""Relations between the meanings of prompt and output that hold for all numbers."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Faults planted in one sampler's arithmetic of a platform, beside what the real build gave."""
+"""Faults planted in one sampler's arithmetic of a platform, compared with results of the real
+build.
+"""
 
 import importlib
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""reference/platforms beside what real builds gave: arm64, libc++, WebAssembly, and this machine.
+"""reference/platforms compared with real builds: arm64, libc++, WebAssembly, and this machine.
 
 tests/support/platform_results.json has their results, studies/platforms.py recorded them.
 """

@@ -1,4 +1,4 @@
-"""What samplers meant in older releases: each change alone, any of them together, and builds."""
+"""Samplers as in older releases: each change alone, any of them together, and builds."""
 
 from typing import Any
 
@@ -153,7 +153,7 @@ def test_min_p_kept_none() -> None:
 
 
 def test_typical_p_without_min_keep_kept_all() -> None:
-    """Of two equals the first alone exceeds .4."""
+    """The first of two equal tokens alone exceeds .4."""
     assert len(left([{"typical_p": {"p": 0.4}}], [0.0, 0.0], "typical-p-0-keeps-all")) == 2
     assert len(left([{"typical_p": {"p": 0.4}}], [0.0, 0.0])) == 1
     stage = {"typical_p": {"p": 0.4, "min_keep": 1}}
@@ -184,7 +184,7 @@ def test_top_n_sigma_of_zero_masked_all_but_the_largest() -> None:
 
 
 def test_top_n_sigma_masked_nothing_where_one_was_masked() -> None:
-    """Of 1 and 0 the mean and the deviation are .5: 0 is below 1 - .5 * .5."""
+    """The mean and the deviation of 1 and 0 are .5: 0 is below 1 - .5 * .5."""
     spec: Spec = [{"top_n_sigma": {"n": 0.5}}]
     masked = [-np.inf, 1.0, 0.0]
     assert left(spec, masked, "top-n-sigma-counts-inf").logits.tolist() == masked
@@ -192,7 +192,7 @@ def test_top_n_sigma_masked_nothing_where_one_was_masked() -> None:
 
 
 def test_top_n_sigma_sorted_and_wrote_p() -> None:
-    """Of 0 and log 3 the mean is half of it and the deviation, too: nothing is below."""
+    """The mean and the deviation of 0 and log 3 are both half of log 3: nothing is below."""
     spec: Spec = [{"top_n_sigma": {"n": 3.0}}]
     old = left(spec, [0.0, np.log(3)], "top-n-sigma-softmax")
     assert (old.ids.tolist(), old.sorted) == ([1, 0], True)
@@ -399,7 +399,7 @@ def test_a_release_whose_meaning_is_not_known_is_refused(release: str, problem: 
 
 
 def test_one_uncertain_sampler_leaves_the_others_of_its_release_certain() -> None:
-    """Of b6400 it is not known how dist draws; what penalties and top_k mean in it is."""
+    """For b6400 the draw of dist is uncertain, but penalties and top_k are known."""
     build_chain([{"top_k": {"k": 2}}], release="b6400")
     assert [c.name for c in changes_of("b6400", ["penalties"])] == ["penalties-clone-uncounted"]
     with pytest.raises(ChainError, match="dist-sorts"):

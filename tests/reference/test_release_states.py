@@ -53,7 +53,7 @@ def build(sampler: str, names: set[str]) -> Chain:
 
 
 def done(chain: Chain, operation: str, value: int) -> Candidates | None:
-    """What an operation on one instance leaves."""
+    """Do an operation on one instance and return its candidates, if it has any."""
     if operation == "reset":
         chain.reset()
     elif operation == "accept":

@@ -1,4 +1,4 @@
-"""Speculative sampling with one draft and prefix matching: the law of what comes out, exactly."""
+"""Speculative sampling with one draft and prefix matching: the exact distribution of the output."""
 
 from fractions import Fraction
 from typing import Any

@@ -1,4 +1,4 @@
-"""The enumeration of chance: exact, and the law of what is drawn."""
+"""The enumeration of outcomes: exact, and equal to the distribution of the draws."""
 
 from collections import Counter
 from fractions import Fraction

@@ -36,8 +36,10 @@ def test_an_accumulated_threshold_accepts_too_often() -> None:
 
 
 def test_typical_acceptance_takes_every_likely_draft() -> None:
-    """H(5, 3, 2 tenths) = 1.03 nats: 0.3 exp(-H) = 0.107 is above epsilon, 0.09; every p is above
-    that, so the law is the draft's, and TV that of q from p: 4/10."""
+    """H(5, 3, 2 tenths) = 1.03 nats: 0.3 exp(-H) = 0.107 is above epsilon, 0.09.
+
+    Every p is above that, so the distribution is the draft's, and the TV that of q from p: 4/10.
+    """
     assert law_of(typical_acceptance(), P, Q).tolist() == Q.tolist()
     assert tv_of(typical_acceptance(), P, Q) == Fraction(4, 10)
 

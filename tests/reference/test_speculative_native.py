@@ -117,8 +117,10 @@ def test_rounds_of_rejection_are_llama_cpps(
 def test_without_dist_the_stream_of_rejection_is_the_same_whatever_the_seed(
     driver: Driver,
 ) -> None:
-    """Half of the mass of the draft is rejected: 8 coins a round, and which fall is told by how
-    many tokens were accepted."""
+    """Half of the mass of the draft is rejected: 8 coins a round.
+
+    The number of accepted tokens shows how they fell.
+    """
     rng = np.random.default_rng(4)
     output = few_likely(rng)
     draft, draft_q = [0] * 8, [[(0, 1.0)]] * 8
@@ -141,7 +143,7 @@ def test_without_dist_the_stream_of_rejection_is_the_same_whatever_the_seed(
 def test_mirostat_learns_from_the_token_that_it_drew_and_not_from_the_one_that_came_out(
     driver: Driver,
 ) -> None:
-    """The same text, accepted in 12 generations that differ in what was drawn beside it."""
+    """The same text, accepted in 12 generations that differ in the other tokens that were drawn."""
     rng = np.random.default_rng(4)
     outputs = [few_likely(rng), few_likely(rng)]
     mus = set()

@@ -24,7 +24,7 @@ RULES: dict[str, tuple[Draw, Select]] = {
 
 
 def outcomes(draw: Draw, select: Select, p: Row, q: Row, k: int) -> dict[tuple[int, bool], Any]:
-    """Of the token, and whether it is an accepted draft."""
+    """Return the distribution of the token and whether it is an accepted draft."""
     return enumerate_outcomes(lambda chance: select(chance, draw(chance, q, k), p, q))
 
 

@@ -1,4 +1,4 @@
-"""Payloads of the token trie: what is refused says where, and nothing else ever comes out."""
+"""Payloads of the token trie: a refusal names the place, and no other error is raised."""
 
 import contextlib
 import json

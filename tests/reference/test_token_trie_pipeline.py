@@ -86,7 +86,7 @@ def test_the_order_of_budget_and_trie_changes_no_mask() -> None:
 
 
 def test_mode_0_ends_the_chain_and_mode_1_does_not() -> None:
-    """Of the two children 9 has the larger logit; a temperature of 50 draws them about alike."""
+    """Child 9 has the larger logit of the two; a temperature of 50 draws both about alike."""
     row = np.zeros(N, np.float32)
     row[9] = 3.0
     drawn: dict[int, set[int]] = {0: set(), 1: set()}

@@ -115,8 +115,11 @@ def test_tokenize_gives_llama_cpps_tokens(
 def test_tokenize_of_broken_utf8_gives_llama_cpps_tokens(
     tokenize: Callable[[str, bytes], list[int]], kind: str, text: bytes
 ) -> None:
-    """What is left of a breaker behind a token, and one cut after 40 bytes, can begin and end
-    inside a character; overlong forms and surrogates cannot come about."""
+    """The rest of a breaker after a token, and a breaker cut after 40 bytes, can begin and end
+    inside a character.
+
+    Overlong forms and surrogates cannot occur.
+    """
     vocab = read_vocab(vocab_path(kind))
     assert vocab.tokenize(text) == tokenize(kind, text)
 
@@ -195,7 +198,7 @@ def test_merges_are_taken_by_rank_then_from_the_left() -> None:
 
 
 def test_spm_merges_by_score() -> None:
-    """bc scores higher than ab. What is no piece falls back to byte tokens."""
+    """bc scores higher than ab. Text that is no piece falls back to byte tokens."""
     vocab = Vocab(
         "spm",
         ("<unk>", "<0xC3>", "<0xA9>", "a", "b", "c", "ab", "bc"),

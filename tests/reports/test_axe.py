@@ -1,4 +1,6 @@
-"""What axe-core finds on the pages, light and dark, folded parts too, and how long they are."""
+"""Findings of axe-core on the pages, light and dark, with folded parts too, and the lengths of
+pages.
+"""
 
 from pathlib import Path
 

@@ -58,7 +58,7 @@ def test_page_says_what_differs_where_and_how_to_replay_it(tmp_path: Path) -> No
 
 
 def colours(report: Comparison) -> list[str]:
-    """Of the page: its state, then each cell that has one."""
+    """Return the colours of a page: of its state, then of each cell that has one."""
     return re.findall(r'class="(?:state |n )?(good|fair|bad)"', html(document(report)))
 
 

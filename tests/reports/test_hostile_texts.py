@@ -18,7 +18,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.sanitize import markup, printable
 from sampler_parity.harness.sanitize.printable import LONGEST_LINE
 from tests.support.command_line import cli
-from tests.support.filled import Say, filled_bundle, texts_of
+from tests.support.filled import TextOf, filled_bundle, texts_of
 from tests.support.html_page import problems
 
 pytestmark = pytest.mark.slow  # all of them together
@@ -37,7 +37,7 @@ FORMS = ("md", "html", "json", "xml")
 
 
 def evil(place: str) -> str:
-    """A text that begins as a command to a CI's log does, and tells where it is from."""
+    """Return a text that begins like a command to a CI's log, and names its place."""
     return KNOWN.get(place, f"{EVIL}{place}")
 
 
@@ -47,7 +47,7 @@ def long(place: str) -> str:
 
 @dataclass
 class Out:
-    """What the commands say of a bundle of such texts, beside another: lines, and files by form."""
+    """Output of the commands on a bundle of such texts and another: lines, and files by form."""
 
     printed: str = ""
     files: dict[str, str] = field(default_factory=dict)
@@ -56,15 +56,15 @@ class Out:
         return [text for name, text in self.files.items() if name.endswith(f".{form}")]
 
 
-def out_of(folder: Path, say: Say, pictures: bool = False) -> Out:
+def out_of(folder: Path, text_of: TextOf, pictures: bool = False) -> Out:
     """pictures: all forms of a report, too; they take most of the time."""
-    a, b = (filled_bundle(folder / name, say).folder for name in "ab")
+    a, b = (filled_bundle(folder / name, text_of).folder for name in "ab")
     pages, database = folder / "pages", folder / "h.sqlite"
     out = Out()
     forms: list[str | Path] = [] if pictures else ["-f", "md"]
     drawn: list[str | Path] = ["-o", pages] if pictures else []
     commands: list[list[str | Path]] = [
-        ["explain", a, say("CaseResult.id")],
+        ["explain", a, text_of("CaseResult.id")],
         ["report", a, "-o", pages, *forms],
         ["compare", a, b, "-o", pages],
         ["gate", a, "--baseline", b, "--json", pages / "gate.json", "--md", pages / "gate.md"],

@@ -1,4 +1,4 @@
-"""Words of reports: numbers, places of a difference, commands, foreign text."""
+"""Words of reports: numbers, places of a difference, commands, untrusted text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Wherever a failure of a batch is told of, its row is."""
+"""Every report of a failure in a batch shows the row."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The skip-ratio page: what it says, its model check, and texts of others."""
+"""The skip-ratio page: its text, its model check, and untrusted texts."""
 
 import math
 from pathlib import Path

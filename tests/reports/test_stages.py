@@ -1,4 +1,4 @@
-"""What each stage does to the probabilities: the figures, the picture, `explain --plot`."""
+"""The effect of each stage on the probabilities: the figures, the picture, `explain --plot`."""
 
 import math
 import re

@@ -1,6 +1,6 @@
-"""What is wrong with somebody's top_p in JavaScript is the first that each output says.
+"""The fault of an outside author's top_p in JavaScript comes first in each output.
 
-JUnit has its cases in their order: there it is the message of the first that fails.
+JUnit keeps the order of its cases: there it is the message of the first that fails.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""The throughput page: what it says of a bundle, its JSON, HTML and Markdown."""
+"""The throughput page of a bundle: its text, its JSON, HTML and Markdown."""
 
 import json
 from pathlib import Path
@@ -178,7 +178,7 @@ def test_so_few_samples_have_no_p99_of_their_own(bundle: Bundle, page: str) -> N
 
 
 def test_claims_of_tsampler_are_judged_on_their_vocabulary(tmp_path: Path) -> None:
-    """4.1 ms are within 3 to 5 ms and 10% of 40 ms; the native chain is faster than it says."""
+    """4.1 ms are within 3 to 5 ms and 10% of 40 ms; the native chain is faster than claimed."""
     alone = wide().model_copy(update={"sequences": 1})
     one = read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], [timed(), alone])
     claims = report(one).sections[0].claims

@@ -17,7 +17,7 @@ def document(*blocks: doc.Block, title: str = "A: ok") -> doc.Document:
 
 
 def written(*blocks: doc.Block) -> str:
-    """What Markdown has below the title."""
+    """Return the Markdown below the title."""
     return markdown(document(*blocks)).removeprefix("# A: ok\n\n")
 
 

@@ -25,7 +25,7 @@ def case(chain: list[dict[str, Any]], rows: list[list[float]], **fields: Any) ->
 
 
 def ran(source: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Compiled as its third line says, and run."""
+    """Compile the program as its third line states, and run it."""
     (folder / "repro.cpp").write_text(source)
     said = source.splitlines()[2].removeprefix("// ").split("  ")[0]
     command = said.replace("FOLDER", str(default_folder()))

@@ -1,5 +1,8 @@
-"""`sampler-parity repro` for engines in Python and JavaScript: the script alone tells a right
-engine from a wrong one, and the report has the fields of the project's form."""
+"""`sampler-parity repro` for engines in Python and JavaScript.
+
+The script alone distinguishes a right engine from a wrong one. The report has the fields of the
+project's form.
+"""
 
 import re
 import subprocess

@@ -87,7 +87,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def described() -> RunInfo:
-    """What this process says of itself."""
+    """Return the description of this process."""
     return describe(ASKED)
 
 

@@ -42,7 +42,7 @@ def compiled(source: Path, folder: Path) -> Path:
 
 
 def verdicts(command: list[str], suite: str) -> set[Verdict]:
-    """Of the suite's cases with temp and greedy alone."""
+    """Return the verdicts of the suite's cases that have only temp and greedy."""
     path = find_suites([suite])[0]
     cases = [c for c in expand(path, "quick") if set(c.samplers) <= {"temp", "greedy"}]
     backend = BackendProcess("mine", command)

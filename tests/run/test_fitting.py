@@ -1,5 +1,7 @@
-"""harness/run/fitting.py: `--resume` takes no row that its suite would not have made, whoever made
-digests for it."""
+"""harness/run/fitting.py:
+
+`--resume` takes no row that its suite would not have made, even if its digests are right.
+"""
 
 from pathlib import Path
 from typing import Any

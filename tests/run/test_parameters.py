@@ -1,4 +1,4 @@
-"""What a run passes along has a name: no function of it takes more than five parameters."""
+"""Values that a run passes along are grouped: no function of it takes more than five parameters."""
 
 import ast
 from pathlib import Path

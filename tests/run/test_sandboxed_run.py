@@ -76,8 +76,11 @@ def test_a_backend_has_one_name_inside_and_outside(name: str) -> None:
 def test_a_backend_that_cannot_have_a_sandbox_does_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even where it was tried before and went well. Asked in this process, as a pool beside
-    threads would not see what is put in the place of the program."""
+    """It does not run even if it was tried before and went well.
+
+    The test stays in this process, because a pool started next to threads would not see the
+    replaced program.
+    """
     program = tmp_path / "sandbox.py"
     program.write_text(
         "import sys; print('no sandbox: unshare: no', file=sys.stderr); sys.exit(125)"

@@ -1,4 +1,4 @@
-"""How many failures of a run are made small, and within what."""
+"""How many failures of a run are minimized, and within which limits."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -62,7 +62,7 @@ class Counting:
 def made(
     folder: Path, seconds: float, done: Sequence[str] = ()
 ) -> tuple[Counting, list[CounterexampleResult]]:
-    """Of 600 cases that all fail, at one of three stages."""
+    """Minimize 600 cases that all fail, at one of three stages."""
     executor = Counting()
     results = [
         case(name, {"null": diverged(stage=name.partition("-")[0])}, samplers=STAGES)
@@ -113,7 +113,7 @@ ONE, MANY, ORDER = (
 
 
 def names_of(counts: dict[str, int], *records: CounterexampleResult) -> list[list[str]]:
-    """What is left of the faults where so many cases fail as in each record."""
+    """Return the faults that remain if as many cases fail as each record counts."""
     judged = [
         case(f"{record.case}-{i}", {"null": record.result})
         for record in records

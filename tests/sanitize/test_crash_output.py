@@ -1,4 +1,4 @@
-"""What a program printed before it died, as interpreters really print it."""
+"""The output of a program before it died, as interpreters really print it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What batches do to logits passes, what of another client reaches a text does not."""
+"""Effects of batching on logits pass. Text of another client in a reply fails."""
 
 import itertools
 from collections.abc import Callable

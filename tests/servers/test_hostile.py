@@ -36,7 +36,7 @@ def values(rng: random.Random) -> Value:
 
 
 def completion(rng: random.Random, shape: str) -> Any:
-    """Of a dialect's shape, with texts that part now and then."""
+    """Return a completion in a dialect's shape, sometimes with texts that differ."""
     value = values(rng)
     text = " ".join(rng.choice(["one", "two", "three"]) for _ in range(rng.choice([2, 6])))
 

@@ -99,7 +99,7 @@ def test_the_death_of_what_decodes_is_one_line_and_what_was_and_comes_after_is_c
 
 
 def test_the_death_of_what_decodes_is_told_in_one_line() -> None:
-    """In this process: its backend says what one says that died."""
+    """In this process: its backend raises the failure of one that died."""
 
     class Dies(Inside):
         def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:

@@ -84,7 +84,7 @@ def test_where_a_dialect_has_the_temperature_first_the_filters_see_what_it_left(
 
 
 def test_a_draw_lies_in_its_law_behind_all_that_is_more_likely() -> None:
-    """Of 1/2, 1/4, 1/4: the first half is the first token's."""
+    """With 1/2, 1/4, 1/4 the first half belongs to the first token."""
     row = np.log(np.array([0.25, 0.5, 0.25], np.float32))
     rng = np.random.default_rng(1)
     first = uniforms_of(np.tile(row, (200, 1)), [1] * 200, chain_of({}), rng).values

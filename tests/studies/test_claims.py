@@ -1,4 +1,4 @@
-"""docs/findings/claims.md: each row says where it is checked, and the place is there."""
+"""docs/findings/claims.md: each row names the place that checks it, and the place exists."""
 
 import re
 from pathlib import Path

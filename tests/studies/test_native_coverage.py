@@ -1,4 +1,4 @@
-"""What is made of gcov's counts: which lines nothing reaches, and whether the list says so."""
+"""The evaluation of gcov's counts: the lines that nothing reaches, compared with the list."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What llama.h offers beside sampling, on the installed library; and each check with a fault."""
+"""Functions of llama.h other than sampling, on the installed library; each check with a fault."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mechanical mutants of C++: where they are made, that each does what it says, who catches it."""
+"""Mechanical mutants of C++: their places, the change that each makes, and what catches it."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""What is measured of tsampler's claims: `python -m studies.tsampler`, `studies.tsampler_small`."""
+"""Measurements of tsampler's claims: `python -m studies.tsampler`, `studies.tsampler_small`."""
 
 import subprocess
 import sys

@@ -84,7 +84,7 @@ FIGURES: dict[str, dict[str, list[Figure]]] = {
 
 
 def missing(figures: list[Figure], printed: str, page: str) -> list[str]:
-    """What the study does not print, and what its page does not say."""
+    """Return the figures that the study does not print, and those that its page does not state."""
     pairs = [(figure, figure) if isinstance(figure, str) else figure for figure in figures]
     texts = [" ".join(text.split()) for text in (printed, page)]
     return [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def alive(*pids: int) -> list[int]:
-    """Those of them that run; a zombie does not."""
+    """Return the processes that run; a zombie does not."""
     return [pid for pid in pids if _state(pid) not in ("", "Z", "X")]
 
 

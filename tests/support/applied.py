@@ -42,7 +42,7 @@ class FixedWords(Mt19937):
 
 
 def logs(*probs: float) -> NDArray[np.float32]:
-    """Logits whose softmax is probs, if they sum to 1; probability 0 is -inf."""
+    """Return logits whose softmax is probs, if they sum to 1; probability 0 is -inf."""
     with np.errstate(divide="ignore"):
         logits: NDArray[np.float32] = np.log(np.array(probs)).astype(np.float32)
     return logits
@@ -61,7 +61,7 @@ def applied(
     history: Sequence[int] = (),
     vocab: Vocab | None = None,
 ) -> Candidates:
-    """The candidates after one sampler, which has accepted prompt and history before."""
+    """Return the candidates after one sampler, which has accepted prompt and history before."""
     cand = Candidates.from_logits(logits)
     chain = chain_of((name, parameters), n_vocab=len(cand), vocab=vocab)
     for token in prompt:
@@ -81,7 +81,8 @@ def native_stages(
     steps: int = 1,
     vocab: str | None = None,
 ) -> list[list[Got]]:
-    """llama.cpp's candidates after each stage of each step. vocab: a built-in one, bpe or spm.
+    """Return llama.cpp's candidates after each stage of each step. vocab: a built-in one, bpe or
+    spm.
 
     Raises BackendFailure.
     """
@@ -101,7 +102,7 @@ def assert_as_native(
     steps: int = 1,
     vocab: str | None = None,
 ) -> None:
-    """Every stage of every step is identical to llama.cpp's, to the bit."""
+    """Assert that every stage of every step is identical to llama.cpp's, to the bit."""
     words = read_vocab(vocab_path(vocab)) if vocab else None
     chain = build_chain(spec, n_vocab=len(np.asarray(logits)), vocab=words)
     for token in history:
@@ -126,9 +127,9 @@ def side_by_side(
     history: Sequence[int] = (),
     steps: int = 3,
 ) -> Iterator[tuple[Candidates, Any]]:
-    """The reference's candidates and a backend worker's, step by step, on random rows of a family.
+    """Yield candidates of the reference and of a worker, step by step, on random rows of a family.
 
-    Where the reference refuses a row the worker must, too, and nothing follows.
+    If the reference refuses a row, the worker must refuse it too, and nothing follows.
     """
     chain = complete(spec, n)
     reference, instance = build_chain(chain), worker.build(chain, n, None)

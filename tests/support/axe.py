@@ -24,7 +24,7 @@ addEventListener('load', async () => {
 
 
 def fetch(folder: Path) -> str:
-    """The source of axe-core; "" where npm does not get it."""
+    """Return the source of axe-core, or "" if npm cannot fetch it."""
     npm = shutil.which("npm")
     if npm is None:
         return ""
@@ -37,7 +37,7 @@ def fetch(folder: Path) -> str:
 
 
 def violations(program: str, axe: str, page: str, theme: str, folder: Path) -> list[list[str]]:
-    """The rules of axe that a page breaks, with the first element. folder: a new one."""
+    """Return the rules of axe that a page breaks, with the first element. folder: a new one."""
     folder.mkdir()
     source = f"<script>{axe.replace('</script', '<' + chr(92) + '/script')}</script>{_RUN}"
     free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page, count=1)

@@ -1,5 +1,8 @@
-"""A headless Chromium, where one is installed: how wide a page is, how long it takes to open, and
-what its console says. Its start takes a second: pages are looked at together, in all widths."""
+"""A headless Chromium, if one is installed: the width of a page, its load time and its console
+output.
+
+Its start takes a second, so pages are opened together, in all widths.
+"""
 
 import html
 import re

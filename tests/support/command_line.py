@@ -24,7 +24,7 @@ APP: Any = typer.main.get_command(app)
 
 
 def commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command below a group."""
+    """Yield every command below a group."""
     for word, command in group.commands.items():
         full = f"{name} {word}".strip()
         yield from commands(command, full) if hasattr(command, "commands") else [(full, command)]
@@ -34,7 +34,7 @@ COMMANDS = dict(commands(APP))
 
 
 class Done(NamedTuple):
-    """What a finished command left."""
+    """Status and output of a finished command."""
 
     returncode: int
     stdout: str
@@ -42,7 +42,7 @@ class Done(NamedTuple):
 
 
 def cli(*arguments: str | Path, folder: Path = ROOT) -> Done:
-    """`sampler-parity`, in the root of the repository, without the start of another process."""
+    """Run `sampler-parity` in the root of the repository, without starting another process."""
     out, err = io.StringIO(), io.StringIO()
     status: object = 0
     with (
@@ -74,7 +74,7 @@ def check_command(arguments: list[str]) -> None:
 
 
 def refused(done: Done) -> str:
-    """The one line of a refusal."""
+    """Return the one line of a refusal."""
     assert done.returncode == 2, done.stdout + done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr

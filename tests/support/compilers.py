@@ -1,4 +1,4 @@
-"""What the installed llama.cpp was compiled with."""
+"""The compiler of the installed llama.cpp."""
 
 import re
 
@@ -7,7 +7,7 @@ from sampler_parity.harness.llama_cpp.libllama import default_folder
 
 
 def gcc_of(compiler: str) -> int:
-    """The release of GCC in what compiler_of says; 0: of another compiler."""
+    """Return the release of GCC in the text of compiler_of; 0 for another compiler."""
     gcc = re.match(r"GCC: \([^)]*\) (\d+)", compiler)
     return int(gcc[1]) if gcc else 0
 

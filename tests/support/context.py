@@ -1,4 +1,4 @@
-"""What a run has, for tests of what is done with it."""
+"""Contexts of runs, for tests."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,5 +18,5 @@ def context_of(
 
 
 def ready(*backends: Any, artifacts: Any = None) -> Ready:
-    """Backends of tests, on the terms that a run has by default."""
+    """Return backends of tests, on the default terms of a run."""
     return Ready(backends, artifacts, Terms({}))

@@ -1,8 +1,7 @@
-"""Workers of ours as copies of a server that has their modules, in the place of new interpreters.
+"""Workers of ours as copies of a server that has their modules, instead of new interpreters.
 
 A new one imports for 0.4 to 1.5 s of processor time before its first request, and tests start
-hundreds. What a copy does with its streams, its environment and its end is in
-harness/processes/forked.py.
+hundreds. harness/processes/forked.py describes the streams, environment and end of a copy.
 """
 
 import os
@@ -25,7 +24,7 @@ MAINS = {module.__name__: module.main for module in (worker, adapters)}
 
 @dataclass
 class Copied(Forked):
-    """The server's child: it waits for it, and tells us the end."""
+    """The server's child: the server waits for it, and reports its end."""
 
     process: ForkServerProcess | None = None
 
@@ -49,7 +48,7 @@ class _Streams:
 
 
 def copying(start: Callable[..., Group]) -> Callable[..., Group]:
-    """`groups.start`, but our own workers are copies of the server."""
+    """Return `groups.start`, but with our own workers as copies of the server."""
 
     def start_or_copy(command: list[str], env: dict[str, str], **options: Any) -> Group:
         words = [word for word in command if word != "-P"]

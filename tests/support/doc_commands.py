@@ -50,7 +50,10 @@ def commands_of(page: Path) -> list[Command]:
 
 
 def commands_in(block: list[str]) -> Iterator[str]:
-    """Those of a block of code. Raises ValueError for a line that is neither command nor output."""
+    """Yield the commands of a block of code.
+
+    Raises ValueError if a line is neither command nor output.
+    """
     lines = re.sub(r"\\\n\s*", "", "\n".join(block)).split("\n")
     shown = [line[2:] for line in lines if line.startswith("$ ")]
     if not shown and not _BEGINS.match(lines[0]):
@@ -73,7 +76,7 @@ def without_comment(line: str) -> str:
 
 
 def blocks(text: str) -> Iterator[list[str]]:
-    """Blocks of code without a language, each of lines without a blank one between."""
+    """Yield blocks of code without a language; a blank line ends a block."""
     block: list[str] = []
     language: str | None = None
     before = ""
@@ -91,7 +94,7 @@ def blocks(text: str) -> Iterator[list[str]]:
 
 
 def mentioned(text: str) -> list[str]:
-    """Commands that prose tells of, with names in place of what one would type."""
+    """Return the commands that prose mentions, with names as placeholders."""
     return [
         " ".join(one.split())
         for one in re.findall(r"`(sampler-parity [a-z][^`]*)`", _CODE.sub("", text))

@@ -1,4 +1,4 @@
-"""Where each command of the docs runs: tests/project/commands_of_docs.toml."""
+"""The place where each command of the docs runs: tests/project/commands_of_docs.toml."""
 
 import re
 import tomllib
@@ -31,8 +31,10 @@ def engines() -> str:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """* is anything, {engine} a backend of an engine of others; no other sign is special, as all of
-    them stand in commands."""
+    """Return whether a pattern fits: * is anything, {engine} a backend of a third-party engine.
+
+    No other character is special, as all of them occur in commands.
+    """
     parts = re.split(r"(\*|\{engine\})", pattern)
     special = {"*": ".*", "{engine}": engines()}
     expression = "".join(special.get(part, re.escape(part)) for part in parts)
@@ -40,7 +42,7 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def entry(lines: Mapping[str, Any], text: str) -> str | None:
-    """The pattern that counts for a command: the longest that fits."""
+    """Return the pattern that counts for a command: the longest that fits."""
     return max((p for p in lines if fits(p, text)), key=len, default=None)
 
 
@@ -78,7 +80,7 @@ def is_here(needed: str) -> bool:
 
 
 def stale(commands: Iterable[Command], lists: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Lines of the table that count for no command."""
+    """Return the lines of the table that count for no command."""
     texts = {command.text for command in commands}
     homes = {p: None for kind in HOMES for p in lists[kind]}
     counting = {entry(homes, text) for text in texts}

@@ -16,8 +16,13 @@ from tests.support.doc_homes import Home
 
 
 def merged(homes: Iterable[Home]) -> Iterator[Home]:
-    """Each once; those that differ in nothing but their --case as one run with all of the cases: it
-    refuses a case that there is not, and its status is 0 only where each alone would have it."""
+    """Yield each command once.
+
+    Commands that differ only in --case are one run with all of the cases.
+
+    The run refuses a case that does not exist, and its status is 0 only if each alone would have
+    it.
+    """
     once = {home.run: home for home in homes}
     cases: dict[str, list[str]] = {}
     for run in once:
@@ -40,7 +45,7 @@ def _without_case(run: str) -> str:
 
 
 def run_inside(run: str, folder: Path) -> tuple[int, str]:
-    """The status of the last of these `sampler-parity`, in this process, and what all said."""
+    """Run `sampler-parity` commands in this process; return the last status and all output."""
     status, said = 0, ""
     for part in run.split("; "):
         program, *words = shlex.split(part)
@@ -52,14 +57,16 @@ def run_inside(run: str, folder: Path) -> tuple[int, str]:
 
 
 def _expanded(words: list[str], folder: Path) -> list[str]:
-    """Names with * as a shell leaves them; one that fits nothing stays."""
+    """Return the names with * expanded as by a shell; a pattern that fits nothing stays."""
     names = {word: sorted(glob.glob(word, root_dir=folder)) for word in words if "*" in word}
     return [name for word in words for name in names.get(word) or [word]]
 
 
 def run_pasted(run: str, folder: Path) -> tuple[int, str]:
-    """In a shell, with the programs of this environment first, and nothing of the pytest that asks:
-    to one of the commands it would look as if tests ran side by side."""
+    """Run in a shell, with the programs of this environment first, and without pytest's variables.
+
+    With them, a command would act as if tests ran at the same time.
+    """
     around = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         ["bash", "-c", run],
@@ -80,7 +87,7 @@ def own_path() -> str:
 
 
 def selected(run: str) -> list[str]:
-    """The tests that a `pytest tests/... -k ...` selects, by their names in the files."""
+    """Return the tests that a `pytest tests/... -k ...` selects, by their names in the files."""
     _, *words = shlex.split(run)
     wanted = words[words.index("-k") + 1] if "-k" in words else ""
     files = [path for word in words if word.endswith(".py") for path in sorted(ROOT.glob(word))]

@@ -1,4 +1,4 @@
-"""What each engine of others is asked at night, in its environment."""
+"""Nightly cases of each third-party engine, in its environment."""
 
 from pathlib import Path
 
@@ -14,8 +14,10 @@ from tests.support.report_bundles import bundle_of, run_info
 
 
 def as_required_and_explained(engine: str, suite: str, folder: Path) -> None:
-    """Each case of the quick profile has its required verdict, every difference its line. Skips
-    where the engine's environment is not installed."""
+    """Assert that each quick case has its required verdict, and that each difference is explained.
+
+    Skip if the engine's environment is not installed.
+    """
     if why := environments.missing(ENGINES[engine].environment):
         pytest.skip(f"unavailable: {why}")
     cases = [case for path in find_suites([suite]) for case in expand(path, "quick")]

@@ -19,14 +19,16 @@ ENGINES = ("llama.cpp", "transformers", "akunu/gumbel", "mine")
 
 
 def of_ties(name: str, *results: BackendResult, **fields: object) -> CaseResult:
-    """A case of properties/ties on as many of ENGINES as there are results."""
+    """Return a case of properties/ties on as many of ENGINES as there are results."""
     backends = dict(zip(ENGINES, results, strict=False))
     return case(f"ties/{name}", backends, suite="properties/ties", **fields)
 
 
 def properties_in(folder: Path) -> Path:
-    """Four engines, of which one differs as required, one lacks top_k, one fails; a fifth that is
-    not here."""
+    """Write a bundle of four engines: one differs as required, one lacks top_k, one fails.
+
+    A fifth engine is not installed.
+    """
     required = {name: ["identical"] for name in ENGINES} | {"transformers": ["diverged"]}
     of_top_k = of_ties(
         *("top_k", got(), KEEPS_ALL, got("skipped", detail="no sampler top_k"), KEEPS_ALL),

@@ -29,8 +29,9 @@ def only(
 
 
 def place(row: Environment, version: str = "", python: str = OURS) -> Path:
-    """Its folder, as if it had been installed, after `only`. python:
-    what its Python does, for a shell."""
+    """Create its folder, as if it had been installed, after `only`. python: shell code that its
+    Python runs.
+    """
     row.locked.parent.mkdir(parents=True, exist_ok=True)
     row.locked.write_text("pins\n")
     folder = folder_of(row.name, version)

@@ -27,7 +27,7 @@ PAGES = (
 
 
 def report_pages(folder: Path) -> dict[str, str]:
-    """Every HTML page of a report of nine bundles, by its name."""
+    """Return every HTML page of a report of nine bundles, by its name."""
     two_that_differ(folder)
     skipped = bundle_with(folder / "skipped", named("x/a", measured()))
     calibrated = calibration_in(folder / "calibrated")

@@ -8,12 +8,12 @@ import pytest
 
 
 def examples(all_of_them: int) -> int:
-    """Examples of a property: a commit draws a third."""
+    """Return the number of examples of a property: a commit draws a third."""
     return all_of_them if os.environ.get("SAMPLER_PARITY_NIGHTLY") else -(-all_of_them // 3)
 
 
 def one_in(n: int, params: Iterable[Any]) -> list[Any]:
-    """The params of a test, of which a commit runs every n-th, and the night the others."""
+    """Return the params of a test; a commit runs every n-th, the night the others."""
     return [
         param if i % n == 0 else pytest.param(param, marks=pytest.mark.nightly)
         for i, param in enumerate(params)

@@ -15,7 +15,7 @@ class FailingDisk:
     half: a write that fails has taken a half before. for_ever: all calls after it fail, too, as on
     a disk that stays full.
 
-    What succeeds need not reach the disk itself: fsync does nothing.
+    Calls that succeed need not reach the disk: fsync does nothing.
     """
 
     def __init__(self, nth: int, error: int, half: bool = False, for_ever: bool = False) -> None:

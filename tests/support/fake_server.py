@@ -1,5 +1,7 @@
-"""llama-server in small, in this process: a table of logits for a model, the reference's sampler,
-and over HTTP. What stands between it and a check may be faulty (tests/support/server_faults.py).
+"""A small llama-server in this process: a table of logits as model, the reference's sampler, and
+HTTP.
+
+The answering function between it and a check may be faulty (tests/support/server_faults.py).
 """
 
 import json
@@ -42,7 +44,7 @@ _OURS = {row.name for row in DIALECTS["llama-server"].parameters}
 
 
 def answered(sent: Sent) -> Answered:
-    """What llama-server answers, without `stream`."""
+    """Return llama-server's answer, without `stream`."""
     if problem := _problem(sent):
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
@@ -56,7 +58,9 @@ def answered(sent: Sent) -> Answered:
 
 
 def _tokens(prompt: str) -> list[int]:
-    """Of a text of its own the same tokens; of another, one of each character."""
+    """Return the tokens of a text that the server wrote; other text has one token for each
+    character.
+    """
     pieces = re.findall(r" w(\d+)|(.)", prompt, re.DOTALL)
     return [int(token) if token else 1 + ord(c) % (N - 2) for token, c in pieces]
 
@@ -148,8 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _streamed(data: Any) -> bytes:
-    """A word an event, as llama-server; of a proxy the parts as they came, or one if a fault has
-    changed them."""
+    """Return a word an event, as llama-server does.
+
+    Answers of a proxy keep their parts, or become one part if a fault has changed them.
+    """
     parts = data.get("parts") or _words(data)
     if "".join(text for text, _ in parts) != data["content"]:
         parts = [(data["content"], data["tokens"])]

@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol.measured import DECODE_MS
 from tests.support.gate_bundles import finished
 
-Say = Callable[[str], str]
+TextOf = Callable[[str], str]
 
 BACKENDS = ("first", "second")
 # Keys of these are names of backends, and so are these texts: run.json must know them.
@@ -25,61 +25,61 @@ BY_BACKEND |= {"ChangeResult.cases"}
 KEYS: dict[str, tuple[str, ...]] = {"Measured.ways": ("grammar_first", "trie")}
 KEYS |= {"Modelled.by_decode_ms": tuple(f"{ms:g}" for ms in DECODE_MS)}
 OF_BACKEND = {"backend", "first", "baseline", "server"}
-# Of a choice, the one that has most to be said about it.
-_TELLING = ("diverged", "different", "strict-trie-ffi", "crashed")
+# If a choice has one of these, take it: its reports are the longest.
+_DETAILED = ("diverged", "different", "strict-trie-ffi", "crashed")
 
 
-def filled(model: type[BaseModel], say: Say) -> dict[str, Any]:
-    """Data of the model. say: the text of a field, by its place "CaseResult.suite"."""
+def filled(model: type[BaseModel], text_of: TextOf) -> dict[str, Any]:
+    """Return data of the model. text_of: the text of a field, by its place "CaseResult.suite"."""
     return {
-        name: _value(field.annotation, f"{model.__name__}.{name}", say)
+        name: _value(field.annotation, f"{model.__name__}.{name}", text_of)
         for name, field in model.model_fields.items()
     }
 
 
-def _value(kind: Any, place: str, say: Say) -> Any:
+def _value(kind: Any, place: str, text_of: TextOf) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     model, _, name = place.partition(".")
     if origin in (Union, types.UnionType):
-        return _value(next(part for part in parts if part is not type(None)), place, say)
+        return _value(next(part for part in parts if part is not type(None)), place, text_of)
     if origin is Literal:
-        return next((part for part in _TELLING if part in parts), parts[0])
+        return next((part for part in _DETAILED if part in parts), parts[0])
     if origin is dict:
         if BY_BACKEND & {name, place} and parts[0] is str:
-            keys = [say(of) for of in BACKENDS]
+            keys = [text_of(of) for of in BACKENDS]
         else:
-            keys = list(KEYS.get(place, ())) or [_value(parts[0], f"{model} key", say)]
-        return {key: _value(parts[1], f"{place} of", say) for key in keys}
+            keys = list(KEYS.get(place, ())) or [_value(parts[0], f"{model} key", text_of)]
+        return {key: _value(parts[1], f"{place} of", text_of) for key in keys}
     if origin is list:
-        return [_value(parts[0], place, say) for _ in range(4)]
+        return [_value(parts[0], place, text_of) for _ in range(4)]
     if origin is tuple:
-        return [_value(part, place, say) for part in parts]
+        return [_value(part, place, text_of) for part in parts]
     if hasattr(kind, "__metadata__"):
-        return _value(parts[0], place, say)
+        return _value(parts[0], place, text_of)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return filled(kind, say)
+        return filled(kind, text_of)
     plain = {bool: True, int: 1, float: 0.5}
     if kind in plain:
         return plain[kind]
     assert kind in (str, Any), f"{place}: no value of {kind} is known here"
-    return say("first" if name in OF_BACKEND else place)
+    return text_of("first" if name in OF_BACKEND else place)
 
 
 def texts_of(model: type[BaseModel]) -> Iterator[str]:
-    """The places of all texts of a model."""
-    said: list[str] = []
-    filled(model, lambda place: said.append(place) or place)  # type: ignore[func-returns-value]
-    return iter(dict.fromkeys(said))
+    """Return the places of all texts of a model."""
+    places: list[str] = []
+    filled(model, lambda place: places.append(place) or place)  # type: ignore[func-returns-value]
+    return iter(dict.fromkeys(places))
 
 
-def filled_bundle(folder: Path, say: Say) -> Bundle:
-    """A finished bundle with a result of each kind and arrays beside them."""
-    run = filled(RunInfo, say)
-    run["backends"][say("absent")] = dict(run["backends"][say("first")])
+def filled_bundle(folder: Path, text_of: TextOf) -> Bundle:
+    """Write a finished bundle with a result of each kind and their arrays."""
+    run = filled(RunInfo, text_of)
+    run["backends"][text_of("absent")] = dict(run["backends"][text_of("first")])
     for name in BACKENDS:
-        run["backends"][say(name)]["unavailable"] = ""
+        run["backends"][text_of(name)]["unavailable"] = ""
     info = RunInfo.model_validate(run)
-    records = [kind.model_validate(filled(kind, say)) for kind in get_args(Result)]
+    records = [kind.model_validate(filled(kind, text_of)) for kind in get_args(Result)]
     (folder / "artifacts").mkdir(parents=True)
     for record in records:
         if isinstance(record, CaseResult):

@@ -41,12 +41,12 @@ class Program:
 
 
 def numbers(page: str) -> list[str]:
-    """Of the findings of a page: of its headings `## 7. What it is`."""
+    """Return the numbers of the findings of a page, from its headings `## 7. Title`."""
     return re.findall(r"^## (\d+)\. ", page, re.MULTILINE)
 
 
 def missing(page: str, table: dict[str, dict[str, object]]) -> list[str]:
-    """Numbers of findings that have neither a program nor a reason for none."""
+    """Return the numbers of findings that have neither a program nor a reason for none."""
     return [n for n in numbers(page) if not {"programs", "none"} & set(table.get(n, {}))]
 
 
@@ -55,7 +55,7 @@ def table() -> dict[str, dict[str, dict[str, object]]]:
 
 
 def programs() -> list[Program]:
-    """All of them; where several have a finding, `on` may be a list beside theirs."""
+    """Return all programs; if a finding has several, `on` may be a list in the same order."""
     rows = []
     for page, findings in table().items():
         for number, row in findings.items():
@@ -73,13 +73,15 @@ def programs() -> list[Program]:
 
 
 def compile_line(source: Path) -> str:
-    """The third line of a program in C++: how it is compiled."""
+    """Return the third line of a program in C++, which compiles it."""
     line = source.read_text(encoding="utf-8").splitlines()[2]
     return line.removeprefix("//     ")
 
 
 def compiled(source: Path, folder: Path) -> list[str]:
-    """The words that run it, compiled as it says, as its fourth line says."""
+    """Compile a program as its third line states, and return the words of its fourth line, which
+    run it.
+    """
     run = source.read_text(encoding="utf-8").splitlines()[3].removeprefix("//     ")
     line = compile_line(source).replace(source.name, shlex.quote(str(source)))
     if "b11549" in source.read_text(encoding="utf-8").splitlines()[0]:
@@ -94,7 +96,7 @@ def compiled(source: Path, folder: Path) -> list[str]:
 
 
 def lacking(program: Program) -> str:
-    """Why a program in C++ cannot be compiled and run here, or ""."""
+    """Return why a program in C++ cannot be compiled and run here, or ""."""
     if program.on == "em++":
         return (
             "" if shutil.which("em++") and shutil.which("node") else "`apt-get install emscripten`"
@@ -110,8 +112,10 @@ MODULES = ("transformers", "llguidance", "xgrammar", "llama_cpp", "numpy")
 
 
 def of_one_library(line: str, folder: Path) -> str:
-    """The same for a build that holds all of llama.cpp in one library, which is a Python extension
-    and has the strings of manylinux2014."""
+    """Return the line for a build that holds all of llama.cpp in one library.
+
+    The library is a Python extension and has the strings of manylinux2014.
+    """
     build = built(LATER)
     assert build is not None
     (folder / "libpython_stub.so").unlink(missing_ok=True)
@@ -125,14 +129,16 @@ def of_one_library(line: str, folder: Path) -> str:
 
 
 def built(name: str) -> Path | None:
-    """The folder of a build, if it is there."""
+    """Return the folder of a build, if it exists."""
     build = recorded.find(name)
     return Path(build.folder) if build else None
 
 
 def in_engine(engine: str, source: Path) -> tuple[list[str], str]:
-    """The words that run a script in an engine's environment, or in this Python; and why they
-    cannot be run here, or ""."""
+    """Return the words that run a script in an engine's environment, or in this Python.
+
+    The second value is the reason why they cannot be run here, or "".
+    """
     if engine in MODULES:
         away = "" if importlib.util.find_spec(engine) else f"`scripts/install.py {engine}`"
         return [sys.executable, str(source)], away
@@ -152,7 +158,7 @@ def _packages(engine: str) -> str:
 
 
 def interpreted(program: Program) -> tuple[list[str], str]:
-    """As in_engine, with a model for a program that takes one."""
+    """Return the same as in_engine, with a model for a program that takes one."""
     source = FOLDER / program.file
     words, away = in_engine(program.on, source)
     model = [str(model_path("small"))] if "MODEL" in source.read_text(encoding="utf-8") else []

@@ -26,7 +26,7 @@ ROUNDS = 40
 
 
 def finished(folder: Path, records: Sequence[BaseModel], info: RunInfo | None = None) -> Bundle:
-    """A finished bundle of these records, whose footer states how many of each kind there are."""
+    """Write a finished bundle of these records, whose footer counts each kind."""
     writer = create(folder, info or run_info("mine", "llama.cpp"))
     writer.append(*records)
     counts: dict[str, int] = {}
@@ -52,12 +52,12 @@ def judged(bundle: Bundle, policy: str, baseline: Bundle | None = None) -> GateR
 
 
 def findings(result: GateResult) -> list[tuple[str, str, Finding]]:
-    """(rule, state, finding) of everything that is not met."""
+    """Return (rule, state, finding) for everything that is not met."""
     return [(rule.rule, f.state, f) for rule in result.rules for f in rule.findings]
 
 
 def both(name: str, **fields: Any) -> CaseResult:
-    """A case that is identical on both backends."""
+    """Return a case that is identical on both backends."""
     return case(name, {"mine": got(), "llama.cpp": got()}, **fields)
 
 
@@ -78,7 +78,8 @@ def cell(name: str, mine: CellOnBackend, **fields: Any) -> DistributionResult:
 
 
 def timed(name: str, ratio: float, spread: float = 0.01, again: float = 1.0) -> TimingResult:
-    """Rounds of one sample: llama.cpp, itself again, and mine, which takes `ratio` of its time.
+    """Return rounds of one sample: llama.cpp, itself again, and mine, which takes `ratio` of its
+    time.
 
     spread: how far the rounds of mine lie apart, up and down in turn.
     """
@@ -98,7 +99,7 @@ def timed(name: str, ratio: float, spread: float = 0.01, again: float = 1.0) -> 
 
 
 def saved(name: str, ratio: float | None, checks: Sequence[Check] = ()) -> SkipRatioResult:
-    """A workload on mine; None: it crashed."""
+    """Return a workload on mine; ratio None: it crashed."""
     outcome = measured(skip_ratio_mean=ratio) if ratio is not None else None
     workload = name.split("@")[0]
     changes: dict[str, Any] = {"id": name, "workload": workload, "backend": "mine"}

@@ -44,8 +44,7 @@ class Page(HTMLParser):
 
 
 def policy(text: str) -> str:
-    """What a page must forbid: everything but its own style, and the one script that it may hold,
-    by its digest."""
+    """Return the required policy of a page: only its own style and one script, by its digest."""
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     if len(scripts) != 1:
         return POLICY
@@ -54,7 +53,7 @@ def policy(text: str) -> str:
 
 
 def problems(text: str, pages: tuple[str, ...] = ()) -> list[str]:
-    """What is wrong with a page: it runs or loads what it may not, or not everybody can read it.
+    """Return the faults of a page: forbidden scripts or resources, and barriers to reading it.
 
     pages: the files that it may link to.
     """
@@ -96,7 +95,7 @@ def problems(text: str, pages: tuple[str, ...] = ()) -> list[str]:
 
 
 def lost_links(pages: dict[str, str]) -> list[str]:
-    """Links from one of these pages to a place of another that is not there."""
+    """Return the links from one of these pages to a missing place of another."""
     ids = {
         name: {a["id"] for _, a in Page(text).elements if "id" in a} for name, text in pages.items()
     }

@@ -33,7 +33,7 @@ class Inside(InPlace):
 
 
 def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> GenerationCase:
-    """A generation of so many tokens with a model, after HELLO."""
+    """Return a generation of so many tokens with a model, after HELLO."""
     prompt = other.pop("prompt", HELLO)
     block = {
         "id": "tiny",

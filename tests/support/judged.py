@@ -29,7 +29,7 @@ class Inline:
 
 
 def judged(folder: Path, name: str, cases: Sequence[Case], accept: Accept) -> Bundle:
-    """name: "mine=COMMAND". The cases judged, what fails made small and diagnosed."""
+    """Judge the cases, then minimize and diagnose the failures. name: "mine=COMMAND"."""
     by_id = {case.id: case for case in cases}
     info, here = run_info("mine"), Inline()
     with closing(registry.start(name, 60.0)) as backend:

@@ -14,7 +14,7 @@ MEMORY_KB = 1_500_000  # of a process that takes all that it gets
 
 
 def native_allowed(worker: Worker, chain: NativeChain, n_vocab: int) -> list[int]:
-    """The tokens that the first stage leaves."""
+    """Return the tokens that the first stage leaves."""
     cand = worker.candidates(np.zeros(n_vocab, np.float32))
     chain.apply(0, cand)
     data = cand.current()
@@ -22,7 +22,7 @@ def native_allowed(worker: Worker, chain: NativeChain, n_vocab: int) -> list[int
 
 
 def limited(timeout_s: float = 60.0) -> BackendProcess:
-    """A worker with little memory."""
+    """Return a worker with little memory."""
     module = "sampler_parity.harness.backends.worker"
     worker = f"ulimit -v {MEMORY_KB}; exec {sys.executable} -m {module} llama.cpp"
     return BackendProcess("llama.cpp", ["bash", "-c", worker], timeout_s=timeout_s)
@@ -35,8 +35,12 @@ def ask(
     n_vocab: int,
     accept: list[int] | None = None,
 ) -> set[int]:
-    """The tokens that are left behind those accepted. The reference is not asked before, so what
-    it would refuse gets through. Raises BackendFailure."""
+    """Return the tokens that are left after those accepted.
+
+    Raises BackendFailure.
+
+    The reference is not asked before, so input that it would refuse gets through.
+    """
     native.hello()
     at = native.scratch.write(0, np.zeros(n_vocab, np.float32))
     native.scratch.ensure(at + 12 * n_vocab)

@@ -1,8 +1,9 @@
-"""Cases on which builds of one source for several platforms part, and what a worker makes of them.
+"""Cases that distinguish builds of one source for several platforms, and the results of a worker.
 
-Each family reaches one thing that is the platform's and not llama.cpp's: the order that a sort
-leaves of equals, whether a product and a sum are rounded once, a float that no int holds, a draw of
-one weight, the C library. `recorded()` has what real builds gave (studies/platforms.py).
+Each family reaches one thing that depends on the platform and not on llama.cpp. These are: the
+order of equals after a sort, one rounding or two for a product and a sum, a float that no int
+holds, a draw of one weight, the C library. `recorded()` has the results of real builds
+(studies/platforms.py).
 """
 
 import functools
@@ -44,7 +45,7 @@ def _half(seed: int, shape: tuple[int, int]) -> NDArray[np.float32]:
 
 
 def _huge(seed: int, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Beyond every int, of both signs, among ordinary ones."""
+    """Return rows with values beyond every int, of both signs, among ordinary ones."""
     rows, random = _normal(seed, shape), np.random.RandomState(seed + 1)
     for row in rows:
         places = random.permutation(shape[1])[:9]
@@ -131,7 +132,7 @@ def _streams() -> list[Case]:
 
 
 def _chains() -> list[Case]:
-    """float16 logits, as models give them, through the usual filters."""
+    """Return cases with float16 logits, as models give them, through the usual filters."""
     cases = []
     for seed in range(12):
         chain: Chain = [
@@ -152,13 +153,15 @@ def cases() -> dict[str, Case]:
 
 
 def names_of(platform: str) -> tuple[str, ...]:
-    """The cases that the build of a platform was asked: Windows's aborts at an infinite logit."""
+    """Return the cases for the build of a platform: that of Windows aborts at an infinite logit."""
     return tuple(n for n in cases() if platform != "windows-x64" or "/huge" not in n)
 
 
 def outcome(worker: Any, case: Case) -> list[str]:
-    """What any worker in Python makes of a case: of each step the digest of the candidates after
-    each stage, 10 hexadecimal digits, and the token."""
+    """Return the results of a worker in Python on a case, one text for each step.
+
+    It has the digest of the candidates after each stage, 10 hexadecimal digits, and the token.
+    """
     instance = worker.build(case.chain, case.rows.shape[1], None)
     for token in case.history:
         instance.accept(token)
@@ -177,7 +180,7 @@ def outcome(worker: Any, case: Case) -> list[str]:
 
 
 def digest(ids: Any, logits: Any, p: Any, _sorted: bool | None, selected: int) -> str:
-    """Of the bits; one NaN is as another, -0 is not 0."""
+    """Return a digest of the bits; all NaNs are equal, -0 is not 0."""
     floats = [np.where(np.isnan(part), np.nan, part).astype("<f4") for part in (logits, p)]
     parts = [np.asarray(ids, "<i4"), *floats, np.asarray([selected], "<i4")]
     return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:10]
@@ -185,6 +188,6 @@ def digest(ids: Any, logits: Any, p: Any, _sorted: bool | None, selected: int) -
 
 @functools.cache
 def recorded() -> dict[str, Any]:
-    """made: by what; results: platform -> case -> its outcome."""
+    """Return the recorded results. made: by what; results: platform -> case -> its outcome."""
     read: dict[str, Any] = json.loads(FILE.read_text())
     return read

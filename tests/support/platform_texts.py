@@ -50,7 +50,7 @@ HALF = {"default", "typical_p"}
 
 @functools.cache
 def _golden() -> tuple[NDArray[np.float32], NDArray[np.int32], list[list[int]]]:
-    """Rows, the prompt of each, and the tokens of each prompt."""
+    """Return rows, the prompt of each row, and the tokens of each prompt."""
     fixture = read(golden_folder() / "small.gguf")
     tensors = fixture.tensors
     ends = np.cumsum(tensors["prompt_tokens"])
@@ -59,7 +59,7 @@ def _golden() -> tuple[NDArray[np.float32], NDArray[np.int32], list[list[int]]]:
 
 
 def text(worker: Any, name: str, prompt: int) -> list[int]:
-    """The tokens of a text, by any worker in Python."""
+    """Return the tokens of a text, by any worker in Python."""
     logits, prompts, tokens = _golden()
     start = int(np.argmax(prompts == prompt))
     instance = worker.build(chains(seed=prompt)[name], logits.shape[1], None)
@@ -78,5 +78,5 @@ def text(worker: Any, name: str, prompt: int) -> list[int]:
 
 
 def texts(worker: Any) -> dict[tuple[str, int], list[int]]:
-    """By chain and prompt."""
+    """Return all texts by chain and prompt."""
     return {(name, i): text(worker, name, i) for name in chains(0) for i in range(PROMPTS)}

@@ -18,7 +18,7 @@ FUSED = "a * b + c rounded once, by gcc"
 
 
 def apart(sampler: str = "top_k", *operations: str, **fields: Any) -> Apart:
-    """Other survivors, and another token where one is drawn, unless told otherwise."""
+    """Return a difference: other survivors, and another token if one is drawn, by default."""
     told: dict[str, Any] = {
         "order": False,
         "survivors": False,
@@ -36,7 +36,7 @@ def apart(sampler: str = "top_k", *operations: str, **fields: Any) -> Apart:
 
 
 def prediction(name: str, *samplers: str, suite: str = "parity/a", **on: Apart) -> PredictionResult:
-    """Of two platforms; `wasm` and `arm64`: where it parts."""
+    """Return a prediction for two platforms; `wasm` and `arm64`: where each differs."""
     names = {"wasm": "wasm", "arm64": "linux-arm64-gcc"}
     return PredictionResult(
         id=name,
@@ -49,7 +49,10 @@ def prediction(name: str, *samplers: str, suite: str = "parity/a", **on: Apart) 
 
 
 def predicted_in(folder: Path) -> Bundle:
-    """Seven cases: on wasm two part at top_k, and of two texts one; on arm64 one at penalties."""
+    """Write seven cases.
+
+    On wasm two differ at top_k, and one of two texts; on arm64 one at penalties.
+    """
     turned = apart("top_k", SORTED, tokens=False, token=17, step=3)
     fused = apart(
         "penalties", FUSED, order=True, survivors=True, what="logits", here="0.1", there="0.2"
@@ -77,7 +80,7 @@ def predicted_in(folder: Path) -> Bundle:
 def of_a_build(
     folder: Path, reference: str = "v0.5.0/wasm", verdict: Verdict = "identical"
 ) -> Bundle:
-    """llama.cpp@wasm on two cases through top_k: the first has this verdict."""
+    """Write llama.cpp@wasm on two cases through top_k: the first has this verdict."""
     name = "llama.cpp@wasm"
     info = run_info(name)
     about = info.backends[name].model_copy(update={"reference": reference, "build": "emcc 3"})

@@ -22,7 +22,9 @@ class Raw:
 
 @contextmanager
 def raw_server(answering: Answering | bytes) -> Iterator[Raw]:
-    """answering: bytes to send before the connection ends, or what does as it likes."""
+    """Yield a server. answering: bytes to send before the connection ends, or a function that
+    answers.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         raw = Raw(Address("http", "127.0.0.1", listener.getsockname()[1]))
         thread = threading.Thread(target=_serve, args=(listener, answering, raw))
@@ -48,7 +50,7 @@ def _serve(listener: socket.socket, answering: Answering | bytes, raw: Raw) -> N
 
 
 def _request(connection: socket.socket) -> bytes:
-    """All of it: what is closed before it was read to its end, is reset."""
+    """Read all of the request: a connection that is closed before its end is reset."""
     got = connection.recv(1 << 16)
     while got:
         head, _, body = got.partition(b"\r\n\r\n")

@@ -54,7 +54,9 @@ def got(verdict: Verdict = "identical", **fields: Any) -> BackendResult:
 
 
 def diverged(**fields: Any) -> BackendResult:
-    """p differs at rank 7 (id 4711) after top_p, the third of five stages, in the first step."""
+    """Return a result: p differs at rank 7 (id 4711) after top_p, the third of five stages, in step
+    1.
+    """
     values = {
         "survivors": {"got": 10395, "expected": 10458},
         "rank": 7,
@@ -73,7 +75,7 @@ def diverged(**fields: Any) -> BackendResult:
 
 
 def case(name: str, backends: dict[str, BackendResult], **fields: Any) -> CaseResult:
-    """suite parity/top_p, chain top_p, one step, identical required, unless told otherwise."""
+    """Return a case. Defaults: suite parity/top_p, chain top_p, one step, identical required."""
     defaults: dict[str, Any] = {
         "suite": "parity/top_p",
         "samplers": ["top_p"],
@@ -102,7 +104,7 @@ def bundle_of(
 def read_back(
     folder: Path, info: RunInfo, cases: list[CaseResult], records: Sequence[BaseModel]
 ) -> Bundle:
-    """A bundle with records of any kind behind its cases."""
+    """Return a bundle with records of any kind after its cases."""
     writer = create(folder, info)
     writer.append(*cases, *records)
     cells = sum(isinstance(record, DistributionResult) for record in records)
@@ -111,7 +113,7 @@ def read_back(
 
 
 def hostile_bundle(folder: Path) -> Path:
-    """Every text that a model, a suite or an adapter can choose holds HOSTILE."""
+    """Write a bundle: every text that a model, a suite or an adapter can choose holds HOSTILE."""
     info = run_info("native", HOSTILE)
     facts = BackendInfo(
         command=[HOSTILE], version=HOSTILE, build=HOSTILE, device=HOSTILE, unavailable=HOSTILE

@@ -1,4 +1,4 @@
-"""Tests of the sandbox run where the system allows one, and say so where it does not."""
+"""Tests of the sandbox run where the system allows one; elsewhere they are skipped."""
 
 import functools
 
@@ -18,6 +18,6 @@ def _reason() -> str:
 
 
 def need_sandbox() -> None:
-    """Skips the test where there is none."""
+    """Skip the test if there is no sandbox."""
     if _reason():
         pytest.skip(_reason())

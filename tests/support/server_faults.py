@@ -67,7 +67,7 @@ def _refuses(name: str, status: int) -> Faulty:
 
 
 def _remembers(server: Answering) -> Answering:
-    """The slot's repeat_penalty stays for requests that do not say one."""
+    """Keep the slot's repeat_penalty for requests that do not set one."""
     slot: Sent = {}
 
     def answering(sent: Sent) -> Answered:
@@ -78,7 +78,7 @@ def _remembers(server: Answering) -> Answering:
 
 
 def _remembers_one_that_left(server: Answering) -> Answering:
-    """After a stream, a token is banned for the next request."""
+    """Ban tokens for the next request after a stream."""
     left: list[int] = []
 
     def answering(sent: Sent) -> Answered:
@@ -92,7 +92,7 @@ def _remembers_one_that_left(server: Answering) -> Answering:
 
 
 def _swaps(server: Answering) -> Answering:
-    """Two clients at once get each other's text."""
+    """Swap the texts of two clients that ask at once."""
     waiting: list[tuple[threading.Event, list[Answered], Answered]] = []
     lock, active = threading.Lock(), itertools.count()
     running: list[int] = []
@@ -126,7 +126,7 @@ def _swaps(server: Answering) -> Answering:
 
 
 def _one_at_a_time(server: Answering) -> Answering:
-    """Who comes while another is served, is sent away."""
+    """Refuse a client that comes while another is served."""
     busy = threading.Lock()
 
     def answering(sent: Sent) -> Answered:
@@ -179,7 +179,7 @@ def _cut(sent: Sent, data: Any) -> Any:
 
 
 def _logprobs(change: Callable[[Sent, list[float]], list[float]]) -> Faulty:
-    """Of each place: the chosen token's, then those of the list."""
+    """Change the logprobs of each place: the chosen token's, then those of the list."""
 
     def changed(sent: Sent, data: Any) -> Any:
         data = json.loads(json.dumps(data))
@@ -194,7 +194,10 @@ def _logprobs(change: Callable[[Sent, list[float]], list[float]]) -> Faulty:
 
 
 def _after_temperature(server: Answering) -> Answering:
-    """Of a table model: the logits of a token are known from the one before it."""
+    """Apply the temperature to the logprobs.
+
+    In a table model each token determines the next logits.
+    """
 
     def answering(sent: Sent) -> Answered:
         status, data = server(sent)
@@ -221,7 +224,7 @@ def _over_the_list(_: Sent, values: list[float]) -> list[float]:
 
 
 def _of_the_next(_: Sent, data: Any) -> Any:
-    """Of each token what is said of the one behind it."""
+    """Replace the list of each token by that of the next token."""
     data = json.loads(json.dumps(data))
     places = data.get("completion_probabilities", [])
     lists = [place.get("top_logprobs") for place in places]

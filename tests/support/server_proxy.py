@@ -10,7 +10,7 @@ _SECONDS = 60
 
 
 def forwarding(address: Address) -> Answering:
-    """What the real server answers; of a stream the whole, with its parts as they came."""
+    """Return a function that forwards to the real server; a stream comes whole, with its parts."""
 
     def answering(sent: Sent) -> Answered:
         try:

@@ -1,4 +1,4 @@
-"""What a check says of a server that answers in this process, or of a proxy."""
+"""Results of a check of a server that answers in this process, or of a proxy."""
 
 from collections.abc import Iterator
 

@@ -36,7 +36,7 @@ def bundle_on(
     started: str = "2026-01-01T00:00:00+00:00",
     **machine: Any,
 ) -> Bundle:
-    """One backend, a case a verdict, all of suite parity/top_p; a machine of its own."""
+    """Write a bundle of one backend and one machine: a case a verdict, all of parity/top_p."""
     info = run_info(backend, suites=suites or DIGESTS).model_copy(
         update={"machine": MACHINE.model_copy(update=machine), "started": started}
     )
@@ -73,7 +73,7 @@ def timing_on(backend: str, ns: list[int], name: str = "timing/top_p") -> Timing
 
 
 def decoded_on(folder: Path, backend: str, last: list[float]) -> DecodeResult:
-    """A prompt of one token, its logits kept in the folder's artifacts."""
+    """Return a prompt of one token, its logits kept in the folder's artifacts."""
     (folder / "artifacts").mkdir(parents=True, exist_ok=True)
     row: Rows = np.array([last], np.float32)
     np.save(folder / "artifacts" / row_file("logits/a", backend), row[0])
@@ -94,7 +94,9 @@ def text_of(tokens: list[int]) -> BackendResult:
 
 
 def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
-    """With everything that a comparison shows; a suite's case goes from identical to reordered."""
+    """Write two bundles with everything that a comparison shows; one case goes from identical to
+    reordered.
+    """
     first, second = folder / "xeon", folder / "mac"
     backend = "llama.cpp"
     return (
@@ -122,7 +124,7 @@ def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
 
 
 def calibration_in(folder: Path) -> Path:
-    """A bundle with one claim, one curve and one rule of others."""
+    """Write a bundle with one claim, one curve and one rule of another project."""
     curve = {"fault": "lost tail", "tv": 0.005, "draws": [10, 100], "caught": [1, 9], "runs": 10}
     rule = {"tv": {"vLLM": 0.01}, "passed": {"vLLM": 7}, "runs": {"vLLM": 10}}
     result = CalibrationResult.model_validate(
@@ -139,7 +141,9 @@ def calibration_in(folder: Path) -> Path:
 
 
 def invariance_in(folder: Path) -> Path:
-    """A bundle of three backends: one decodes a batch as each text alone, one differs, one died."""
+    """Write a bundle of three backends: one decodes a batch like each text alone, one differs, one
+    died.
+    """
     same = {"rows": 8, "equal": 8, "difference": 0.0, "kl_max": 0.0, "kl_mean": 0.0, "top1": 8}
     apart = same | {"equal": 1, "difference": 0.25, "kl_max": 2e-4, "kl_mean": 1e-5, "top1": 7}
     result = InvarianceResult.model_validate(
@@ -161,7 +165,7 @@ def invariance_in(folder: Path) -> Path:
 
 
 def ten_bundles(folder: Path, cases: int) -> list[Bundle]:
-    """Ten machines; from the second on every seventh case parts, in a way of its machine."""
+    """Write bundles of ten machines; from the second on, every seventh case differs."""
     ways: list[Verdict] = ["reordered", "close", "boundary", "diverged"]
     bundles = []
     for machine in range(10):

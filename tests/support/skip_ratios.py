@@ -37,7 +37,9 @@ TRIE, GRAMMAR = way(0.5, 100.0, 1000.0), way(1.0, 3100.0, 900.0)
 
 
 def measured(**changes: Any) -> Measured:
-    """4 tokens of 30 leaves at V = 1,000, half of them forced; 3.6 times as fast as the grammar."""
+    """Return 4 tokens of 30 leaves at V = 1,000, half of them forced; 3.6 times as fast as the
+    grammar.
+    """
     fields: dict[str, Any] = {
         "mode": "strict-trie-ffi",
         "model": "small",
@@ -80,7 +82,7 @@ def workload(**changes: Any) -> Workload:
 
 
 def result(measurement: Measured | None, **changes: Any) -> SkipRatioResult:
-    """What one workload on llama.cpp came to; without a measurement it crashed."""
+    """Return the result of one workload on llama.cpp; without a measurement it crashed."""
     asked = workload()
     blank = skip_ratio._blank(asked, "llama.cpp", 0)
     checks = asked.checks(measurement) if measurement else []

@@ -1,4 +1,4 @@
-"""What a connection of tests/support/raw_server.py does that does not end."""
+"""Connections for tests/support/raw_server.py that do not end."""
 
 import socket
 import time
@@ -12,7 +12,7 @@ def hangs(connection: socket.socket) -> None:
 
 
 def drips(first: bytes, again: bytes) -> Answering:
-    """No single wait is long."""
+    """Return a function that sends bytes forever, without a long pause."""
 
     def answering(connection: socket.socket) -> None:
         connection.sendall(first)

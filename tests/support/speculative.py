@@ -11,7 +11,7 @@ from sampler_parity.reference.speculative.rounds import Model
 
 
 def row(*tenths: int) -> Row:
-    """Probabilities in proportion to whole numbers."""
+    """Return probabilities in proportion to whole numbers."""
     return np.array([Fraction(part, sum(tenths)) for part in tenths], dtype=object)
 
 
@@ -21,18 +21,20 @@ P, Q = row(5, 3, 2), row(2, 7, 1)
 
 
 def rows(size: int) -> st.SearchStrategy[Row]:
-    """Any, with tokens that are impossible among them."""
+    """Return any row, also with impossible tokens."""
     parts = st.lists(st.integers(0, 5), min_size=size, max_size=size).filter(any)
     return parts.map(lambda tenths: row(*tenths))
 
 
 def model(*of_last: Row) -> Model:
-    """A model whose row depends on the last token: of_last[0] at first, of_last[1 + t] behind t."""
+    """Return a model whose row depends on the last token: of_last[0] at first, of_last[1 + t] after
+    t.
+    """
     return lambda past: of_last[0 if not past else 1 + past[-1]]
 
 
 def marginal(law: dict[Any, Any], size: int) -> Row:
-    """The law of the first token of tuples."""
+    """Return the distribution of the first token of tuples."""
     total = row(*[1] * size) * 0
     for tokens, p in law.items():
         total[tokens[0]] += p

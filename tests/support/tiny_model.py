@@ -18,10 +18,12 @@ _SHAPE = Shape(N_VOCAB, _WIDTH, _HEADS, N_CONTEXT)
 def write_tiny_model(
     path: Path, *, seed: int = 0, heads: int = _HEADS, scale: float = 1.0, n_embedded: int = N_VOCAB
 ) -> None:
-    """Token b is byte b, for b < 256; then 61 words that no merge makes, <|bos|>, <|eos|>, <|eot|>.
+    """Write a model.
+
+    Token b is byte b, for b < 256; then 61 words that no merge makes, <|bos|>, <|eos|>, <|eot|>.
 
     <|bos|> (317) is put before every text. scale: multiplies the last norm, and so the logits.
-    n_embedded: rows of the embedding, which llama.cpp wants to be as many as tokens.
+    n_embedded: rows of the embedding, of which llama.cpp needs as many as tokens.
     """
     weights = make_weights(replace(_SHAPE, n_vocab=n_embedded), seed=seed)
     weights["output_norm.weight"] *= np.float32(scale)
@@ -30,7 +32,7 @@ def write_tiny_model(
 
 
 def compute_logits(tokens: list[int]) -> NDArray[np.float64]:
-    """The logits at every position, [len(tokens), N_VOCAB], of the default model in float64."""
+    """Return the default model's logits at every position, [len(tokens), N_VOCAB], in float64."""
     w = {
         name.removeprefix("blk.0."): v.astype(np.float64)
         for name, v in make_weights(_SHAPE).items()
@@ -56,7 +58,7 @@ def _norm(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rotate(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rotary positions: neighbouring pairs of each head as complex numbers, base 10,000."""
+    """Rotate positions: neighbouring pairs of each head as complex numbers, base 10,000."""
     size = _WIDTH // _HEADS
     pairs = x.reshape(len(x), _HEADS, size // 2, 2)
     angle = np.arange(len(x))[:, None] * 10000.0 ** (-np.arange(0, size, 2) / size)

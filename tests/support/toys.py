@@ -1,8 +1,8 @@
-"""A toy sampler, a toy engine, and a copy of the tree to which they are added as CONTRIBUTING.md
-says: each place of SAMPLER and ENGINE is a file of the copy, SAMPLER_ROW goes into a list.
+"""A toy sampler, a toy engine, and a copy of the tree to which they are added by CONTRIBUTING.md.
 
-The sampler's name begins as others do, so that what is chosen by its beginning chooses it, too.
-In the copy this file is a plugin of pytest, which leaves out what the toys do not change.
+Each place of SAMPLER and ENGINE is a file of the copy, SAMPLER_ROW goes into a list. The sampler's
+name begins like others, so that a selection by prefix selects it, too. In the copy this file is a
+plugin of pytest, which leaves out tests that the toys do not affect.
 """
 
 import os

@@ -9,7 +9,7 @@ from sampler_parity.reference.trie import Leaf
 
 
 def payload(*leaves: list[int], path: str = "action", model: str = "m") -> str:
-    """One descriptor with leaves L0, L1, ..."""
+    """Return one descriptor with leaves L0, L1, ..."""
     listed = [{"name": f"L{i}", "tokens": tokens} for i, tokens in enumerate(leaves)]
     return as_json([{"path": path, "leaves": listed}], model)
 

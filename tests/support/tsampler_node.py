@@ -17,10 +17,10 @@ TRIE_RUNNER = TSAMPLER / "dist" / "trie" / "runner.js"
 
 
 def run_js(body: str, data: Any = None, module: Path = API) -> Any:
-    """What `body` returns or promises, as JSON; it sees `api`, the module, and `data`. Numbers pass
-    without loss.
+    """Return the value that `body` returns or promises, as JSON; numbers pass without loss.
 
-    Skips without Node.js; fails where there is one and the TypeScript was not built.
+    `body` sees `api`, the module, and `data`. Skip without Node.js; fail if it is installed but the
+    TypeScript was not built.
     """
     if shutil.which("node") is None:
         pytest.skip("Node.js is not installed")
@@ -47,7 +47,7 @@ def run_js(body: str, data: Any = None, module: Path = API) -> Any:
 
 
 def _sendable(value: Any) -> Any:
-    """JSON lacks infinities and NaN: strings that Number() reads."""
+    """Replace infinities and NaN, which JSON lacks, by strings that Number() reads."""
     names = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
     if isinstance(value, float):
         return "NaN" if value != value else names.get(value, value)

@@ -12,7 +12,9 @@ OFFLINE = ["-q", "--no-deps", "--no-index"]
 
 
 def build_wheel(folder: Path) -> Path:
-    """From a copy of the checkout, for setuptools leaves its own files beside the sources."""
+    """Build the wheel from a copy of the checkout, because setuptools leaves files next to the
+    sources.
+    """
     source = folder / "source"
     ignored = shutil.ignore_patterns(
         ".*", "node_modules", "__pycache__", "bundles", "report", "build", "*.whl"
@@ -27,8 +29,10 @@ def build_wheel(folder: Path) -> Path:
 def outside(
     *command: str | Path, folder: Path, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """A command in a folder. Nothing of the checkout is found: not by folder, not by PYTHONPATH,
-    not in a cache."""
+    """Run a command in a folder.
+
+    Nothing of the checkout is found: not by folder, PYTHONPATH or a cache.
+    """
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
     return subprocess.run(
         [*map(str, command)],

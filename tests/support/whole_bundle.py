@@ -1,6 +1,6 @@
-"""Is a bundle whole? What must hold of the folder of a run, whatever was done to the run.
+"""Check that a bundle is whole: conditions on the folder of any run, even a disturbed one.
 
-Read from the bytes alone, and not by the reader of bundles, which is under test with it.
+It reads the bytes alone, and not with the reader of bundles, which is under test with it.
 """
 
 import hashlib
@@ -12,10 +12,10 @@ Results = dict[tuple[str, str], dict[str, Any]]  # by kind and id
 
 
 def results_of(folder: Path, finished: bool = True) -> Results:
-    """The results of a bundle, after checking that each line parses and stands once.
+    """Return the results of a bundle, after checking that each line parses and is unique.
 
-    finished: it must end with a footer that has the right counts and digest; else it must have
-    none, and a torn last line, which `--resume` drops, is passed over.
+    finished: it must end with a footer that has the right counts and digest. Otherwise it must have
+    none, and a torn last line, which `--resume` drops, is ignored.
     """
     content = (folder / "results.jsonl").read_bytes()
     *lines, torn = content.split(b"\n")

@@ -1,7 +1,7 @@
-"""`python -m tests.attack.fuzzing INPUTS SEED`: so many inputs, a line for each parser.
+"""`python -m tests.attack.fuzzing INPUTS SEED`: fuzz all parsers, with one line of output for each.
 
-`python -m tests.attack.fuzzing replay NAME SEED NUMBER` makes one of them again and reads it. Each
-parser runs in a process of its own: one that hangs or dies is told with the number of its input.
+`python -m tests.attack.fuzzing replay NAME SEED NUMBER` makes one input again and reads it. Each
+parser runs in its own process: if it hangs or dies, the number of its input is reported.
 """
 
 import sys
@@ -22,7 +22,7 @@ _SHOWN = 3  # failures of a parser
 
 
 def numbers_of(rows: dict[str, Fuzzed], total: int) -> dict[str, int]:
-    """How many inputs each parser gets: by weight, and one at least."""
+    """Return how many inputs each parser gets: in proportion to its weight, at least one."""
     whole = sum(row.weight for row in rows.values())
     return {name: -(-total * row.weight // whole) for name, row in rows.items()}
 
@@ -30,7 +30,10 @@ def numbers_of(rows: dict[str, Fuzzed], total: int) -> dict[str, int]:
 def outcomes(
     row: Fuzzed, samples: list[bytes], count: int, seed: int, folder: Path
 ) -> Iterator[tuple[int, str]]:
-    """Of each number, as it comes. A process that hangs or ends is an outcome; another goes on."""
+    """Yield each number with its outcome.
+
+    A process that hangs or ends is an outcome; then a new one starts.
+    """
     fork, number = get_context("fork"), 0
     while number < count:
         ours, theirs = fork.Pipe(duplex=False)
@@ -64,7 +67,7 @@ def _read_all(
 
 
 def fuzz(rows: dict[str, Fuzzed], total: int, seed: int, kept: Path = KEPT) -> Iterator[str]:
-    """Lines: of each parser, and of what failed."""
+    """Yield a line for each parser, and the lines of each failure."""
     bad, begun = 0, time.monotonic()
     for name, count in numbers_of(rows, total).items():
         counted: Counter[str] = Counter()
@@ -89,7 +92,7 @@ def fuzz(rows: dict[str, Fuzzed], total: int, seed: int, kept: Path = KEPT) -> I
 def _failure(
     name: str, content: bytes, kept: Path, seed: int, number: int, said: str
 ) -> Iterator[str]:
-    """What failed, where the file is, and the command that reads it again."""
+    """Yield the failure, the path of the file, and the command that reads it again."""
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{name.replace(' ', '-')}.{seed}.{number}"
     path.write_bytes(content)

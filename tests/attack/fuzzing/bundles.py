@@ -31,7 +31,10 @@ def _plain(place: str) -> str:
 
 
 def _written(folder: Path) -> Path:
-    """A bundle beside the file; its footer has no digest, which would refuse every change."""
+    """Write a bundle next to the file.
+
+    Its footer has no digest, which would refuse every change.
+    """
     filled_bundle(folder / "bundle", _plain)
     results = folder / "bundle" / "results.jsonl"
     *lines, footer = results.read_text().splitlines()
@@ -42,7 +45,7 @@ def _written(folder: Path) -> Path:
 
 
 def _in_bundle(name: str) -> Callable[[Path], list[bytes]]:
-    """Samples: this file of the bundle beside it."""
+    """Return a function that prepares one sample: this file of the bundle next to it."""
 
     def prepare(folder: Path) -> list[bytes]:
         bundle = _written(folder)
@@ -52,7 +55,7 @@ def _in_bundle(name: str) -> Callable[[Path], list[bytes]]:
 
 
 def _put(path: Path, name: str) -> Path:
-    """The bundle beside the file, with that in the place of this file of it."""
+    """Return the bundle next to the file, after replacing its file `name` by this one."""
     bundle = path.parent / "bundle"
     (bundle / name).write_bytes(path.read_bytes())
     return bundle
@@ -64,7 +67,7 @@ def _explain(bundle: Path) -> None:
 
 
 def _pages(bundle: Path) -> None:
-    """All that `report` and a run make of it."""
+    """Write every report format and the summary of a run."""
     write_report([bundle], bundle.parent / "report", list(FORMATS))
     summary_lines(read_finished(bundle))
 
@@ -104,7 +107,7 @@ def _policy(folder: Path) -> list[bytes]:
 
 
 def _judged(path: Path) -> None:
-    """A policy on a bundle."""
+    """Apply a policy to a bundle."""
     bundle = read_finished(path.parent / "bundle")
     outcome = gate(bundle, read_policy(path), bundle, _TODAY)
     list(terminal_lines(outcome))

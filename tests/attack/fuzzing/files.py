@@ -123,7 +123,7 @@ def _suites(_folder: Path) -> list[bytes]:
 
 
 def _expand(path: Path) -> None:
-    """As `run --plan` does."""
+    """Expand a suite as `run --plan` does."""
     suite = read_suite(path)
     expand(suite, "quick")
     expand_kind("distribution", suite, "full")
@@ -153,7 +153,7 @@ def _build(path: Path) -> None:
 
 
 def _name(path: Path) -> None:
-    """As a backend's name and as a time."""
+    """Read the text as a backend's name and as a time."""
     name = os.fsdecode(path.read_bytes())
     with contextlib.suppress(InputError):
         command_of(name)

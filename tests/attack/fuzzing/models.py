@@ -23,7 +23,7 @@ _TYPES = gguf.GGUFValueType
 def write_gguf(
     path: Path, architecture: str, facts: dict[str, Any], tensors: dict[str, Any]
 ) -> bytes:
-    """A GGUF file without a digest of ours, which would refuse every change."""
+    """Write a GGUF file without our digest, which would refuse every change."""
     writer = gguf.GGUFWriter(path, architecture)
     for key, fact in facts.items():
         if isinstance(fact, list):
@@ -98,7 +98,7 @@ def _vocabularies(folder: Path) -> list[bytes]:
 
 
 def _read_vocab(path: Path) -> None:
-    """And ask of it what samplers ask: pieces, breakers, ends."""
+    """Read a vocabulary and ask it for all that samplers use: pieces, breakers, end tokens."""
     vocab = read_vocab.__wrapped__(path)
     n = len(vocab)
     for token in range(n):
@@ -114,7 +114,7 @@ def _read_vocab(path: Path) -> None:
 
 
 def lying(random: Random, data: bytes) -> bytes:
-    """A number of the file's header or of a length in it is another one."""
+    """Replace a number of the file's header, or a length in it, by another one."""
     at = random.choice(
         [8, 16, *(i for i in range(24, len(data) - 8) if data[i + 2 : i + 8] == bytes(6))]
     )

@@ -1,4 +1,4 @@
-"""Replies of adapters, for each request: what is no reply is `crashed`, whatever it says."""
+"""Replies of adapters, for each request: an invalid reply is `crashed`, whatever it contains."""
 
 import json
 from collections.abc import Callable
@@ -64,7 +64,7 @@ class Said(BackendProcess):
         self.late.clear()
 
     def _send(self, line: bytes, deadline: Deadline) -> None:
-        """Nobody reads it."""
+        """Do nothing: nobody reads it."""
 
     def _read_line(self, deadline: Deadline, limit: int) -> bytes:
         if len(self.line) > limit:
@@ -101,7 +101,7 @@ def _throughput(said: Said) -> None:
 
 
 def _recorded(record: BaseModel, kind: type[Result]) -> None:
-    """What is written into a bundle can be read from it."""
+    """Check that a record that is written into a bundle can be read from it."""
     kind.model_validate(json_of(p.to_line(record)))
 
 

@@ -9,10 +9,11 @@ from tests.attack.fuzzing.ways import Way
 
 @dataclass(frozen=True)
 class Fuzzed:
-    """prepare: valid samples, after putting what must stand beside the file into the folder.
+    """prepare: valid samples, after putting the files that must be next to the file into the
+    folder.
 
-    read: takes the file, or raises InputError or one of refusals. weight: how many of all inputs
-    are of this kind; those that take longer have fewer.
+    read: takes the file, or raises InputError or one of refusals. weight: share of the inputs that
+    are of this kind; slow kinds have fewer.
     """
 
     name: str
@@ -25,7 +26,7 @@ class Fuzzed:
 
 
 def inputs() -> dict[str, Fuzzed]:
-    """By name."""
+    """Return all kinds of input by name."""
     from tests.attack.fuzzing import bundles, files, models, replies
 
     rows = [*files.INPUTS, *models.INPUTS, *replies.INPUTS, *bundles.INPUTS]

@@ -1,4 +1,4 @@
-"""One input: made from its seed and number, and read; what must not happen is said."""
+"""One input: made from its seed and number, then read. Forbidden outcomes are reported."""
 
 import contextlib
 import resource
@@ -22,7 +22,7 @@ TAKEN, REFUSED = "taken", "refused"
 
 
 class Hangs(BaseException):
-    """Of no reader's handlers."""
+    """Timeout that no reader's exception handler catches."""
 
 
 def made(fuzzed: Fuzzed, samples: list[bytes], seed: int, number: int) -> bytes:
@@ -30,7 +30,7 @@ def made(fuzzed: Fuzzed, samples: list[bytes], seed: int, number: int) -> bytes:
 
 
 def outcome(fuzzed: Fuzzed, path: Path) -> str:
-    """TAKEN, REFUSED, or what went wrong: a traceback, a refusal of two lines, time, memory."""
+    """Return TAKEN, REFUSED, or a failure: a traceback, a refusal of two lines, time, memory."""
     before = _peak()
     try:
         with in_time():
@@ -57,14 +57,14 @@ def _read(fuzzed: Fuzzed, path: Path) -> str:
 
 
 def _peak() -> int:
-    """Bytes of memory at most, so far."""
+    """Return the peak memory so far, in bytes."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most << 10
 
 
 @contextlib.contextmanager
 def in_time() -> Iterator[None]:
-    """Raises Hangs after so much work, and after six times as long by the clock, for what waits."""
+    """Raise Hangs after SECONDS of processor time, or after six times as long by the clock."""
 
     def ring(number: int, _frame: Any) -> None:
         raise Hangs(number)

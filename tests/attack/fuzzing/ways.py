@@ -96,7 +96,7 @@ def swap(random: Random, data: bytes) -> bytes:
 
 
 def number(random: Random, data: bytes) -> bytes:
-    """A number of two, four or eight bytes in the place of others."""
+    """Replace some bytes by a number of two, four or eight bytes."""
     size, code = random.choice([(2, "<H"), (4, "<I"), (4, "<I"), (8, "<Q"), (8, "<Q")])
     at = random.randrange(max(1, len(data) - size))
     grown = random.choice(_NUMBERS) % (1 << 8 * size)
@@ -104,7 +104,7 @@ def number(random: Random, data: bytes) -> bytes:
 
 
 def word(random: Random, data: bytes) -> bytes:
-    """A word in the place of another one, or beside it."""
+    """Replace a word by another one, or insert one next to it."""
     words = list(_WORD.finditer(data))
     if not words:
         return data + random.choice(_WORDS)
@@ -115,7 +115,7 @@ def word(random: Random, data: bytes) -> bytes:
 
 
 def line(random: Random, data: bytes) -> bytes:
-    """A line gone, twice, or elsewhere."""
+    """Delete, duplicate or move a line."""
     lines = data.split(b"\n")
     moved = lines.pop(random.randrange(len(lines)))
     for _ in range(random.choice((0, 1, 2))):
@@ -124,7 +124,7 @@ def line(random: Random, data: bytes) -> bytes:
 
 
 def value(random: Random, data: bytes) -> bytes:
-    """Of a line of JSON, a value changed, a key gone or another one."""
+    """Change a value, or delete or rename a key, in a line of JSON."""
     lines = data.split(b"\n")
     at = random.choice([i for i, text in enumerate(lines) if text.strip()] or [0])
     with suppress(ValueError, RecursionError):
@@ -135,7 +135,7 @@ def value(random: Random, data: bytes) -> bytes:
 
 
 def _change(random: Random, tree: Any) -> None:
-    """Go down by chance; something changes there."""
+    """Walk down a random path and change something there."""
     keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))
     key = random.choice(keys)
     child = tree[key]
@@ -155,7 +155,7 @@ BINARY: tuple[Way, ...] = (flip, flip, cut, drop, repeat, swap, number, number, 
 
 
 def member(random: Random, data: bytes) -> bytes:
-    """Of an archive, a file changed and packed again, so that its checksum is right."""
+    """Change a file in an archive and pack it again, so that its checksum is right."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [(info.filename, archive.read(info)) for info in archive.infolist()]
     at = random.randrange(len(members))
@@ -170,7 +170,7 @@ def member(random: Random, data: bytes) -> bytes:
 
 
 def cell(random: Random, data: bytes) -> bytes:
-    """Of an SQLite file, a value changed, a row gone, or another shape."""
+    """Change a value, delete a row or change the structure of an SQLite file."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.deserialize(data)
         with suppress(sqlite3.Error, UnicodeEncodeError, OverflowError):
@@ -220,7 +220,7 @@ _CELLS = [
 
 
 def changed(random: Random, samples: list[bytes], ways: tuple[Way, ...]) -> bytes:
-    """A sample, changed once or a few times; now and then a few words and no sample."""
+    """Return a sample, changed once or a few times; sometimes a few words instead of a sample."""
     if random.random() < 0.05:
         return b"".join(random.choices(_WORDS, k=random.randrange(25)))
     data = random.choice(samples)

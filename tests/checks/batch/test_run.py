@@ -1,4 +1,6 @@
-"""A batch is judged row by row: what differs is told with its row, and what that row is alone."""
+"""A batch is judged row by row: a difference is reported with its row and the result of that row
+alone.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -76,7 +76,7 @@ def computed(model: Path, chain: p.ChainSpec, **other: Any) -> Any:
 
 
 def folder_with_variant(folder: Path, variant: str, score: int) -> Path:
-    """The installed libraries, and a CPU variant beside them that gives itself this score."""
+    """Link the installed libraries, next to a CPU variant that gives itself this score."""
     folder.mkdir()
     for library in default_folder().glob("*.so*"):
         (folder / library.name).symlink_to(library)

@@ -1,4 +1,4 @@
-"""Cells of 16-bit rows: the law is that of the rounded row, and of no row that was not rounded."""
+"""Cells of 16-bit rows: the distribution is that of the rounded row, not of the original row."""
 
 from typing import Any
 

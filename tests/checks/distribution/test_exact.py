@@ -1,4 +1,4 @@
-"""The exact law, and that filters applied once give the draws of filters applied every time."""
+"""The exact distribution. Applying the filters once gives the draws of applying them every time."""
 
 from typing import Any
 

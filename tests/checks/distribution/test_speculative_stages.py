@@ -1,4 +1,4 @@
-"""A round's law, taken apart: the first stage that is wrong is named."""
+"""The stages of a speculative round's distribution: the first wrong stage is named."""
 
 from fractions import Fraction
 from typing import Any

@@ -49,7 +49,7 @@ for alone in (fuzz_cases.seed_alone, contextlib.nullcontext):
 
 
 def digests(folder: Path, constants: str) -> list[str]:
-    """Of the cases of a process of its own: by the seed alone, and by what is loaded, too."""
+    """Return digests of the cases of a new process: by the seed alone, then with a loaded file."""
     (folder / "constants.py").write_text("A, B, C = 0.7734375, 117, 11.015625\n" * 3)
     command = [sys.executable, "-c", DIGESTS, str(folder), constants]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

@@ -1,4 +1,4 @@
-"""How near a boundary is: the margin of what falls within rounding, and how it is said."""
+"""The margin of a result within rounding: its distance from the boundary, and its text."""
 
 import numpy as np
 import pytest

@@ -116,7 +116,7 @@ def test_draws_are_predicted_one_by_one() -> None:
 
 
 def test_a_case_whose_tokens_alone_are_judged_is_parted_at_its_sampler() -> None:
-    """Not at the first of its chain, whatever that is; and the first token that differs is said."""
+    """The first sampler of the chain is not blamed. The first token that differs is reported."""
     stages: list[dict[str, Any]] = [
         {"temp": {"temp": 1.0}},
         {"top_k": {"k": 4}},

@@ -19,7 +19,7 @@ CASE = "chains/llama-cpp/normal-V129-s0-all_on"
 
 
 class EndAlone(InProcess):
-    """Of each step only the last stage is written."""
+    """The reference, which writes only the last stage of each step."""
 
     def hello(self) -> p.HelloReply:
         can: Any = ["run", "no_stages"]

@@ -1,4 +1,4 @@
-"""What follows a choice among equal ones is judged from what the backend kept of them."""
+"""After a choice among equal logits, the rest is judged from the backend's choice."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -169,7 +169,7 @@ def test_a_relation_is_asked_of_what_is_tied() -> None:
 
 
 class EndAlone(Inside):
-    """Of each step only the last stage is shown."""
+    """The reference, which shows only the last stage of each step."""
 
     def hello(self) -> HelloReply:
         can: Any = ["run", "no_stages"]

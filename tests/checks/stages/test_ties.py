@@ -19,7 +19,7 @@ from sampler_parity.reference.samplers.typical_p import TypicalP
 
 
 def judged(sampler: Sampler, row: list[float], **changes: Any) -> Difference:
-    """What is said where the reference's result comes back with these changes."""
+    """Return the difference that is found if the reference's result has these changes."""
     before = Candidates.from_logits(row)
     want = before.copy()
     sampler.clone().apply(want)

@@ -1,4 +1,4 @@
-"""Tokens a second: each round asks for all sequences and, beside them, for one alone."""
+"""Tokens a second: each round asks for all sequences and, for comparison, for one alone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The tokens of many sequences with one prompt and one seed: equal, or said not to be."""
+"""The tokens of many sequences with one prompt and one seed: equal, or reported as different."""
 
 import pytest
 

@@ -60,7 +60,7 @@ def chain_of(sampler: str, n: int, **parameters: object) -> TimedChain:
 
 @pytest.fixture
 def started() -> Iterator[list[BackendProcess]]:
-    """What a test appends is closed behind it."""
+    """Close the processes that a test appends."""
     processes: list[BackendProcess] = []
     yield processes
     for process in processes:
@@ -100,7 +100,7 @@ def test_timing_keeps_every_sample_but_the_warm_up(started: list[BackendProcess]
 def test_slow_down_of_a_half_is_called_slower_and_nothing_is_not(
     started: list[BackendProcess],
 ) -> None:
-    """The planted fault slow/50; an effect of 20% leaves room for a busy machine."""
+    """The planted fault slow/50; a threshold of 20% tolerates a busy machine."""
     backends = [worker(started, name) for name in ("llama.cpp", "slow/50", "slow/0")]
     again = worker(started, "llama.cpp")
     timed = chain_of("dist", 8192, seed=1)

@@ -1,6 +1,6 @@
 """llama.cpp's common_sampler, driven through a C++ program that is compiled on the spot.
 
-libllama-common is installed with llama-cpp-python, beside a second libllama and libllama's header.
+libllama-common is installed with llama-cpp-python, next to a second libllama and libllama's header.
 """
 
 import hashlib
@@ -45,8 +45,11 @@ class Budget:
 
 
 def kept_programs(library: Path | None = None) -> Path:
-    """The folder of what was compiled of these sources for this library (libllama-common): it takes
-    seconds, and every process of every run of the tests wants it. Another for any other bytes."""
+    """Return the folder of programs compiled of these sources for this library (libllama-common).
+
+    To compile takes seconds, and every process of every test run needs them. Other bytes have
+    another folder.
+    """
     library = library or default_folder().parent.parent / "lib" / "libllama-common.so"
     digest = hashlib.sha256(str(library).encode())
     for path in [*sorted(path for path in HERE.iterdir() if path.is_file()), library]:
@@ -57,8 +60,12 @@ def kept_programs(library: Path | None = None) -> Path:
 
 
 def compile_driver(folder: Path, instead: Sequence[str | Path] = ()) -> Path:
-    """The program, once per folder; instead: sources, objects and options of functions that stand
-    before the library's. Raises CalledProcessError where libllama-common is missing."""
+    """Compile the program, once per folder.
+
+    Raises CalledProcessError if libllama-common is missing.
+
+    instead: sources, objects and options of functions that take precedence over the library's.
+    """
     packages = default_folder().parent.parent
     program, libraries = folder / DRIVER, packages / "lib"
     if program.exists():
@@ -78,7 +85,7 @@ def compile_driver(folder: Path, instead: Sequence[str | Path] = ()) -> Path:
 
 
 def stub_of_python(folder: Path, library: Path) -> Path:
-    """libpython_stub.so: what a library that is a Python extension asks of Python, and empty."""
+    """Compile libpython_stub.so: empty symbols for all that a Python extension asks of Python."""
     asked = subprocess.run(
         ["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True
     )
@@ -91,8 +98,11 @@ def stub_of_python(folder: Path, library: Path) -> Path:
 
 
 def compile_driver_of_build(folder: Path, build: Path) -> Path:
-    """The program on one library that holds all of llama.cpp and is a Python extension: what it
-    asks of Python is there and empty, and strings are those of manylinux2014 (its older ABI)."""
+    """Compile the program for one library that holds all of llama.cpp and is a Python extension.
+
+    Symbols that it asks of Python are empty, and strings are those of manylinux2014 (its older
+    ABI).
+    """
     program = folder / f"{DRIVER}_{build.name}"
     if program.exists():
         return program
@@ -125,7 +135,7 @@ class Driver:
         )
 
     def ask(self, command: str, *values: object) -> list[str]:
-        """The words of the answer. Raises NativeError."""
+        """Return the words of the answer. Raises NativeError."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(" ".join([command, *map(_written, values)]) + "\n")
@@ -139,7 +149,7 @@ class Driver:
         raise NativeError(f"ended with {self.process.returncode}: {said.strip()}")
 
     def close(self) -> None:
-        """By the end of its input: it ends as a program does, and a profiler's counts are kept."""
+        """Close its input, so that it ends normally and a profiler's counts are kept."""
         try:
             self.process.communicate(timeout=10)
         except subprocess.TimeoutExpired:
@@ -161,7 +171,7 @@ class Driver:
         generation_prompt: str = "",
         backend_sampling: bool = False,
     ) -> tuple[str, str]:
-        """common_sampler_print and common_params_sampling::print."""
+        """Return common_sampler_print and common_params_sampling::print."""
         fields = _fields(params)
         if grammar:
             fields += [Word("grammar"), grammar_type, grammar]
@@ -214,7 +224,7 @@ class Driver:
         draft_q: Sequence[Proposal],
         history: Sequence[int],
     ) -> list[list[int]]:
-        """The tokens of one round with each seed and draft."""
+        """Return the tokens of one round with each seed and draft."""
         self.outputs(outputs)
         words = map(int, self.ask(
             "rounds", rejection, list(seeds), [list(draft) for draft in drafts],
@@ -232,7 +242,7 @@ class Driver:
         return [int(word) for word in self.ask("grammar", sampler)[1:]]
 
     def triggers(self) -> tuple[list[str], list[int]]:
-        """Patterns and tokens that the lazy grammar was given which was made last."""
+        """Return the patterns and tokens that trigger the latest lazy grammar."""
         n, *words = self.ask("triggers")
         patterns = [_text(word).decode() for word in words[: int(n)]]
         return patterns, [int(word) for word in words[int(n) + 1 :]]
@@ -255,7 +265,7 @@ class Driver:
 
 
 def same(reference: Candidates, native: Candidates) -> None:
-    """Equal to the bit, but for the sign of a NaN."""
+    """Assert that both are equal to the bit, except for the sign of a NaN."""
     assert (reference.selected, reference.sorted) == (native.selected, native.sorted)
     np.testing.assert_array_equal(reference.ids, native.ids)
     for ours, theirs in (reference.logits, native.logits), (reference.p, native.p):
@@ -265,7 +275,7 @@ def same(reference: Candidates, native: Candidates) -> None:
 
 
 def _fields(params: SamplingParams) -> list[object]:
-    """What the program reads of the parameters: names and values."""
+    """Return the names and values of parameters that the program reads."""
     fields: list[object] = []
     for name, value in vars(params).items():
         if name in _NOT_SENT:

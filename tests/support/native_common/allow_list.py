@@ -29,5 +29,5 @@ class AllowList:
         return AllowList(self.allowed, self.accepted.copy())
 
     def text(self) -> str:
-        """As the native program reads it."""
+        """Return the text that the native program reads."""
         return ";".join(",".join(map(str, sorted(tokens))) for tokens in self.allowed)
