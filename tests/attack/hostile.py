@@ -264,7 +264,7 @@ LIST = [
     Attack("twice-a-key", "has a key twice, the last right", as_text(
         lambda t: '{"tokens":["a"],' + t[1:]), "identical", 1),
     Attack("ok-is-1", "says 1 for true", with_(ok=1), "identical", 1),
-    Attack("ok-is-no", "says no for false", with_(ok="no")),
+    Attack("ok-is-no", "has a word for false", with_(ok="no")),
     Attack("tokens-null", "has null for tokens", with_(tokens=None)),
     Attack("tokens-object", "has an object for tokens", with_(tokens={"0": 1})),
     Attack("token-float", "has a fraction for a token", with_(tokens=[1.5, 1, 1])),
@@ -283,7 +283,7 @@ LIST = [
     Attack("n-none", "has no candidates", stages(n=0), "diverged", 1),
     Attack("selected-huge", "selects the 10^17th", stages(selected=10**17), "diverged", 1),
     Attack("selected-negative", "selects the -2nd", stages(selected=-2), "diverged", 1),
-    Attack("sorted-word", "says yes for sorted", stages(sorted="yes please")),
+    Attack("sorted-word", "has a word for sorted", stages(sorted="yes please")),
     Attack("token-unknown", "a token beyond the vocabulary", with_(tokens=[10**9] * 3),
            "diverged", 1),
     Attack("token-negative", "a token below zero", with_(tokens=[-1] * 3), "diverged", 1),

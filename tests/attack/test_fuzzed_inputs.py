@@ -88,7 +88,7 @@ def test_the_long_run_tells_seed_and_number_and_keeps_the_file(
 
     def read(path: Path) -> None:
         content = path.read_bytes()
-        if not content.isascii():  # ends the process: nothing can be said from within
+        if not content.isascii():  # ends the process: it cannot report anything
             os._exit(3)
         if content[0] != ord("a"):
             bytearray(b"x") * (96 << 20)

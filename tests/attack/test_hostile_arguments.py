@@ -29,7 +29,7 @@ pytestmark = [
 ]
 
 SMALL = "golden/model/small.gguf"
-# What reads a path, with {} in its place, and {good} for a bundle. It must be refused.
+# Commands that read a path: {} is the path, {good} a bundle. It must be refused.
 READ = {
     "run suites": ["run", "--plan", "{}"],
     "run suites, as TOML": ["run", "--plan", "{}.toml"],
@@ -51,7 +51,7 @@ READ = {
     "builds add": ["builds", "add", "x={}"],
     "repro folder": ["repro", "{}", "x"],
 }
-# What writes one: it may, or it is refused in one line.
+# Commands that write a path: they write it, or refuse it in one line.
 WRITTEN = {
     "run --output": ["run", "parity/greedy", "--plan", "--resume", "-o", "{}"],
     "report --output": ["report", "{good}", "-f", "md", "-o", "{}"],
@@ -185,7 +185,7 @@ def test_every_path_of_every_command_is_tried() -> None:
     assert {f"{command} {option}" for command, option in options(Path)} <= {*READ, *WRITTEN, *LATE}
 
 
-# What a command needs besides.
+# Other arguments that a command needs.
 NEEDED = {
     "run": ["parity/greedy", "--plan"],
     "fuzz": ["--for", "1s", "-b", "false=false"],

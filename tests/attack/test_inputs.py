@@ -33,7 +33,7 @@ _GRAMMAR = f'name = "x"\n[[grammar]]\nid = "g"\n{_ABOUT}accepted = ["a"]\n'
 _N = list(range(3_000))
 _NINES = "9" * 30
 
-# What is in the suite file, and what the one line says of it.
+# The text of the suite file, and a part of the error line.
 SUITES = {
     "brackets": ("a = " + "[" * 100_000, "too many lists and tables"),
     "dotted key": ("[" + "a." * 50_000 + "b]", "a key of over 64 parts"),
@@ -131,7 +131,7 @@ def test_what_has_no_end_is_not_waited_for(tmp_path: Path, name: str) -> None:
     assert "no file, but" in _in_time(["gate", _bundle(tmp_path / "b"), "--policy", path])
 
 
-# Since Python 3.14 pathlib says of such a name that nothing is there.
+# Since Python 3.14 pathlib reports such a name as missing.
 _TOO_LONG = "no such" if sys.version_info >= (3, 14) else "File name too long"
 
 NAMES: dict[str, tuple[list[str | Path], str]] = {

@@ -20,7 +20,7 @@ from tests.support.sandboxed import need_sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are of Linux")
 
-# Connects to a port and says in hello, as its device, whether it got through.
+# Connects to a port and reports in hello, as its device, whether it succeeded.
 CALLER = """
 import json, socket, sys
 sys.stdin.readline()

@@ -23,7 +23,7 @@ def _curve(record: dict[str, Any]) -> None:
     next(iter(record["curves"].values()))[0]["runs"] = 0
 
 
-# By kind of record: how it is changed, and what is said.
+# For each kind of record: its change, and a part of the error.
 CHANGES: dict[str, tuple[str, Change, str]] = {
     "a backend of which nothing is required": (
         "case",

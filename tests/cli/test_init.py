@@ -182,7 +182,7 @@ def written(
                 command = shlex.split(line.removeprefix("compile"))
                 made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
                 assert (made.returncode, made.stdout) == (0, ""), made.stderr
-                assert language not in COMPILERS or not made.stderr  # npm has much to say
+                assert language not in COMPILERS or not made.stderr  # npm prints much
         command = shlex.split(lines["check"])
         assert command[:4] == ["sampler-parity", "adapter", "check", "--"]
         run = shlex.split(lines["run"])

@@ -24,7 +24,7 @@ CASE = "top_p/crossing-token-is-kept"
 WRONG = "mutant/top_p/crossing-token-dropped"
 POLICY = "schema_version = 1\npartial = true\n[[parity]]\n"
 
-# Arguments, exit status, what is said. {model} and {python} are those of the new environment.
+# Arguments, exit status, a part of the output. {model} and {python} are in the new environment.
 COMMANDS: list[tuple[str, int, str]] = [
     ("backends", 0, "llama.cpp          v0.5.0"),
     ("list suites", 0, "parity/top_p"),
@@ -59,7 +59,7 @@ COMMANDS: list[tuple[str, int, str]] = [
 ]
 OF_A_USER = ("init", "run", "explain", "report", "gate good --policy", "builds list", "adapter")
 SHORT = [command for command in COMMANDS if command[0].startswith(OF_A_USER)]
-# What computes for seconds each: every night, as all others are.
+# Commands that compute for seconds: every night, with all others.
 LONG: list[tuple[str, int, str]] = [
     ("selftest top_p/crossing-token-dropped", 0, "1/1"),
     ("golden regenerate", 0, "equal"),

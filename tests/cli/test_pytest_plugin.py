@@ -36,7 +36,7 @@ chain = [{ top_p = { p = 1.0 } }]
 logits = { probs = [0.4, 0.3, 0.2, 0.1] }
 quick = false
 """
-# An adapter that says hello and does nothing else: collecting takes no more.
+# An adapter that answers hello and nothing else: collecting needs no more.
 ADAPTER = """
 import json, sys
 for line in sys.stdin:

@@ -78,7 +78,7 @@ def test_start_up_numba_loads_no_linear_algebra_and_still_has_it() -> None:
     assert done.stdout.splitlines() == ["True False", "True"]
 
 
-# It says what a run has loaded: its process when a case is in the bundle, and the one that judges.
+# Prints the modules of a run: in its process when a case is in the bundle, and in the judging one.
 RUN = """
 import contextlib, sys
 from sampler_parity.harness.cli import app, run

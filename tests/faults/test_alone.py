@@ -11,7 +11,7 @@ from sampler_parity.harness.faults import MUTANTS, Mutant
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 
-# What shows behind a filter, with breakers, or at sizes that `capacities` climbs.
+# Faults that show after a filter, with breakers, or at sizes that `capacities` climbs.
 NEED_MORE = {
     "penalties": {
         *("flag-stays-sorted", "flag-cleared-only-if-seen", "by-position"),

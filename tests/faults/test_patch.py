@@ -126,7 +126,7 @@ def test_a_change_in_what_numba_compiles_is_refused() -> None:
         ("mass = floats.running_sum(p)", "mass = floats.running_sum(p)  # of all"),
         ("mass >= self.p", "self.p <= mass"),
     ],
-    ids=["a comment", "the same said otherwise"],
+    ids=["a comment", "the same in other words"],
 )
 def test_a_patch_that_changes_nothing_survives_the_self_test(
     edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch

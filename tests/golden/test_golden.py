@@ -377,7 +377,7 @@ def test_read_refuses_a_missing_file(tmp_path: Path) -> None:
         fixtures.read(tmp_path / "x.gguf")
 
 
-# What follows looks at the fixtures of the repository.
+# The tests below read the fixtures of the repository.
 
 
 def test_repository_fixtures_are_in_order() -> None:

@@ -401,9 +401,9 @@ def written_by(function: Any) -> bytes:
     function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
     filled = []
     for fill in (0xAA, 0x55):
-        room = (ctypes.c_ubyte * 1024)(*[fill] * 1024)
-        function(ctypes.addressof(room))  # x86-64: a structure is returned where the caller says
-        filled.append(bytes(room))
+        space = (ctypes.c_ubyte * 1024)(*[fill] * 1024)
+        function(ctypes.addressof(space))  # x86-64: the caller passes the address of a result
+        filled.append(bytes(space))
     size = 1 + max(i for i in range(1024) if filled[0][i] == filled[1][i])
     return bytes(a if a == b else 0xEE for a, b in zip(*filled, strict=True))[:size]
 

@@ -190,7 +190,7 @@ print(json.dumps({
 }))
 """
 
-# What names a place that is left out.
+# For each place that is left out, the text that names it.
 NAMED = {
     "reference/samplers/top_even.py": "samplers.top_even",
     REGISTRY: "sampler top_even: no row in reference/registry.py",

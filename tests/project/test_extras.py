@@ -20,7 +20,7 @@ from tests.support.report_bundles import case, got, run_info, write_bundle
 ROOT = Path(__file__).resolve().parent.parent.parent
 PIP = "needs the extra {0} - pip install 'sampler-parity[{0}]'"
 
-# What the extras install, and MarkupSafe, which comes with Jinja.
+# Modules of the extras, and MarkupSafe, which comes with Jinja.
 OF_EXTRAS = {module for modules in EXTRAS.values() for module in modules} | {"markupsafe"}
 # Loaded by `fuzz` and by the block [[fuzz]] alone, and by these in functions.
 OF_FUZZ = "harness/checks/stages/blocks/fuzz_cases.py"

@@ -14,7 +14,7 @@ ALL = {"repetition_penalty": 2.0, "frequency_penalty": 0.5, "presence_penalty": 
 WITHOUT_REPETITION = {"frequency_penalty": 0.5, "presence_penalty": 0.25}
 HALF = {"penalty": 2.0}
 
-# Of each row of the page: the stage, and the prompt that it is told.
+# For each row of the page: the stage, and the prompt that it gets.
 STAGES: dict[str, tuple[str, dict[str, Any], list[int]]] = {
     "llama.cpp, prompt accepted": ("penalties", NATIVE | {"penalty_last_n": 64}, PROMPT),
     "llama.cpp, window of 3": ("penalties", NATIVE | {"penalty_last_n": 3}, PROMPT),

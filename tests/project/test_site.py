@@ -14,7 +14,7 @@ from tests.support.chromium import See
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 WIDTHS = [390, 1024, 1250, 1280]
-# What a browser fetches: the address of such an element, but a <link> that only names another page.
+# A browser fetches the address of such an element, except a <link> that only names another page.
 FETCHED = re.compile(r"<(?:script|img|iframe|source|link)\b(?![^>]*rel=\"(?:next|prev)\")[^>]*")
 ADDRESS = re.compile(r"\b(?:src|href)=[\"']?([^\"'\s>]+)")
 OF_STYLES = re.compile(r"(?:url\(|@import)\s*[\"']?([^)\"'\s]+)")

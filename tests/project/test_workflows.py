@@ -35,7 +35,7 @@ CURRENT = {
     "actions/download-artifact": "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1",
 }
 
-# What the scripts' variables hold, for the check of the commands.
+# Values of the scripts' variables, for the check of the commands.
 VALUES = {
     '"${options[@]}"': "-b llama.cpp",
     '"${suites[@]}"': "parity",

@@ -64,7 +64,7 @@ def follow(driver: Driver, reference: CommonSampler, native: int, tokens: list[i
             assert ours == (budget.state, budget.end_match)
 
 
-# Of each parameter what it is by default, off, and in between.
+# Values of each parameter: the default, off, and between.
 VALUES: dict[str, list[Any]] = {
     "seed": [0, 7, 2**32 - 2],
     "n_prev": [0, 33],

@@ -36,7 +36,7 @@ def test_the_reference_gives_every_result_of_a_real_build(real: str) -> None:
     assert apart(PLATFORMS[real], names_of(real), real) == set()
 
 
-# What a platform's table says beside the default, and a case that only this explains.
+# Each entry of a platform's table that differs from the default, and a case that only it explains.
 SWITCHES = {
     ("linux-arm64-clang", "contraction"): "penalties/V5-4",
     ("linux-arm64-gcc", "contraction"): "temp_ext/normal-V17-1",

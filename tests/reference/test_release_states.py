@@ -29,7 +29,7 @@ STAGES: dict[str, dict[str, Any]] = {
     "dry": {"dry_multiplier": 1.0, "dry_penalty_last_n": -1, "dry_allowed_length": 1},
     "infill": {},
 }
-# What a clone lost: tests of their own in test_release_meanings.py.
+# State that a clone lost: test_release_meanings.py tests it.
 OF_CLONES = {"mirostat-clone-anew", "penalties-clone-uncounted", "dry-no-clone"}
 N = 8  # of seven equals each has less than a fifth: infill ends, where id 2, an end, is banned
 

@@ -29,7 +29,7 @@ EVIL = (
 )
 LONG = "x" * 6_000
 CUT = re.compile(r"x\.\.\. \([\d,]+ more characters\)")
-# What must be of a shape that is checked where the bundle is read.
+# Texts whose form is checked when the bundle is read.
 KNOWN = {"BackendInfo.reference": "v0.5.0"}
 OWN_TAGS = re.compile(r"</?(?:code|details|summary|br|sub)/?>")
 RAW = ("<", ">", "`*", "*_[", "[x](", "@you", " #1", "::", "##[", "$x", "\\|")

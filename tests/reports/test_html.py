@@ -29,7 +29,7 @@ from tests.support.report_bundles import (
 LONG = "top_p/" + "a-long-case-id-without-a-break_" * 8
 
 
-# Of each table that is shown: does it go on at its right, and does it fade there?
+# For each visible table: does it continue at its right, and does it fade there?
 FADES = """(page) => [...page.querySelectorAll('.scroll')]
   .filter(table => table.checkVisibility({ contentVisibilityAuto: true }))
   .map(table => {

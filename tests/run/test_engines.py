@@ -31,7 +31,7 @@ TOP_K = StagesCase(
     chain=[{"top_k": {"k": 2}}],
     logits=Literals(values=[1.0, 3.0, 2.0]),
 )
-# Greets with the version that the file beside the environment says, then does this and no more.
+# Greets with the version in the file next to the environment, then does this and no more.
 SCRIPT = """
 import json, os, sys, time
 sys.stdin.readline()

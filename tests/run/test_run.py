@@ -33,7 +33,7 @@ def test_run_writes_a_bundle_and_counts(tmp_path: Path, suite: Path) -> None:
 
 @pytest.mark.slow
 def test_run_of_a_wrong_backend_fails_and_explains(tmp_path: Path, suite: Path) -> None:
-    some = ["--case", "small/many/normal-V128-*"]  # each that fails is made small
+    some = ["--case", "small/many/normal-V128-*"]  # each that fails is minimized
     done = cli("run", suite, *some, "-b", "null", "-o", tmp_path / "b", "-j", "1")
     assert done.returncode == 1
     small = bundle.read_finished(tmp_path / "b").counterexamples

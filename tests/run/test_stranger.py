@@ -60,7 +60,7 @@ def test_the_whole_suite_passes_by_the_command_line_and_not_without_the_option(
     assert "0 diverged" in strict.stdout
 
 
-# What is wrong, and what is said of it: the number kept, the numbers themselves, or which.
+# Each fault, and its report: the number kept, the numbers themselves, or which.
 WRONG = {
     "drops-the-crossing-token": {"fewer"},
     "exceeds-instead-of-reaches": {"more"},  # a boundary, whichever of equal ones stay

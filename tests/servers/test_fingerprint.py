@@ -82,8 +82,8 @@ QUICK = [
         renames("frequency_penalty", "presence_penalty"),
     ),
     Wrong("penalties and top_k", "top_k first", order(*moved("penalties", "typ_p"))),
-    Wrong(*("logprobs and temperature", "after"), BY_NAME["says logprobs after the temperature"]),
-    Wrong("logprobs and top_k", "after", BY_NAME["says logprobs after the filters"]),
+    Wrong(*("logprobs and temperature", "after"), BY_NAME["sends logprobs after the temperature"]),
+    Wrong("logprobs and top_k", "after", BY_NAME["sends logprobs after the filters"]),
 ]
 SLOW = [
     Wrong(
@@ -113,7 +113,7 @@ SLOW = [
     ),
     Wrong("adaptive_target", "has no effect", drops("adaptive_target")),
 ]
-# What differs of the server in this process: no seed is below 0, and DRY takes -1.
+# Differences of the server in this process: no seed is below 0, and DRY takes -1.
 OWN = {"seed -1": "refused", "dry_penalty_last_n -1": "off"}
 
 

@@ -18,9 +18,9 @@ from tests.support.command_line import cli
 REAL = real_servers()
 
 EACH = 2
-# Of its statements: six are not told, for a penalty that leaves out the prompt changes none of the
-# golden model's greedy texts.
-TOLD = {"vllm": 24}
+# The number of its statements. Six are not reported: a penalty that leaves out the prompt changes
+# none of the golden model's greedy texts.
+REPORTED = {"vllm": 24}
 
 
 def checked(name: str, folder: Path) -> Bundle:
@@ -53,7 +53,7 @@ def test_a_real_server_resembles_its_own_engine(name: str) -> None:
     assert engine.lower().startswith(name.replace("mlx-lm", "mlx lm"))
     assert done.likes[0].differs == []
     says = next(e for e in known_engines() if e.name == engine).says
-    assert done.likes[0].told == TOLD.get(name, len(says))
+    assert done.likes[0].told == REPORTED.get(name, len(says))
 
 
 @pytest.mark.nightly

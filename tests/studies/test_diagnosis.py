@@ -48,7 +48,7 @@ def named(apply: own.Apply, small: StagesCase, *others: StagesCase) -> list[tupl
     ("apply", "expected"),
     [
         (own.top_k(more=1), [("top_k/keeps-one-more", 3, 3)]),
-        (own.top_k(more=3), []),  # the small case alone would say one more
+        (own.top_k(more=3), []),  # the small case alone would report one more
         (own.top_k(lowest=True), []),
     ],
     ids=["one more", "three more", "the smallest"],

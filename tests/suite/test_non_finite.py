@@ -28,7 +28,7 @@ def _takes_nan(name: str) -> bool:
     values = dict(ROWS[name].smallest) | ({"n_vocab": 3} if name == "mirostat" else {})
     sampler, cand = ROWS[name].make(**values), Candidates.from_logits([0.0, math.nan, 1.0])
     try:
-        for _ in range(4):  # xtc sorts where its coin says so
+        for _ in range(4):  # xtc sorts only if its coin decides so
             sampler.apply(cand.copy())
     except UndefinedInputError:
         return False

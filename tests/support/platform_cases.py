@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-DEFAULT = "linux-x64-gcc"  # the others' results say only where they are apart from it
+DEFAULT = "linux-x64-gcc"  # the others' results are listed only if they differ from it
 FILE = Path(__file__).parent / "platform_results.json"
 Chain = list[dict[str, dict[str, Any]]]
 

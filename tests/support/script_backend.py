@@ -17,7 +17,7 @@ GREETING = json.dumps(
 REPLY = '{"ok":true,"ns":[7]}'
 REQUEST = p.TimeRequest(chain=[], n_vocab=1, rows=p.Rows(at=0, count=1, n=1), repetitions=1)
 
-# Greets, then does for every request what its second argument says.
+# Greets, then acts on every request as its second argument states.
 SCRIPT = """
 import os, sys, time
 say = lambda text: os.write(1, text.encode())

@@ -233,7 +233,7 @@ def _of_the_next(_: Sent, data: Any) -> Any:
     return data
 
 
-# What only the model's logits show: the fact that names each, and what it says.
+# Faults that only the model's logits show: the fact that names each, and a part of its text.
 OF_VALUES = (
     ("rounds", "values", "all are rounded to 3 decimals",
      _logprobs(lambda _, values: [round(value, 3) for value in values])),
@@ -243,11 +243,11 @@ OF_VALUES = (
      _logprobs(_over_the_list)),
     ("is off by a thousandth", "values", "the model gives",
      _logprobs(lambda _, values: [value + 1e-3 for value in values])),
-    ("says the list of the next token", "values", "the model gives", _answer(_of_the_next)),
+    ("sends the list of the next token", "values", "the model gives", _answer(_of_the_next)),
     ("leaves out the second", "values", "is not in the list", _places(_without_the_second)),
-    ("says the best for the chosen one", "values of a hot text", "the model gives",
+    ("sends the best for the chosen one", "values of a hot text", "the model gives",
      _logprobs(lambda _, values: [max(values), *values[1:]])),
-    ("says p before top_p", "values after sampling", "drawn from",
+    ("sends p before top_p", "values after sampling", "drawn from",
      _logprobs(lambda sent, values: [v * 0.9 for v in values] if "top_p" in sent else values)),
 )  # fmt: skip
 
@@ -294,11 +294,11 @@ FAULTS = (
         makes("min_p", lambda p: p / 3 if isinstance(p, float) else p),
     ),
     Fault(
-        *("says a token too much", "parameter/n_predict", "other meaning"),
+        *("sends a token too much", "parameter/n_predict", "other meaning"),
         makes("n_predict", lambda n: n + 1 if n == 5 else n),
     ),
     Fault(
-        *("says the stop word, too", "parameter/stop", "other meaning"),
+        *("sends the stop word, too", "parameter/stop", "other meaning"),
         _answer(
             lambda sent, data: (
                 {**data, "content": data["content"] + sent["stop"][0]}
@@ -331,16 +331,16 @@ FAULTS = (
         _places(lambda place: place.get("top_logprobs", [0]).pop()),
     ),
     Fault(
-        *("says logprobs after the temperature", "probabilities/before temperature"),
+        *("sends logprobs after the temperature", "probabilities/before temperature"),
         *("other meaning", _answer(_tempered)),
     ),
     Fault(
-        *("says logprobs after the filters", "probabilities/before filters", "other meaning"),
+        *("sends logprobs after the filters", "probabilities/before filters", "other meaning"),
         _answer(_cut),
     ),
     Fault("sends no logprobs", "probabilities/how many", "ignored", drops("n_probs")),
     Fault(
-        *("says the wrong token's logprob", "probabilities/the chosen token", "other meaning"),
+        *("sends the wrong token's logprob", "probabilities/the chosen token", "other meaning"),
         _places(lambda place: place.update(logprob=place.get("logprob", 0.0) - 0.1)),
     ),
 )

@@ -85,7 +85,7 @@ def test_top_even_goes_by_the_id() -> None:
 }
 
 REGISTRY = "reference/registry.py"
-# What stands behind the new lines: the lines.
+# For each line of the registry, the new lines before it.
 SAMPLER_ROW = {
     "from sampler_parity.reference.samplers.top_k": (
         "from sampler_parity.reference.samplers.top_even import TopEven\n"

@@ -10,7 +10,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-ROUNDS = (10, 20)  # of a trial; after 80, as a user has it, the command has said nothing more
+ROUNDS = (10, 20)  # of a trial; after the default of 80 the command prints nothing more
 FEW = ("llama.cpp", "reference", "null", "tsampler", "akunu/cuda")
 
 

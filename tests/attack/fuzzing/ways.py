@@ -13,7 +13,7 @@ from typing import Any
 
 Way = Callable[[Random, bytes], bytes]
 
-# What parsers have stumbled over, as words of a text.
+# Words of a text that have broken parsers.
 _WORDS = [
     *(
         b"0",

@@ -29,7 +29,7 @@ class Unrounded(Worker):
 
 
 def decision(cell: Cell, worker: Worker) -> str:
-    coarse = cell.model_copy(update={"margin": 0.05})  # fewer draws, and enough to tell these
+    coarse = cell.model_copy(update={"margin": 0.05})  # fewer draws, but enough here
     backend = InPlace("reference", worker)
     try:
         return execute_cell(coarse, [backend], Budget(tests=10).each).backends["reference"].decision

@@ -203,8 +203,8 @@ def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
         Worker().skip_ratio(request)
 
 
-# An adapter of another author's: it says what it measured, but for what its third argument does to
-# the first request; with `late`, after its reply.
+# An outside adapter, which reports its measurements. Its third argument changes the first request;
+# with `late`, it acts after its reply.
 ADAPTER = """
 import json, os, sys, time
 for line in sys.stdin:

@@ -33,7 +33,7 @@ def test_fuzz_avoids_what_the_reference_refuses() -> None:
     assert all(reference_trace(prepare(case))[1] == "" for case in BLOCK.items(False))
 
 
-# What a file that is loaded holds, and whether it is seen: prints a digest of the cases for each.
+# Prints two digests of the cases: with `seed_alone`, and without it.
 DIGESTS = """
 import contextlib, hashlib, sys
 sys.path.insert(0, sys.argv[1])
@@ -49,7 +49,7 @@ for alone in (fuzz_cases.seed_alone, contextlib.nullcontext):
 
 
 def digests(folder: Path, constants: str) -> list[str]:
-    """Return digests of the cases of a new process: by the seed alone, then with a loaded file."""
+    """Return two digests of the cases of a new process: with `seed_alone`, and without it."""
     (folder / "constants.py").write_text("A, B, C = 0.7734375, 117, 11.015625\n" * 3)
     command = [sys.executable, "-c", DIGESTS, str(folder), constants]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
