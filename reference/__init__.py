@@ -1,6 +1,6 @@
 """The reference: every llama.cpp sampler as readable, executable specification.
 
-What it offers is loaded when it is named: a backend needs the type of an error, and no sampler.
+Its names are loaded on first use: a backend that needs an error type loads no sampler.
 """
 
 import importlib

@@ -30,7 +30,8 @@ class Candidates:
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, dtype: DTypeLike = np.float32) -> Self:
-        """All tokens of a vocabulary, id = position, p = 0. The logits given are not modified.
+        """Create candidates for all tokens of a vocabulary, id = position, p = 0; logits are
+        copied.
 
         Raises ValueError if logits is not one-dimensional.
         """
@@ -66,14 +67,14 @@ class Candidates:
         self.p = self.p.take(rows)
 
     def positions(self, tokens: NDArray[Any]) -> NDArray[np.intp]:
-        """Where each of these tokens stands; -1 for one that is no candidate.
+        """Return the position of each of these tokens; -1 for a token that is no candidate.
 
         tokens: integers, ascending.
         """
         return _positions(self.ids, tokens)  # type: ignore[no-any-return]
 
     def among(self, tokens: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which candidates are one of these tokens: integers, ascending."""
+        """Return which candidates are among these tokens: integers, ascending."""
         return _among(self.ids, tokens)  # type: ignore[no-any-return]
 
     def refuse_nan(self) -> None:
@@ -85,7 +86,7 @@ class Candidates:
             )
 
     def order_of_largest(self, n: int) -> NDArray[np.int32]:
-        """Positions of the n largest logits, in the order of llama.cpp's bucket sort."""
+        """Return the positions of the n largest logits, in the order of llama.cpp's bucket sort."""
         self.refuse_nan()
         return sorting.bucket_sort(self.logits, n, self.ids)
 
@@ -100,11 +101,11 @@ class Candidates:
         self.sorted = True
 
     def max_logit(self) -> Any:
-        """The largest logit: the first one where the candidates are known to be sorted."""
+        """Return the largest logit: the first one if the candidates are known to be sorted."""
         return self.logits[0] if self.sorted else floats.largest(self.logits)
 
     def softmax(self, sort: bool) -> None:
-        """p = exp(logit - max) / sum, as `llama_sampler_softmax_impl`; sorts first if asked to.
+        """Set p = exp(logit - max) / sum, as `llama_sampler_softmax_impl`; sort first if asked to.
 
         All logits -inf give NaN everywhere. Raises UndefinedInputError without candidates.
         """
@@ -115,7 +116,7 @@ class Candidates:
         self.p = floats.softmax(self.logits, self.max_logit())
 
     def weights(self) -> NDArray[Any]:
-        """exp(logit - max): what p is before it is divided by the sum."""
+        """Return exp(logit - max): p before the division by the sum."""
         return floats.exp_of_difference(self.logits, self.max_logit())
 
 

@@ -20,7 +20,7 @@ Spec = Sequence[Mapping[str, Mapping[str, Any]]]  # [{name: {parameter: value}},
 
 @dataclass(frozen=True)
 class Stage:
-    """What a stage left: its position and name, and the candidates after it (a copy)."""
+    """The result of a stage: its position and name, and the candidates after it (a copy)."""
 
     index: int
     name: str
@@ -31,9 +31,9 @@ class Stage:
 class Chain:
     """Samplers applied one after the other; itself a sampler.
 
-    accepted: how many tokens since the counters were set to 0, n_sample of llama_perf_sampler: a
-    reset of the chain leaves it, a clone begins at 0, a copy takes it over. platform: where it
-    computes; None: as what surrounds it (`platforms.on`).
+    accepted: how many tokens since the counters were set to 0 (n_sample of llama_perf_sampler). A
+    reset of the chain keeps it, a clone begins at 0, a copy takes it over.
+    platform: where it computes; None: on the platform of the surrounding code (`platforms.on`).
     """
 
     samplers: list[Sampler]
@@ -42,7 +42,7 @@ class Chain:
     platform: platforms.Platform | None = None
 
     def there(self) -> AbstractContextManager[None]:
-        """Computes as on its platform: for who applies its samplers one by one."""
+        """Enter the chain's platform, for callers that apply its samplers one by one."""
         return nullcontext() if self.platform is None else platforms.on(self.platform)
 
     def apply(self, cand: Candidates) -> None:
@@ -58,8 +58,7 @@ class Chain:
         self.accepted += 1
 
     def accept_prompt(self, token: int) -> None:
-        """Accept a token of the prompt. Samplers that do not tell it from the output have no
-        accept_prompt."""
+        """Accept a token of the prompt; a sampler without accept_prompt treats it as output."""
         for sampler in self.samplers:
             getattr(sampler, "accept_prompt", sampler.accept)(token)
         self.accepted += 1
@@ -72,22 +71,24 @@ class Chain:
         return Chain([sampler.clone() for sampler in self.samplers], platform=self.platform)
 
     def add(self, sampler: Sampler) -> None:
-        """llama_sampler_chain_add: behind the others, in whatever state it is."""
+        """Append a sampler in its present state (llama_sampler_chain_add)."""
         self.samplers.append(sampler)
 
     def get(self, index: int) -> "Sampler | Chain | None":
-        """llama_sampler_chain_get: -1 is the chain itself, None what is not there."""
+        """Return a sampler, the chain for -1, else None (llama_sampler_chain_get)."""
         if index == -1:
             return self
         return self.samplers[index] if 0 <= index < len(self.samplers) else None
 
     def remove(self, index: int) -> Sampler | None:
-        """llama_sampler_chain_remove: the sampler in its state; None what is not there."""
+        """Remove and return a sampler; None if there is none (llama_sampler_chain_remove)."""
         return self.samplers.pop(index) if 0 <= index < len(self.samplers) else None
 
     def copy_from(self, other: "Chain") -> None:
-        """llama_sampler_copy: every sampler takes the state of the other's in its place. Raises
-        UndefinedInputError where the chains are not alike: llama.cpp aborts."""
+        """Copy the state of every sampler of the other chain (llama_sampler_copy).
+
+        Raises UndefinedInputError if the chains are not alike: llama.cpp aborts.
+        """
         kinds = [[type(sampler) for sampler in chain.samplers] for chain in (self, other)]
         if kinds[0] != kinds[1]:
             raise UndefinedInputError("llama.cpp aborts: a copy between chains that are not alike")
@@ -98,13 +99,15 @@ class Chain:
 
     @property
     def seed(self) -> int:
-        """llama_sampler_get_seed: of the last sampler that tells its own, which xtc and adaptive_p
-        do not; DEFAULT_SEED where none does."""
+        """llama_sampler_get_seed: the seed of the last sampler that reports one, else DEFAULT_SEED.
+
+        xtc and adaptive_p report none.
+        """
         seeds = (_seed(sampler) for sampler in reversed(self.samplers))
         return next((seed for seed in seeds if seed != DEFAULT_SEED), DEFAULT_SEED)
 
     def trace(self, cand: Candidates) -> Iterator[Stage]:
-        """As apply, and yields the candidates after each stage."""
+        """Apply the chain and yield the candidates after each stage."""
         for index, sampler in enumerate(self.samplers):
             if getattr(sampler, "applies", True):
                 with self.there():
@@ -163,7 +166,7 @@ def build_chain(
 
 @functools.cache
 def parameters_of(make: Callable[..., Sampler]) -> Mapping[str, inspect.Parameter]:
-    """What a sampler is built with, by name; looked up once, for chains are built by thousands."""
+    """Return the parameters of a sampler's constructor by name; cached, as chains are many."""
     return inspect.signature(make).parameters
 
 

@@ -1,4 +1,4 @@
-"""The releases of llama.cpp by age. What samplers meant in each is in reference/releases.py."""
+"""The releases of llama.cpp by age. reference/releases.py has the meanings of each."""
 
 import math
 import re
@@ -8,13 +8,13 @@ from sampler_parity.reference.errors import ChainError
 OLDEST, NEWEST = "b3889", "v0.5.0"
 SEEN = "b11549"  # the newest release judged; it means by every sampler what v0.5.0 does
 
-# The builds that the releases by version are: as `llama-cli --version` of Homebrew's says it
+# The builds of the releases by version, as `llama-cli --version` of Homebrew's prints them
 # ("version: 0.5.0 (build 11146, commit 7fe450e19)").
 BUILDS = {"v0.2.0": 10566, "v0.3.0": 10621, "v0.4.0": 10809, "v0.5.0": 11146}
 
 
 def order(release: str) -> tuple[float, ...]:
-    """A key that sorts releases by age, whatever they are called: b3889 < v0.5.0 < b11549.
+    """Return a key that sorts releases by age, however they are named: b3889 < v0.5.0 < b11549.
 
     A version newer than all in BUILDS comes after every build. Raises ChainError.
     """
@@ -36,6 +36,6 @@ def order(release: str) -> tuple[float, ...]:
 
 
 def check_known(release: str) -> None:
-    """Raises ChainError for a release of which the meanings are not known, or that is none."""
+    """Raise ChainError for a release with unknown meanings, or a text that is no release."""
     if not order(OLDEST) <= order(release) <= order(SEEN):
         raise ChainError(f"release {release}: the meanings are known from {OLDEST} to {SEEN}")

@@ -36,7 +36,7 @@ class Compiled:
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Division by zero gives inf or NaN as in C; compiled code is kept between processes."""
+    """Compile with Numba: dividing by zero gives inf or NaN as in C; processes share the code."""
 
     def compile(function: Callable[..., Any]) -> Any:
         load_numba()
@@ -48,7 +48,7 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def vectorize(signatures: list[str]) -> Callable[[Callable[..., Any]], Any]:
-    """Elementwise, for arrays and scalars of these types ("f4(f4)": float32 to float32)."""
+    """Compile an elementwise function for these types ("f4(f4)": float32 to float32)."""
 
     def compile(function: Callable[..., Any]) -> Any:
         load_numba()
@@ -60,8 +60,10 @@ def vectorize(signatures: list[str]) -> Callable[[Callable[..., Any]], Any]:
 
 
 def load_numba() -> None:
-    """Without SciPy's linear algebra, which Numba otherwise imports to see that it is there: that
-    takes as long as the rest, and nothing here calls it. Numba is told that it is there."""
+    """Load Numba without SciPy's linear algebra, which takes as long as the rest.
+
+    Numba imports it only to see that it is there, and nothing here calls it.
+    """
     if "scipy.linalg" in sys.modules or "numba.np.arraymath" in sys.modules:
         return
     hidden: dict[str, Any] = {"scipy.linalg": None}
@@ -75,8 +77,10 @@ def load_numba() -> None:
 
 
 def _know_plain_arrays() -> None:
-    """Numba asks of each new type of array if it is a masked one, and NumPy then loads numpy.ma:
-    a tenth of the time to the first result. Of a plain array of numbers it need not ask."""
+    """Skip Numba's check whether a plain array of numbers is masked.
+
+    The check loads numpy.ma for each new type: a tenth of the time to the first result.
+    """
     from numba import types
     from numba.extending import typeof_impl
     from numba.np.numpy_support import from_dtype, map_layout

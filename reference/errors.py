@@ -1,4 +1,4 @@
-"""What the reference refuses. Both are ValueErrors: bad values, not faults of the program."""
+"""The errors of the reference. Both are ValueErrors: bad values, not faults of the program."""
 
 
 class ChainError(ValueError):

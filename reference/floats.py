@@ -36,11 +36,11 @@ def _exp(x: float) -> float:
 
 
 def exp(x: Any) -> Any:
-    """glibc `expf` / `exp`, elementwise; musl's `expf` on a platform that has it."""
+    """Return glibc's `expf` / `exp`, elementwise; musl's `expf` on a platform that has it."""
     return _of_c_library(x, _exp(x))
 
 
-# Of all 2^32 floats those that glibc's expf with FMA and musl's differ in (glibc's without FMA is
+# The floats, of all 2^32, for which glibc's expf with FMA and musl's differ (glibc's without FMA is
 # musl's): the bits of x, and of musl's result. logf and log2f are the same, powf in 20,000,000.
 _MUSL_EXPF = {0xC27C65D9: 0x11FA2992, 0x4202422F: 0x56FC9F1B}
 
@@ -57,13 +57,13 @@ def _of_c_library(x: Any, result: Any) -> Any:
 
 @vectorize(_BOTH)
 def log(x: float) -> float:
-    """glibc `logf` / `log`, elementwise; log(0) = -inf, log(x < 0) = NaN."""
+    """Return glibc's `logf` / `log`, elementwise; log(0) = -inf, log(x < 0) = NaN."""
     return math.log(x)
 
 
 @vectorize(_BOTH)
 def log2(x: float) -> float:
-    """glibc `log2f` / `log2`, elementwise."""
+    """Return glibc's `log2f` / `log2`, elementwise."""
     return math.log2(x)
 
 
@@ -76,7 +76,7 @@ _libm.pow.argtypes = [ctypes.c_double, ctypes.c_double]
 
 
 def power(base: Float, exponent: Float) -> Float:
-    """glibc `powf(base, exponent)`, or `pow` where base is float64.
+    """Return glibc's `powf(base, exponent)`, or `pow` if base is float64.
 
     Called through ctypes and not compiled by Numba, because LLVM rewrites pow(2, x) to exp2(x),
     which is not the same number.
@@ -88,7 +88,7 @@ def power(base: Float, exponent: Float) -> Float:
 
 @vectorize(["f4(f4,f4)", "f8(f8,f8)"])
 def powers(base: float, exponent: float) -> float:
-    """glibc `powf` / `pow`, elementwise; neither is a constant here that LLVM could rewrite."""
+    """Return glibc's `powf` / `pow`, elementwise, with no constant that LLVM could rewrite."""
     return math.pow(base, exponent)
 
 
@@ -112,7 +112,7 @@ def _running_sum(x: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def running_sum(x: FloatArray, dtype: DTypeLike | None = None) -> FloatArray:
-    """The n partial sums in C's order: ((x0 + x1) + x2) + ..., accumulated in dtype or x's type."""
+    """Return the n partial sums in C's order: ((x0 + x1) + x2) + ..., in dtype or x's type."""
     sums = np.empty(len(x), x.dtype if dtype is None else dtype)
     return _running_sum(x, sums)  # type: ignore[no-any-return]
 
@@ -126,12 +126,12 @@ def _total(x: FloatArray) -> Any:
 
 
 def total(x: FloatArray) -> Any:
-    """The sum in C's order, accumulated in the type of x; 0 for an empty array."""
+    """Return the sum in C's order, accumulated in the type of x; 0 for an empty array."""
     return x.dtype.type(_total(x))
 
 
 def exp_of_difference(x: FloatArray, top: Any) -> FloatArray:
-    """exp(x - top), elementwise."""
+    """Return exp(x - top), elementwise."""
     result: FloatArray = _exp_of_difference(x, top)
     if platforms.current().libm != "glibc":
         with np.errstate(all="ignore"):
@@ -140,7 +140,7 @@ def exp_of_difference(x: FloatArray, top: Any) -> FloatArray:
 
 
 def softmax(x: FloatArray, top: Any) -> FloatArray:
-    """exp(x - top) / sum, the sum in C's order."""
+    """Return exp(x - top) / sum, with the sum in C's order."""
     if platforms.current().libm == "glibc":
         return _softmax(x, top)  # type: ignore[no-any-return]
     with np.errstate(all="ignore"):
@@ -170,7 +170,7 @@ def _softmax(x: FloatArray, top: Any) -> FloatArray:
 
 @jit
 def mask_below(x: FloatArray, threshold: Any) -> None:
-    """x = -inf where x < threshold."""
+    """Set x = -inf where x < threshold."""
     for i in range(len(x)):
         x[i] = -np.inf if x[i] < threshold else x[i]
 
@@ -185,21 +185,22 @@ def _total_of_squares(x: FloatArray, mean: Any) -> Any:
 
 
 def total_of_squares(x: FloatArray, mean: Any = 0) -> Any:
-    """`float acc; acc += pow(x[i] - mean, 2)`: the difference and acc in x's type, squares and
-    additions in double."""
+    """Compute `float acc; acc += pow(x[i] - mean, 2)`.
+
+    The difference and acc are in x's type; squares and additions are in double.
+    """
     return x.dtype.type(_total_of_squares(x, x.dtype.type(mean)))
 
 
 def multiply_add(a: Any, b: Any, c: Any) -> Any:
-    """`a * b + c` of floats of one type, elementwise: rounded once where compilers contract it.
-    float64 is rounded twice."""
+    """Return `a * b + c` elementwise; float32 is rounded once if the compiler contracts it."""
     if platforms.current().contraction == "none":
         return a * b + c
     return fused(a, b, c)
 
 
 def add_products(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """`a * b + c * d`: where compilers contract it, clang rounds a * b no more, GCC c * d."""
+    """Return `a * b + c * d`; if contracted, clang does not round a * b, GCC not c * d."""
     match platforms.current().contraction:
         case "clang":
             return fused(a, b, c * d)
@@ -210,8 +211,11 @@ def add_products(a: Any, b: Any, c: Any, d: Any) -> Any:
 
 @np.errstate(all="ignore")
 def fused(a: Any, b: Any, c: Any) -> Any:
-    """fmaf: a * b + c, rounded once. In double the product is exact; the sum is rounded to odd, so
-    that float is as of the exact sum (Boldo and Melquiond 2008)."""
+    """Return fmaf, a * b + c rounded once.
+
+    The product is exact in double, and the sum is rounded to odd; so the float is that of the exact
+    sum (Boldo and Melquiond 2008).
+    """
     kind = np.result_type(a, b, c)
     if kind != np.float32:
         return a * b + c
@@ -227,7 +231,7 @@ def fused(a: Any, b: Any, c: Any) -> Any:
 
 @jit
 def _fused_total(x: FloatArray, y: FloatArray) -> Any:
-    """As fused, step by step."""
+    """Sum x[i] * y[i] with `fused`, step by step."""
     total = np.zeros(1)
     bits = total.view(np.int64)
     result = np.float32(0)
@@ -243,7 +247,7 @@ def _fused_total(x: FloatArray, y: FloatArray) -> Any:
 
 
 def total_of_products(x: FloatArray, y: FloatArray) -> Any:
-    """`sum += x[i] * y[i]` in C's order, each step rounded once where the compiler contracts it."""
+    """Sum x[i] * y[i] in C's order; each step is rounded once if the compiler contracts it."""
     if platforms.current().contraction == "none" or x.dtype != np.float32:
         return total(x * y)
     return np.float32(_fused_total(x, y))
@@ -262,7 +266,7 @@ def _largest(x: FloatArray, first: Any) -> Any:
 
 
 def largest(x: FloatArray, first: Any = None) -> Any:
-    """`m = first; m = std::max(m, x[i])`: a NaN that comes first stays, a later NaN is ignored.
+    """Compute `m = first; m = std::max(m, x[i])`: a first NaN stays, a later NaN is ignored.
 
     first: x[0] if not given.
     """
@@ -286,7 +290,7 @@ def has_nan(x: FloatArray) -> bool:
 
 @jit
 def first_largest(x: FloatArray) -> int:
-    """The index of the first largest value: `if (x[i] > x[best]) best = i`. 0 for an empty x."""
+    """Return the first index of the maximum: `if (x[i] > x[best]) best = i`; 0 if x is empty."""
     best = 0
     for i in range(1, len(x)):
         if x[i] > x[best]:
@@ -295,11 +299,11 @@ def first_largest(x: FloatArray) -> int:
 
 
 def to_int32(x: Float) -> int:
-    """C `int(x)`: towards zero.
+    """Convert as C `int(x)`, towards zero.
 
-    NaN and what does not fit become -2**31 on x86-64 (cvttss2si); on arm64 NaN is 0, and the rest
-    the nearest int. C++ leaves those undefined, but llama.cpp relies on it: the sort puts -inf,
-    through this, into its lowest bucket.
+    NaN and values out of range become -2**31 on x86-64 (cvttss2si); on arm64 NaN is 0, and the
+    others become the nearest int. This is undefined in C++, but llama.cpp relies on it: its sort
+    puts -inf into its lowest bucket in this way.
     """
     value = float(x)
     if platforms.current().conversion == "saturates":

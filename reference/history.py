@@ -20,7 +20,7 @@ class History:
         return min(self.size, len(self._tokens))
 
     def __iter__(self) -> Iterator[int]:
-        """Oldest first."""
+        """Yield the tokens, oldest first."""
         return iter(self._tokens[len(self._tokens) - len(self) :])
 
     def append(self, token: int) -> None:
@@ -37,7 +37,7 @@ class History:
         return twin
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The distinct tokens, ascending, and how often each occurs."""
+        """Return the distinct tokens, ascending, and how often each occurs."""
         tokens = np.array(self._tokens[len(self._tokens) - len(self) :], np.int64)
         tokens.sort()
         return _count(tokens)  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, platform_of
 
 
 def parted(meaning: str) -> tuple[str, str]:
-    """Release and platform; where it does not say, v0.5.0 and x86-64 Linux. Raises ChainError."""
+    """Split into release and platform; by default v0.5.0 and x86-64 Linux. Raises ChainError."""
     release, slash, platform = meaning.partition("/")
     if slash:
         order(release)
@@ -21,5 +21,5 @@ def parted(meaning: str) -> tuple[str, str]:
 
 
 def joined(release: str, platform: str) -> str:
-    """The shortest word that says a platform: the release alone where it is x86-64 Linux."""
+    """Join release and platform in the shortest form: the release alone for x86-64 Linux."""
     return release if platform == DEFAULT else f"{release}/{platform}"

@@ -13,7 +13,7 @@ from sampler_parity.reference.errors import ChainError
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:
-    """An integer in low..high."""
+    """Return an integer in low..high."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ChainError(f"{name} must be an integer, got {value!r}")
     if not low <= value <= high:
@@ -30,12 +30,12 @@ def uint32(name: str, value: Any) -> int:
 
 
 def size(name: str, value: Any) -> int:
-    """A C size_t that is used as a count."""
+    """Return a C size_t that is used as a count."""
     return integer(name, value, 0, 2**63 - 1)
 
 
 def float32(name: str, value: Any) -> np.float32:
-    """A finite number that fits a C float, rounded to it."""
+    """Return a finite number that fits a C float, rounded to it."""
     number = bias(name, value)
     if not np.isfinite(number):
         raise ChainError(f"{name} must be a finite float32, got {value!r}")
@@ -43,7 +43,7 @@ def float32(name: str, value: Any) -> np.float32:
 
 
 def bias(name: str, value: Any) -> np.float32:
-    """A float32 that may be infinite (a ban or a push), but not NaN."""
+    """Return a float32 that may be infinite (a ban or a push), but not NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ChainError(f"{name} must be a number, got {value!r}")
     with np.errstate(over="ignore"):
@@ -54,14 +54,14 @@ def bias(name: str, value: Any) -> np.float32:
 
 
 def token_ids(name: str, value: Any, n_vocab: int) -> list[int]:
-    """Ids of a vocabulary of so many tokens."""
+    """Return token ids of a vocabulary of n_vocab tokens."""
     if not isinstance(value, list | tuple):
         raise ChainError(f"{name} must be a list of token ids, got {value!r}")
     return [integer(name, token, 0, n_vocab - 1) for token in value]
 
 
 def token_sequences(name: str, value: Any, n_vocab: int) -> list[list[int]]:
-    """Lists of one or more ids of a vocabulary of so many tokens."""
+    """Return lists of one or more token ids of a vocabulary of n_vocab tokens."""
     if not isinstance(value, list | tuple):
         raise ChainError(f"{name} must be a list of lists of token ids, got {value!r}")
     sequences = [token_ids(name, sequence, n_vocab) for sequence in value]
@@ -71,7 +71,7 @@ def token_sequences(name: str, value: Any, n_vocab: int) -> list[list[int]]:
 
 
 def real(name: str, value: Any) -> float:
-    """A finite number as Python holds it, for engines written in Python."""
+    """Return a finite number as Python holds it, for engines written in Python."""
     bias(name, value)
     if not math.isfinite(value):
         raise ChainError(f"{name} must be finite, got {value!r}")

@@ -26,35 +26,39 @@ class Mt19937:
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """Seeds as std::mt19937(seed), 0 <= seed < 2**32. DEFAULT_SEED takes a random one."""
+        """Seed as std::mt19937(seed), 0 <= seed < 2**32. DEFAULT_SEED takes a random one."""
         if seed == DEFAULT_SEED:
             seed = int.from_bytes(os.urandom(4), "little")
         self.seed_exactly(seed)
 
     def seed_exactly(self, seed: int) -> None:
-        """Any number, DEFAULT_SEED too."""
+        """Seed with any number, also with DEFAULT_SEED."""
         self.seed_cur = seed
         self._bits._legacy_seeding(seed)
 
     def words(self, n: int) -> NDArray[np.uint64]:
-        """The next n 32-bit outputs."""
+        """Return the next n 32-bit outputs."""
         return self._bits.random_raw(n)
 
     def uniform_double(self) -> float:
-        """std::uniform_real_distribution<double>(0, 1): generate_canonical from two words. libc++
-        lets 1.0 be."""
+        """Draw std::uniform_real_distribution<double>(0, 1): generate_canonical from two words.
+
+        libc++ may return 1.0.
+        """
         low, high = self.words(2).tolist()
         value = (float(low) + float(high) * 2.0**32) / 2.0**64
         return value if value < 1.0 or platforms.current().random == "libc++" else _BELOW_ONE
 
     def uniform_float(self) -> np.float32:
-        """std::uniform_real_distribution<float>(0, 1): generate_canonical from one word. libc++
-        lets 1.0 be."""
+        """Draw std::uniform_real_distribution<float>(0, 1): generate_canonical from one word.
+
+        libc++ may return 1.0.
+        """
         value = np.float32(self.words(1)[0]) / np.float32(2.0**32)
         return value if value < 1 or platforms.current().random == "libc++" else _BELOW_ONE_F
 
     def clone(self) -> "Mt19937":
-        """A generator that continues this stream on its own."""
+        """Return a generator that continues this stream on its own."""
         twin = Mt19937(0)
         twin.seed_cur = self.seed_cur
         twin._bits.state = self._bits.state
@@ -76,12 +80,12 @@ def _cumulative(weights: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def discrete(rng: Mt19937, weights: NDArray[np.floating]) -> int:
-    """std::discrete_distribution<int>: an index drawn by weight, from two words.
+    """Draw an index by weight from two words: std::discrete_distribution<int>.
 
     Fewer than two weights give 0: libstdc++ then draws nothing, libc++ and Microsoft's library do.
-    Weights are normalized and summed in double whatever their type, and the last step is set to 1.
-    With NaN weights the binary search of std::lower_bound, of libc++ std::upper_bound, still ends
-    somewhere defined; it is repeated here for that reason.
+    Weights of any type are normalized and summed in double, and the last step is set to 1. With NaN
+    weights the binary search of std::lower_bound (in libc++ std::upper_bound) still ends at a
+    defined place; so it is repeated here.
     """
     library = platforms.current().random
     if len(weights) < 2:
@@ -123,7 +127,7 @@ def _upper_bound(steps: NDArray[np.float64], u: float) -> int:
 
 @jit
 def pcg_hash(state: int) -> int:
-    """The PCG hash of a 32-bit state: one LCG step, then the RXS-M-XS permutation.
+    """Return the PCG hash of a 32-bit state: one LCG step, then the RXS-M-XS permutation.
 
     A bijection of 0..2**32 - 1: over all states every word comes exactly once. Source: the PCG
     paper (HMC-CS-2014-0905), RXS-M-XS with 32 bits of state; as a hash on GPUs, JCGT 9(3), 2020.
@@ -136,7 +140,7 @@ def pcg_hash(state: int) -> int:
 
 @jit
 def pcg_floats(first: int, n: int) -> NDArray[np.float32]:
-    """`float(word) / 4294967296.0f` of n states from first on, modulo 2**32: float32[n].
+    """Return `float(word) / 4294967296.0f` of n states from first on, modulo 2**32: float32[n].
 
     24 significant bits; the 128 largest words give 1.0.
     """

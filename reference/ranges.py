@@ -1,5 +1,7 @@
-"""What a parameter may be drawn from, and how far a sampler counts, as plain data:
-harness/checks/stages/blocks/fuzz_cases.py draws, harness/checks/stages/blocks/ladder.py counts."""
+"""The ranges that parameters are drawn from, and how far a sampler counts, as plain data.
+
+harness/checks/stages/blocks/fuzz_cases.py draws, harness/checks/stages/blocks/ladder.py counts.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,8 +1,10 @@
-"""Every sampler of llama.cpp by its name, one row each. Stages of engines have theirs in
-engines/NAME/engine.toml; harness/engines/samplers.py has both.
+"""Every sampler of llama.cpp by its name, one row each.
 
-Who builds chains, draws parameters for them (random chains, the fuzzer), checks an adapter, or asks
-where a sampler cuts (lint, boundary) reads the row. CONTRIBUTING.md says how one is added.
+Stages of engines have theirs in engines/NAME/engine.toml; harness/engines/samplers.py has both.
+
+Code that builds chains, draws parameters for them (random chains, the fuzzer), checks an adapter,
+or needs the cut of a sampler (lint, boundary) reads the row. CONTRIBUTING.md explains how to add
+one.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,17 +40,20 @@ from sampler_parity.reference.samplers.xtc import Xtc
 
 @dataclass(frozen=True)
 class Row:
-    """A sampler and what suites need to know of it.
+    """The facts about a sampler that suites need.
 
-    smallest: a valid setting. edges: of each parameter the values at and around its edges, of which
-    random chains are made; None: in no random chain. edges_with_vocab: more, with a vocabulary.
-    ranges: what the fuzzer draws; None: it does not. kind: `filter` removes or masks candidates,
-    `select` always selects one. threshold: the parameter that a filter's cut is at; boundary:
-    whether what lies within rounding of it has a verdict of its own. sorts: which of equal
-    candidates comes first, and stays at a cut, is its sort's choice. vocab: it needs a vocabulary.
+    smallest: a valid setting.
+    edges: for each parameter the values at and around its edges, for random chains; None: in no
+    random chain. edges_with_vocab: more, with a vocabulary.
+    ranges: the fuzzer draws from them; None: it does not.
+    kind: `filter` removes or masks candidates, `select` always selects one.
+    threshold: the parameter that a filter's cut is at.
+    boundary: whether candidates within rounding of the cut have a verdict of their own.
+    sorts: whether its sort chooses which of equal candidates comes first, and stays at a cut.
+    vocab: it needs a vocabulary.
     sizes: everything that it counts, each with the power of two that it reaches in use: candidates
-    (their number and their ids), a parameter that is a count or a list, and what its state holds:
-    occurrences of a token, tokens accepted, draws (harness/checks/stages/blocks/ladder.py).
+    (their number and their ids), a parameter that is a count or a list, and the contents of its
+    state: occurrences of a token, tokens accepted, draws (harness/checks/stages/blocks/ladder.py).
     """
 
     make: Callable[..., Sampler]
@@ -161,7 +166,7 @@ ROWS: dict[str, Row] = {
 
 _TRIE = '{"modelId":"m","descriptors":[{"path":"a","leaves":[{"name":"A","tokens":[1,2]}]}]}'
 
-# What else the reference has: a chain with the token trie in it, and `--ignore-eos`.
+# Also in the reference: a chain with the token trie in it, and `--ignore-eos`.
 PIPELINE_ROWS: dict[str, Row] = {
     "ignore_eos": Row(IgnoreEos, {}, vocab=True),
     "token_trie": Row(TokenTrie, {"trie_descriptor_json": _TRIE}),

@@ -1,11 +1,11 @@
-"""What samplers meant in other releases of llama.cpp.
+"""The meanings of samplers in other releases of llama.cpp.
 
 `CHANGES` holds every change of meaning from b3889 to b11549, as changes.toml lists them, with the
-newest release seen without it and the oldest seen with it.
+newest release observed without it and the oldest observed with it.
 
-`build_chain(spec, release="b4753")` builds a chain with the meanings of a release. What the
-samplers of v0.5.0 mean is in reference/samplers; what older ones did otherwise, in reference/older:
-a sibling each, named by the last release that it stands for.
+`build_chain(spec, release="b4753")` builds a chain with the meanings of a release. The samplers of
+v0.5.0 are in reference/samplers. reference/older has a sibling for each older meaning, named after
+the last release that has it.
 """
 
 import tomllib
@@ -64,8 +64,10 @@ class Change:
     first_old: str = OLDEST
 
     def in_force(self, release: str) -> bool | None:
-        """Whether a release has the old meaning; None between the last seen with it and the first
-        seen without. Raises ChainError for what is no release."""
+        """Return whether a release has the old meaning; None if it lies between the two observed.
+
+        Raises ChainError for a text that is no release.
+        """
         at = order(release)
         if order(self.last_old) < at < order(self.first_new):
             return None
@@ -82,11 +84,11 @@ CHANGES = _read()
 
 
 def changes_of(release: str, samplers: Collection[str] | None = None) -> tuple[Change, ...]:
-    """The changes that were not yet made in a release: the old meanings in force there.
+    """Return the changes that were not yet made in a release: the old meanings in force there.
 
-    samplers: only changes that touch these. Raises ChainError where a meaning in the release is not
-    known: before b3889, after b11549, and of a sampler between the last release seen with an old
-    meaning and the first seen with the new one.
+    samplers: only changes that touch these. Raises ChainError for a release with unknown meanings:
+    before b3889, after b11549, and for a sampler between the last release observed with an old
+    meaning and the first observed with the new one.
     """
     check_known(release)
     about = [c for c in CHANGES if samplers is None or not set(samplers).isdisjoint(c.samplers)]
@@ -101,9 +103,11 @@ def changes_of(release: str, samplers: Collection[str] | None = None) -> tuple[C
 
 
 def between(release: str, samplers: Collection[str]) -> tuple[Change, ...]:
-    """The changes of these samplers of which nobody knows whether a release has them: it lies
-    between the newest seen without and the oldest seen with each. Raises ChainError for what is no
-    release."""
+    """Return the changes of these samplers that a release may or may not have.
+
+    It lies between the newest observed without and the oldest observed with each. Raises ChainError
+    for a text that is no release.
+    """
     about = (change for change in CHANGES if not set(samplers).isdisjoint(change.samplers))
     return tuple(change for change in about if change.in_force(release) is None)
 

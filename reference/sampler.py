@@ -1,4 +1,4 @@
-"""What every sampler of the reference does."""
+"""The interface of every sampler of the reference."""
 
 from typing import Protocol, Self
 
@@ -17,7 +17,7 @@ class Sampler(Protocol):
         """Take a token of the prompt or a chosen one into the history."""
 
     def reset(self) -> None:
-        """Back to the state after construction."""
+        """Return to the state after construction."""
 
     def clone(self) -> Self:
-        """An independent sampler in the same state."""
+        """Return an independent sampler in the same state."""

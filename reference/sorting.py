@@ -1,13 +1,13 @@
-"""Sorts, step by step: what order equal values end up in is part of the result.
+"""Sorts, step by step: the resulting order of equal values is part of the result.
 
 `std::sort` and `std::partial_sort` are not stable, but they are deterministic. `dist` walks the
-candidates as they stand, so the token drawn depends on the order of ties. Each standard library
-has algorithms of its own (reference/platforms); on top of them stands llama.cpp's bucket sort
+candidates as they stand, so the token drawn depends on the order of ties. Each standard library has
+algorithms of its own (reference/platforms); llama.cpp's bucket sort builds on them
 (`llama_token_data_array_partial_sort` in src/llama-sampler.cpp).
 
-Everything here sorts keys in descending order, comp(a, b) = a > b, and tells the position that each
-key had before. NaN is not allowed: it breaks the strict weak ordering that the algorithms require,
-and their unguarded loops then leave the array.
+Everything here sorts keys in descending order, comp(a, b) = a > b, and returns the position that
+each key had before. NaN is not allowed: it breaks the strict weak ordering that the algorithms
+require, and their unguarded loops then leave the array.
 """
 
 from typing import Any
@@ -33,23 +33,25 @@ _TOO_LARGE = 2.0**31
 
 
 def std_sort(keys: FloatArray) -> Order:
-    """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
+    """Return the order of `std::sort(keys, greater)`: result[i] is where the i-th largest key
+    stood.
+    """
     if platforms.current().sorting == "portable":
         return _totally(keys, None)
     return std_sort_of(_library(), keys)
 
 
 def std_sort_of(library: Any, keys: FloatArray) -> Order:
-    """The same of a library (reference/platforms), whatever the platform."""
+    """Return that order for a library (reference/platforms), on every platform."""
     at = np.arange(len(keys), dtype=np.int32)
     library.sort(keys.copy(), at, np.array((0, len(keys))))
     return at
 
 
 def std_partial_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
-    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
+    """Return the order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
 
-    ids: what a portable sort goes by where keys are equal; without them, by position.
+    ids: a portable sort orders equal keys by them; without them, by position.
     """
     if platforms.current().sorting == "portable":
         return _totally(keys, ids)[:n]
@@ -57,7 +59,7 @@ def std_partial_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Orde
 
 
 def bucket_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
-    """llama.cpp's bucket sort: the order of the n largest of keys, n <= len(keys).
+    """Return the order of the n largest of keys by llama.cpp's bucket sort, n <= len(keys).
 
     128 buckets over -10..10. Values beyond go to the outermost buckets, except that a value too
     large for int (over 2**31/6.4, +inf) becomes -2**31 on x86-64 and lands in the lowest one.
@@ -77,7 +79,7 @@ def bucket_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
 
 
 def _totally(keys: FloatArray, ids: Order | None) -> Order:
-    """Largest first, of equal ones that with the lower id; NaN equals all, if all are NaN."""
+    """Sort largest first, equal keys by the lower id; NaN equals all, if all are NaN."""
     ties = np.arange(len(keys)) if ids is None else ids
     return np.lexsort((ties, -keys)).astype(np.int32)
 
@@ -90,7 +92,7 @@ def _library() -> Any:
 def _by_bucket(
     keys: FloatArray, scaled: FloatArray, scale: Any, shift: Any, highest: float, n: int
 ) -> Any:
-    """The keys of the highest buckets that hold n, where they stood, and each bucket's edges.
+    """Return the keys of the highest buckets that hold n, their old places, and all bucket edges.
 
     A key's bucket is `int(scale * scaled + shift)`, cut to 0..127; from `highest` on int() is the
     smallest int.

@@ -3,12 +3,11 @@
     {"modelId": "...", "descriptors": [{"path": "action", "leaves": [{"name": "THINK",
      "tokens": [100, 101]}, ...]}, ...]}
 
-Each descriptor is a trie of its own: leaves that begin alike share their nodes. What is refused,
-with the place in the payload: anything that is not this JSON, a descriptor without leaves, a path
-twice, a name twice in a descriptor, the same tokens twice, a leaf that is a prefix of another
-(after it only the longer one could be gone on with, so the shorter could never be chosen: end every
-leaf with the token that closes it), a leaf of more than MAX_LEAF tokens, a token outside the
-vocabulary.
+Each descriptor is a trie of its own: leaves that begin alike share their nodes. Refused, with the
+place in the payload: anything that is not this JSON, a descriptor without leaves, a path twice, a
+name twice in a descriptor, the same tokens twice, a leaf of more than MAX_LEAF tokens, a token
+outside the vocabulary. A leaf that is a prefix of another is refused, too: only the longer one can
+continue, so the shorter could never be chosen. End every leaf with the token that closes it.
 
 Source: the seed document of the token-trie sampler, as docs/background/token-trie.md reads it.
 Tests: tests/reference/test_token_trie_payload.py, tests/reference/test_token_trie_cache.py
@@ -54,7 +53,7 @@ class Payload:
         return max(max(leaf.tokens) for d in self.descriptors for leaf in d.leaves)
 
     def check(self, n_vocab: int | None, model_id: str = "") -> None:
-        """Raises ChainError for another model's payload and for tokens beyond n_vocab.
+        """Raise ChainError for another model's payload and for tokens beyond n_vocab.
 
         Not part of reading, because a cached payload meets other models.
         """
@@ -70,11 +69,11 @@ class Payload:
                     raise ChainError(f"{place}: the vocabulary has no token {leaf.tokens[at]}")
 
     def onward(self, path: str) -> tuple[Descriptor, ...]:
-        """The one with this path, and those behind it. Raises ChainError."""
+        """Return the descriptor with this path, and those behind it. Raises ChainError."""
         return self.descriptors[self.descriptors.index(self.descriptor(path)) :]
 
     def descriptor(self, path: str) -> Descriptor:
-        """The one with this path; "" names the first. Raises ChainError."""
+        """Return the descriptor with this path; "" names the first. Raises ChainError."""
         if not path:
             return self.descriptors[0]
         for descriptor in self.descriptors:
@@ -97,7 +96,7 @@ class Node:
         return len(self.children) == 1 and self.leaf is None
 
     def forced(self) -> tuple[int, ...]:
-        """The tokens that must follow, up to the next choice or the end of the leaf."""
+        """Return the tokens that must follow, up to the next choice or the end of the leaf."""
         node, tokens = self, []
         while node.unique_continuation:
             ((token, node),) = node.children.items()
@@ -106,7 +105,7 @@ class Node:
 
 
 def build_trie(leaves: tuple[Leaf, ...]) -> Node:
-    """The root. Raises ChainError where a leaf is a prefix of another."""
+    """Build a trie and return its root. Raises ChainError if a leaf is a prefix of another."""
     root = Node()
     for leaf in leaves:
         node = root
@@ -136,7 +135,7 @@ def _first_leaf(node: Node) -> str:
 
 
 def count_nodes(root: Node) -> int:
-    """The root included."""
+    """Count the nodes, the root included."""
     todo, n = [root], 0
     while todo:
         node = todo.pop()
@@ -146,7 +145,7 @@ def count_nodes(root: Node) -> int:
 
 
 def read_payload(text: str) -> Payload:
-    """Raises ChainError that names the place of what is wrong."""
+    """Read a payload. Raises ChainError with the place of the problem."""
     if not isinstance(text, str):
         raise ChainError(f"trie_descriptor_json must be JSON text, got {text!r:.40}")
     try:
@@ -236,23 +235,25 @@ def _no_two(values: list[str], place: str, key: str) -> None:
 
 
 def cache_key(text: str) -> str:
-    """SHA-256 of the payload as it was given, modelId included: equal keys, equal tries."""
+    """Return the SHA-256 of the given payload, modelId included: equal keys, equal tries."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 @dataclass
 class Entry(Generic[T]):
-    """What was built of a payload, and how many samplers use it."""
+    """The value built from a payload, and how many samplers use it."""
 
     value: T
     users: int = 0
 
 
 class TrieCache(Generic[T]):
-    """What `build` makes of payloads, kept for their next use. Not locked: one for each session.
+    """Results of `build` for payloads, kept for their next use.
 
-    Beyond `size` entries the one least recently used that no sampler uses is dropped; where all are
-    in use the cache grows, for what is in use cannot be dropped.
+    Not locked: one for each session.
+
+    Beyond `size` entries the least recently used one without users is dropped. If all are in use,
+    the cache grows.
     """
 
     def __init__(self, build: Callable[[Payload], T], size: int = CACHE_SIZE) -> None:
@@ -263,7 +264,10 @@ class TrieCache(Generic[T]):
         return cache_key(text)
 
     def acquire(self, text: str) -> tuple[str, T]:
-        """The key to release it by, and what was built. Raises ChainError; then nothing is kept."""
+        """Return the key for its release, and the built value.
+
+        Raises ChainError and then keeps nothing.
+        """
         key = self.key(text)
         if key not in self.entries:
             self.entries[key] = Entry(self.build(read_payload(text)))
@@ -274,7 +278,7 @@ class TrieCache(Generic[T]):
         return key, entry.value
 
     def release(self, key: str) -> None:
-        """Once for each acquire. Raises ValueError for one too many."""
+        """Release a key once for each acquire. Raises ValueError for one too many."""
         entry = self.entries.get(key)
         if entry is None or entry.users == 0:
             raise ValueError(f"trie {key[:12]} is not in use")

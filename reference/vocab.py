@@ -1,4 +1,4 @@
-"""What `dry` (string breakers) and `infill` ask of a vocabulary: part of llama.cpp's `llama_vocab`.
+"""The part of llama.cpp's `llama_vocab` that `dry` (string breakers) and `infill` need.
 
 Two kinds: `bpe`, byte-level BPE with GPT-2's pre-tokenizer (tokenizer.ggml.model "gpt2", pre
 "gpt-2"), and `spm`, SentencePiece (tokenizer.ggml.model "llama"). Source: src/llama-vocab.cpp at
@@ -33,7 +33,7 @@ class TokenType(IntEnum):
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """GPT-2's printable character for each byte."""
+    """Return GPT-2's printable character for each byte."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in printable]
     shifted = zip(others, range(256, 512), strict=False)
@@ -81,7 +81,7 @@ class Vocab:
         return {text: i for i, text in enumerate(self.texts)}
 
     def piece(self, token: int, special: bool = False) -> bytes:
-        """The bytes of a token, `llama_token_to_piece`; special ones are empty unless asked for."""
+        """Return a token's bytes (`llama_token_to_piece`), empty for special ones by default."""
         text, kind = self.texts[token], self.types[token]
         if kind in (TokenType.UNKNOWN, TokenType.CONTROL):
             return text.encode() if special else b""
@@ -94,7 +94,7 @@ class Vocab:
         return b"".join(_BYTES_OF.get(char) or char.encode() for char in text)
 
     def detokenize(self, token: int) -> bytes:
-        """`llama_detokenize` of one token with special tokens spelled out."""
+        """Return `llama_detokenize` of one token with special tokens spelled out."""
         piece = self.piece(token, special=True)
         if self.add_space_prefix:
             piece = piece.removeprefix(b" ")
@@ -102,7 +102,7 @@ class Vocab:
 
     @cached_property
     def detokenized(self) -> tuple[bytes, ...]:
-        """Of every token: slow to compute for a large vocabulary, and asked for by each `dry`."""
+        """The bytes of every token: slow for a large vocabulary, and used by each `dry`."""
         return tuple(self.detokenize(token) for token in range(len(self)))
 
     @cached_property
@@ -111,7 +111,7 @@ class Vocab:
         return tuple(self.piece(token, special=True) for token in range(len(self)))
 
     def tokenize(self, text: bytes) -> list[int]:
-        """`llama_tokenize` without BOS and without parsing special tokens."""
+        """Tokenize as `llama_tokenize` without BOS and without parsing special tokens."""
         if not text:
             return []
         if self.kind == "spm":
@@ -155,7 +155,7 @@ class Vocab:
 
 
 def _utf8_parts(text: bytes) -> list[bytes]:
-    """Characters by the length that the lead byte promises, valid or not."""
+    """Split into characters by the length that the lead byte promises, valid or not."""
     parts, start = [], 0
     while start < len(text):
         lead = text[start] >> 4
@@ -166,7 +166,7 @@ def _utf8_parts(text: bytes) -> list[bytes]:
 
 
 def decode(text: bytes) -> str:
-    """UTF-8, with U+FFFD for every single byte that does not belong to a character.
+    """Decode UTF-8, with U+FFFD for every single byte that does not belong to a character.
 
     For slices of valid text. (llama.cpp also reads overlong forms and surrogates as characters.)
     """
@@ -193,7 +193,9 @@ def _kind_of(char: str) -> str:
 
 
 def split_gpt2(text: str) -> list[str]:
-    """GPT-2's pre-tokenizer: contractions; letters, numbers or others after up to one space."""
+    """Split as GPT-2's pre-tokenizer: contractions; letters, numbers or others after up to one
+    space.
+    """
     words, i, n = [], 0, len(text)
     while i < n:
         start = i
@@ -219,7 +221,9 @@ def split_gpt2(text: str) -> list[str]:
 
 
 def _clean_spaces(text: bytes) -> bytes:
-    """llama.cpp's three passes of clean_up_tokenization_spaces, which BPE vocabularies get."""
+    """Clean up spaces as llama.cpp's three passes for BPE vocabularies
+    (clean_up_tokenization_spaces).
+    """
     if b" " not in text:
         return text
     for mark in (b"?", b"!", b".", b","):

@@ -1,4 +1,4 @@
-"""What the sampler dist walks to its token, and its random numbers, many at once."""
+"""The walk of the sampler dist to its token, and its random numbers, many at once."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ _BELOW_ONE = np.nextafter(1.0, 0.0)
 
 
 class Walk(NamedTuple):
-    """What dist walks: ids int32[n] as they stand, running float64[n] sums of the weights."""
+    """The data of dist: ids int32[n] as they stand, running float64[n] sums of weights."""
 
     ids: NDArray[np.int32]
     running: NDArray[np.float64]
@@ -23,17 +23,17 @@ class Walk(NamedTuple):
         return np.asarray(np.diff(self.running, prepend=0.0) / self.running[-1])
 
     def tokens(self, u: NDArray[np.float64]) -> NDArray[np.int32]:
-        """The token of each uniform number: the first whose running sum reaches u * total."""
+        """Return the token of each u: the first whose running sum reaches u * total."""
         return np.asarray(self.ids[np.searchsorted(self.running, self.running[-1] * u)])
 
 
 def walk_of(cand: Candidates) -> Walk:
-    """dist's own sums, in its arithmetic, over candidates that it is given."""
+    """Return dist's own sums, in its arithmetic, over given candidates."""
     running: Any = floats.running_sum(cand.weights(), np.float64)
     return Walk(cand.ids.copy(), running)
 
 
 def uniforms(rng: Mt19937, n: int) -> NDArray[np.float64]:
-    """The next n numbers of `rng.uniform_double()`."""
+    """Return the next n numbers of `rng.uniform_double()`."""
     words = rng.words(2 * n).astype(np.float64)
     return np.minimum((words[0::2] + words[1::2] * 2.0**32) / 2.0**64, _BELOW_ONE)

@@ -1,11 +1,11 @@
 """GBNF, llama.cpp's grammars: text to rules, rules to pushdown stacks, stacks to allowed tokens.
 
-    rules.py     what a grammar is made of, and what it must not be (left recursion)
-    parser.py    GBNF text -> Rules
-    utf8.py      the characters of a token, which may begin or end inside one
-    stacks.py    Rules -> the states that a text leads to
-    prefixes.py  a vocabulary as a tree: which of its tokens may follow
-    triggers.py  what wakes a lazy grammar
+    rules.py: the elements of a grammar, and the check for left recursion
+    parser.py: GBNF text -> Rules
+    utf8.py: the characters of a token, which may begin or end inside one
+    stacks.py: Rules -> the states that a text leads to
+    prefixes.py: a vocabulary as a tree: which of its tokens may follow
+    triggers.py: the triggers of a lazy grammar
 
 The samplers are reference/samplers/grammar.py and grammar_lazy_patterns.py.
 """

@@ -1,19 +1,19 @@
 """GBNF text to rules.
 
-    rule         name ::= alternatives, to the end of the line
-    alternatives sequences with | between them
-    item         "text"  [class]  [^class]  .  name  ( alternatives )  <token>  <[id]>  !<token>
-    repetition   item*  item+  item?  item{m}  item{m,}  item{m,n}
-    escape       \\xHH \\uHHHH \\UHHHHHHHH \\t \\r \\n \\\\ \\" \\[ \\] \\-
-    comment      # to the end of the line
+    rule: name ::= alternatives, to the end of the line
+    alternatives: sequences with | between them
+    item: "text"  [class]  [^class]  .  name  ( alternatives )  <token>  <[id]>  !<token>
+    repetition: item*  item+  item?  item{m}  item{m,}  item{m,n}
+    escape: \\xHH \\uHHHH \\UHHHHHHHH \\t \\r \\n \\\\ \\" \\[ \\] \\-
+    comment: # to the end of the line
 
-Groups and repetitions become rules of their own, named after the rule that they stand in. A rule
-that is given twice is what it is given last. n > 2000 in {m,n} is no limit at all.
+Groups and repetitions become rules of their own, named after the rule around them. The last
+definition of a rule counts. n > 2000 in {m,n} is no limit at all.
 
-Refused with line and column: what llama.cpp refuses, and what it misreads or does not survive: a
-NUL (it would end the text), what is not Unicode, m > n (it adds rules until memory ends), over
-MAX_NESTING groups inside one another (its recursion uses up the stack), over MAX_ELEMENTS elements
-(repetitions of long items take all memory).
+Refused with line and column: everything that llama.cpp refuses, misreads or does not survive. It
+misreads a NUL (it would end the text) and text that is not Unicode. It does not survive m > n (it
+adds rules until memory ends), over MAX_NESTING nested groups (its recursion exhausts the stack) and
+over MAX_ELEMENTS elements (repetitions of long items take all memory).
 
 Source: llama_grammar_parser, src/llama-grammar.cpp at v0.5.0.
 """
@@ -33,7 +33,7 @@ _HEX = {"x": 2, "u": 4, "U": 8}
 
 
 def parse(text: str | bytes, root: str = "root", vocab: Vocab | None = None) -> Rules:
-    """The rules of a grammar. vocab: for tokens by name. Raises ChainError with the place."""
+    """Parse a grammar to rules. vocab: for tokens by name. Raises ChainError with the place."""
     parser = _Parser(_decoded(text), vocab)
     parser.parse()
     if root not in parser.ids:
@@ -87,7 +87,7 @@ class _Parser:
         return ChainError(f"{_place(self.text, self.at if at is None else at)}: {problem}")
 
     def peek(self, ahead: int = 0) -> str:
-        """A character of the text, "" behind its end."""
+        """Return a character of the text, "" behind its end."""
         return self.text[self.at + ahead : self.at + ahead + 1]
 
     def expect(self, wanted: str) -> None:
@@ -264,7 +264,7 @@ class _Parser:
         return tokens[0]
 
     def bounds(self, nested: bool) -> tuple[int, int | None]:
-        """How often an item is repeated, at least and at most; None: without limit."""
+        """Return the minimum and maximum count of a repetition; None: no limit."""
         sign = self.peek()
         self.at += 1
         self.space(nested)

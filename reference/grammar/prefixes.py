@@ -34,7 +34,7 @@ def tree_of(tokens: Iterable[tuple[int, Decoded]]) -> Prefix:
 
 
 def allowed(machine: Machine, state: State, root: Prefix) -> Iterator[int]:
-    """The tokens of the tree that may follow."""
+    """Yield the tokens of the tree that may follow."""
     todo = [(state, root)]
     while todo:
         state, prefix = todo.pop()
@@ -50,7 +50,7 @@ def allowed(machine: Machine, state: State, root: Prefix) -> Iterator[int]:
 
 
 def _below(root: Prefix) -> Iterator[tuple[int, Decoded]]:
-    """Every token of a tree, with its characters from the root on."""
+    """Yield every token of a tree, with its characters from the root on."""
     todo: list[tuple[tuple[int, ...], Prefix]] = [((), root)]
     while todo:
         path, prefix = todo.pop()

@@ -1,4 +1,4 @@
-"""What a grammar is made of, and what it must not be.
+"""The rules of a grammar, and the check for left recursion.
 
 A rule is a list of elements: its alternatives, separated by ALT, with END behind the last one.
 
@@ -71,7 +71,7 @@ class Rules:
         return {rule for rule in range(len(self.elements)) if [] in self.alternatives(rule)}
 
     def _empty(self) -> set[int]:
-        """The rules that can be the empty text, by whatever way."""
+        """Return the rules that can be the empty text, directly or through others."""
         users: list[set[int]] = [set() for _ in self.elements]
         for rule in range(len(self.elements)):
             for element in self.elements[rule]:
@@ -87,8 +87,9 @@ class Rules:
         return empty
 
     def _begins(self, empty: set[int]) -> list[list[tuple[int, bool]]]:
-        """By rule, the rules that it can begin with, given those that can be empty, and whether
-        something follows there."""
+        """Return for each rule the rules that it can begin with, and whether something follows
+        there.
+        """
         begins: list[list[tuple[int, bool]]] = []
         for rule in range(len(self.elements)):
             edges: dict[tuple[int, bool], None] = {}
@@ -108,8 +109,10 @@ def _all_in(alternative: list[Element], empty: set[int]) -> bool:
 
 
 def _cycle(edges: list[list[int]]) -> list[int]:
-    """A cycle of the graph, its first node again at the end; none: empty. Raises ChainError for a
-    path of more than MAX_CHAIN, on which llama.cpp's recursion uses up its stack."""
+    """Return a cycle of the graph, its first node again at the end; empty if there is none.
+
+    Raises ChainError for a path of more than MAX_CHAIN: llama.cpp's recursion exhausts its stack.
+    """
     done = [False] * len(edges)
     for start in range(len(edges)):
         path, at, inside = [start], [0], {start}
@@ -135,7 +138,7 @@ def _cycle(edges: list[list[int]]) -> list[int]:
 
 
 def _grows(edges: list[list[tuple[int, bool]]]) -> int | None:
-    """A rule on a cycle in which something follows: every turn makes the stack longer."""
+    """Return a rule on a cycle in which something follows: every turn makes the stack longer."""
     left = {rule: set(edges[rule]) for rule in range(len(edges))}
     while True:  # what neither lies on a cycle nor between two
         targets = {to for out in left.values() for to, _ in out}

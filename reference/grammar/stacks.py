@@ -35,9 +35,11 @@ class State:
 
 
 class Machine:
-    """Rules as an automaton. Raises ChainError for left recursion.
+    """Rules as an automaton.
 
-    Where a text can be read in over MAX_STACKS ways everything raises UndefinedInputError: their
+    Raises ChainError for left recursion.
+
+    Every method raises UndefinedInputError if a text can be read in over MAX_STACKS ways. Their
     number can double with every rule, and llama.cpp then goes on until time or memory ends.
     """
 
@@ -56,10 +58,10 @@ class Machine:
         )
 
     def allows(self, state: State, token: int, decoded: Decoded) -> bool:
-        """Whether a token may follow.
+        """Return whether a token may follow.
 
-        It may also where its id is what a stack expects at any place inside it; accept_token then
-        takes it only if that is its beginning.
+        It may also follow if its id is what a stack expects at any place inside it; accept_token
+        then takes it only if that place is its beginning.
         """
         for code_point in decoded.code_points:
             if code_point == 0:
@@ -70,15 +72,15 @@ class Machine:
         return self.may_stop(state, decoded.partial)
 
     def may_stop(self, state: State, partial: Partial) -> bool:
-        """Whether a token may end here, perhaps inside a character."""
+        """Return whether a token may end here, perhaps inside a character."""
         return any(self._may_stop(stack, partial) for stack in state.stacks)
 
     def expects_tokens(self, state: State) -> bool:
-        """Whether a token's id may be what comes next."""
+        """Return whether a token rule, which compares ids, may come next."""
         return any(stack and self.elements[stack[-1]].kind in TOKENS for stack in state.stacks)
 
     def accept_token(self, state: State, token: int, decoded: Decoded) -> State:
-        """The state after a token, by its id or its characters; without stacks if it fits none."""
+        """Return the state after a token, by id or characters; without stacks if none fits."""
         advanced: list[Stack] = []
         by_characters: list[Stack] = []
         for stack in state.stacks:
@@ -103,7 +105,7 @@ class Machine:
         return self._states[key]
 
     def after(self, state: State, code_point: int) -> State:
-        """The state after a character."""
+        """Return the state after a character."""
         if code_point not in state.next:
             advanced: list[Stack] = []
             for stack in state.stacks:
@@ -133,15 +135,18 @@ class Machine:
         return self._match_partial(stack[-1], partial)
 
     def _match(self, position: int, code_point: int) -> tuple[bool, int]:
-        """Whether a character is in the class at a position, and the position behind the class."""
+        """Return whether a character is in the class at a position, and the position behind the
+        class.
+        """
         positive = self.elements[position].kind != Kind.CHAR_NOT
         ranges = self.ranges(position)
         inside = any(low <= code_point <= high for low, high, _ in ranges)
         return inside == positive, ranges[-1][2]
 
     def _match_partial(self, position: int, partial: Partial) -> bool:
-        """Whether a begun character can be in the class. Of [^...] it can only if every character
-        that it can become is."""
+        """Return whether a begun character can be in the class; for [^...], every completion must
+        be.
+        """
         if partial.n_remain < 0 or (partial.n_remain == 1 and partial.value < 2):
             return False  # no UTF-8, or overlong
         positive = self.elements[position].kind != Kind.CHAR_NOT
@@ -150,7 +155,7 @@ class Machine:
         return inside == positive
 
     def ranges(self, position: int) -> list[tuple[int, int, int]]:
-        """low, high and the position behind, of each character or range of a class."""
+        """Return low, high and the position behind, for each character or range of a class."""
         ranges: list[tuple[int, int, int]] = []
         while not ranges or self.elements[position].kind == Kind.CHAR_ALT:
             kind, low = self.elements[position]
@@ -164,11 +169,11 @@ class Machine:
         return ranges
 
     def _rest(self, stack: Stack, behind: int) -> Stack:
-        """The stack with its top moved on to a position behind it."""
+        """Return the stack with its top moved on to a position behind it."""
         return stack[:-1] if self.elements[behind].kind in _ENDS else (*stack[:-1], behind)
 
     def _alternatives(self, rule: int) -> list[Stack]:
-        """Of each alternative of a rule a stack that begins with it."""
+        """Return one stack for each alternative of a rule, at its beginning."""
         position, positions = self.starts[rule], []
         while True:
             positions.append(self._rest((position,), position))
@@ -179,7 +184,7 @@ class Machine:
             position += 1
 
     def _advance(self, stack: Stack) -> list[Stack]:
-        """The stacks that a stack stands for once rules are replaced by their alternatives."""
+        """Return the stacks of a stack once rules are replaced by their alternatives."""
         stacks: list[Stack] = []
         todo, seen = [stack], set()
         while todo:

@@ -1,10 +1,11 @@
-"""What a text may go on with if it is read strictly, as UTF-8 byte by byte.
+"""Which tokens may follow a text that is read strictly, as UTF-8 byte by byte.
 
-llama.cpp reads tokens in another way (utf8.py, stacks.py): a begun character fits [^...] only if
-all that it can become do, bytes that are no UTF-8 are characters, a NUL ends a token, and a token
-rule also holds in the middle of a token's text. Here a token may follow if, and only if, the text
-with it is the beginning of characters that the grammar takes. No sampler has this meaning; it tells
-what comes from llama.cpp's reading from any other difference.
+A token may follow if, and only if, the text with it is the beginning of characters that the grammar
+takes. No sampler has this meaning. It separates the effects of llama.cpp's reading (utf8.py,
+stacks.py) from any other difference.
+
+llama.cpp reads otherwise. A begun character fits [^...] only if all its completions do. Bytes that
+are no UTF-8 are characters, and a NUL ends a token. A token rule also holds inside a token's text.
 """
 
 import codecs
@@ -27,7 +28,7 @@ _LAST, _SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
 
 @functools.lru_cache(maxsize=64)
 def strictly_allowed(machine: Machine, vocab: Vocab, tokens: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Of every token whether it may follow these. Ends of a generation change nothing."""
+    """Return for every token whether it may follow these. Ends of a generation change nothing."""
     ways: Ways = [(machine.start, b"")]
     for token in tokens:
         if token not in vocab.eog:
@@ -51,7 +52,7 @@ def _fits(machine: Machine, ways: Ways, token: int, piece: bytes) -> bool:
 
 
 def _accepted(machine: Machine, ways: Ways, token: int, piece: bytes) -> Ways:
-    """By its id, and by its text if it has one."""
+    """Accept a token by its id, and by its text if it has one."""
     reached: Ways = []
     for state, begun in ways:
         if not begun:
@@ -70,13 +71,13 @@ def _accepted(machine: Machine, ways: Ways, token: int, piece: bytes) -> Ways:
 
 
 def _expecting(machine: Machine, state: State, tokens: bool) -> list[Stack]:
-    """The stacks that expect a token rule next."""
+    """Return the stacks that expect a token rule next."""
     kinds = ((stack, machine.elements[stack[-1]].kind) for stack in state.stacks if stack)
     return [stack for stack, kind in kinds if (kind in TOKENS) == tokens]
 
 
 def _can_become(machine: Machine, stack: Stack, begun: bytes) -> bool:
-    """Whether some character that begins with these bytes is in the class that comes next."""
+    """Return whether a character that begins with these bytes is in the class that comes next."""
     if not stack or machine.elements[stack[-1]].kind in TOKENS:
         return False
     first, last = _range_of(begun)
@@ -95,8 +96,9 @@ def _can_become(machine: Machine, stack: Stack, begun: bytes) -> bool:
 
 
 def _range_of(begun: bytes) -> tuple[int, int]:
-    """The lowest and the highest character that begins with these bytes; none: the wrong way
-    round."""
+    """Return the lowest and highest character that begins with these bytes; low > high if none
+    does.
+    """
     lead = begun[0]
     length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
     value = lead & (0x7F >> length)

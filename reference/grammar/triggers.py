@@ -1,7 +1,7 @@
-"""What wakes a lazy grammar: regular expressions on the text so far.
+"""The triggers of a lazy grammar: regular expressions on the text so far.
 
 llama.cpp uses std::regex with ECMAScript's syntax on bytes; a pattern is translated into the same
-expression of Python's `re`, and refused where the two have no common meaning.
+expression of Python's `re`, and refused if the two have no common meaning.
 
 Source: llama_grammar_trigger_pattern::find, src/llama-grammar.cpp; regex_escape, common/common.cpp;
 llama_sampler_init_grammar_impl, src/llama-sampler.cpp at v0.5.0.
@@ -22,8 +22,10 @@ class Trigger:
     pattern: str
 
     def find(self, text: bytes) -> int | None:
-        """Where the grammar's text begins: at the first group that matched something, else with the
-        match. A pattern from ^ to $ is tried on the whole text first, then anywhere."""
+        """Return the start of the grammar's text: the first non-empty group, else the match.
+
+        A pattern from ^ to $ is tried on the whole text first, then anywhere.
+        """
         compiled = re.compile(translated(self.pattern))
         match = None
         if self.pattern[:1] == "^" and self.pattern[-1:] == "$":
@@ -37,21 +39,21 @@ class Trigger:
 
 
 def escaped(word: str) -> str:
-    """The pattern of a trigger word, as common_sampler makes it."""
+    """Return the pattern of a trigger word, as common_sampler makes it."""
     return re.sub(r"[.^$|()*+?\[\]{}\\]", r"\\\g<0>", word)
 
 
 def of_words(words: list[str]) -> str:
-    """The one pattern that the deprecated llama_sampler_init_grammar_lazy makes of its words."""
+    """Return the pattern that the deprecated llama_sampler_init_grammar_lazy makes of its words."""
     return f"[\\s\\S]*?({'|'.join(escaped(word) for word in words)})[\\s\\S]*"
 
 
 def translated(pattern: str) -> bytes:
-    """The pattern in Python's syntax.
+    """Translate the pattern into Python's syntax.
 
-    Raises ChainError for what std::regex refuses, and what it reads in a way of its own: POSIX
-    classes, letters escaped that need not be, groups other than (?: (?= (?!, bytes beyond ASCII in
-    a class.
+    Raises ChainError for patterns that std::regex refuses, and for those that it reads in its own
+    way: POSIX classes, needless escapes of letters, groups other than (?: (?= (?!, bytes beyond
+    ASCII in a class.
     """
     out, at, in_class = "", 0, False
     while at < len(pattern):

@@ -29,9 +29,11 @@ class Decoded(NamedTuple):
 
 
 def decode(piece: bytes, start: Partial = COMPLETE) -> Decoded:
-    """The characters of a piece that goes on where `start` ends. Only the bytes before a NUL count.
+    """Decode a piece that continues at the state `start`.
 
-    No code points and INVALID for a piece that is no UTF-8.
+    Only the bytes before a NUL count.
+
+    A piece that is no UTF-8 gives no code points and INVALID.
     """
     data = piece.split(b"\0")[0]
     value, n_remain = start
@@ -64,7 +66,7 @@ _CONTINUATIONS = (0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, 1, 1, 2, 3)
 
 
 def completions(partial: Partial) -> tuple[int, int]:
-    """The lowest and the highest code point that a begun character can become."""
+    """Return the lowest and the highest code point that a begun character can become."""
     low = partial.value << (partial.n_remain * 6)
     high = low | ((1 << (partial.n_remain * 6)) - 1)
     if low == 0 and partial.n_remain in (2, 3):  # overlong below

@@ -40,7 +40,7 @@ class DistB9842:
             draw(cand, self.rng)
 
     def _draw_by_weight(self, cand: Candidates, given_p: bool) -> None:
-        """llama_sample_dist; of one candidate std::discrete_distribution draws nothing."""
+        """Draw as llama_sample_dist; std::discrete_distribution draws nothing for one candidate."""
         if len(cand) == 0:
             raise UndefinedInputError("dist of no candidates (llama.cpp aborts or reads beyond)")
         if not given_p:

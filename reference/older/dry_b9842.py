@@ -76,7 +76,7 @@ class DryB9842:
 
 
 def _refuse_broken(breaker: str, vocab: Vocab) -> None:
-    """Where a token ends with a part of the breaker, the rest is tokenized: it must be UTF-8."""
+    """Refuse a breaker whose rest, after a token that ends with its beginning, is no UTF-8."""
     text = breaker.encode().split(b"\0")[0][:MAX_BREAKER_BYTES]
     for cut in range(1, len(text)):
         if _is_utf8(text[cut:]):

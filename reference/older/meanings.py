@@ -1,10 +1,10 @@
-"""What the samplers of older releases share.
+"""Shared parts of the samplers of older releases.
 
-A class here stands beside that of v0.5.0 and bears the last release that had any of its old
-meanings. It is built with those that it has, `old`: names of `CHANGES` in reference/releases.py,
-which also says what each is and in which releases. Every set of them can be built, also one that no
-release had, so that a difference can be put down to one change. Where nothing changed, a class uses
-what v0.5.0's uses, or holds one of those (`today`).
+A class here complements that of v0.5.0. Its name has the last release with any of its old meanings.
+It is built with a set of them, `old`: names of `CHANGES` in reference/releases.py, which also
+describes each and lists its releases. Every set can be built, also one that no release had, so that
+a difference can be attributed to one change. For everything that did not change, a class uses the
+parts of v0.5.0's class, or holds one of those (`today`).
 """
 
 from typing import TypeAlias
@@ -16,7 +16,7 @@ Old: TypeAlias = frozenset[str]
 
 
 def sort(cand: Candidates, old: Old) -> None:
-    """All candidates in descending order, as `llama_sampler_softmax_impl` sorted them."""
+    """Sort all candidates in descending order, as `llama_sampler_softmax_impl` did."""
     if cand.sorted or len(cand) == 0:
         return
     if "std-sort" in old:

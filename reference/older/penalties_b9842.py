@@ -1,6 +1,6 @@
 """penalties of b4435 to b9842.
 
-The counts of the window are kept beside it and changed at every accept.
+The counts of the window are kept next to it and changed at every accept.
 
 Source: llama_sampler_penalties_accept, _apply and _clone, src/llama-sampling.cpp, later
 src/llama-sampler.cpp.

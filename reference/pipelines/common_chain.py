@@ -97,12 +97,12 @@ class SamplingParams:
 def default_chain(
     params: SamplingParams, n_vocab: int, n_ctx: int | None = None, suppress: Iterable[int] = ()
 ) -> ChainSpec:
-    """The specification for `build_chain`.
+    """Return the specification for `build_chain`.
 
     n_ctx: if given, -1 as penalty_last_n or dry_penalty_last_n means this, as in earlier releases.
     suppress: tokens that the model forbids (tokenizer.ggml.suppress_tokens), biased by -inf after
-    the user's. Raises ChainError for penalties that are not finite, a factor that is not positive,
-    an unknown sampler and an unknown mirostat version.
+    the user's biases. Raises ChainError for penalties that are not finite, a factor that is not
+    positive, an unknown sampler and an unknown mirostat version.
     """
     _check(params)
     biases = [list(pair) for pair in params.logit_bias] + [[t, -math.inf] for t in suppress]
@@ -120,8 +120,10 @@ def default_chain(
 
 
 def sampler_name(name: str) -> str:
-    """The command line's name of a sampler, for any way of writing it that it takes: in any case,
-    with - for _ or without either. Raises ChainError for an unknown one."""
+    """Return the command line's name of a sampler, for every spelling that it takes.
+
+    Any case is taken, with - for _ or without either. Raises ChainError for an unknown one.
+    """
     plain = name.lower()
     for known in _NAMES:
         if plain in (known, known.replace("_", "-"), known.replace("_", "")):
@@ -132,8 +134,10 @@ def sampler_name(name: str) -> str:
 
 
 def samplers_from_names(names: Iterable[str]) -> tuple[str, ...]:
-    """SamplingParams.samplers of `--samplers`: unknown names are left out, as
-    `common_sampler_types_from_names` does, with a warning."""
+    """Return SamplingParams.samplers of `--samplers`.
+
+    Unknown names are left out with a warning, as `common_sampler_types_from_names` does.
+    """
     known = []
     for name in names:
         try:
@@ -144,14 +148,19 @@ def samplers_from_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def samplers_from_chars(letters: str) -> tuple[str, ...]:
-    """SamplingParams.samplers of `--sampler-seq`, e.g. "edskypmxt", the default; unknown letters
-    are left out, as `common_sampler_types_from_chars` does, with a warning."""
+    """Return SamplingParams.samplers of `--sampler-seq`; the default is "edskypmxt".
+
+    Unknown letters are left out with a warning, as `common_sampler_types_from_chars` does.
+    """
     return tuple(_LETTERS[letter] for letter in letters if letter in _LETTERS)
 
 
 def ban_eog(params: SamplingParams, vocab: Vocab) -> SamplingParams:
-    """The parameters after `--ignore-eos` has become biases of -inf, one for every token that ends
-    a generation. Unchanged without ignore_eos, and where the vocabulary has no EOS token."""
+    """Return the parameters with `--ignore-eos` turned into biases of -inf.
+
+    Every token that ends a generation gets one. They are unchanged without ignore_eos, and if the
+    vocabulary has no EOS token.
+    """
     if not params.ignore_eos or vocab.eos < 0:
         return params
     bans = tuple((token, -math.inf) for token in sorted(vocab.eog))

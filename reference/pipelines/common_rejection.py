@@ -1,17 +1,17 @@
 """common_sampler's other way along a draft: rejection sampling, to the bit.
 
-For each drafted token x, q being the candidates that it was drawn from:
+For each drafted token x, with q the candidates that it was drawn from:
 
-    sample, which moves the chain's random streams; p: the candidates' probabilities, in descending
-    order; with a grammar that is not first, p of what it refuses is 0 and the rest normalised
-    accept x if q(x) > 0 and (p(x) >= q(x) or u < p(x) / q(x)): u is drawn only where it is needed
-    else draw from max(0, p - q) by another u; where that is 0 everywhere, what was sampled
-after the whole draft: sample one more
+    Sample, which moves the chain's random streams. p: the candidates' probabilities, in descending
+    order. With a grammar that is not first, refused tokens get p = 0 and the rest is normalised.
+    Accept x if q(x) > 0 and (p(x) >= q(x) or u < p(x) / q(x)). u is drawn only if it is needed.
+    Else draw from max(0, p - q) by another u; if that is 0 everywhere, take the sampled token.
+    After the whole draft, sample one more.
 
 All float32; sums run over the candidates as they stand. u is one word of an own mt19937, seeded
-with the chain's seed XOR 0x9e3779b9. A reset does not touch that stream, a clone continues it. A
-chain without dist or mirostat (it ends in adaptive_p, or in greedy at temperature 0) has no seed to
-llama.cpp: 0xffffffff is taken, so that the stream is the same whatever seed was asked for.
+with the chain's seed XOR 0x9e3779b9. A reset does not touch that stream, a clone continues it. For
+llama.cpp, a chain without dist or mirostat (it ends in adaptive_p, or in greedy at temperature 0)
+has no seed: 0xffffffff is taken, so that the stream is the same for every seed.
 
 It differs from sample_and_accept_n in one more thing: an accepted token that ends the generation
 does not end the round.
@@ -40,7 +40,7 @@ Proposal = Sequence[tuple[int, float]]  # tokens with the probabilities that one
 
 
 def rejection_stream(samplers: Iterable[Sampler]) -> Mt19937:
-    """`llama_sampler_get_seed` of a chain asks these of its samplers, the last one first."""
+    """Return the stream of a chain, seeded as `llama_sampler_get_seed`: the last sampler counts."""
     seeds = [s.rng.seed_cur for s in samplers if isinstance(s, Dist | Mirostat | MirostatV2)]
     stream = Mt19937(0)
     stream.seed_exactly((seeds[-1] if seeds else DEFAULT_SEED) ^ APART)

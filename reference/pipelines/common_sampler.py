@@ -3,14 +3,15 @@
 Its chain is `default_chain` (reference/pipelines/common_chain.py). A token is
 
     set_logits, reasoning budget, [grammar if it comes first], chain
-    if the grammar was left out: the grammar on that token alone; where it refuses the token,
+    if the grammar was left out: the grammar on that token alone; if it refuses the token,
     set_logits, reasoning budget, grammar, chain: another token
 
-so a refused token has moved what apply moves: random streams by another draw, mirostat's mu.
+so a refused token has moved the state that apply moves: random streams by another draw, and
+mirostat's mu.
 
-A token trie stands in the chain, behind logit_bias, penalties and dry: so behind the budget, and
-behind the grammar where that comes first. All three mask, and masks commute: a token must pass each
-of them. Where none does, all logits are -inf. llama.cpp has no trie;
+A token trie stands in the chain, behind logit_bias, penalties and dry. So it stands behind the
+budget, and behind a grammar that comes first. All three mask, and masks commute: a token must pass
+each of them. If none does, all logits are -inf. llama.cpp has no trie;
 docs/background/token-trie.md describes it.
 
 The grammar itself is not here: it is any object with apply, accept, reset and clone.
@@ -52,11 +53,12 @@ SHORTEST_PREV = 32
 
 @dataclass(frozen=True)
 class Output:
-    """What a context holds for one position.
+    """The output of a context for one position.
 
     logits: float32[n], of the whole vocabulary; float64[n] for the ideal result.
-    ids: int32[n], if in-graph samplers left these candidates only. p: float32[n] with ids, if they
-    left probabilities. token: if they have selected one.
+    ids: int32[n], if in-graph samplers left these candidates only.
+    p: float32[n] with ids, if they left probabilities.
+    token: if they have selected one.
     """
 
     logits: NDArray[Any]
@@ -65,7 +67,7 @@ class Output:
     token: int | None = None
 
     def candidates(self) -> Candidates:
-        """`common_sampler::set_logits`: never known to be sorted, nothing selected."""
+        """Return candidates as `common_sampler::set_logits`: not sorted, nothing selected."""
         cand = Candidates.from_logits(self.logits, self.logits.dtype)
         if self.ids is not None:
             cand.ids = self.ids.copy()
@@ -79,7 +81,7 @@ class CommonSampler:
 
     vocab: for strings in dry_sequence_breakers, infill, incomplete UTF-8 in the reasoning budget,
     tokens that end a generation, prev_str. None: there are none of these.
-    grammar: applied and told generated tokens only, never the prompt's.
+    grammar: applied to and accepting generated tokens only, never the prompt's.
     prefill: tokens of the generation prompt that the template has put before the answer. The
     reasoning budget gets them, and the grammar if it needs_prefill (those that llama.cpp makes of a
     JSON schema or of tools, not a user's own) and is not lazy.
@@ -125,11 +127,10 @@ class CommonSampler:
             self.trie = None
 
     def sample(self, output: Output, grammar_first: bool = False) -> int:
-        """A token for the position; it is not accepted.
+        """Return a token for the position; it is not accepted.
 
         A token that an in-graph sampler has selected is taken as it is. Raises UndefinedInputError
-        for one with a grammar or a reasoning budget (llama.cpp aborts), and where nothing is
-        selected.
+        for one with a grammar or a reasoning budget (llama.cpp aborts), and if nothing is selected.
         """
         if output.token is not None:
             return self._take(output, output.token)
@@ -170,7 +171,7 @@ class CommonSampler:
         return bool(alone.logits[0] != -np.inf)
 
     def grammar_applies(self) -> bool:
-        """A lazy grammar rests inside a reasoning block."""
+        """Return whether the grammar applies: a lazy one rests inside a reasoning block."""
         if self.grammar is None:
             return False
         if self.budget is None or not self.params.grammar_lazy:
@@ -178,8 +179,10 @@ class CommonSampler:
         return self.budget.state in (State.IDLE, State.DONE)
 
     def accept(self, token: int, is_generated: bool) -> None:
-        """A token of the prompt (is_generated False) or an answer's. A lazy grammar that rested is
-        told the end sequence of the reasoning block, which may hold its trigger."""
+        """Accept a token of the prompt (is_generated False) or of an answer.
+
+        A lazy grammar that rested gets the end sequence of the reasoning block, a possible trigger.
+        """
         applies = self.grammar_applies()
         if is_generated and self.budget is not None:
             self.budget.accept(token)
@@ -194,11 +197,11 @@ class CommonSampler:
     def sample_and_accept_n(
         self, outputs: Sequence[Output], draft: Sequence[int], grammar_first: bool = False
     ) -> list[int]:
-        """Speculative decoding: sample and accept along a draft, up to the first token that is not
-        the draft's, or that ends the generation before the draft's last; after the whole draft one
-        more. outputs: one more than the draft. Returns 1 to len(outputs) tokens.
+        """Sample and accept along a draft (speculative decoding); return 1 to len(outputs) tokens.
 
-        Raises ValueError for another number of outputs, UndefinedInputError as sample.
+        It ends with the first token that differs from the draft's, or that ends the generation
+        before the draft's last. After the whole draft it samples one more. outputs: one more than
+        the draft. Raises ValueError for another number of outputs, UndefinedInputError as sample.
         """
         if len(outputs) != len(draft) + 1:
             raise ValueError(f"{len(outputs)} outputs for a draft of {len(draft)}: one more needed")
@@ -219,11 +222,10 @@ class CommonSampler:
         draft_q: Sequence[Proposal],
         grammar_first: bool = False,
     ) -> list[int]:
-        """Sample and accept along a draft as llama_cpp_rejection says: in newer releases alone.
-        Returns 1 to len(outputs) tokens, all accepted.
+        """Sample and accept along a draft by rejection, as newer releases do (common_rejection.py).
 
-        Raises ValueError for numbers of outputs or proposals that do not fit the draft,
-        UndefinedInputError as sample.
+        Returns 1 to len(outputs) tokens, all accepted. Raises ValueError for numbers of outputs or
+        proposals that do not fit the draft, UndefinedInputError as sample.
         """
         if len(outputs) != len(draft) + 1 or len(draft_q) != len(draft):
             given = f"{len(outputs)} outputs and {len(draft_q)} proposals"
@@ -245,14 +247,15 @@ class CommonSampler:
         return tokens
 
     def force_reasoning_end(self) -> bool:
-        """`common_sampler_reasoning_budget_force`: True if a reasoning block now ends."""
+        """Return whether a reasoning block now ends: `common_sampler_reasoning_budget_force`."""
         return self.budget is not None and self.budget.force()
 
     def get_candidates(self, do_sort: bool = False) -> Candidates:
-        """What the last sample left, in place. do_sort: by p, unless known to be sorted by logits.
+        """Return the candidates that the last sample left, in place.
 
-        Raises UndefinedInputError before a sample (of a clone, too: llama.cpp's points into the
-        original's memory), and where p is NaN or nothing is selected and would be sorted.
+        do_sort: by p, unless known to be sorted by logits. Raises UndefinedInputError before a
+        sample (also for a clone: llama.cpp's points into the original's memory), and if they would
+        be sorted with p NaN or nothing selected.
         """
         cand = self._cand
         if cand is None:
@@ -274,20 +277,19 @@ class CommonSampler:
         return self.prev[-1]
 
     def prev_str(self, n: int) -> bytes:
-        """The text of the last n tokens accepted, as far as they are remembered."""
+        """Return the text of the last n accepted tokens that are remembered."""
         if self.vocab is None:
             raise ValueError("prev_str needs a vocabulary")
         tokens = list(self.prev)[-n:] if n > 0 else []
         return b"".join(self.vocab.piece(token, special=True) for token in tokens)
 
     def reset(self) -> None:
-        """History and chain; neither the grammar, nor the reasoning budget, nor the stream of
-        rejection sampling."""
+        """Reset history and chain; not grammar, reasoning budget or rejection's stream."""
         self.prev.clear()
         self.chain.reset()
 
     def clone(self) -> "CommonSampler":
-        """An independent sampler in the same state, without candidates."""
+        """Return an independent sampler in the same state, without candidates."""
         twin = CommonSampler.__new__(CommonSampler)
         twin.params, twin.vocab, twin._cand = self.params, self.vocab, None
         twin.chain, twin.prev, twin.rng = self.chain.clone(), self.prev.copy(), self.rng.clone()
@@ -313,9 +315,11 @@ def _reasoning_budget(params: SamplingParams, vocab: Vocab | None) -> ReasoningB
 
 
 def prefill_tokens(prompt: str, tokens: Sequence[int], vocab: Vocab) -> list[int]:
-    """What of a generation prompt, given as text and tokens, goes to the reasoning budget and the
-    grammar: all but a first token that begins with a space which the prompt does not begin with
-    (SentencePiece puts one before a special token)."""
+    """Return the tokens of a generation prompt that go to the reasoning budget and the grammar.
+
+    Only a first token is left out that begins with a space which the prompt does not begin with
+    (SentencePiece puts one before a special token).
+    """
     if tokens and _begins_blank(vocab.piece(tokens[0], special=True)):
         return list(tokens[0 if _begins_blank(prompt.encode()) else 1 :])
     return list(tokens)

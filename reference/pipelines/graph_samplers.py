@@ -1,33 +1,33 @@
-"""llama.cpp's in-graph sampling: what `llama_context_params.samplers` makes of a row of logits.
+"""llama.cpp's in-graph sampling: the effect of `llama_context_params.samplers` on a row of logits.
 
 The first samplers of a chain that have a graph implementation run on the model's device as part of
-llama_decode; from the first that has none, all run on the CPU, on what the graph hands back. They
+llama_decode. From the first that has none, all run on the CPU, on the output of the graph. They
 mean the same as on the CPU, but compute otherwise:
 
-    greedy      the last of the largest logits; its *position*, which is a token only while the
-                candidates are the whole vocabulary: after top_k or top_p it is not
-    dist        u as on the CPU (one double of mt19937), rounded to float32; softmax in float32, its
-                running sum in float32; the first candidate whose sum is > u, the last if none is,
-                cut or not: so the last gets all the mass that the float32 sum loses
-    top_k       the CPU's partial sort, then the first two trade places ("the order is not
-                important"); another device has its own order. More than there are: aborts
-    top_p       sorts; what is cut stays, with logit -inf. The first sum >= p ends it, as on the CPU
-    min_p       keeps logit - (max + log p) > 0, on the CPU >= 0; what is cut stays, with -inf.
-                p >= 1 keeps none, all p are NaN, and dist takes the last candidate
-    temp        logit * (1 / temp) for logit / temp; temp <= 0 keeps the last of the largest
-    temp_ext    does not sort. p below 1e-10 counts as 1e-10 in the entropy, and the largest entropy
-                is that of all candidates, cut ones included. temp <= 0 is temp, whatever delta
-    penalties   logit * (1 / repeat) for logit / repeat; freq and present are subtracted one by one
-    logit_bias  by *position*: after top_p another candidate's, and beyond the last it aborts, as it
-                always does after top_k (the shapes do not fit). Of several biases of a token the
-                last counts, on the CPU their sum or the first
+    greedy: the last of the largest logits; its *position*, which is a token only while the
+            candidates are the whole vocabulary: after top_k or top_p it is not
+    dist: u as on the CPU (one double of mt19937), rounded to float32; softmax in float32, its
+            running sum in float32; the first candidate whose sum is > u, the last if none is, cut
+            or not. So the last gets all the mass that the float32 sum loses
+    top_k: the CPU's partial sort, then the first two trade places ("the order is not
+            important"); another device has its own order. More than there are: aborts
+    top_p: sorts; what is cut stays, with logit -inf. The first sum >= p ends it, as on the CPU
+    min_p: keeps logit - (max + log p) > 0, on the CPU >= 0; what is cut stays, with -inf.
+            p >= 1 keeps none, all p are NaN, and dist takes the last candidate
+    temp: logit * (1 / temp) for logit / temp; temp <= 0 keeps the last of the largest
+    temp_ext: does not sort. p below 1e-10 counts as 1e-10 in the entropy, and the largest entropy
+            is that of all candidates, cut ones included. temp <= 0 is temp, for any delta
+    penalties: logit * (1 / repeat) for logit / repeat; freq and present are subtracted one by one
+    logit_bias: by *position*: after top_p another candidate's, and beyond the last it aborts, as it
+            always does after top_k (the shapes do not fit). The last of several biases of a token
+            counts, on the CPU their sum or the first
 
 `min_keep` is ignored. A sampler that is off ("?name") counts as one with a graph implementation.
 
 Arithmetic is ggml's on one CPU thread, except that ggml's vectorized exp and its sum of exp, which
 differ between processors, are expf and a sum in sequence: p may differ by some ULPs. Sorts are
-libstdc++'s. Not here: several outputs of a sequence in one batch (n_outputs_max_per_seq > 1), where
-penalties run on the CPU and draws that are not accepted are taken back.
+libstdc++'s. Not here: several outputs of a sequence in one batch (n_outputs_max_per_seq > 1). There
+penalties run on the CPU, and draws that are not accepted are taken back.
 
 Source: llama_sampler_*_backend_apply, llama_sampler_chain_backend_init and llama_sampler_sample,
 src/llama-sampler.cpp; build_sampling, src/llama-graph.cpp; ggml/src/ggml-cpu/ops.cpp and vec.h; all
@@ -60,12 +60,12 @@ _TINY_P = np.float32(1e-10)
 
 @dataclass
 class Sampled:
-    """What the graph makes of a row: all that llama_get_sampled_*_ith hand back, and why.
+    """The graph's result for a row: everything that llama_get_sampled_*_ith return, and why.
 
-    ids int32[n], logits float32[n]; p float32[n] once dist has drawn, else None; token, None where
-    the graph selects none. near: ids that a cut decided on within WIDTH of its threshold, or by a
-    tie. uniform: of dist, if it has drawn. column: the logits are a column in ggml and not a row,
-    which only logit_bias minds.
+    ids int32[n], logits float32[n]; p float32[n] once dist has drawn, else None; token, None if the
+    graph selects none. near: ids that a cut decided on within WIDTH of its threshold, or by a tie.
+    uniform: of dist, if it has drawn. column: whether the logits are a column in ggml and not a
+    row, which matters to logit_bias only.
     """
 
     ids: NDArray[np.int32]
@@ -83,9 +83,12 @@ class Sampled:
 
 
 class GraphChain:
-    """A chain whose first samplers run in the graph. chain: the same samplers as on the CPU; their
-    parameters, histories and generators are used. n: how many run in the graph, where a device
-    lacks an operation; else all up to the first without a graph implementation."""
+    """A chain whose first samplers run in the graph.
+
+    chain: the same samplers as on the CPU; their parameters, histories and generators are used.
+    n: how many run in the graph if a device lacks an operation; else all up to the first without a
+    graph implementation.
+    """
 
     def __init__(self, chain: Chain, n: int | None = None) -> None:
         if n is None:
@@ -94,7 +97,7 @@ class GraphChain:
         self.in_graph, self.on_cpu = chain.samplers[:n], chain.samplers[n:]
 
     def apply(self, logits: Floats) -> Sampled:
-        """The graph's part. Raises UndefinedInputError where llama.cpp aborts."""
+        """Apply the graph's part. Raises UndefinedInputError if llama.cpp aborts."""
         data = Sampled(np.arange(len(logits), dtype=np.int32), np.array(logits, np.float32))
         with np.errstate(all="ignore"):
             for sampler in self.in_graph:
@@ -103,25 +106,29 @@ class GraphChain:
         return data
 
     def rest(self, ids: NDArray[np.int32], logits: Floats) -> Candidates:
-        """What the samplers on the CPU make of the candidates that the graph hands back, where it
-        selects no token. Raises UndefinedInputError."""
+        """Apply the samplers on the CPU to the graph's candidates, if the graph selects no token.
+
+        Raises UndefinedInputError.
+        """
         cand = Candidates(ids.copy(), logits.copy(), np.zeros_like(logits))
         Chain(self.on_cpu).apply(cand)
         return cand
 
     def accept(self, token: int) -> None:
-        """In the graph's part this matters to penalties, and only before the next llama_decode."""
+        """Accept a token; in the graph only penalties use it, and only before the next
+        llama_decode.
+        """
         Chain([*self.in_graph, *self.on_cpu]).accept(token)
 
 
 def select(p: Floats, uniform: np.float32) -> int:
-    """The position that dist selects, on one thread of a CPU."""
+    """Return the position that dist selects, on one thread of a CPU."""
     above = int(np.count_nonzero(floats.running_sum(p) > uniform))
     return len(p) - max(1, above)
 
 
 def may_select(p: Floats, uniform: np.float32, at: int) -> bool:
-    """Whether dist may select this position on a device that sums p in another order."""
+    """Return whether dist may select this position on a device that sums p in another order."""
     mass = np.cumsum(p, dtype=np.float64)
     if at == len(p) - 1 and not mass[-1] - WIDTH > uniform:
         return True  # no sum is greater, or all are NaN
@@ -136,7 +143,7 @@ def soft_max(logits: Floats) -> Floats:
 
 
 def last_largest(logits: Floats) -> int:
-    """ggml_argmax on the CPU."""
+    """Return ggml_argmax on the CPU."""
     if np.isnan(logits).any():
         raise UndefinedInputError("argmax of a NaN in llama.cpp's graph")
     return int(np.flatnonzero(logits == logits.max())[-1])

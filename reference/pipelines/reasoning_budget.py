@@ -1,30 +1,30 @@
 """The reasoning budget: a limit on the tokens of a reasoning block, e.g. from <think> to </think>.
 
-    IDLE          watches for a start sequence                          -> COUNTING
-    COUNTING      a token costs 1; an end sequence completes            -> DONE
-                  the budget is spent                                   -> FORCING, WAITING_UTF8
-    WAITING_UTF8  an end sequence completes                             -> DONE
-                  a token's piece is complete UTF-8                     -> FORCING
-    FORCING       apply masks all but the next forced token with -inf;
-                  after as many tokens as are forced                    -> DONE
-    DONE          a start sequence begins another block, whole budget   -> COUNTING
+    IDLE: watches for a start sequence                                  -> COUNTING
+    COUNTING: a token costs 1; an end sequence completes                -> DONE
+    or: the budget is spent                                             -> FORCING, WAITING_UTF8
+    WAITING_UTF8: an end sequence completes                             -> DONE
+    or: a token's piece is complete UTF-8                               -> FORCING
+    FORCING: apply masks all but the next forced token with -inf;
+             after as many tokens as are forced                         -> DONE
+    DONE: a start sequence begins another block, whole budget           -> COUNTING
 
-Where COUNTING begins with a budget <= 0, it is FORCING. The longest of the sequences that end with
-a token is the one that completes; its tokens count for no other. Only FORCING changes logits.
+If COUNTING begins with a budget <= 0, it is FORCING. The longest of the sequences that end with a
+token is the one that completes; its tokens count for no other. Only FORCING changes logits.
 
 Parameters:
-    start, end     token lists, of which empty and repeated ones are left out. No start: IDLE stays.
-    forced_tokens  token list: message and end sequence. Empty: the next token passes, then DONE.
-    budget         int32, tokens of a block.
-    state          where it begins, default IDLE.
-    vocab          for the pieces; None: every token is complete.
+    start, end: token lists; empty and repeated ones are left out. No start: IDLE stays.
+    forced_tokens: token list: message and end sequence. Empty: the next token passes, then DONE.
+    budget: int32, tokens of a block.
+    state: the first state, default IDLE.
+    vocab: for the pieces; None: every token is complete.
 Ties: none to break; `sorted` is not cleared.
 Edges: the piece is one token's, not the text's so far: a token that holds only the end of a
     character, as byte tokens do, is never complete, though it completes the character. So the wait
     takes a token more, and lasts as long as the model writes in such tokens. An end sequence that
-    is half written when the budget ends is forgotten. FORCING counts any token, forced or not. Of
-    the forced tokens only a sequence that ends with the last one is the end match. A forced token
-    that is no candidate leaves only -inf. reset goes to IDLE, whatever the state was at first.
+    is half written when the budget ends is forgotten. FORCING counts any token, forced or not. Only
+    a sequence that ends with the last forced token is the end match. A forced token that is no
+    candidate leaves only -inf. reset always goes to IDLE, not to the first state.
 Source: common/reasoning-budget.cpp, token_matcher included, and common_utf8_is_complete
     (common/unicode.cpp) at v0.5.0.
 Tests: tests/reference/test_reasoning_budget.py
@@ -154,7 +154,7 @@ class ReasoningBudget:
 
 
 class SequenceMatcher:
-    """Says after each token which of the sequences, the longest, has just been completed."""
+    """Find after each token the longest sequence that has just been completed."""
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
         checked = [tuple(int32("token", token) for token in sequence) for sequence in sequences]
@@ -176,9 +176,9 @@ class SequenceMatcher:
 
 
 def is_complete_utf8(piece: bytes) -> bool:
-    """Whether the last character of a piece is whole; `common_utf8_is_complete`.
+    """Return whether the last character of a piece is whole; `common_utf8_is_complete`.
 
-    True for no bytes; False where the last four, or all, are continuation bytes.
+    True for no bytes; False if the last four, or all, are continuation bytes.
     """
     for length, byte in enumerate(reversed(piece[-4:]), start=1):
         if byte & 0xC0 != 0x80:

@@ -1,10 +1,11 @@
-"""What samplers mean on other platforms: the same source and seed, and other bits or tokens.
+"""The meanings of samplers on other platforms: the same source and seed, and other bits or tokens.
 
-What llama.cpp's samplers leave to the compiler, the standard library and the C library is computed
-by primitives: `floats.multiply_add`, `floats.to_int32`, `sorting.std_sort`, `random.discrete` and
-their like. A `Platform` says what each of them does there, and `PLATFORMS` is the table. No sampler
-knows of it. `build_chain(spec, platform="linux-arm64-gcc")` builds a chain with the meanings of a
-platform; inside `with on("wasm"):` all that the reference computes is as there.
+Some of llama.cpp's results depend on the compiler, the standard library or the C library.
+Primitives
+compute them: `floats.multiply_add`, `floats.to_int32`, `sorting.std_sort`, `random.discrete` and
+the like. A `Platform` selects each of them, `PLATFORMS` is the table, and no sampler knows of it.
+`build_chain(spec, platform="linux-arm64-gcc")` builds a chain with the meanings of a platform;
+inside `with on("wasm"):` the whole reference computes as there.
 """
 
 from collections.abc import Iterator
@@ -23,14 +24,15 @@ CLibrary = Literal["glibc", "musl", "apple", "ucrt"]
 
 @dataclass(frozen=True)
 class Platform:
-    """What decides the bits, operation by operation.
+    """The parts of a platform that decide the bits, operation by operation.
 
-    contraction: whether a * b + c is rounded once, and which product where there are two.
-    conversion: what int(x) is where x is NaN or too large: INT_MIN, or the nearest int and 0.
-    sorting: whose std::sort and std::partial_sort order equal logits. random: whose
-    std::discrete_distribution and uniform numbers draw; portable: those of a patched llama.cpp.
+    contraction: whether a * b + c is rounded once, and which product if there are two.
+    conversion: the int(x) of an x that is NaN or too large: INT_MIN, or the nearest int and 0.
+    sorting: whose std::sort and std::partial_sort order equal logits.
+    random: whose std::discrete_distribution and uniform numbers draw; portable: those of a patched
+    llama.cpp.
     libm: whose expf, logf, log2f and powf.
-    unknown: parts of the row that the reference does not have, or may not, each with what.
+    unknown: parts of the row that the reference does not have, or may not, each with its text.
     perhaps: the sorting that it may have instead.
     """
 
@@ -127,7 +129,7 @@ current = _current.get
 
 
 def platform_of(name: str) -> Platform:
-    """The platform of a name. Raises ChainError, with the names, for an unknown one."""
+    """Return the platform of a name. Raises ChainError, with the names, for an unknown one."""
     if name not in PLATFORMS:
         shown = name if len(name) <= 40 else f"{name[:40]}..."
         raise ChainError(f"unknown platform {shown!r}; known: {', '.join(PLATFORMS)}")
@@ -136,8 +138,10 @@ def platform_of(name: str) -> Platform:
 
 @contextmanager
 def on(platform: str | Platform | Observed) -> Iterator[None]:
-    """What the reference computes inside is as on this platform; nested, the innermost counts.
-    Raises ChainError for an unknown name."""
+    """Compute as on this platform inside the block; nested, the innermost counts.
+
+    Raises ChainError for an unknown name.
+    """
     row = platform_of(platform) if isinstance(platform, str) else cast(Platform, platform)
     before = _current.set(row)
     try:

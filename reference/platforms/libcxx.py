@@ -25,7 +25,7 @@ def swap(keys: FloatArray, at: Order, a: Any, b: Any) -> None:
 
 @jit
 def sift_down(keys: FloatArray, at: Order, first: int, n: int, start: int) -> None:
-    """__sift_down: sinks below its children until both are smaller; of equal children the left."""
+    """Move a key below larger children (__sift_down); of equal children the left is taken."""
     key, was = keys[first + start], at[first + start]
     hole = start
     while 2 * hole + 1 < n:
@@ -41,7 +41,7 @@ def sift_down(keys: FloatArray, at: Order, first: int, n: int, start: int) -> No
 
 @jit
 def sort_part(keys: FloatArray, at: Order, first: int, middle: int, last: int) -> None:
-    """std::partial_sort(first, middle, last)."""
+    """Perform std::partial_sort(first, middle, last)."""
     n = middle - first
     for start in range((n - 2) // 2, -1, -1):
         sift_down(keys, at, first, n, start)
@@ -58,7 +58,7 @@ def sort_part(keys: FloatArray, at: Order, first: int, middle: int, last: int) -
 
 @jit
 def sort_three(keys: FloatArray, at: Order, x: int, y: int, z: int) -> int:
-    """__sort3: stable; how many swaps."""
+    """Sort three keys as the stable __sort3; return how many swaps."""
     if not keys[y] > keys[x]:
         if not keys[z] > keys[y]:
             return 0
@@ -79,7 +79,7 @@ def sort_three(keys: FloatArray, at: Order, x: int, y: int, z: int) -> int:
 
 @jit
 def sort_few(keys: FloatArray, at: Order, places: Any) -> int:
-    """__sort2 to __sort5 of the keys at these places: how many swaps."""
+    """Sort the keys at these places as __sort2 to __sort5; return how many swaps."""
     if len(places) == 2:
         if keys[places[1]] > keys[places[0]]:
             swap(keys, at, places[0], places[1])
@@ -97,7 +97,7 @@ def sort_few(keys: FloatArray, at: Order, places: Any) -> int:
 
 @jit
 def insert(keys: FloatArray, at: Order, first: int, i: int) -> None:
-    """Moves keys[i] to its place among the sorted keys[first:i], behind equal ones."""
+    """Move keys[i] to its place among the sorted keys[first:i], behind equal ones."""
     key, was = keys[i], at[i]
     while i > first and key > keys[i - 1]:
         keys[i], at[i] = keys[i - 1], at[i - 1]
@@ -107,8 +107,10 @@ def insert(keys: FloatArray, at: Order, first: int, i: int) -> None:
 
 @jit
 def sorted_by_few_moves(keys: FloatArray, at: Order, first: int, last: int) -> bool:
-    """__insertion_sort_incomplete: an insertion sort that ends with the eighth key that it moves.
-    Whether all is sorted."""
+    """Sort by insertion up to the eighth moved key; return whether all is sorted.
+
+    This is __insertion_sort_incomplete.
+    """
     if last - first <= 1:
         return True
     if last - first <= 5:
@@ -127,7 +129,7 @@ def sorted_by_few_moves(keys: FloatArray, at: Order, first: int, last: int) -> b
 
 @jit
 def depth_of(n: int) -> int:
-    """How deep a quicksort may go before a heap sort takes over: 2 log2(n)."""
+    """Return how deep a quicksort may go before a heap sort takes over: 2 log2(n)."""
     depth = 0
     while n > 1:
         n >>= 1
@@ -137,8 +139,10 @@ def depth_of(n: int) -> int:
 
 @jit
 def _partition_first(keys: FloatArray, at: Order, first: int, last: int) -> int:
-    """Where the first key is a largest one: those equal to it go to the front. Where the rest
-    begins; last if nothing is left to sort."""
+    """Move keys equal to the first, a largest key, to the front; return where the rest begins.
+
+    Returns last if nothing is left to sort.
+    """
     i, j = first + 1, last - 1
     if not keys[first] > keys[j]:
         while True:
@@ -165,8 +169,10 @@ def _partition_first(keys: FloatArray, at: Order, first: int, last: int) -> int:
 
 @jit
 def _partition(keys: FloatArray, at: Order, first: int, last: int, m: int, j: int) -> Any:
-    """What is larger than keys[m] goes to the front, from first + 1 and below j: where the pivot
-    then stands, and how many swaps."""
+    """Move keys larger than keys[m] to the front, from first + 1 and below j.
+
+    Returns the place of the pivot, and how many swaps.
+    """
     i, swaps = first + 1, 0
     if i < j:
         while True:
@@ -190,7 +196,7 @@ def _partition(keys: FloatArray, at: Order, first: int, last: int, m: int, j: in
 
 @jit
 def _median(keys: FloatArray, at: Order, first: int, last: int) -> int:
-    """Puts the median of three, or of five, into the middle: how many swaps."""
+    """Put the median of three, or of five, into the middle; return how many swaps."""
     half = (last - first) // 2
     if last - first < _LONG:
         return sort_three(keys, at, first, first + half, last - 1)  # type: ignore[no-any-return]
@@ -201,7 +207,7 @@ def _median(keys: FloatArray, at: Order, first: int, last: int) -> int:
 
 @jit
 def _guard(keys: FloatArray, first: int, m: int, last: int) -> int:
-    """The last place before the end with a larger key than m's, first if there is none."""
+    """Return the last place before the end with a larger key than m's, first if there is none."""
     j = last - 2
     while j > first and not keys[j] > keys[m]:
         j -= 1
@@ -210,8 +216,7 @@ def _guard(keys: FloatArray, first: int, m: int, last: int) -> int:
 
 @jit
 def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
-    """std::sort of what lies between each two edges: __introsort, whose order of independent parts
-    does not matter."""
+    """Sort between each two edges as std::sort: __introsort, parts in any order."""
     parts = [(a, b, depth_of(b - a)) for a, b in parts_of(edges)]
     while len(parts) > 0:
         first, last, depth = parts.pop()
@@ -257,7 +262,7 @@ def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
 
 @jit
 def std_partial_sort(keys: FloatArray, n: int) -> Order:
-    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
+    """Return the order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
     at = np.arange(len(keys), dtype=np.int32)
     sort_part(keys.copy(), at, 0, n, len(keys))
     return at[:n].copy()

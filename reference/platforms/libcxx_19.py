@@ -29,7 +29,7 @@ _NINTHER = 128  # above this length the pivot is the median of medians
 
 @jit
 def _pivot_to_front(keys: FloatArray, at: Order, first: int, last: int) -> None:
-    """The median of three goes to the front, or of nine by threes."""
+    """Move the median of three, or of nine by threes, to the front."""
     half = first + (last - first) // 2
     if last - first <= _NINTHER:
         sort_three(keys, at, half, first, last - 1)
@@ -43,14 +43,14 @@ def _pivot_to_front(keys: FloatArray, at: Order, first: int, last: int) -> None:
 
 @jit
 def _pivot_between(keys: FloatArray, at: Order, begin: int, place: int) -> None:
-    """The pivot from the front to its place, and what stood there to the front."""
+    """Swap the pivot from the front with the key at its place."""
     if begin != place:
         swap(keys, at, begin, place)
 
 
 @jit
 def _equals_right(keys: FloatArray, at: Order, begin: int, end: int) -> Any:
-    """__partition_with_equals_on_right: the place of the pivot, and whether nothing was moved."""
+    """Partition (__partition_with_equals_on_right); return pivot's place and if nothing moved."""
     pivot, first, last = keys[begin], begin + 1, end
     while keys[first] > pivot:
         first += 1
@@ -76,7 +76,7 @@ def _equals_right(keys: FloatArray, at: Order, begin: int, end: int) -> Any:
 
 @jit
 def _equals_left(keys: FloatArray, at: Order, begin: int, end: int) -> int:
-    """__partition_with_equals_on_left: where what is smaller than the pivot begins."""
+    """Partition (__partition_with_equals_on_left); return where keys below the pivot begin."""
     pivot, first, last = keys[begin], begin + 1, end
     if pivot > keys[end - 1]:
         while not pivot > keys[first]:
@@ -102,8 +102,10 @@ def _equals_left(keys: FloatArray, at: Order, begin: int, end: int) -> int:
 
 @jit
 def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
-    """std::sort of what lies between each two edges: __introsort. A part knows whether another one
-    lies before it, which is sorted by then: the parts come from left to right."""
+    """Sort between each two edges as std::sort: __introsort.
+
+    Parts come from left to right: a part knows whether a sorted one lies before it.
+    """
     parts = [(a, b, depth_of(b - a), True) for a, b in parts_of(edges)]
     while len(parts) > 0:
         first, last, depth, leftmost = parts.pop()

@@ -23,7 +23,7 @@ _BLOCK = 256  # keys that are compared in one go, with vector instructions
 
 @jit
 def _sift(keys: FloatArray, at: Order, first: int, hole: int, n: int, key: Any, was: Any) -> None:
-    """__adjust_heap: move the hole down to a leaf, then push (key, was) up from there."""
+    """Move the hole down to a leaf, then push (key, was) up from there: __adjust_heap."""
     top = hole
     child = hole
     while child < (n - 1) // 2:
@@ -70,7 +70,7 @@ def _sort_heap(keys: FloatArray, at: Order, first: int, last: int) -> None:
 
 @jit
 def sort_part(keys: FloatArray, at: Order, first: int, middle: int, last: int) -> None:
-    """std::partial_sort(first, middle, last): __heap_select, then __sort_heap."""
+    """Perform std::partial_sort(first, middle, last): __heap_select, then __sort_heap."""
     _make_heap(keys, at, first, middle - first)
     for i in range(middle, last):
         if keys[i] > keys[first]:
@@ -86,7 +86,7 @@ def _swap(keys: FloatArray, at: Order, a: Any, b: Any) -> None:
 
 @jit
 def _partition(keys: FloatArray, at: Order, first: int, last: int) -> int:
-    """__unguarded_partition_pivot: the median of three goes to the front and is the pivot."""
+    """Partition at the median of three, moved to the front: __unguarded_partition_pivot."""
     a, b, c = first + 1, first + (last - first) // 2, last - 1
     if keys[a] > keys[b]:
         median = b if keys[b] > keys[c] else (c if keys[a] > keys[c] else a)
@@ -109,7 +109,7 @@ def _partition(keys: FloatArray, at: Order, first: int, last: int) -> int:
 
 @jit
 def _insert(keys: FloatArray, at: Order, start: int) -> None:
-    """__unguarded_linear_insert: something before start is not smaller, so no bound check."""
+    """Insert without bound check (__unguarded_linear_insert): a key before start is not smaller."""
     position = np.uintp(start)
     key, was = keys[position], at[position]
     while key > keys[position - _ONE]:
@@ -120,14 +120,14 @@ def _insert(keys: FloatArray, at: Order, start: int) -> None:
 
 @jit
 def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
-    """std::sort of what lies between each two edges."""
+    """Sort between each two edges as std::sort."""
     for begin, end in parts_of(edges):
         _sort(keys, at, begin, end)
 
 
 @jit
 def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
-    """std::sort: quicksort down to runs of 16, heap sort where it goes too deep, insertion sort."""
+    """Sort as std::sort: quicksort to runs of 16, heap sort if too deep, then insertion sort."""
     n = end - begin
     depth = 0
     while n > 1:
@@ -159,7 +159,7 @@ def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
 
 @jit
 def _select(keys: FloatArray, first: int, last: int, heap: FloatArray, at: Order) -> None:
-    """The loop of __heap_select over keys[first:last]."""
+    """Run the loop of __heap_select over keys[first:last]."""
     for i in range(first, last):
         if keys[i] > heap[0]:
             _sift(heap, at, 0, 0, len(heap), keys[i], np.int32(i))
@@ -167,10 +167,10 @@ def _select(keys: FloatArray, first: int, last: int, heap: FloatArray, at: Order
 
 @jit
 def std_partial_sort(keys: FloatArray, n: int) -> Order:
-    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
+    """Return the order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
 
-    What falls out of the heap is never looked at again, so that only the heap is written. A block
-    without a key above the smallest of the heap changes nothing.
+    Keys that leave the heap are never compared again, so only the heap is written. A block without
+    a key above the smallest of the heap changes nothing.
     """
     at = np.arange(n, dtype=np.int32)
     if n == 0:
@@ -193,5 +193,5 @@ def std_partial_sort(keys: FloatArray, n: int) -> Order:
 
 @jit
 def std_partial_sort_in_place(keys: FloatArray, at: Order, first: int, middle: int) -> None:
-    """`std::partial_sort(begin + first, begin + middle, end, greater)`, all that it moves moved."""
+    """Perform `std::partial_sort(begin + first, begin + middle, end, greater)` in full."""
     sort_part(keys, at, first, middle, len(keys))

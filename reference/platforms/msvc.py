@@ -40,13 +40,13 @@ def _guess_median(keys: FloatArray, at: Order, first: int, middle: int, last: in
 
 @jit
 def _equal(keys: FloatArray, a: int, b: int) -> bool:
-    """Neither is larger: so are NaN and all."""
+    """Return whether neither is larger: NaN equals everything."""
     return not keys[a] > keys[b] and not keys[b] > keys[a]
 
 
 @jit
 def _partition(keys: FloatArray, at: Order, first: int, last: int) -> Any:
-    """In three: larger than the pivot, equal to it, smaller. Where the equal ones begin and end."""
+    """Partition into larger, equal and smaller keys; return both ends of the equal part."""
     low = first + ((last - first) >> 1)
     _guess_median(keys, at, first, low, last - 1)
     high = low + 1
@@ -89,8 +89,7 @@ def _partition(keys: FloatArray, at: Order, first: int, last: int) -> Any:
 
 @jit
 def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
-    """std::sort of what lies between each two edges: at most 1.5 log2(n) divisions, then a heap
-    sort."""
+    """Sort between each two edges as std::sort: 1.5 log2(n) divisions at most, then a heap sort."""
     parts = [(a, b, b - a) for a, b in parts_of(edges)]
     while len(parts) > 0:
         first, last, ideal = parts.pop()

@@ -2,12 +2,12 @@
 
 A rule asks for uniform numbers and compares them; that is all the chance it has. `Drawn` gives it
 numbers of a generator. `enumerate_outcomes` runs the same code once for every way in which its
-comparisons can come out, with the probability of each: the exact law of what the code returns.
+comparisons can come out, with the probability of each: the exact distribution of the result.
 
 A uniform number that is enumerated is an interval. A comparison that falls inside cuts it and
 follows both halves, so that a number which is compared twice, as by a faulty rule, is still one.
-With rows of `fractions.Fraction` (NumPy arrays of dtype object) the law is exact; with float64 rows
-it is off by rounding, 1e-15 a comparison.
+With rows of `fractions.Fraction` (NumPy arrays of dtype object) the distribution is exact; with
+float64 rows it is off by rounding, 1e-15 a comparison.
 
 Tests: tests/reference/test_speculative_chance.py
 """
@@ -27,13 +27,13 @@ MOST_OUTCOMES = 1_000_000
 
 class Chance(Protocol):
     def uniform(self) -> Any:
-        """A fresh number, uniform on [0, 1)."""
+        """Draw a fresh number, uniform on [0, 1)."""
 
     def below(self, u: Any, threshold: Any) -> bool:
-        """u < threshold."""
+        """Return u < threshold."""
 
     def index(self, u: Any, weights: Row) -> int:
-        """The first i with u < (w_0 + ... + w_i) / sum(w): a draw by weight."""
+        """Return the first i with u < (w_0 + ... + w_i) / sum(w): a draw by weight."""
 
 
 class Drawn:
@@ -61,7 +61,7 @@ class _Interval:
 
 @dataclass
 class _Path:
-    """One way through a rule: the cuts at its beginning are told, further ones go the first way."""
+    """One way through a rule: its first cuts are given, further ones go the first way."""
 
     told: list[bool]
     taken: list[bool] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Path:
 
 
 def enumerate_outcomes(experiment: Callable[[Chance], H]) -> dict[H, Any]:
-    """What the experiment returns, each with its probability. Raises ValueError for too many."""
+    """Return each result of the experiment with its probability. Raises ValueError for too many."""
     law: dict[H, Any] = {}
     untaken: list[list[bool]] = [[]]
     for _ in range(MOST_OUTCOMES):

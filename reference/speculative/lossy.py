@@ -1,7 +1,7 @@
-"""Rules that trade the target's law for longer drafts, with how far they are from it.
+"""Rules that trade the target's distribution for longer drafts, with their distance from it.
 
 typical_acceptance (Medusa): accept x where p(x) > min(epsilon, delta exp(-H(p))), without chance;
-    else draw from p. Medusa's heads draft the likeliest tokens, so q has a part in the law.
+    else draw from p. Medusa's heads draft the likeliest tokens, so q affects the distribution.
 thresholds (SGLang): accept x where u < p(x) / accumulated, or p(x) >= single; else draw from p
     without x. Both at 1, SGLang's defaults, it is lossless (several_drafts.one_coin).
 
@@ -48,11 +48,11 @@ def thresholds(single: Any = 1, accumulated: Any = 1) -> Rule:
 
 
 def law_of(rule: Rule, p: Row, q: Row) -> Row:
-    """Of the token, where the draft is drawn from q."""
+    """Return the distribution of the token if the draft is drawn from q."""
     law = enumerate_outcomes(lambda chance: rule(chance, draw(chance, q), p, q))
     return np.array([law.get(token, 0) for token in range(len(p))], dtype=p.dtype)
 
 
 def tv_of(rule: Rule, p: Row, q: Row) -> Any:
-    """Total variation of that law from p."""
+    """Return the total variation of that distribution from p."""
     return abs(law_of(rule, p, q) - p).sum() / 2

@@ -1,10 +1,10 @@
-"""Prefix matching: sample with the target, go on as long as the draft says the same.
+"""Prefix matching: sample with the target, and go on as long as the draft agrees.
 
-The draft is only guessed with; each token is the target's own draw, so its law is the target's
-whatever the draft is, and with one stream of random numbers the very tokens are those of sampling
-without a draft. What it costs is acceptance: a draft from q meets the target's draw with chance
-sum p q, which is never above sum min(p, q). For a draft that is no draw but a guess (n-grams, a
-greedy model: q is 1 at x) both are p(x).
+Each token is the target's own draw, and the draft is only a guess. So the tokens have the target's
+distribution for any draft, and with one stream of random numbers they are those of sampling without
+a draft. The price is acceptance: a draft from q meets the target's draw with chance sum p q, which
+is never above sum min(p, q). For a draft that is no draw but a guess (n-grams, a greedy model: q is
+1 at x) both are p(x).
 
 At temperature 0 p is 1 at the largest logit, and this is greedy verification.
 
@@ -24,7 +24,7 @@ from sampler_parity.reference.speculative.one_draft import draw
 def verify(
     chance: Chance, draft: Sequence[int], drafted_from: Sequence[Row], target: Sequence[Row]
 ) -> tuple[int, ...]:
-    """As in one_draft; what the draft was drawn from does not matter."""
+    """Return the tokens, as in one_draft; the distribution behind the draft does not matter."""
     tokens: list[int] = []
     for i, row in enumerate(target):
         tokens.append(draw(chance, row))

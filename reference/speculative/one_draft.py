@@ -6,7 +6,7 @@
 
 p: the target's row at that position, q: the row that x was drawn from, both after all filters,
 penalties and the temperature. x must be drawn from q, and by other random numbers than those that
-judge it. Then the tokens have the target's law, whatever q is.
+judge it. Then the tokens have the target's distribution for any q.
 
 Ties: u < p / q, u uniform on [0, 1): a token that the target cannot give is never accepted, one
     with p >= q always is.
@@ -33,7 +33,7 @@ def accepts(chance: Chance, p: Row, q: Row, token: int) -> bool:
 
 
 def residual(p: Row, q: Row) -> Row:
-    """norm(max(0, p - q)). Raises ValueError for p = q, where nothing is ever rejected."""
+    """Return norm(max(0, p - q)). Raises ValueError for p = q, where nothing is ever rejected."""
     rest: Row = np.maximum(p - q, 0)
     if rest.sum() == 0:
         raise ValueError("p is nowhere above q: there is nothing to recover from")
@@ -48,7 +48,7 @@ def draw(chance: Chance, row: Row) -> int:
 def verify(
     chance: Chance, draft: Sequence[int], drafted_from: Sequence[Row], target: Sequence[Row]
 ) -> tuple[int, ...]:
-    """The tokens: those accepted and one more. target: a row more than the draft has tokens."""
+    """Return the accepted tokens and one more. target: a row more than the draft has tokens."""
     for i, (token, q) in enumerate(zip(draft, drafted_from, strict=True)):
         if not accepts(chance, target[i], q, token):
             return (*draft[:i], draw(chance, residual(target[i], q)))
@@ -56,11 +56,14 @@ def verify(
 
 
 def acceptance(p: Row, q: Row) -> Any:
-    """The chance that a token drawn from q is accepted: sum min(p, q) = 1 - TV(p, q)."""
+    """Return the chance to accept a token drawn from q: sum min(p, q) = 1 - TV(p, q)."""
     return np.minimum(p, q).sum()
 
 
 def expected_tokens(alpha: Any, drafted: int) -> Any:
-    """Of one round, where each position accepts with chance alpha, independently: (1 - alpha^(n+1))
-    / (1 - alpha), the n + 1 of Leviathan et al., equation 1."""
+    """Return the expected tokens of one round: (1 - alpha^(n+1)) / (1 - alpha).
+
+    Each position accepts with chance alpha, independently. This is the n + 1 of Leviathan et al.,
+    equation 1.
+    """
     return sum(alpha**i for i in range(drafted + 1))

@@ -1,7 +1,7 @@
-"""A text by rounds of speculative sampling: draft, verify, go on behind what was accepted.
+"""A text by rounds of speculative sampling: draft, verify, go on behind the accepted tokens.
 
-draft, target: models, as functions of the tokens so far to a row. What a rule may get wrong between
-rounds and positions shows in the law of the whole text, which must be the target's.
+draft, target: models, as functions of the tokens so far to a row. A fault of a rule between rounds
+and positions shows in the distribution of the whole text, which must be the target's.
 
 Tests: tests/reference/test_speculative.py
 """
@@ -19,7 +19,7 @@ Verify = Callable[[Chance, Sequence[int], Sequence[Row], Sequence[Row]], tuple[i
 def one_round(
     chance: Chance, verify: Verify, draft: Model, target: Model, gamma: int, past: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The tokens of a round that drafts gamma of them."""
+    """Return the tokens of a round that drafts gamma of them."""
     tokens: list[int] = []
     rows: list[Row] = []
     for _ in range(gamma):
@@ -32,7 +32,7 @@ def one_round(
 def text(
     chance: Chance, verify: Verify, draft: Model, target: Model, gamma: int, n: int
 ) -> tuple[int, ...]:
-    """The first n tokens."""
+    """Return the first n tokens."""
     past: tuple[int, ...] = ()
     while len(past) < n:
         past += one_round(chance, verify, draft, target, gamma, past)
@@ -40,7 +40,7 @@ def text(
 
 
 def distribution_without_draft(target: Model, n: int) -> dict[tuple[int, ...], Any]:
-    """Of n tokens drawn one after the other: what every lossless rule must have."""
+    """Return the distribution of n tokens drawn one by one: every lossless rule must have it."""
     law: dict[tuple[int, ...], Any] = {(): 1}
     for _ in range(n):
         law = {

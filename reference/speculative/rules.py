@@ -1,8 +1,8 @@
-"""The two ways along a draft, by name, with what each does at one position in closed form.
+"""The two ways along a draft, by name, with the effect of each at one position in closed form.
 
-given: the draft token x, the chance that it is accepted, and the law of what replaces it.
-split: over all x drawn from q, what comes out as an accepted draft and what as a replacement; both
-together are p, which is why the rule is lossless.
+given: the draft token x, the chance that it is accepted, and the distribution of its replacement.
+split: over all x drawn from q, the part that comes from accepted drafts and the part that comes
+from replacements. Both together are p, which is why the rule is lossless.
 
 Tests: tests/reference/test_speculative.py compares them with the enumeration of the rules.
 """

@@ -2,16 +2,18 @@
 
 with_replacement (SpecInfer's multi-round rejection): the k tokens are drawn from q independently.
     In turn: accept with min(1, p(x) / q(x)), else p becomes norm(max(0, p - q)).
-without_replacement (recursive rejection sampling): each is drawn from what is left of q. As above,
+without_replacement (recursive rejection sampling): each is drawn from the rest of q. As above,
     and after a rejection q loses that token and is normalised again.
 k_seq (SpecTr): the k tokens are drawn from q independently. In turn: accept with min(1, p(x) /
-    (rho q(x))); if all fail, draw from what remains,
-        p - min(q, p / rho) (1 - (1 - beta)^k) / beta,   beta = sum min(q, p / rho)
+    (rho q(x))); if all fail, draw from the remainder.
+
+        remainder: p - min(q, p / rho) (1 - (1 - beta)^k) / beta,   beta = sum min(q, p / rho)
+
     A right rho has 1 - (1 - beta)^k <= rho beta; rho = k always has.
-one_coin (SGLang, target only): the tokens are any, all different; q is not asked. One number u is
+one_coin (SGLang, target only): the tokens are any, all different; q is not used. One number u is
     compared with p(x_1), then with p(x_1) + p(x_2), ...; if all fail, draw from p without them.
 
-Each returns a token with the target's law, whatever q is, and whether it is an accepted draft.
+Each returns a token with the target's distribution for any q, and whether it is an accepted draft.
 
 Sources: Miao et al. 2024 (arXiv 2305.09781), Algorithm 2; Yang et al. 2024 (arXiv 2401.06706) and
     Chen et al. 2024, Sequoia (arXiv 2402.12374); Sun et al. 2023 (arXiv 2310.15141), Algorithm 2;
@@ -33,7 +35,7 @@ def drawn_with_replacement(chance: Chance, q: Row, k: int) -> tuple[int, ...]:
 
 
 def drawn_without_replacement(chance: Chance, q: Row, k: int) -> tuple[int, ...]:
-    """At most as many as q can give."""
+    """Draw k tokens from q without replacement; fewer if q cannot give so many."""
     tokens: list[int] = []
     while len(tokens) < k and q.sum() > 0:
         tokens.append(draw(chance, q))
@@ -42,7 +44,7 @@ def drawn_without_replacement(chance: Chance, q: Row, k: int) -> tuple[int, ...]
 
 
 def without(q: Row, token: int) -> Row:
-    """q without a token, normalised; all zeros where nothing is left."""
+    """Return q without a token, normalised; all zeros if nothing is left."""
     left = q.copy()
     left[token] = left[token] * 0
     total = left.sum()
@@ -68,7 +70,7 @@ def without_replacement(chance: Chance, tokens: Sequence[int], p: Row, q: Row) -
 def k_seq(
     chance: Chance, tokens: Sequence[int], p: Row, q: Row, rho: Any = None
 ) -> tuple[int, bool]:
-    """rho: the number of tokens by default."""
+    """Accept by SpecTr's rule. rho: the number of tokens by default."""
     k = len(tokens)
     rho = k if rho is None else rho
     for token in tokens:
