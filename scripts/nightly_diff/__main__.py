@@ -27,7 +27,7 @@ TITLES: dict[Kind, str] = {
     "gone": "No longer there",
     "worse": "No longer as required",
     "changed": "Another verdict, of the same worth",
-    "mended": "Mended",
+    "fixed": "Fixed",
     "new": "New",
     "version": "Another version",
 }

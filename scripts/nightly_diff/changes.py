@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import ORDER as VERDICTS
 
-Kind = Literal["gone", "worse", "changed", "mended", "new", "version"]
+Kind = Literal["gone", "worse", "changed", "fixed", "new", "version"]
 ORDER: tuple[Kind, ...] = get_args(Kind)
 WORSE: tuple[Kind, ...] = ("gone", "worse")
 # Verdicts at which a backend does what the reference does.
@@ -136,12 +136,12 @@ def _kind(old: CaseState, new: CaseState, finding: bool) -> Kind:
     if "skipped" in (old.verdict, new.verdict):
         return "new" if old.verdict == "skipped" else "gone"
     if finding and old.met and not new.met and new.verdict not in ("crashed", "timeout"):
-        return "mended"
+        return "fixed"
     if old.verdict not in _SAME and new.verdict in _SAME:
-        return "mended"
+        return "fixed"
     if old.met and not new.met:
         return "worse"
-    return "mended" if new.met and not old.met else "changed"
+    return "fixed" if new.met and not old.met else "changed"
 
 
 def _verdict_of(state: CaseState) -> str:

@@ -50,8 +50,8 @@ def test_two_equal_nights_have_no_change(tmp_path: Path) -> None:
         ("identical", "diverged", "parity/top_p", "worse"),
         ("identical", "crashed", "parity/top_p", "worse"),
         ("diverged", "crashed", "parity/top_p", "changed"),
-        ("diverged", "identical", "parity/top_p", "mended"),
-        ("identical", "diverged", "parity/findings", "mended"),
+        ("diverged", "identical", "parity/top_p", "fixed"),
+        ("identical", "diverged", "parity/findings", "fixed"),
         ("identical", "crashed", "parity/findings", "worse"),
         ("identical", "skipped", "parity/top_p", "gone"),
         ("skipped", "identical", "parity/top_p", "new"),
@@ -122,8 +122,8 @@ def test_the_page_says_what_changed_and_the_status_whether_it_is_worse(
     words = [str(tmp_path / name) for name in ("before", "after", "night.md")]
     assert main(words) == 1
     text = (tmp_path / "night.md").read_text()
-    assert "1 bundles: 1 no longer as required; 1 mended." in text
-    assert text.index("## No longer as required") < text.index("## Mended")
+    assert "1 bundles: 1 no longer as required; 1 fixed." in text
+    assert text.index("## No longer as required") < text.index("## Fixed")
     row = "<code>mine</code> | <code>top&#95;p/a</code> | identical | diverged, not as required |"
     assert row in text
     assert main([words[1], words[1], words[2]]) == 0

@@ -13,17 +13,17 @@ Maker = Callable[[Random], object]
 
 
 def one_of(*choices: object) -> Maker:
-    """A maker that picks one of the given values."""
+    """Make a maker that picks one of the given values."""
     return lambda r: r.choice(choices)
 
 
 def number(low: int, high: int) -> Maker:
-    """A maker of whole numbers."""
+    """Make a maker of whole numbers."""
     return lambda r: r.randint(low, high)
 
 
 def pick(choices: list[str]) -> Maker:
-    """A maker that picks from a word list."""
+    """Make a maker that picks from a word list."""
     return lambda r: r.choice(choices)
 
 

@@ -16,7 +16,7 @@ WEIGHTS = [1.0 / (2 + place) for place in range(len(NAMES))]
 
 
 def observation(r: Random, name: str) -> str:
-    """What the world answers."""
+    """Return the answer of the world to a call."""
     kind = r.randrange(5)
     if kind == 0:
         return json.dumps({"status": "ok", "count": w.small(r)})
@@ -32,12 +32,12 @@ def observation(r: Random, name: str) -> str:
 
 
 def call(r: Random, name: str, values: dict[str, object]) -> str:
-    """The two lines of a call."""
+    """Return the two lines of a call."""
     return f"Action: {name}\nAction Input: {json.dumps(values)}\n"
 
 
 def action_document(r: Random) -> str:
-    """A transcript of one to three calls, or calls alone."""
+    """Return a transcript of one to three calls, or calls alone."""
     asked = r.random() < 0.7
     answered = r.random() < 0.8
     text = ""

@@ -28,7 +28,7 @@ EXTRA_LINES = [
 
 
 def same_ids(llama: Llama, gguf_path: Path, lines: list[str]) -> int:
-    """How many lines both tokenizers cut alike."""
+    """Count the lines that both tokenizers split alike."""
     tokenizer = read_tokenizer(gguf_path)
     same = 0
     for line in lines:

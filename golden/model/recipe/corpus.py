@@ -37,7 +37,7 @@ class Document:
 
 
 def all_documents() -> list[Document]:
-    """Every document, each text once, in a fixed order."""
+    """Return every document, each text once, in a fixed order."""
     r = Random(SYNTHETIC_SEED)
     found = [Document("docs", name, text) for name, text in topic_documents()]
     found += [Document("docstring", name, text) for name, text in docstring_documents()]
@@ -51,22 +51,22 @@ def all_documents() -> list[Document]:
 
 
 def is_held_out(document: Document) -> bool:
-    """Whether a document belongs to the held-out side."""
+    """Return whether a document belongs to the held-out side."""
     return hashlib.sha256(document.key.encode()).digest()[0] < HELD_OUT_BELOW
 
 
 def paragraphs(text: str) -> list[str]:
-    """The text's paragraphs."""
+    """Return the text's paragraphs."""
     return text.split("\n\n")
 
 
 def bare(paragraph: str) -> str:
-    """A paragraph without its layout, to compare by."""
+    """Return a paragraph without its layout, for comparison."""
     return " ".join(paragraph.split())
 
 
 def split() -> tuple[list[Document], list[Document]]:
-    """The training documents and the held-out ones."""
+    """Return the training documents and the held-out ones."""
     everything = all_documents()
     held = [document for document in everything if is_held_out(document)]
     seen = {
@@ -85,7 +85,7 @@ def split() -> tuple[list[Document], list[Document]]:
 
 
 def inside_out(document: Document, r: Random) -> Document:
-    """The document as a fill-in-the-middle exercise on a part of it."""
+    """Return the document as a fill-in-the-middle exercise on a part of it."""
     text = document.text.removesuffix("<|eot|>")[:1200]
     a, b = sorted(r.sample(range(len(text) + 1), 2))
     b = min(b, a + 200)
@@ -94,13 +94,13 @@ def inside_out(document: Document, r: Random) -> Document:
 
 
 def with_fim(train: list[Document]) -> list[Document]:
-    """The training documents and a share of them turned inside out as well."""
+    """Return the training documents, with a share of them turned inside out as well."""
     r = Random(FIM_SEED)
     return train + [inside_out(d, r) for d in train if len(d.text) > 40 and r.random() < FIM_SHARE]
 
 
 def digest(documents: list[Document]) -> str:
-    """SHA-256 over all the texts, to tell whether two machines agree."""
+    """Return the SHA-256 over all texts, to compare two machines."""
     total = hashlib.sha256()
     for document in documents:
         total.update(f"{document.kind}\0{document.text}\0".encode())

@@ -33,7 +33,7 @@ PROMPTS = (
 
 
 def continuations(network: Network, tokenizer: Tokenizer, prompt: str) -> dict[str, object]:
-    """The likeliest next tokens after a prompt, and the greedy text."""
+    """Return the likeliest next tokens after a prompt, and the greedy text."""
     start = [
         special_id(tokenizer, "<|bos|>"),
         *tokenizer.encode(prompt, add_special_tokens=False).ids,
@@ -60,7 +60,7 @@ def continuations(network: Network, tokenizer: Tokenizer, prompt: str) -> dict[s
 
 
 def text_statistics(tokenizer: Tokenizer, documents: list[Document]) -> dict[str, object]:
-    """How much text there is of each kind."""
+    """Return how much text there is of each kind."""
     found: dict[str, object] = {"sha256": digest(documents)}
     for kind in KINDS:
         chosen = [document for document in documents if document.kind == kind]

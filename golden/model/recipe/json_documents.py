@@ -8,7 +8,7 @@ from recipe import words as w
 
 
 def record(r: Random) -> object:
-    """An account."""
+    """Return an account."""
     return {
         "id": r.randint(1, 9999),
         "name": f"{r.choice(w.NOUNS)}_{r.randint(1, 99)}",
@@ -19,7 +19,7 @@ def record(r: Random) -> object:
 
 
 def order(r: Random) -> object:
-    """An order with its items."""
+    """Return an order with its items."""
     items = [
         {"sku": w.identifier(r), "quantity": w.small(r), "price": round(r.uniform(1, 200), 2)}
         for _ in range(r.randint(1, 3))
@@ -34,7 +34,7 @@ def order(r: Random) -> object:
 
 
 def settings(r: Random) -> object:
-    """A configuration file."""
+    """Return a configuration file."""
     return {
         "version": f"{r.randint(0, 4)}.{r.randint(0, 9)}.{r.randint(0, 9)}",
         "debug": r.random() < 0.3,
@@ -48,7 +48,7 @@ def settings(r: Random) -> object:
 
 
 def log(r: Random) -> object:
-    """A line or two of a structured log."""
+    """Return a line or two of a structured log."""
     return [
         {
             "time": f"{w.date(r)}T{w.clock(r)}:00Z",
@@ -61,7 +61,7 @@ def log(r: Random) -> object:
 
 
 def answer(r: Random) -> object:
-    """A page of an interface's results."""
+    """Return a page of an interface's results."""
     results = [
         {"title": w.topic(r), "url": w.link(r), "score": round(r.random(), 3)}
         for _ in range(r.randint(1, 4))
@@ -75,7 +75,7 @@ def answer(r: Random) -> object:
 
 
 def function(r: Random) -> object:
-    """A function call as JSON."""
+    """Return a function call as JSON."""
     return {
         "type": "function",
         "function": {
@@ -93,5 +93,5 @@ MAKERS: tuple[Callable[[Random], object], ...] = (record, order, settings, log, 
 
 
 def json_document(r: Random) -> str:
-    """One document, on one line or indented."""
+    """Return one document, on one line or indented."""
     return json.dumps(r.choice(MAKERS)(r), indent=r.choice((None, 2, 2, 4)))

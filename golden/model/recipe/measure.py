@@ -38,7 +38,7 @@ def measure(logits_of: Logits, ids: list[int]) -> Rows:
 
 
 def of_network(network: Network) -> Logits:
-    """The logits a network gives."""
+    """Return a function that gives the network's logits."""
 
     def logits_of(ids: Tensor) -> Tensor:
         out: Tensor = network(ids[None])[0]
@@ -48,7 +48,7 @@ def of_network(network: Network) -> Logits:
 
 
 def of_noise(network: Network) -> Logits:
-    """Gaussian logits with the mean and the spread of the network's rows."""
+    """Return Gaussian logits with the mean and the spread of the network's rows."""
     generator = torch.Generator().manual_seed(BASELINE_SEED)
 
     def logits_of(ids: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def of_noise(network: Network) -> Logits:
 
 
 def spread(values: Tensor) -> dict[str, float]:
-    """Mean and quantiles."""
+    """Return mean and quantiles."""
     found = {"mean": round(values.mean().item(), 4)}
     for q, value in zip(
         QUANTILES, torch.quantile(values, torch.tensor(QUANTILES).double()), strict=True
@@ -70,7 +70,7 @@ def spread(values: Tensor) -> dict[str, float]:
 
 
 def summary(rows: Rows) -> Summary:
-    """What the rows say, over all and by position."""
+    """Summarize the rows, over all and by position."""
     by_position = []
     for low, high in BINS:
         chosen = rows[(rows[:, 3] >= low) & (rows[:, 3] < high)]
@@ -96,7 +96,7 @@ def summary(rows: Rows) -> Summary:
 
 
 def judge(logits_of: Logits, tokenizer: Tokenizer, held: list[Document]) -> dict[str, Summary]:
-    """Summaries by kind and over all the held-out text."""
+    """Return summaries by kind and over all the held-out text."""
     by_kind = {
         kind: torch.cat(
             [measure(logits_of, encode_document(tokenizer, d)) for d in held if d.kind == kind]

@@ -52,7 +52,7 @@ def topic_documents() -> Iterator[tuple[str, str]]:
 
 
 def header(node: Definition) -> str:
-    """The ``class`` or ``def`` line of a definition, written out afresh."""
+    """Write the ``class`` or ``def`` line of a definition."""
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(base) for base in node.bases)
         return f"class {node.name}({bases}):" if bases else f"class {node.name}:"
@@ -61,7 +61,7 @@ def header(node: Definition) -> str:
 
 
 def documented(node: Definition, depth: int) -> list[str]:
-    """A definition's header and docstring, then those of its methods."""
+    """Return a definition's header and docstring, then those of its methods."""
     indent = "    " * depth
     own = ast.get_docstring(node)
     parts: list[str] = []

@@ -24,7 +24,7 @@ class Norm(nn.Module):
 
 
 def rotation(shape: Shape) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of every position's angles: (context, head / 2)."""
+    """Return cosine and sine of every position's angles: (context, head / 2)."""
     head = shape.width // shape.heads
     rates = shape.rope_base ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
     angles = torch.arange(shape.context, dtype=torch.float64)[:, None] * rates

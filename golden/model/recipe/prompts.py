@@ -26,7 +26,7 @@ WANTED: tuple[tuple[str, int], ...] = (
 
 
 def source(document: Document, kind: str) -> str:
-    """The part of a document that can serve as a prompt of the kind, or ''."""
+    """Return the part of a document that can serve as a prompt of the kind, or ''."""
     text = document.text.split("<|eot|>")[0]
     if kind == "code":
         # An interactive session inside a docstring or a help topic.
@@ -40,7 +40,7 @@ def source(document: Document, kind: str) -> str:
 
 
 def cut(tokenizer: Tokenizer, text: str, length: int) -> str:
-    """The first ``length`` tokens of a text, or '' if it is too short."""
+    """Return the first ``length`` tokens of a text, or '' if it is too short."""
     if length == 0:
         end = text.rfind("Action: ")
         prompt = text[: end + len("Action: ")] if end > 0 else ""
@@ -50,7 +50,7 @@ def cut(tokenizer: Tokenizer, text: str, length: int) -> str:
 
 
 def choose(tokenizer: Tokenizer, held: list[Document]) -> list[dict[str, str]]:
-    """One document for each wanted prompt, none of them twice."""
+    """Choose one document for each wanted prompt, none of them twice."""
     held = sorted(held, key=lambda d: hashlib.sha256(("prompt" + d.text).encode()).digest())
     used: set[str] = set()
     prompts = []

@@ -16,7 +16,7 @@ from recipe.settings import SPECIALS, Shape
 
 
 def read_network(path: Path, shape: Shape) -> Network:
-    """The network in float32, with the weights as they are in the file."""
+    """Read the network in float32, with the weights as they are in the file."""
     weights = {
         tensor.name: torch.from_numpy(np.array(tensor.data, dtype=np.float32))
         for tensor in gguf.GGUFReader(str(path)).tensors
@@ -27,7 +27,7 @@ def read_network(path: Path, shape: Shape) -> Network:
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer, rebuilt from the file's tokens and merges."""
+    """Rebuild the tokenizer from the file's tokens and merges."""
     fields = gguf.GGUFReader(str(path)).fields
     tokens: list[str] = fields["tokenizer.ggml.tokens"].contents()
     merges: list[str] = fields["tokenizer.ggml.merges"].contents()

@@ -16,7 +16,7 @@ JSON_DOCUMENTS = 2400
 # is below this: 13 / 256 is about five per cent.
 HELD_OUT_BELOW = 13
 
-# Of the training documents, the share that is also turned inside out for
+# The share of the training documents that is also turned inside out for
 # fill-in-the-middle.
 FIM_SHARE = 0.10
 

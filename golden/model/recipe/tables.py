@@ -22,12 +22,12 @@ def table(head: list[str], rows: list[list[object]]) -> None:
 
 
 def spread_row(label: str, values: dict[str, float], digits: int) -> list[object]:
-    """A row of a mean and quantiles."""
+    """Return a row of a mean and quantiles."""
     return [label, *(f"{value:.{digits}f}" for value in values.values())]
 
 
 def position_table(found: dict[str, Any], kind: str) -> None:
-    """Entropy and top-1 mass by position, all models next to each other."""
+    """Print entropy and top-1 mass by position, all models next to each other."""
     head = ["positions", "rows"]
     head += [f"{what}, {label}" for what in ("entropy", "top-1") for label in MODELS.values()]
     columns = [found[name][kind]["by_position"] for name in MODELS]

@@ -11,7 +11,7 @@ from recipe.settings import SPECIALS, VOCABULARY
 
 
 def train_tokenizer(documents: list[Document]) -> Tokenizer:
-    """Learn the merges from the training documents alone."""
+    """Train the merges on the training documents alone."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = decoders.ByteLevel()
@@ -30,7 +30,7 @@ def train_tokenizer(documents: list[Document]) -> Tokenizer:
 
 
 def special_id(tokenizer: Tokenizer, text: str) -> int:
-    """The id of a special token."""
+    """Return the id of a special token."""
     found = tokenizer.token_to_id(text)
     if found is None:
         raise ValueError(f"the vocabulary lacks {text}")
@@ -43,17 +43,16 @@ def load_tokenizer(path: Path) -> Tokenizer:
 
 
 def breaks_at_prompt(document: Document) -> bool:
-    """Whether to cut a transcript after ``Action: `` before encoding.
+    """Return whether to cut a transcript after ``Action: `` before encoding.
 
-    A prompt that ends in ``Action: `` ends in a lone space token, whereas in
-    running text the space belongs to the next word.  Half of the transcripts
-    are cut there, so that the model knows both.
+    A prompt that ends in ``Action: `` ends in a lone space token, whereas in running text the space
+    belongs to the next word. Half of the transcripts are cut there, so that the model knows both.
     """
     return document.kind == "action" and hashlib.sha256(document.text.encode()).digest()[1] % 2 == 0
 
 
 def encode_document(tokenizer: Tokenizer, document: Document) -> list[int]:
-    """The token ids of a document between ``<|bos|>`` and ``<|eos|>``."""
+    """Return the token ids of a document between ``<|bos|>`` and ``<|eos|>``."""
     pieces = [document.text]
     if breaks_at_prompt(document):
         pieces = re.split(r"(?<=^Action: )", document.text, flags=re.MULTILINE)

@@ -17,7 +17,7 @@ from recipe.tokenizer import encode_document, train_tokenizer
 
 
 def rate_at(step: int, schedule: Schedule) -> float:
-    """Linear warm-up, then half a cosine down to the final rate."""
+    """Return the learning rate: linear warm-up, then half a cosine down to the final rate."""
     if step < schedule.warm_up:
         return schedule.peak_rate * (step + 1) / schedule.warm_up
     along = (step - schedule.warm_up) / max(1, schedule.steps - schedule.warm_up)
@@ -28,7 +28,7 @@ def rate_at(step: int, schedule: Schedule) -> float:
 
 
 def windows(documents: list[list[int]], length: int, chosen: torch.Generator) -> Tensor:
-    """One pass over the documents in a new order, cut into equal windows."""
+    """Return one pass over the documents in a new order, cut into equal windows."""
     order = torch.randperm(len(documents), generator=chosen).tolist()
     stream = torch.tensor([token for place in order for token in documents[place]])
     count = len(stream) // length
@@ -57,8 +57,8 @@ def fit(documents: list[list[int]], shape: Shape, schedule: Schedule, half: bool
         batch, rows = rows[: schedule.batch], rows[schedule.batch :]
         for group in optimiser.param_groups:
             group["lr"] = rate_at(step, schedule)
-        # The weights stay in float32.  Where the processor has instructions
-        # for bfloat16, a step takes half the time.
+        # The weights stay in float32.  With the processor's instructions for
+        # bfloat16 a step takes half the time.
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
             logits = network(batch[:, :-1])
         loss = functional.cross_entropy(logits.float().flatten(0, 1), batch[:, 1:].flatten())

@@ -95,45 +95,45 @@ HOSTS = ["api", "db", "web", "mail", "auth", "files", "search", "metrics"]
 
 
 def path_name(r: Random) -> str:
-    """A file path such as ``src/parser.py``."""
+    """Return a file path such as ``src/parser.py``."""
     return f"{r.choice(FOLDERS)}/{r.choice(NOUNS)}{r.choice(EXTENSIONS)}"
 
 
 def date(r: Random) -> str:
-    """A date in ISO form."""
+    """Return a date in ISO form."""
     return f"{r.randint(2019, 2026)}-{r.randint(1, 12):02d}-{r.randint(1, 28):02d}"
 
 
 def clock(r: Random) -> str:
-    """A time of day on a quarter hour."""
+    """Return a time of day on a quarter hour."""
     return f"{r.randint(7, 20):02d}:{r.choice(('00', '15', '30', '45'))}"
 
 
 def topic(r: Random) -> str:
-    """Two words such as ``stale cache``."""
+    """Return two words such as ``stale cache``."""
     return f"{r.choice(ADJECTIVES)} {r.choice(NOUNS)}"
 
 
 def task(r: Random) -> str:
-    """An order such as ``review the weekly report``."""
+    """Return an order such as ``review the weekly report``."""
     return f"{r.choice(VERBS)} the {topic(r)}"
 
 
 def mail(r: Random) -> str:
-    """A mail address in a reserved domain."""
+    """Return a mail address in a reserved domain."""
     return f"{r.choice(NOUNS)}{r.randint(1, 99)}@example.{r.choice(('com', 'org', 'net'))}"
 
 
 def link(r: Random) -> str:
-    """An address in a reserved domain."""
+    """Return an address in a reserved domain."""
     return f"https://{r.choice(HOSTS)}.example.com/{r.choice(NOUNS)}/{r.randint(1, 500)}"
 
 
 def identifier(r: Random) -> str:
-    """A short identifier such as ``ord-4821``."""
+    """Return a short identifier such as ``ord-4821``."""
     return f"{r.choice(('usr', 'ord', 'tkt', 'job', 'doc'))}-{r.randint(1000, 9999)}"
 
 
 def small(r: Random) -> int:
-    """A count as people choose them: round ones most often."""
+    """Return a count as people choose them: round ones most often."""
     return r.choice((1, 2, 3, 5, 5, 10, 10, 10, 20, 20, 50, 100))

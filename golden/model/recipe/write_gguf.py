@@ -25,7 +25,7 @@ DESCRIPTION = (
 
 
 def add_shape(writer: gguf.GGUFWriter, shape: Shape) -> None:
-    """What the model is and how large."""
+    """Add the kind and size of the model."""
     writer.add_name(NAME)
     writer.add_description(DESCRIPTION)
     writer.add_license("Apache-2.0")
@@ -43,7 +43,7 @@ def add_shape(writer: gguf.GGUFWriter, shape: Shape) -> None:
 
 
 def add_vocabulary(writer: gguf.GGUFWriter, tokenizer: Tokenizer) -> None:
-    """Tokens, merges and which of them are special."""
+    """Add tokens, merges and the special ones among them."""
     vocabulary = tokenizer.get_vocab()
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
