@@ -110,7 +110,7 @@ def write(scratch: BinaryIO, at: int, c: Candidates) -> int:
 
 
 def sample(scratch: BinaryIO, ask: dict[str, Any], chain: list[Any], row: int) -> tuple[Any, Any]:
-    """The token, and where the candidates after each stage were written, if they are asked for."""
+    """Return the token, and the path of the candidates after each stage, if they are requested."""
     c, results = read_row(scratch, ask["rows"], row), []
     for sampler in chain:
         sampler.apply(c)

@@ -20,9 +20,9 @@ def vocabulary() -> Vocab:
 
 
 def generate(prompt: str, n_tokens: int, choose: Callable[[Row], int | None]) -> str:
-    """The prompt's continuation; choose gets the logits float32[n_vocab] of each position.
+    """Return the prompt's continuation; choose gets the logits float32[n_vocab] of each position.
 
-    It ends after n_tokens, or where choose gives None.
+    It ends after n_tokens, or if choose gives None.
     """
     vocab = vocabulary()
     model = Model(Libllama(default_folder()), model_path("small"))

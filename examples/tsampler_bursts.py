@@ -1,8 +1,8 @@
 """Bursts of exploration: `python examples/tsampler_bursts.py`
 
-Where the model is uncertain, none of its five likeliest tokens having a probability of 0.15, the
-next token is drawn from a wider and warmer distribution without its untypical tokens; then the
-usual parameters are back. The workspace grows at the first burst and stays as large.
+The model is uncertain if none of its five likeliest tokens has a probability of 0.15. Then the next
+token is drawn from a wider and warmer distribution without its untypical tokens, and the usual
+parameters return. The workspace grows at the first burst and stays as large.
 """
 
 from golden_model import Row, generate, vocabulary

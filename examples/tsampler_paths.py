@@ -1,8 +1,8 @@
 """Two ways to sample, and snapshots: `python examples/tsampler_paths.py`
 
-samplingPath says who samples: tsampler, or the native chain with the same parameters. A snapshot
-holds the path and the parameters, the seed among them, as JSON: replayed, it gives the same text.
-The other path draws from the same law with another generator, so its text is another.
+samplingPath selects the sampler: tsampler, or the native chain with the same parameters. A snapshot
+holds the path and the parameters, including the seed, as JSON: replayed, it gives the same text.
+The other path draws from the same distribution with another generator, so its text differs.
 """
 
 import json
@@ -24,7 +24,7 @@ PROMPT = "Sequences also support"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a text can be had again from. path: typescript or native."""
+    """The data that reproduces a text. path: typescript or native."""
 
     path: str
     prompt: str
@@ -53,7 +53,9 @@ def typescript(snapshot: Snapshot) -> Callable[[Row], int]:
 
 
 def native(snapshot: Snapshot) -> Callable[[Row], int]:
-    """llama.cpp's samplers in tsampler's order. The reference's chain: equal to it to the bit."""
+    """Sample with llama.cpp's samplers in tsampler's order: the reference's chain, equal to the
+    bit.
+    """
     params = snapshot.params
     chain = build_chain(
         [

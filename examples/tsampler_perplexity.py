@@ -1,8 +1,8 @@
 """A gate on perplexity: `python examples/tsampler_perplexity.py`
 
 Surprisal is measured twice for each token: in the model's distribution, and among the candidates
-that the filters left. Where the rolling perplexity passes 50 the context is pruned to the prompt,
-the measurement begins anew and the parameters are narrow: what an application would do by fetching
+that the filters left. If the rolling perplexity passes 50, the context is pruned to the prompt, the
+measurement restarts and the parameters are narrow: an application would do the same by fetching
 other text into the context.
 """
 
@@ -29,7 +29,7 @@ class GateReachedError(Exception):
 
 
 def write(params: SamplingParams, n_tokens: int) -> tuple[str, float]:
-    """Text and perplexity. Raises GateReachedError."""
+    """Return text and perplexity. Raises GateReachedError."""
     vocab = vocabulary()
     rng, history, ppl = Xoroshiro128Plus(42), TokenHistoryTracker(64), metrics.RollingPerplexity()
     log: list[float] = []

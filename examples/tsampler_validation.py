@@ -1,8 +1,8 @@
-"""Validation by what is known: `python examples/tsampler_validation.py`
+"""Validation by known results: `python examples/tsampler_validation.py`
 
-The application knows what a test returns for the list at hand. Where the model writes the answer,
-the words that are right are raised by 10 and those that would be wrong are vetoed. A veto is
-certain, a boost is not: it is worth what the model thought of the word before.
+The application knows the result of a test for the list at hand. When the model writes the answer,
+the right words are raised by 10 and the wrong ones are vetoed. A veto is certain, a boost is not:
+its effect depends on the model's own logit of the word.
 """
 
 from golden_model import Row, generate, vocabulary

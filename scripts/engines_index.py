@@ -30,8 +30,7 @@ def engines_of_others() -> list[Engine]:
 
 
 def cells(row: Engine, page: str) -> list[str]:
-    """Return what the table says of an engine; "" is a part that it lacks. page: its README.md, in
-    one line."""
+    """Return the cells of an engine; "" for a part that it lacks. page: its README.md as a line."""
     own = [suite for suite in row.suites if suite != "properties"]
     timed = re.search(rf"run (timing/\w+) [^`]*-b {row.name}\b", page)
     not_timed = "the same" if "Not timed apart" in page else ""
@@ -60,7 +59,7 @@ def _judged_by(row: Engine) -> str:
 
 
 def _findings(row: Engine) -> list[str]:
-    """The findings that a program shows on this engine."""
+    """Return the findings that a program shows on this engine."""
     programs = tomllib.loads((ROOT / "studies/findings/programs.toml").read_text("utf-8"))
     on = PROGRAMS_RUN_ON.get(row.name, row.environment)
     return [

@@ -106,10 +106,10 @@ def use_prebuilt(missing: list[str]) -> int:
 
 
 def write_byte_code() -> int:
-    """Compile the project's modules to byte code, as pip does with what it copies.
+    """Compile the project's modules to byte code, as pip does with the files that it copies.
 
-    Where PYTHONDONTWRITEBYTECODE is set nothing else writes it, and every process would compile
-    each module that it imports: half a second of each run.
+    With PYTHONDONTWRITEBYTECODE nothing else writes it, and every process would compile each module
+    that it imports: half a second of each run.
     """
     folders = [str(ROOT / name) for name in OURS]
     return subprocess.call([sys.executable, "-m", "compileall", "-q", *folders])

@@ -1,10 +1,10 @@
 """Write locked.txt and locked-extras/EXTRA.txt: every package for all platforms, with its digests.
-With names of engines, `python scripts/lock.py vllm`, what their environments hold instead:
-engines/NAME/locked/, of the `[[environment]]` rows of engines/NAME/engine.toml.
+With names of engines, `python scripts/lock.py vllm`, the packages of their environments instead:
+engines/NAME/locked/, from the `[[environment]]` rows of engines/NAME/engine.toml.
 
-Needs uv, for engines on Node.js npm. Versions are those of constraints.txt; engines have their own.
-locked.txt has what the project needs and the extras of OURS; of each other extra its file has what
-that itself needs. The files name no registry.
+Needs uv, and npm for engines on Node.js. Versions are those of constraints.txt; engines have their
+own. locked.txt has the project's needs and the extras of OURS; each other extra has a file with its
+own needs. The files name no registry.
 """
 
 import json
@@ -32,12 +32,12 @@ ENGINE_HEAD = (
 HEAD = "# Made by `python scripts/lock.py`, for all platforms; scripts/install.py takes it alone"
 
 
-# Of a release that is also published elsewhere, its builds without a GPU: by version, as
-# VERSION+cpu, for the Python versions and platforms that were measured. pip takes what it finds.
+# The builds without a GPU of a release that is also published elsewhere, by version (VERSION+cpu),
+# for the Python versions and platforms that were measured. pip takes the file that it finds.
 ALSO = {
     "torch==2.13.0": ["6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"],
 }
-FOR_WORKERS = ["numpy", "pydantic"]  # a worker needs them, beside the engine
+FOR_WORKERS = ["numpy", "pydantic"]  # a worker needs them next to the engine
 
 
 def main() -> int:
@@ -69,8 +69,10 @@ def lock_engines(names: list[str]) -> int:
 
 
 def engine(name: str, needs: tuple[str, ...], whole: bool, without: tuple[str, ...] = ()) -> str:
-    """What an environment for Python holds. whole: with what the needs themselves need, but for
-    `without`."""
+    """Return the locked packages of an environment for Python.
+
+    whole: with the needs of the needs themselves, except `without`.
+    """
     if whole and not without:
         return also("".join(entries(compiled(name, [*needs, *FOR_WORKERS])).values()))
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as pins:
@@ -84,7 +86,7 @@ def engine(name: str, needs: tuple[str, ...], whole: bool, without: tuple[str, .
 
 
 def also(text: str) -> str:
-    """The digests of builds that are published elsewhere, behind those of their release."""
+    """Add the digests of builds that are published elsewhere, behind those of their release."""
     for pin, digests in ALSO.items():
         more = "".join(f"    --hash=sha256:{digest} \\\\\n" for digest in digests)
         text = re.sub(rf"(?m)^({re.escape(pin)}(?: ;.*)? \\\n)", rf"\g<1>{more}", text)
@@ -92,7 +94,7 @@ def also(text: str) -> str:
 
 
 def lock_node(folder: Path, packages: dict[str, str], whole: bool = True) -> None:
-    """whole: with what the packages call optional."""
+    """Write package.json and package-lock.json. whole: with the optional packages."""
     about = {"name": f"sampler-parity-{folder.name}", "private": True, "dependencies": packages}
     (folder / "package.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     locked = folder / "package-lock.json"
@@ -112,7 +114,7 @@ def lock_node(folder: Path, packages: dict[str, str], whole: bool = True) -> Non
 
 
 def entries(text: str) -> dict[str, str]:
-    """The lines of each pin, by its name and its condition."""
+    """Return the lines of each pin, by its name and its condition."""
     pins = re.findall(r"(?m)^\S.*\n(?:[ ]+.*\n)*", text)
     return {re.sub(r"==[^ ]+| \\\n(.|\n)*", "", pin): pin for pin in pins}
 
@@ -123,7 +125,7 @@ def write(path: Path, requirements: list[str]) -> None:
 
 
 def compiled(name: str, requirements: list[str], *options: str) -> str:
-    """Every package with its digests."""
+    """Return every package with its digests."""
     done = subprocess.run(
         [*UV, *options, "-"],
         cwd=ROOT,

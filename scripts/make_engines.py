@@ -141,7 +141,7 @@ def table(outcomes: list[Outcome]) -> list[str]:
 
 
 def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:
-    """Align a row: names and versions left, figures right, then the state."""
+    """Format a row: names and versions left, figures right, then the state."""
     left = [f"{word:<{width}}" for word, width in zip(cells[:2], widths[:2], strict=True)]
     right = [f"{word:>{width}}" for word, width in zip(cells[2:-1], widths[2:-1], strict=True)]
     return "   ".join([*left, *right, cells[-1]]).rstrip()

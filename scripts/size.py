@@ -108,9 +108,9 @@ def features(sizes: Sizes) -> Iterator[str]:
 
 
 def _tests(path: str, of_tests: str, folder: str, name: str) -> bool:
-    """Whether a file has tests of a feature: by its folder, or by its own name."""
+    """Return whether a file has tests of a feature: by its folder, or by its own name."""
     file = PurePosixPath(path)
-    if of_tests == f"{folder}/":  # they lie beside the code
+    if of_tests == f"{folder}/":  # they lie next to the code
         return path.startswith(f"{folder}/{name}/") and file.name.startswith("test_")
     words = f"{file.stem}_"
     return path.startswith(of_tests) and (

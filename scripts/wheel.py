@@ -20,7 +20,7 @@ def main() -> int:
 
 
 def uncompiled(folder: Path) -> list[str]:
-    """The sources in TypeScript without their JavaScript, or newer than it."""
+    """Return the sources in TypeScript without their JavaScript, or newer than it."""
     return [
         source.name
         for source in sorted((folder / "src").glob("*/*.ts"))

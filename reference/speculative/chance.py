@@ -63,7 +63,7 @@ class _Interval:
 class _Path:
     """One way through a rule: its first cuts are given, further ones go the first way."""
 
-    told: list[bool]
+    given: list[bool]
     taken: list[bool] = field(default_factory=list)
     p: Any = 1
 
@@ -76,7 +76,7 @@ class _Path:
         if u.low >= threshold:
             return False
         at = len(self.taken)
-        is_below = self.told[at] if at < len(self.told) else True
+        is_below = self.given[at] if at < len(self.given) else True
         self.taken.append(is_below)
         whole = u.high - u.low
         if is_below:
@@ -97,14 +97,14 @@ class _Path:
 
 def enumerate_outcomes(experiment: Callable[[Chance], H]) -> dict[H, Any]:
     """Return each result of the experiment with its probability. Raises ValueError for too many."""
-    law: dict[H, Any] = {}
+    distribution: dict[H, Any] = {}
     untaken: list[list[bool]] = [[]]
     for _ in range(MOST_OUTCOMES):
         if not untaken:
-            return law
+            return distribution
         path = _Path(untaken.pop())
         outcome = experiment(path)
-        law[outcome] = law.get(outcome, 0) + path.p
-        new = range(len(path.told), len(path.taken))
+        distribution[outcome] = distribution.get(outcome, 0) + path.p
+        new = range(len(path.given), len(path.taken))
         untaken += [[*path.taken[:i], not path.taken[i]] for i in new]
     raise ValueError(f"more than {MOST_OUTCOMES:,} ways")

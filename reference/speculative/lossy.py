@@ -47,12 +47,12 @@ def thresholds(single: Any = 1, accumulated: Any = 1) -> Rule:
     return rule
 
 
-def law_of(rule: Rule, p: Row, q: Row) -> Row:
+def distribution_of(rule: Rule, p: Row, q: Row) -> Row:
     """Return the distribution of the token if the draft is drawn from q."""
-    law = enumerate_outcomes(lambda chance: rule(chance, draw(chance, q), p, q))
-    return np.array([law.get(token, 0) for token in range(len(p))], dtype=p.dtype)
+    distribution = enumerate_outcomes(lambda chance: rule(chance, draw(chance, q), p, q))
+    return np.array([distribution.get(token, 0) for token in range(len(p))], dtype=p.dtype)
 
 
 def tv_of(rule: Rule, p: Row, q: Row) -> Any:
     """Return the total variation of that distribution from p."""
-    return abs(law_of(rule, p, q) - p).sum() / 2
+    return abs(distribution_of(rule, p, q) - p).sum() / 2

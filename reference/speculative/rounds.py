@@ -41,12 +41,12 @@ def text(
 
 def distribution_without_draft(target: Model, n: int) -> dict[tuple[int, ...], Any]:
     """Return the distribution of n tokens drawn one by one: every lossless rule must have it."""
-    law: dict[tuple[int, ...], Any] = {(): 1}
+    distribution: dict[tuple[int, ...], Any] = {(): 1}
     for _ in range(n):
-        law = {
+        distribution = {
             (*past, token): p * chance
-            for past, p in law.items()
+            for past, p in distribution.items()
             for token, chance in enumerate(target(past))
             if chance > 0
         }
-    return law
+    return distribution

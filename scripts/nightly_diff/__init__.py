@@ -1,1 +1,1 @@
-"""What changed from one night of CI to the next: `python -m scripts.nightly_diff`."""
+"""The changes from one night of CI to the next: `python -m scripts.nightly_diff`."""

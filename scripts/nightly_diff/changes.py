@@ -1,4 +1,4 @@
-"""The bundles of two nights: what changed from one to the next.
+"""The bundles of two nights, and the changes from one to the next.
 
 A bundle is paired with that of the same place in its folder, a backend with the one of the same
 name in it, a case with the same id of a suite whose file is the same. Unlike `compare`, which sets
@@ -85,7 +85,7 @@ def _of_bundle(name: str, before: Bundle, after: Bundle) -> Iterator[NightlyChan
 
 
 def _ran(bundle: Bundle) -> dict[str, str]:
-    """The backends that ran, with version and build."""
+    """Return the backends that ran, with version and build."""
     infos = bundle.info.backends.items()
     return {
         name: " ".join(filter(None, [info.version, info.build]))

@@ -61,7 +61,7 @@ def _git(*arguments: str) -> str:
 
 
 def metadata(archives: Path) -> list[str]:
-    """What twine says, warnings too."""
+    """Return the messages of twine, warnings included."""
     command = [sys.executable, "-m", "twine", "check", "--strict"]
     done = subprocess.run([*command, *map(str, sorted(archives.iterdir()))],
                           capture_output=True, encoding="utf-8")  # fmt: skip
@@ -85,7 +85,7 @@ def gathered(archives: Path, out: Path, epoch: int) -> list[str]:
 
 
 def members_of(wheel: Path) -> dict[str, bytes]:
-    """The files of the package, by their path in it."""
+    """Return the files of the package, by their path in it."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.startswith("sampler_parity/")]
         return {name.removeprefix("sampler_parity/"): archive.read(name) for name in names}

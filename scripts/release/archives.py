@@ -1,7 +1,7 @@
-"""Wheel and source archive, such that whoever builds them gets the same bytes.
+"""Wheel and source archive with the same bytes on every machine.
 
-They are built of a copy of the files that git tracks, and of tsampler's JavaScript: nothing that
-lies about in a checkout gets in. What would differ from build to build is fixed: times by
+They are built from a copy of the files that git tracks, and of tsampler's JavaScript: no other file
+of a checkout gets in. Everything that would differ from build to build is fixed: times by
 SOURCE_DATE_EPOCH, modes of files, and the order and the owners of the source archive, for which
 setuptools has no rule.
 """
@@ -22,8 +22,11 @@ FIRST_ZIP = 315_532_800  # 1980-01-01: a ZIP holds no earlier time
 
 
 def built(root: Path, folder: Path, epoch: int, way: str) -> Path:
-    """A folder with both archives. way: "from the archive", the wheel of the source archive's own
-    files; "apart", each of the checkout's, by a machine with another clock, zone and hashes."""
+    """Build both archives and return their folder.
+
+    way: "from the archive" builds the wheel from the source archive's own files; "apart" builds
+    each from the checkout, as a machine with another clock, zone and hashes.
+    """
     source, archives = folder / "source", folder / "archives"
     copy(root, source)
     environment = os.environ | {"SOURCE_DATE_EPOCH": str(max(epoch, FIRST_ZIP))}
@@ -49,7 +52,7 @@ def built(root: Path, folder: Path, epoch: int, way: str) -> Path:
 
 
 def copy(root: Path, folder: Path) -> None:
-    """What git tracks as it stands in the checkout, and the compiled JavaScript; plain modes."""
+    """Copy the files that git tracks, and the compiled JavaScript, with plain modes."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=root, capture_output=True, encoding="utf-8", check=True
     ).stdout
@@ -65,7 +68,7 @@ def copy(root: Path, folder: Path) -> None:
 
 
 def settled(archive: bytes, epoch: int) -> bytes:
-    """The same members in the order of their names, of one time and of no owner."""
+    """Return the archive with its members sorted by name, with one time and no owner."""
     plain = io.BytesIO()
     with (
         tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as members,
@@ -83,7 +86,7 @@ def settled(archive: bytes, epoch: int) -> bytes:
 
 
 def differences(first: Path, second: Path) -> list[str]:
-    """A line for each archive whose bytes differ, with the first member that does."""
+    """Return a line for each archive whose bytes differ, with the first member that does."""
     names = sorted({path.name for folder in (first, second) for path in folder.iterdir()})
     lines = []
     for name in names:
@@ -103,7 +106,7 @@ def _where(first: Path, second: Path) -> str:
 
 
 def contents(archive: Path) -> dict[str, str]:
-    """The digest of every file in an archive, by its name."""
+    """Return the digest of every file in an archive, by its name."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as members:
             return {n: _digest(members.read(n)) for n in members.namelist() if n[-1:] != "/"}

@@ -1,9 +1,8 @@
-"""Rehearse a release (docs/background/releasing.md):
-`python -m scripts.release.dry_run -o FOLDER`.
+"""Try a release out (docs/background/releasing.md): `python -m scripts.release.dry_run -o FOLDER`.
 
 Three candidates, llama.cpp as it is and with one planted fault each, run the same suites as
 llama.cpp; each is then judged by the same policy. The clean one must pass; the others must fail,
-each by its own rule and by no other. What cannot be judged is measured again with more rounds.
+each by its own rule and by no other. An undecided result is measured again with more rounds.
 """
 
 import json
@@ -48,7 +47,7 @@ PARITY = """name = "what the release is checked by"
 
 [[case]]
 id = "penalties"
-description = "Frequency and presence are told apart"
+description = "Frequency and presence are distinguished"
 why = "A build that exchanges them."
 chain = [{ penalties = { penalty_last_n = 8, penalty_freq = 0.5, penalty_present = 0.1 } },
     { greedy = {} }]
@@ -189,7 +188,7 @@ def main(
     output: Annotated[Path, typer.Option("--output", "-o", help="a new folder")],
     times: Annotated[int, typer.Option(min=1)] = 10,
 ) -> None:
-    """Rehearse a release: the clean candidate passes, the others fail, each for its fault."""
+    """Try a release: the clean candidate passes, each other fails for its fault."""
     done = []
     for number in range(1, times + 1):
         one = dry_run(number, output / str(number))

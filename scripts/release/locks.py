@@ -24,7 +24,7 @@ class Package:
 
 
 def packages(root: Path) -> list[Package]:
-    """Of locked.txt, locked-extras/ and tsampler's package-lock.json."""
+    """Return the packages of locked.txt, locked-extras/ and tsampler's package-lock.json."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
     needed = {_name(one): f"extra {e}" for e, names in extras.items() for one in names}
@@ -61,7 +61,7 @@ def _of_npm(root: Path) -> list[Package]:
 
 
 def _hex(integrity: str) -> str:
-    """npm's sha512-BASE64 as sha512:HEX."""
+    """Convert npm's sha512-BASE64 to sha512:HEX."""
     kind, _, digest = integrity.partition("-")
     return f"{kind}:{base64.b64decode(digest).hex()}"
 

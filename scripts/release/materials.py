@@ -1,9 +1,9 @@
 """The software bill of materials, CycloneDX 1.6 as JSON: every locked package with its digests, and
-what of others is in the archives themselves.
+the third-party parts of the archives themselves.
 
-Made of the same sources it has the same bytes: its serial number is of its content, its time that
-of the commit. The digests of a package are those of all its files, of which pip takes one; the
-properties say which list locks it.
+The same sources give the same bytes: its serial number comes from its content, its time from the
+commit. The digests of a package are those of all its files, of which pip takes one. The properties
+name the list that locks it.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from scripts.release.parts import PARTS, Part, has
 
 
 def unlocked(document: dict[str, Any], root: Path) -> list[str]:
-    """What the lock files, read once more as plain text, have and the document has not."""
+    """Return the contents of the lock files, read as plain text, that the document lacks."""
     stated = {(c["name"], c.get("version", "")): c for c in document["components"]}
     lines = []
     for file in (root / "locked.txt", *sorted((root / "locked-extras").glob("*.txt"))):
@@ -36,8 +36,12 @@ def unlocked(document: dict[str, Any], root: Path) -> list[str]:
 
 
 def bill(root: Path, wheel: Path, epoch: int, members: dict[str, bytes]) -> str:
-    """The text of the document. members: the files of the wheel by their path in sampler_parity.
-    Needs the extra release."""
+    """Return the text of the document.
+
+    Needs the extra release.
+
+    members: the files of the wheel by their path in sampler_parity.
+    """
     from cyclonedx.model.bom import Bom, BomMetaData
     from cyclonedx.model.component import Component, ComponentType
     from cyclonedx.model.license import LicenseExpression
@@ -70,7 +74,7 @@ def _of_package(row: Package) -> Any:
     from cyclonedx.model.component import Component, ComponentScope, ComponentType
     from packageurl import PackageURL
 
-    said = {"locked": row.locked, "needed": row.needed, "condition": row.condition}
+    values = {"locked": row.locked, "needed": row.needed, "condition": row.condition}
     return Component(
         type=ComponentType.LIBRARY,
         name=row.name,
@@ -79,7 +83,7 @@ def _of_package(row: Package) -> Any:
         scope=ComponentScope.OPTIONAL if row.needed.startswith("extra") else None,
         purl=PackageURL(row.kind, name=row.name, version=row.version),
         hashes=_hashes(*row.digests),
-        properties=[Property(name=f"sampler-parity:{k}", value=v) for k, v in said.items() if v],
+        properties=[Property(name=f"sampler-parity:{k}", value=v) for k, v in values.items() if v],
     )
 
 
@@ -115,7 +119,7 @@ def _hashes(*digests: str) -> list[Any]:
 
 
 def malformed(text: str) -> list[str]:
-    """What CycloneDX's own schema says against it. Needs the extra release."""
+    """Return the errors that CycloneDX's own schema finds in it. Needs the extra release."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 

@@ -32,17 +32,21 @@ PARTS = (
     Part("Python documentation", "3.11", "PSF-2.0", "a part of what the model was trained on",
          ("golden/model/small.gguf",)),
 )  # fmt: skip
-# What a file says that has text of others; of such a file PARTS must know.
-FOREIGN = re.compile(rb"[Cc]opyright \(c\)|MIT License|Sun Microsystems|github\.com/microsoft/STL")
+# A file with third-party text has one of these; PARTS must name it.
+THIRD_PARTY = re.compile(
+    rb"[Cc]opyright \(c\)|MIT License|Sun Microsystems|github\.com/microsoft/STL"
+)
 
 
 def unnamed(members: dict[str, bytes]) -> list[str]:
-    """A line for each file of the wheel with text of others that no part names, and for each part
-    that names no file. members: by their path in sampler_parity."""
+    """Return a line for each file with third-party text that no part names, and each empty part.
+
+    members: the files of the wheel by their path in sampler_parity.
+    """
     lines = [
         f"{name}: has text of others that no part of scripts/release/parts.py names"
         for name, content in sorted(members.items())
-        if not any(has(part, name) for part in PARTS) and FOREIGN.search(content)
+        if not any(has(part, name) for part in PARTS) and THIRD_PARTY.search(content)
     ]
     return lines + [
         f"{part.name}: {pattern} of scripts/release/parts.py is no file of the wheel"

@@ -1,4 +1,4 @@
-"""SHA256SUMS, and the places of its signatures: who signs that one file has signed all it names.
+"""SHA256SUMS and the places of its signatures: a signature of that file covers all files it names.
 
     SHA256SUMS.asc              gpg --armor --detach-sign SHA256SUMS
     SHA256SUMS.sigstore.json    sigstore sign SHA256SUMS
@@ -18,15 +18,15 @@ OPENPGP, SIGSTORE = f"{SUMS}.asc", f"{SUMS}.sigstore.json"
 
 
 def sums(folder: Path) -> str:
-    """As `sha256sum` writes them, and checks them with -c."""
+    """Return the digests as `sha256sum` writes them, and checks them with -c."""
     files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(SUMS)]
     return "".join(f"{_digest(path)}  {path.name}\n" for path in files)
 
 
 def signatures(folder: Path, required: bool) -> list[str]:
-    """A line for what does not fit together. required: at least one signature must be there."""
+    """Return a line for each mismatch. required: at least one signature must be there."""
     stated = (folder / SUMS).read_text(encoding="utf-8")
-    lines = [] if stated == sums(folder) else [f"{SUMS}: is not of the files beside it"]
+    lines = [] if stated == sums(folder) else [f"{SUMS}: does not match the files next to it"]
     strangers = {p.name for p in folder.glob(f"{SUMS}*")} - {SUMS, OPENPGP, SIGSTORE}
     lines += [f"{name}: is no place of a signature" for name in sorted(strangers)]
     if (folder / OPENPGP).is_file():
@@ -45,12 +45,12 @@ def _openpgp(folder: Path) -> list[str]:
     done = subprocess.run(command, capture_output=True, encoding="utf-8")
     if not done.returncode:
         return []
-    said = done.stderr.strip().splitlines() or ["gpg said nothing"]
-    return [f"{OPENPGP}: is not a good signature of {SUMS}: {said[-1]}"]
+    lines = done.stderr.strip().splitlines() or ["gpg printed nothing"]
+    return [f"{OPENPGP}: is not a good signature of {SUMS}: {lines[-1]}"]
 
 
 def _sigstore(folder: Path) -> list[str]:
-    """Of what it is, by the digest that it states; by whom, `sigstore verify` says."""
+    """Check the digest that the signature states; `sigstore verify` checks the signer."""
     try:
         bundle = json.loads((folder / SIGSTORE).read_text(encoding="utf-8"))
         digest = base64.b64decode(bundle["messageSignature"]["messageDigest"]["digest"]).hex()

@@ -1,7 +1,7 @@
-"""What the changelog and the pages say of versions, against what is true.
+"""Check the versions that the changelog and the pages state.
 
-Each function gives a line for every problem. A place that is to state something and no longer
-does is a problem, too: else a page that is rewritten would be checked by nothing.
+Each function returns a line for every problem. A place that no longer states its version is a
+problem, too: else a rewritten page would go unchecked.
 """
 
 import json
@@ -57,7 +57,7 @@ def _order(version: str) -> tuple[int, ...]:
 
 
 def versions(root: Path) -> list[str]:
-    """What stands in several places is the same in all."""
+    """Check that a version in several places is the same in all."""
     version = version_of(root)
     pages = sorted((root / "docs").rglob("*.md"))
     lines = [
@@ -75,7 +75,7 @@ def versions(root: Path) -> list[str]:
 
 
 def _places(root: Path, version: str) -> list[tuple[str, str, str]]:
-    """File, what states something, and what is true."""
+    """Return (file, pattern of the statement, true value)."""
     project = _project(root)
     pin = project["optional-dependencies"]["llama"][0].partition("==")[2]
     findings = (root / "docs" / "findings.md").read_text(encoding="utf-8")

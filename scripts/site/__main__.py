@@ -1,7 +1,7 @@
-"""The two ends of `make site`; between them Sphinx makes pages of what the first leaves.
+"""The first and last step of `make site`; Sphinx builds the pages between them.
 
 python -m scripts.site source FOLDER    the pages, links to ours and those that are generated
-python -m scripts.site check SITE       exit status 1, a line for each link that leads nowhere
+python -m scripts.site check SITE       print each dead link; exit status 1 if there is one
 """
 
 import shutil
@@ -12,7 +12,7 @@ from sampler_parity.harness.errors import InputError
 from scripts.site import findings, links, measured, pages
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# What pages of docs/ link to. Pages themselves are copied: Sphinx knows a page by its real path.
+# Folders that pages of docs/ link to. Pages themselves are copied: Sphinx uses their real path.
 LINKED = ("examples", "golden", "harness", "reference", "reports", "scripts", "studies",
           "suites", "tests")  # fmt: skip
 

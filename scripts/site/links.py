@@ -1,4 +1,4 @@
-"""Where the links of a built site lead, and what its pages fetch."""
+"""The targets of the links of a built site, and the files that its pages fetch."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _STYLES = re.compile(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^)\"'\s]+)")
 
 @dataclass
 class _Page(HTMLParser):
-    """What a page links to, what it fetches, and its places."""
+    """The links of a page, the files that it fetches, and its anchors."""
 
     targets: list[str] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class _Page(HTMLParser):
 
 
 def problems(site: Path) -> list[str]:
-    """A line for every link that leads nowhere, and for everything that another host is asked."""
+    """Return a line for every dead link, and for everything that is fetched from another host."""
     files = sorted(site.rglob("*.html"))
     pages = {path.resolve(): _read(path) for path in files}
     lines = []
@@ -58,7 +58,7 @@ def _read(path: Path) -> _Page:
 
 
 def _lost(path: Path, address: str, pages: dict[Path, _Page]) -> str:
-    """Why a link leads nowhere; "" where it does, or leaves the site."""
+    """Return why a link is dead; "" if it works, or leaves the site."""
     if re.match(r"[a-z]+:|//", address):
         return ""
     file, _, place = unquote(address).partition("#")

@@ -1,7 +1,7 @@
-"""What was measured: reports of the bundles that are there, the history, and badges.
+"""Measured results: reports of the bundles that are there, the history, and badges.
 
 A badge is a file for shields.io's endpoint (https://shields.io/badges/endpoint-badge): a host that
-shows one reads it from the site; the site itself asks nobody.
+shows one reads it from the site; the site itself sends no request.
 """
 
 import json
@@ -41,7 +41,7 @@ SETS = (
 
 @dataclass(frozen=True)
 class Measured:
-    """index: what index.json of its report says; None where no bundle is there."""
+    """index: the contents of its report's index.json; None if no bundle is there."""
 
     of: Set
     started: str = ""
@@ -50,7 +50,7 @@ class Measured:
 
 
 def bundles_of(folder: Path) -> list[Path]:
-    """A bundle, or those that lie in a folder."""
+    """Return a bundle, or the bundles in a folder."""
     if (folder / "run.json").is_file():
         return [folder]
     return sorted(path.parent for path in folder.glob("*/run.json"))
@@ -75,7 +75,7 @@ def reported(bundles: Path, extra: Path) -> list[Measured]:
 
 
 def trended(bundles: Path, database: Path, extra: Path) -> bool:
-    """The history's page: of history.sqlite where it is there, else of the bundles."""
+    """Write the history's page from history.sqlite or the bundles; return whether it did."""
     folders = [one for of in SETS for one in bundles_of(bundles / of.name)]
     if not database.is_file() and not folders:
         return False
@@ -111,13 +111,13 @@ def _badge(one: Measured) -> dict[str, Any]:
 
 
 def counts(index: dict[str, Any]) -> tuple[int, int]:
-    """Cases that met what they require, of all, over every backend that ran."""
+    """Return how many cases met their requirements, and all, over every backend that ran."""
     rows = index["backends"]
     return sum(row["met"] for row in rows), sum(row["cases"] for row in rows)
 
 
 def _in_words(index: dict[str, Any]) -> str:
-    """Of results that are no cases, those of servers."""
+    """Describe results that are no cases, those of servers."""
     return "as required" if index["ok"] else "not as required"
 
 
@@ -144,8 +144,8 @@ def page(measured: Sequence[Measured], trend: bool, night: bool = False) -> str:
         "",
         "## Badges",
         "",
-        "For each row, and for the findings, `badges/NAME.json` beside this folder is what",
-        "[shields.io's endpoint](https://shields.io/badges/endpoint-badge) reads:",
+        "For each row, and for the findings, [shields.io's endpoint](https://shields.io/badges/endpoint-badge)",
+        "reads `badges/NAME.json` next to this folder:",
         "",
         "```",
         "https://img.shields.io/endpoint?url=https://HOST/badges/engines.json",

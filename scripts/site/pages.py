@@ -21,7 +21,7 @@ _LANGUAGE = {".py": "python", ".mjs": "js", ".cpp": "c++", ".c": "c"}
 
 
 def write(findings: Sequence[Finding], root: Path, folder: Path) -> None:
-    """findings/KEY.md of each, and findings/index.md."""
+    """Write findings/KEY.md of each, and findings/index.md."""
     folder.mkdir(parents=True, exist_ok=True)
     places = {(one.page, one.anchor): f"{one.stem}.md" for one in findings}
     for one in findings:
@@ -31,7 +31,7 @@ def write(findings: Sequence[Finding], root: Path, folder: Path) -> None:
 
 
 def page(finding: Finding, places: dict[tuple[str, str], str], root: Path) -> str:
-    """What and why first, as the page of docs/ says it, then what shows it."""
+    """Return a page: first the text of docs/, then the cases and programs that show it."""
     source = f"../docs/{finding.page}#{finding.anchor}"
     lines = [
         f"# {name(finding)}. {finding.title}",
@@ -54,13 +54,13 @@ def page(finding: Finding, places: dict[tuple[str, str], str], root: Path) -> st
 
 
 def name(finding: Finding) -> str:
-    """As its heading counts it, with the engine's name where that is not llama.cpp's list."""
+    """Return the number in the heading, with the engine's name for lists other than llama.cpp's."""
     prefix, _, number = finding.key.rpartition(" ")
     return f"{prefix} {number}".strip().capitalize()
 
 
 def linked(text: str, page: str, places: dict[tuple[str, str], str]) -> str:
-    """The links of a page of docs/ as they must be in findings/: to a finding, its own page."""
+    """Rewrite the links of a page of docs/ for findings/: a finding gets its own page."""
 
     def moved(link: re.Match[str]) -> str:
         file, _, anchor = link[1].partition("#")
@@ -80,7 +80,7 @@ def _cases(finding: Finding) -> list[str]:
         return []
     lines = ["## Shrunk cases" if len(cases) > 1 else "## Shrunk case", ""]
     for case in cases[:SHOWN]:
-        lines += ["```", *_told(case), "```", ""]
+        lines += ["```", *_lines_of(case), "```", ""]
     more = len(cases) - SHOWN
     return [*lines, f"{more} more by the commands above.", ""] if more > 0 else lines
 
@@ -92,7 +92,7 @@ def _expanded(suite: str) -> list[Any]:
 
 
 def _matching(suite: str, pattern: str) -> list[Any]:
-    """Of a suite, or of all suites below a folder."""
+    """Return the cases of a suite, or of all suites below a folder."""
     names = [one for one in shipped() if one == suite or one.startswith(f"{suite}/")]
     return [
         case
@@ -102,8 +102,8 @@ def _matching(suite: str, pattern: str) -> list[Any]:
     ]
 
 
-def _told(case: Any) -> list[str]:
-    """Chain, logits and what is required, in the words of a suite."""
+def _lines_of(case: Any) -> list[str]:
+    """Return the lines of a case: chain, logits and requirement, in the words of a suite."""
     logits = case.logits.model_dump(exclude_defaults=True) if case.logits else {}
     values = logits.pop("values", None)
     if values is not None:

@@ -258,7 +258,7 @@ def test_a_release_may_wait_for_its_signature_until_it_is_required(dist: Path) -
 
 def test_a_file_that_changed_behind_its_digest_is_named(dist: Path) -> None:
     (dist / "x.whl").write_bytes(b"another")
-    assert signatures(dist, required=False) == [f"{SUMS}: is not of the files beside it"]
+    assert signatures(dist, required=False) == [f"{SUMS}: does not match the files next to it"]
 
 
 def test_signatures_of_other_bytes_or_in_other_places_are_named(dist: Path) -> None:

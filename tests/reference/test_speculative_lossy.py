@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.reference.speculative.lossy import (
-    law_of,
+    distribution_of,
     thresholds,
     tv_of,
     typical_acceptance,
@@ -24,15 +24,15 @@ def test_a_single_threshold_accepts_what_it_should_draw() -> None:
     = 1/4, 1: 7/10 + 8/100 * 3/8 = 73/100, 2: 2/100. TV = 25/100 + 18/100."""
     rule = thresholds(single=Fraction(3, 10))
     hundredths = [Fraction(part, 100) for part in (25, 73, 2)]
-    assert law_of(rule, P, Q).tolist() == hundredths
+    assert distribution_of(rule, P, Q).tolist() == hundredths
     assert tv_of(rule, P, Q) == Fraction(43, 100)
 
 
 def test_an_accumulated_threshold_accepts_too_often() -> None:
     """accumulated 1/2, q at token 1: accepted in 6 of 10, and not in 3."""
-    law = law_of(thresholds(accumulated=Fraction(1, 2)), P, row(0, 1, 0))
-    assert law[1] == Fraction(6, 10)
-    assert law[0] == Fraction(4, 10) * Fraction(5, 7)
+    distribution = distribution_of(thresholds(accumulated=Fraction(1, 2)), P, row(0, 1, 0))
+    assert distribution[1] == Fraction(6, 10)
+    assert distribution[0] == Fraction(4, 10) * Fraction(5, 7)
 
 
 def test_typical_acceptance_takes_every_likely_draft() -> None:
@@ -47,7 +47,7 @@ def test_typical_acceptance_takes_every_likely_draft() -> None:
 def test_typical_acceptance_draws_where_the_draft_is_unlikely() -> None:
     """Token 2 has p = 1/20 < 0.09: drafted always, never accepted as it stands, p comes out."""
     p = row(14, 5, 1)
-    assert law_of(typical_acceptance(), p, row(0, 0, 1)).tolist() == p.tolist()
+    assert distribution_of(typical_acceptance(), p, row(0, 0, 1)).tolist() == p.tolist()
 
 
 @pytest.mark.parametrize("rule", [thresholds(0.3), typical_acceptance()])
