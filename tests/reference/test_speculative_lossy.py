@@ -40,7 +40,7 @@ def test_typical_acceptance_takes_every_likely_draft() -> None:
 
     Every p is above that, so the distribution is the draft's, and the TV that of q from p: 4/10.
     """
-    assert law_of(typical_acceptance(), P, Q).tolist() == Q.tolist()
+    assert distribution_of(typical_acceptance(), P, Q).tolist() == Q.tolist()
     assert tv_of(typical_acceptance(), P, Q) == Fraction(4, 10)
 
 

@@ -2,10 +2,11 @@
 
 Every kind draws in portions, at the looks of its plan, and stops as soon as it can decide:
 
-    different   the p-value, corrected for the tests within the cell, is at most the cell's alpha
-    equivalent  the upper bound, at this look's share of the error, is below the margin
-    undecided   neither after the planned draws
-docs/background/statistics.md says why stopping early costs no error.
+- different: the p-value, corrected for the tests within the cell, is at most the cell's alpha
+- equivalent: the upper bound, at this look's share of the error, is below the margin
+- undecided: neither after the planned draws
+
+docs/background/statistics.md explains why stopping early costs no error.
 """
 
 import itertools

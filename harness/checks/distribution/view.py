@@ -6,6 +6,6 @@ from sampler_parity.harness.checks.distribution.record import DistributionResult
 
 
 def lines(result: DistributionResult) -> Iterator[str]:
-    """A line for each backend, its decision first."""
+    """Yield a line for each backend, its decision first."""
     for name, cell in result.backends.items():
         yield f"{cell.decision.upper()} {result.id}   {name}"

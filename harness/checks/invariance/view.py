@@ -6,5 +6,5 @@ from sampler_parity.harness.checks.invariance.record import InvarianceResult
 
 
 def lines(result: InvarianceResult) -> Iterator[str]:
-    """That it is there: nothing was judged."""
+    """Yield a line that names the result: nothing was judged."""
     yield f"invariance {result.id}"

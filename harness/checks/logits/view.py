@@ -6,5 +6,5 @@ from sampler_parity.harness.checks.logits.record import DecodeResult
 
 
 def lines(result: DecodeResult) -> Iterator[str]:
-    """That it is there: nothing was judged."""
+    """Yield a line that names the result: nothing was judged."""
     yield f"decode {result.id}"

@@ -70,14 +70,18 @@ class Workload(Block):
 
 
 class SkipRatios(Block):
-    """Each of leaves on each of models. Required are token accuracy 1 and the exact skip ratio.
+    """Each of leaves on each of models.
 
-    delays_ms: what every forward pass takes longer, to try the model of
+    Required are token accuracy 1 and the exact skip ratio.
+
+    delays_ms: additional time of every forward pass, to try the model of
         docs/background/token-trie.md.
 
-    Required: token accuracy 1 and the exact skip ratio; text_accuracy: at least, against the
-    grammar of the texts; speed_up: the low end of tokens_per_second_vs_grammar's interval is at
-    least this; own_share: the trie's own cost of a step is at most this share of the grammar's.
+    text_accuracy: the least one, against the grammar of the texts.
+
+    speed_up: the least low end of the interval of tokens_per_second_vs_grammar.
+
+    own_share: the largest share of a step's grammar cost that the trie itself may cost.
     """
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")

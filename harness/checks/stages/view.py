@@ -6,6 +6,6 @@ from sampler_parity.harness.checks.stages.record import CaseResult
 
 
 def lines(result: CaseResult) -> Iterator[str]:
-    """A line for each backend, its verdict first."""
+    """Yield a line for each backend, its verdict first."""
     for name, got in result.backends.items():
         yield f"{got.verdict.upper()} {result.id}   {name}"

@@ -6,10 +6,10 @@ from sampler_parity.harness.checks.throughput.record import ThroughputResult
 
 
 def lines(result: ThroughputResult) -> Iterator[str]:
-    """That it is there: nothing was judged."""
+    """Yield a line that names the result: nothing was judged."""
     yield f"throughput {result.id}"
 
 
 def measured(n: int, backends: list[str]) -> Iterator[str]:
-    """What a run says after n of them."""
+    """Yield the summary of n results."""
     yield f"decoded  {n} settings on {', '.join(backends)}"
