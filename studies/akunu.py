@@ -1,7 +1,7 @@
 """`python -m studies.akunu [SECTION...]`: the figures of docs/findings/akunu.md.
 
-Laws are exact (akunu's model/distribution.py); only `pairs`, `windows` and `time` run anything.
-TV is the total variation distance.
+Distributions are exact (akunu's model/distribution.py); only `pairs`, `windows` and `time` run
+anything. TV is the total variation distance.
 """
 
 import time
@@ -61,21 +61,21 @@ def softmax(logits: NDArray[Any], temperature: float = 1.0) -> Law:
 
 
 def spread(cand: Candidates, p: Law, n: int) -> Law:
-    """p of the candidates over the vocabulary."""
-    law = np.zeros(n)
-    law[cand.ids] = p
-    return law
+    """Return p of the candidates over the vocabulary."""
+    distribution = np.zeros(n)
+    distribution[cand.ids] = p
+    return distribution
 
 
-def ideal_law(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
-    """Of akunu without rounding."""
+def ideal_distribution(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
+    """Return akunu's distribution without rounding."""
     cand = Candidates.from_logits(row, dtype=np.float64)
     Akunu(seed=0, **parameters).apply(cand)
     return spread(cand, cand.p, len(row))
 
 
-def llama_cpp_law(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
-    """Of llama.cpp's chain with the same parameters, without rounding."""
+def llama_cpp_distribution(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
+    """Return the distribution of llama.cpp's chain with the same parameters, without rounding."""
     stages: list[dict[str, dict[str, Any]]] = [
         {"top_k": {"k": parameters.get("top_k", 0)}},
         {"top_p": {"p": parameters.get("top_p", 1.0)}},
@@ -88,11 +88,14 @@ def llama_cpp_law(row: NDArray[np.float32], parameters: dict[str, float]) -> Law
 
 
 def order() -> list[str]:
-    """Akunu's order against llama.cpp's with the same parameters, on the golden model's logits."""
+    """Compare akunu's order with llama.cpp's: the same parameters, the golden model's logits."""
     lines = []
     for name, parameters in SAMPLED.items():
         away = [
-            tv(ideal_law(golden_row(i), parameters), llama_cpp_law(golden_row(i), parameters))
+            tv(
+                ideal_distribution(golden_row(i), parameters),
+                llama_cpp_distribution(golden_row(i), parameters),
+            )
             for i in ROWS
         ]
         lines.append(f"{name:<14} TV mean {np.mean(away):.4f}  largest {max(away):.4f}")
@@ -100,18 +103,19 @@ def order() -> list[str]:
 
 
 def cap() -> list[str]:
-    """The mass that the cap of 256 removes where top_k is 0."""
+    """Measure the mass that the cap of 256 removes if top_k is 0."""
     rows = {f"golden, T = {t}": [softmax(golden_row(i), t) for i in ROWS] for t in (1.0, 1.2)}
     rows["zipf, V = 128,256, T = 1"] = [softmax(zipf())]
     rows["equal logits, V = 128,256"] = [np.full(VOCABULARY, 1 / VOCABULARY)]
     lost = {
-        name: [1 - np.sort(p)[-DEFAULT_CAP:].sum() for p in laws] for name, laws in rows.items()
+        name: [1 - np.sort(p)[-DEFAULT_CAP:].sum() for p in distributions]
+        for name, distributions in rows.items()
     }
     return [f"{name:<28} mean {np.mean(x):.4f}  most {max(x):.4f}" for name, x in lost.items()]
 
 
 def sort() -> list[str]:
-    """std::partial_sort of 40 against std::sort, 131,072 probabilities, best of 5."""
+    """Time std::partial_sort of 40 against std::sort, 131,072 probabilities, best of 5."""
     p = softmax(zipf(131072)).astype(np.float32)
     sorts: dict[str, Callable[[], object]] = {
         "part": lambda: sorting.std_partial_sort(p, 40),
@@ -135,7 +139,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def cpu() -> list[str]:
-    """The float32 walk with float32 uniforms against the law without rounding."""
+    """Compare the float32 walk and its float32 uniforms with the distribution without rounding."""
     away = []
     for parameters in SAMPLED.values():
         for i in ROWS:
@@ -161,15 +165,15 @@ def cpu() -> list[str]:
 
 
 def noise16() -> list[str]:
-    """The float16 path against softmax: where rounding to float16 shows."""
+    """Compare the float16 path with softmax: where rounding to float16 shows."""
     lines = []
     for n in (2, 32, 4096, VOCABULARY):
         for level in (0, 10, 20, 40, 1000):
             if n < VOCABULARY or level in (10, 40):
                 law = gumbel_distribution(np.full(n, level, np.float32), 1.0)
                 lines.append(
-                    f"{n:>7} equal logits of {level:>4}, T = 1: TV {tv(law, np.full(n, 1 / n)):.6f}"
-                    f"  first / last token {law[0] / law[-1]:.5f}"
+                    f"{n:>7} equal logits of {level:>4}, T = 1: TV {tv(p, np.full(n, 1 / n)):.6f}"
+                    f"  first / last token {p[0] / p[-1]:.5f}"
                 )
     for t in (0.2, 0.7, 1.2):
         law = gumbel_distribution(np.full(32, 20, np.float32), t)
@@ -180,13 +184,13 @@ def noise16() -> list[str]:
         row = np.array([20, 20 + gap / 64], np.float32)
         law = gumbel_distribution(row, 1.0)
         lines.append(
-            f"two logits, 20 and {gap} step(s) of float16 above: TV {tv(law, softmax(row)):.6f}"
+            f"two logits, 20 and {gap} step(s) of float16 above: TV {tv(p, softmax(row)):.6f}"
         )
     return lines
 
 
-def gumbel_law_of(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
-    """Of the float16 path behind its filters."""
+def gumbel_distribution_of(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
+    """Return the distribution of the float16 path behind its filters."""
     sampler, logits = AkunuGumbel(seed_offset=0, **parameters), row.copy()
     with np.errstate(all="ignore"):
         sampler._filter(logits)
@@ -194,7 +198,7 @@ def gumbel_law_of(row: NDArray[np.float32], parameters: dict[str, float]) -> Law
 
 
 def paths() -> list[str]:
-    """The two paths on the golden model's logits, behind the same filters."""
+    """Compare the two paths on the golden model's logits, behind the same filters."""
     lines = []
     for name, parameters in SAMPLED.items():
         away = []
@@ -212,7 +216,7 @@ def paths() -> list[str]:
 
 
 def noise32() -> list[str]:
-    """Float32 noise: 24-bit uniforms in the tail and among equals."""
+    """Measure float32 noise: 24-bit uniforms in the tail and among equals."""
     lines = []
     for depth in (10, 12, 14, 15, 16, 17, 18, 20, 22):
         drawn = tail_probability(depth) / np.exp(-depth)
@@ -224,7 +228,7 @@ def noise32() -> list[str]:
 
 
 def windows() -> list[str]:
-    """Positions whose noise overlaps, and what that does to equal logits."""
+    """Count positions whose noise overlaps, with the effect on equal logits."""
     lines = []
     for n in (32000, VOCABULARY, 151936, 262144):
         distance = np.arange(1, 2**17, dtype=np.uint64)
@@ -253,7 +257,7 @@ def _first_of_equal(position: int, n: int, offset: int = 0) -> int:
 
 
 def pairs() -> list[str]:
-    """A million consecutive positions on equal logits: is each token uniform, and each pair?"""
+    """Test a million consecutive positions on equal logits: is each token and pair uniform?"""
     lines, positions = [], 1_000_000
     for n in (2, 8, 32):
         seeds = np.arange(positions, dtype=np.uint64) * np.uint64(KNUTH) % np.uint64(2**32)
@@ -274,13 +278,16 @@ def pairs() -> list[str]:
 
 
 def filters() -> list[str]:
-    """Temperature and entropy, min_p and confidence, and what the largest logit is for."""
+    """Compare temperature and entropy, min_p and confidence; show the role of the largest logit."""
     rows = [golden_row(i) for i in ROWS]
-    laws = {t: [softmax(row, t) for row in rows] for t in (0.5, 1.0, 2.0)}
-    nats = {t: [float(-(p * np.log(np.maximum(p, 1e-300))).sum()) for p in laws[t]] for t in laws}
+    distributions = {t: [softmax(row, t) for row in rows] for t in (0.5, 1.0, 2.0)}
+    nats = {
+        t: [float(-(p * np.log(np.maximum(p, 1e-300))).sum()) for p in distributions[t]]
+        for t in distributions
+    }
     rising = sum(a < b < c for a, b, c in zip(nats[0.5], nats[1.0], nats[2.0], strict=True))
-    survivors = [int((p >= 0.05 * p.max()).sum()) for p in laws[1.0]]
-    rank = float(scipy.stats.spearmanr([p.max() for p in laws[1.0]], survivors).statistic)
+    survivors = [int((p >= 0.05 * p.max()).sum()) for p in distributions[1.0]]
+    rank = float(scipy.stats.spearmanr([p.max() for p in distributions[1.0]], survivors).statistic)
     with np.errstate(over="ignore"):
         overflows = np.isinf(floats.exp(np.array([88.72, 88.73], np.float32))).tolist()
     return [
@@ -294,17 +301,19 @@ def filters() -> list[str]:
 
 
 def bisection() -> list[str]:
-    """top_k 40 by a binary search on values: what stays after some steps, and how many it takes."""
+    """Search top_k 40 by bisection on values: the rest after some steps, and the steps needed."""
     rows = [golden_row(i) for i in ROWS] + [zipf()]
     lines = []
     for steps in (8, 12, 16, 20, 24):
         more = [int(kept(row, 40, steps).sum()) for row in rows]
         less = [int(kept(row, 40, steps, cut="high").sum()) for row in rows]
-        laws = [(masked(row, kept(row, 40, steps)), masked(row, kept(row, 40))) for row in rows]
+        distributions = [
+            (masked(row, kept(row, 40, steps)), masked(row, kept(row, 40))) for row in rows
+        ]
         lines.append(
             f"{steps:>2} steps keep {np.mean(more):.1f} at low ({max(more)} at most),"
             f" {np.mean(less):.1f} at high ({min(less)} at least);"
-            f" TV of low {max(tv(a, b) for a, b in laws):.1e} at most"
+            f" TV of low {max(tv(a, b) for a, b in distributions):.1e} at most"
         )
     ends = [bisected(row, 40)[2] for row in rows]
     banned = [bisected(np.append(row, np.float32(-65504)), 40)[2] for row in rows]
@@ -315,8 +324,8 @@ def bisection() -> list[str]:
     return [
         *lines,
         f"to its end: {np.mean(ends):.1f} steps, {max(ends)} at most; {max(exact)} stay at most",
-        f"beside a ban of -65504: {np.mean(banned):.1f} steps, {max(banned)} at most",
-        f"beside one -inf that it starts at: {min(masks):,} to {max(masks):,} stay",
+        f"with a ban of -65504: {np.mean(banned):.1f} steps, {max(banned)} at most",
+        f"with one -inf that it starts at: {min(masks):,} to {max(masks):,} stay",
     ]
 
 
@@ -325,7 +334,7 @@ def masked(row: NDArray[np.float32], stay: NDArray[np.bool_]) -> Law:
 
 
 def timing() -> list[str]:
-    """The vectorised backends at V = 128,256, median of 20, and the widening to float32."""
+    """Time the vectorised backends at V = 128,256, median of 20, and the widening to float32."""
     row = zipf()
     chains = {
         "akunu/cpu": {"akunu": {"seed": 1, **PRESETS["balanced"]}},

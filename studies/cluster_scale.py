@@ -1,11 +1,14 @@
-"""What a campaign of 10^9 steps costs on a Dask cluster of 10, 100 and 1,000 workers.
+"""The cost of a campaign of 10^9 steps on a Dask cluster of 10, 100 and 1,000 workers.
 
     python -m studies.cluster_scale [chunks] [scheduler] [record] [plan]
 
-`chunks` runs chunks of `fuzz` on llama.cpp; `scheduler` gives tasks of a millisecond to simulated
-workers, all in one process, and counts the processor time that the scheduler spends on each, and
-while they do nothing; `record` writes and reads the file of a long campaign; `plan` does all three
-and puts them together. Times are processor times: what else the machine does is not in them.
+chunks: runs chunks of `fuzz` on llama.cpp
+scheduler: gives tasks of a millisecond to simulated workers, all in one process, and counts the
+processor time that the scheduler spends on each, and while they do nothing
+record: writes and reads the file of a long campaign
+plan: does all three and combines them
+
+Times are processor times, so other programs on the machine do not count.
 """
 
 import contextlib
@@ -36,7 +39,7 @@ TERMS = Terms({"llama.cpp": None})
 WORKERS = (10, 100, 1000)
 CHUNKS, TASKS, LINES = 20, 4000, 100_000
 TASK_S, IDLE_S = 0.001, 5.0
-UP_S = 900  # 1,000 workers in one process came up in nine minutes beside much other work
+UP_S = 900  # 1,000 workers in one process came up in nine minutes on a busy machine
 
 # Workers as they are, but for what each does by itself every few milliseconds and is no scheduler's
 # work: profiles of their thread, the monitor of the machine, the limits of memory.
@@ -62,7 +65,7 @@ asyncio.run(host(sys.argv[1], int(sys.argv[2]), sys.argv[3]))
 
 
 def _spent(process: int) -> float:
-    """Processor seconds of a process, from Linux."""
+    """Return the processor seconds of a process, from Linux."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -76,7 +79,7 @@ def _children() -> list[int]:
 
 @functools.cache
 def measured() -> list[tuple[Chunk, float]]:
-    """Chunks of a campaign, each with the processor seconds of this process and its backend's."""
+    """Return chunks of a campaign with the processor seconds of this process and its backend's."""
     run_number(1, 0, TERMS)  # starts the backend
     processes, rows = [os.getpid(), *_children()], []
     for number in range(1, 1 + CHUNKS):
@@ -87,7 +90,7 @@ def measured() -> list[tuple[Chunk, float]]:
 
 
 def chunks() -> Iterator[str]:
-    """What a chunk of a campaign on llama.cpp takes."""
+    """Measure a chunk of a campaign on llama.cpp."""
     rows = measured()
     steps, seconds = sum(done.steps for done, _ in rows), sum(spent for _, spent in rows)
     wrong = sum(len(done.findings) for done, _ in rows)
@@ -98,7 +101,7 @@ def chunks() -> Iterator[str]:
 
 @contextlib.contextmanager
 def cluster(n: int, folder: Path) -> Iterator[tuple[str, int]]:
-    """A scheduler in a process of its own and n simulated workers in another: its address."""
+    """Start a scheduler in one process and n simulated workers in another; yield its address."""
     file = folder / "scheduler.json"
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
     command += ["--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
@@ -128,7 +131,7 @@ class Scheduled:
 
 @functools.cache
 def scheduled(n: int) -> Scheduled:
-    """By n workers."""
+    """Measure the scheduler with n workers."""
     from distributed import Client
 
     with (
@@ -148,7 +151,7 @@ def scheduled(n: int) -> Scheduled:
 
 
 def scheduler() -> Iterator[str]:
-    """How many tasks a second a scheduler gives out."""
+    """Measure how many tasks a second a scheduler gives out."""
     for n in WORKERS:
         of = scheduled(n)
         yield (
@@ -159,7 +162,9 @@ def scheduler() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Kept:
-    """Of a chunk: bytes in chunks.jsonl and in memory; seconds to add it and to read it back."""
+    """A chunk in a record: bytes in chunks.jsonl and in memory; seconds to add it and to read it
+    back.
+    """
 
     size: float
     memory: float
@@ -193,7 +198,7 @@ def _resident() -> int:
 
 
 def record() -> Iterator[str]:
-    """How large the file of a campaign becomes, and what adding to it and reading it takes."""
+    """Measure the size of a campaign's file, and the time to add to it and to read it."""
     of = record_costs()
     yield (
         f"{of.size:.0f} bytes, {of.memory:,.0f} in memory, {of.add_s * 1e6:.0f} us to add and"
@@ -202,7 +207,7 @@ def record() -> Iterator[str]:
 
 
 def plan() -> Iterator[str]:
-    """10^9 steps on 10, 100 and 1,000 workers."""
+    """Calculate 10^9 steps on 10, 100 and 1,000 workers."""
     rows = measured()
     a_chunk = sum(spent for _, spent in rows) / len(rows)
     n_chunks = STEPS / (sum(done.steps for done, _ in rows) / len(rows))

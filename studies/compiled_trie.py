@@ -1,13 +1,16 @@
-"""What a step of the token trie costs: in C++, by Python's functions, and of llama.cpp's grammar.
+"""The cost of a step of the token trie: in C++, in Python, and of llama.cpp's grammar.
 
     python -m studies.compiled_trie [small] [random-128256]
 
 A step is one `llama_sampler_apply` and one `llama_sampler_accept`, called from Python along the
-leaves that the first prompts end in, all ways in turns in random order: `generating`, each behind a
-forward pass of the model as in a generation, and `alone`, one step after another, with what the
-steps before left in the processor's caches. `calls` is a chain without a sampler: what the calls
-themselves take. `memset` writes the bytes of the candidates; no mask can be quicker. Ratios are of
-medians, with their 95% intervals.
+leaves that the first prompts end in. All variants take turns in random order.
+
+generating: each step follows a forward pass of the model, as in a generation
+alone: one step after another, with the processor's caches as the steps before left them
+calls: a chain without a sampler, the cost of the calls themselves
+memset: writes the bytes of the candidates; no mask can be quicker
+
+Ratios are of medians, with their 95% intervals.
 """
 
 import argparse
@@ -36,7 +39,7 @@ Steps = list[tuple[int, Row]]  # of a leaf: each token and the logits before it
 
 
 def samplers_of(bench: Bench, tries: CompiledTrie) -> dict[str, int]:
-    """llama_samplers at the root of the trie; the caller frees them."""
+    """Return llama_samplers at the root of the trie; the caller frees them."""
     library = bench.session.library
     flat = build_tries(bench.payload).by_path[bench.payload.descriptors[0].path]
     params = library.llama_sampler_chain_default_params()
@@ -50,7 +53,7 @@ def samplers_of(bench: Bench, tries: CompiledTrie) -> dict[str, int]:
 def costs(
     bench: Bench, leaves: list[Steps], rounds: int, before: Callable[[], object]
 ) -> dict[str, NDArray[np.int64]]:
-    """Nanoseconds of every step, by way. before: is called before each."""
+    """Return the nanoseconds of every step, by variant. before: is called before each."""
     tries, grammar = CompiledTrie(), bench.grammar(bench.gbnf, first=True)
     library, ns = bench.session.library, dict[str, list[int]]()
     for _ in range(rounds):
@@ -84,7 +87,7 @@ def times(theirs: NDArray[np.int64], ours: NDArray[np.int64]) -> str:
 
 
 def times_less(theirs: NDArray[np.int64], ours: NDArray[np.int64], both: NDArray[np.int64]) -> str:
-    """Without what is in both."""
+    """Format the ratio without the part that is in both."""
     low, high = bootstrap_interval((theirs, ours, both), less_ratio, RESAMPLES)
     return f"{less_ratio(theirs, ours, both):,.1f} [{low:,.1f}, {high:,.1f}]"
 
@@ -105,7 +108,7 @@ def rows(model: str, when: str, ns: dict[str, NDArray[np.int64]]) -> Iterator[st
             f"`{model}`, {when}, {way}",
             us(ours),
             f"{us(by_python)}, {times(by_python, ours)}",
-            # compacting is nothing beside the calls
+            # compacting is nothing compared with the calls
             times_less(by_python, ours, calls) if way == "masking" else "",
             f"{us(ns['grammar'])}, {times(ns['grammar'], ours)}",
             us(calls),

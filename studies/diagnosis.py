@@ -1,9 +1,10 @@
 """`python -m studies.diagnosis [SET...]`: how often the fault that a diagnosis names is right.
 
-On faults that it was not made from: samplers written anew (studies/own_samplers.py), most with a
-defect that the dictionary of planted faults has under some name, the others with one that it has
-not. A diagnosis is right where every fault that it names is the one planted, or says the same of
-what was asked; where the dictionary lacks the fault, only silence is. Prints each, and the score.
+The faults are not those that the method was made from: samplers written anew
+(studies/own_samplers.py). Most have a defect that the dictionary of planted faults has under some
+name, the others one that it lacks. A diagnosis is right if every fault that it names is the planted
+one, or an equivalent of it for the tested cases. If the dictionary lacks the fault, only an empty
+diagnosis is right. Prints each, and the score.
 """
 
 import sys
@@ -94,7 +95,7 @@ FAULTS = (
 
 
 def info() -> RunInfo:
-    """A run of the samplers of this study."""
+    """Return a run of the samplers of this study."""
     return RunInfo(
         version="", started="", command=[], suites={}, profile="quick", seed=0,
         backends={NAME: BackendInfo(command=[])}, machine=machine.describe(),
@@ -102,9 +103,12 @@ def info() -> RunInfo:
 
 
 def quick_cases(sampler: str) -> list[Case]:
-    """The small ones of its suite that begin with it, without what follows in their chains, and
-    without those that need a vocabulary: dry's name breakers by their text. An own sampler is told
-    tokens alone, and a right one would fail 27 of these 114."""
+    """Return the small cases of a suite that begin with its sampler, without the rest of their
+    chains.
+
+    Cases that need a vocabulary are left out: dry names breakers by their text. An own sampler gets
+    tokens alone, and a right one would fail 27 of these 114.
+    """
     paths = find_suites([f"parity/{sampler}"])
     cases = [case for path in paths for case in expand(path, "quick")]
     small = [c for c in cases if c.samplers[:1] == [sampler] and c.cost <= LARGEST]
@@ -116,7 +120,7 @@ def quick_cases(sampler: str) -> list[Case]:
 
 
 def orders_cases() -> list[Case]:
-    """The pairs of samplers that are asked for their order."""
+    """Return the pairs of samplers whose order is tested."""
     return [
         case for case in expand(find_suites(["parity/chains"])[0], "quick")
         if case.id.startswith("chains/orders/")
@@ -124,7 +128,7 @@ def orders_cases() -> list[Case]:
 
 
 def named(fault: Fault | Misordered) -> tuple[int, set[str]]:
-    """How many cases it fails, and the planted faults that are named for it."""
+    """Return how many cases a fault fails, and the planted faults named for it."""
     if isinstance(fault, Misordered):
         return named_of(Engine(fault.order), orders_cases())
     return named_of(own.Worker(fault.sampler, fault.apply), quick_cases(fault.sampler))
@@ -177,7 +181,7 @@ def main() -> int:
 
 
 def measured(faults: Sequence[Fault | Misordered], besides: dict[str, set[str]]) -> int:
-    """How many are named wrong; prints each, and the score."""
+    """Print each fault and the score; return how many are named wrong."""
     scores: dict[bool, list[str]] = {True: [], False: []}
     for fault in faults:
         failed, names = named(fault)

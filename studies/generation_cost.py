@@ -1,10 +1,10 @@
-"""`python -m studies.generation_cost`: what sampling costs beside decoding, and at what vocabulary.
+"""`python -m studies.generation_cost`: the cost of sampling next to decoding, by vocabulary.
 
 Makes the tables of docs/results/generation.md. Each chain of suites/generate/generation.toml
 generates from one prompt of each model: llama.cpp decodes on one thread and samples with its native
-chain; the reference samples the same logits. Processor time of that thread, medians over the
-tokens, so that other programs disturb little; one token warms up. Also the entropy of the logits,
-over all chains but greedy.
+chain; the reference samples the same logits. Times are processor times of that thread, medians over
+the tokens, so that other programs disturb little; one token warms up. Also the entropy of the
+logits, over all chains but greedy.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main() -> int:
 def measure(
     worker: Worker, name: str, chains: dict[str, ChainSpec], tokens: int, prompt: Any = None
 ) -> dict[str, Cost]:
-    """The cost of each chain on a model, by name or path."""
+    """Measure the cost of each chain on a model, by name or path."""
     path = model_path(name)
     model = Model(worker.library, path)
     prompt = prompt or PROMPTS[name]
@@ -107,14 +107,14 @@ def _generate(
 
 
 def entropy(logits: NDArray[np.float32]) -> float:
-    """Of the softmax, in nats."""
+    """Return the entropy of the softmax, in nats."""
     shifted = logits.astype(np.float64) - float(logits.max())
     total = np.log(np.exp(shifted).sum())
     return float(total - (np.exp(shifted - total) * shifted).sum())
 
 
 def table(small: dict[str, Cost], large: dict[str, Cost]) -> str:
-    """Markdown: microseconds a token, and how much dearer sampling is at the larger vocabulary."""
+    """Return Markdown: microseconds a token, and the factor at the larger vocabulary."""
     lines = [
         "| chain | sampler, V = 4,096 | decode | sampler, V = 128,256 | decode | ratio of samplers"
         " | reference, V = 128,256 |",

@@ -1,13 +1,13 @@
-"""What the mask of a grammar costs, step by step along a text, in every engine that runs here.
+"""The cost of a grammar's mask, step by step along a text, in every engine that runs here.
 
     python -m studies.grammar_masks [--rounds N] [--seed N] [--vocab V]... [-b BACKEND]...
 
-A step is the mask of all tokens and its application to the logits, on the clock inside the
-backend; accepting the next token is not in it. Setting up is all that comes before the first mask:
-reading and compiling the grammar. The backends take turns, in random order, each time on a grammar
-set up afresh. An engine is timed only where it leaves the tokens that llama.cpp leaves, or those of
-a strict reading of UTF-8: elsewhere it would be fast at something else. Of the rounds the least
-counts: what else the machine does can only add.
+A step is the mask of all tokens and its application to the logits, on the clock inside the backend;
+accepting the next token is not in it. Setting up is everything before the first mask: reading and
+compiling the grammar. The backends take turns, in random order, each time on a newly set up
+grammar. An engine is timed only if it leaves the tokens that llama.cpp leaves, or those of a strict
+reading of UTF-8: otherwise it would do other work. The least of the rounds counts, because other
+programs on the machine can only add.
 """
 
 import argparse
@@ -100,14 +100,14 @@ def measure(
 
 
 def _unfit(result: BackendResult | None) -> str:
-    """Why the masks of a backend are not comparable, or ''."""
+    """Return why the masks of a backend are not comparable, or ''."""
     if result is None or result.verdict in ("identical", "explained"):
         return ""
     return f"{result.verdict}: {result.detail or f'step {result.step}'}"
 
 
 def _once(ready: Prepared, backend: Backend) -> tuple[float, float]:
-    """A walk along the text: microseconds a step, and milliseconds of a request without steps."""
+    """Walk along the text; return microseconds a step, and milliseconds without steps."""
     start = time.perf_counter_ns()
     ask.run(backend, ready.setting, ready.rows[:1], [], detail="token")
     setup_ns = time.perf_counter_ns() - start
@@ -117,7 +117,7 @@ def _once(ready: Prepared, backend: Backend) -> tuple[float, float]:
 
 
 def rows(case: StagesCase, costs_by_backend: dict[str, Costs]) -> list[str]:
-    """Of a workload on a vocabulary: the lines of the table."""
+    """Return the lines of the table for a workload on a vocabulary."""
     lines = []
     native = costs_by_backend["llama.cpp"].step_us if "llama.cpp" in costs_by_backend else []
     for name, costs in costs_by_backend.items():
@@ -145,7 +145,10 @@ def main() -> None:
 
 
 def report(names: list[str], vocabs: list[str], rounds: int, seed: int) -> None:
-    """Prints the tables. Raises InputError, and BackendFailure for what died while it was timed."""
+    """Print the tables.
+
+    Raises InputError, and BackendFailure for one that died while it was timed.
+    """
     backends = [registry.start(name, timeout_s=300) for name in names]
     for backend in list(backends):
         try:

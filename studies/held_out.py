@@ -1,8 +1,10 @@
-"""Faults that people reported of their samplers, written anew from what the thread says went wrong:
-the second set that the diagnosis is measured on. They were written and labelled before it was ever
-asked about them (`git log studies/held_out.py`), and are not changed by what it says.
+"""Faults that people reported of their samplers, written anew from the threads' description: the
+second set that measures the diagnosis.
 
-as_if says which planted fault is the right diagnosis, "" that none is and only silence is right.
+They were written and labelled before it was ever run on them (`git log studies/held_out.py`), and
+its results do not change them.
+
+as_if: the planted fault that is the right diagnosis; "" if only an empty diagnosis is right.
 """
 
 import math
@@ -20,14 +22,14 @@ F = np.float32
 
 
 def one_more_than_k(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """Ranks from 0 are removed where they exceed k."""
+    """Remove ranks, counted from 0, only if they exceed k."""
     if given["k"] <= 0:
         return tokens
     return sorted(tokens, key=lambda t: -t[1])[: given["k"] + 1]
 
 
 def cut_by_moments(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """The k-th logit is guessed from the mean and the deviation of all, as if they were normal."""
+    """Guess the k-th logit from the mean and the deviation of all, as if they were normal."""
     n, k = len(tokens), given["k"]
     if k <= 0 or k >= n:
         return sorted(tokens, key=lambda t: -t[1]) if k > 0 else tokens
@@ -77,7 +79,7 @@ def right_top_p(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def below_p_stays(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """What stays has a running sum of at most p; the first stays always."""
+    """Keep tokens with a running sum of at most p, and always the first."""
     if given["p"] >= 1:
         return tokens
     tokens = softmax(tokens)
@@ -86,7 +88,7 @@ def below_p_stays(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def shifted_mask(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """A token goes where the sum before it exceeds p: one too many where it equals p."""
+    """Remove a token if the sum before it exceeds p: one too many stays if it equals p."""
     if given["p"] >= 1:
         return tokens
     tokens = softmax(tokens)
@@ -96,7 +98,7 @@ def shifted_mask(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def sums_log_probabilities(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """The running sum is of log p."""
+    """Sum log p."""
     if given["p"] >= 1:
         return tokens
     tokens = softmax(tokens)
@@ -108,7 +110,7 @@ def sums_log_probabilities(tokens: list[Token], given: Given, _: History) -> lis
 
 
 def from_the_small_end(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """Ascending; a token stays where the sum up to it exceeds 1 - p."""
+    """Sort ascending; keep a token if the sum up to it exceeds 1 - p."""
     if given["p"] >= 1:
         return tokens
     tokens = softmax(tokens)
@@ -118,7 +120,7 @@ def from_the_small_end(tokens: list[Token], given: Given, _: History) -> list[To
 
 
 def token_zero_at_zero(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """Nothing is left at p = 0, and where nothing is left token 0 is taken."""
+    """Remove all at p = 0; with nothing left, token 0 is taken."""
     if given["p"] > 0:
         return right_top_p(tokens, given, history)
     first = next((t for t in softmax(tokens) if t[0] == tokens[0][0]), tokens[0])
@@ -126,7 +128,7 @@ def token_zero_at_zero(tokens: list[Token], given: Given, history: History) -> l
 
 
 def sums_in_half(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """The running sum is float16."""
+    """Sum in float16."""
     if given["p"] >= 1:
         return tokens
     tokens, mass, sums = softmax(tokens), np.float16(0), []
@@ -137,7 +139,7 @@ def sums_in_half(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def sums_unsorted(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """The running sum goes through the vocabulary in its order."""
+    """Sum through the vocabulary in its order."""
     if given["p"] >= 1:
         return tokens
     tokens = sorted(softmax(tokens), key=lambda t: t[0])
@@ -145,7 +147,7 @@ def sums_unsorted(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def ranks_for_ids(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """What comes back are ranks where ids should be."""
+    """Return ranks instead of ids."""
     if given["p"] >= 1:
         return tokens
     left = right_top_p(tokens, given, history)
@@ -170,12 +172,12 @@ def right_min_p(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def no_min_p(tokens: list[Token], _: Given, __: History) -> list[Token]:
-    """Accepted and not used."""
+    """Accept min_p, and do not use it."""
     return tokens
 
 
 def above_a_probability(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """Every token above a probability stays."""
+    """Keep every token above a probability."""
     if given["p"] <= 0 or not tokens:
         return tokens
     share = {t[0]: t[2] for t in softmax(tokens)}
@@ -187,7 +189,7 @@ def above_a_probability(tokens: list[Token], given: Given, history: History) -> 
 
 
 def of_probabilities(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """p >= min_p * largest p, in float32."""
+    """Compare p >= min_p * largest p, in float32."""
     if given["p"] <= 0 or not tokens:
         return tokens
     share = {t[0]: F(t[2]) for t in softmax(tokens)}
@@ -200,7 +202,7 @@ def of_probabilities(tokens: list[Token], given: Given, history: History) -> lis
 
 
 def renormalized(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """What stays is normalized."""
+    """Normalize the remaining tokens."""
     left = right_min_p(tokens, given, history)
     if given["p"] <= 0:
         return left
@@ -209,7 +211,7 @@ def renormalized(tokens: list[Token], given: Given, history: History) -> list[To
 
 
 def min_p_masks(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """What goes stays with -inf."""
+    """Keep removed tokens with -inf."""
     if given["p"] <= 0:
         return tokens
     left = {t[0] for t in right_min_p(tokens, given, history)}
@@ -251,22 +253,22 @@ def right_typical_p(tokens: list[Token], given: Given, _: History) -> list[Token
 
 
 def distance_with_its_sign(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """No absolute value of surprise minus entropy."""
+    """Take surprise minus entropy without its absolute value."""
     return _typical(tokens, given, signed=True)
 
 
 def zeros_left_out(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """A sum that leaves NaN out (0 * log 0)."""
+    """Sum without NaN (0 * log 0)."""
     return _typical(tokens, given, finite=True)
 
 
 def typical_reaches(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """The mass need only reach p."""
+    """Require only that the mass reaches p."""
     return _typical(tokens, given, reaches=True)
 
 
 def typical_by_id(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """What stays stands in the order of the vocabulary, as a mask leaves it."""
+    """Keep the rest in the order of the vocabulary, as a mask leaves it."""
     left = _typical(tokens, given)
     return left if given["p"] >= 1 else sorted(left, key=lambda t: t[0])
 
@@ -298,17 +300,17 @@ def right_top_n_sigma(tokens: list[Token], given: Given, _: History) -> list[Tok
 
 
 def banned_count(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """-inf goes into the mean and makes it NaN."""
+    """Include -inf in the mean, which makes it NaN."""
     return _sigma(tokens, given, banned=True)
 
 
 def bessel(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """n - 1 in the deviation."""
+    """Divide by n - 1 in the deviation."""
     return _sigma(tokens, given, less=1)
 
 
 def sigma_removes(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """What is masked is taken out."""
+    """Remove the masked tokens."""
     if given["n"] <= 0 or len(tokens) <= 1:
         return tokens
     return [t for t in _sigma(tokens, given) if t[1] > NEVER]
@@ -349,26 +351,26 @@ def right_penalties(tokens: list[Token], given: Given, history: History) -> list
 
 
 def presence_for_both(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """The presence penalty is passed for the frequency penalty, too."""
+    """Pass the presence penalty for the frequency penalty, too."""
     repeat, _, present = _strengths(given)
     seen = Counter(_window(given, history))
     return _penalized(tokens, given, seen, (repeat, present, present))
 
 
 def frequency_for_both(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """The frequency penalty is passed for the presence penalty, too."""
+    """Pass the frequency penalty for the presence penalty, too."""
     repeat, freq, _ = _strengths(given)
     return _penalized(tokens, given, Counter(_window(given, history)), (repeat, freq, freq))
 
 
 def no_frequency(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """The frequency penalty is read and not used."""
+    """Read the frequency penalty, and do not use it."""
     repeat, _, present = _strengths(given)
     return _penalized(tokens, given, Counter(_window(given, history)), (repeat, F(0), present))
 
 
 def of_log_probabilities(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """The logits are made log-probabilities first."""
+    """Turn the logits into log-probabilities first."""
     repeat, freq, present = _strengths(given)
     off = repeat == 1 and freq == 0 and present == 0
     if off or given.get("penalty_last_n", 64) <= 0:
@@ -382,19 +384,19 @@ def of_log_probabilities(tokens: list[Token], given: Given, history: History) ->
 
 
 def additive(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """penalty_repeat is subtracted, and not a factor."""
+    """Subtract penalty_repeat instead of using it as a factor."""
     repeat, freq, present = _strengths(given)
     strengths = F(1), freq, F(present + repeat - F(1))
     return _penalized(tokens, given, Counter(_window(given, history)), strengths)
 
 
 def two_behind(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """The counts lag two tokens behind."""
+    """Let the counts lag two tokens behind."""
     return right_penalties(tokens, given, history[: max(0, len(history) - 2)])
 
 
 def divided_by_each(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """Divides whatever the sign, once for each occurrence in all that there was."""
+    """Divide for any sign, once for each occurrence in the whole history."""
     repeat, freq, present = _strengths(given)
     seen = Counter(history)
     if given.get("penalty_last_n", 64) <= 0:
@@ -430,7 +432,7 @@ class OutputOnly(_Prompt):
 
 
 class PromptOnly(_Prompt):
-    """What is generated is never put into the window."""
+    """Generated tokens are never put into the window."""
 
     def __call__(self, tokens: list[Token], given: Given, history: History) -> list[Token]:
         return right_penalties(tokens, given, self.parts(history)[0])
@@ -463,23 +465,23 @@ def right_temp(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def divides_by_zero(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """Times 1 / temp in double, whatever temp is."""
+    """Multiply by 1 / temp in double, for any temp."""
     return _scaled(tokens, lambda x: np.float64(x) * (np.float64(1) / np.float64(given["temp"])))
 
 
 def tiny_for_zero(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """1e-9 is added to what divides."""
+    """Add 1e-9 to the divisor."""
     return _scaled(tokens, lambda x: x / F(F(given["temp"]) + F(1e-9)))
 
 
 def at_least_a_hundredth(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """What lies between 0 and 0.01 is 0.01."""
+    """Treat values between 0 and 0.01 as 0.01."""
     t = given["temp"]
     return right_temp(tokens, {"temp": max(t, 0.01) if t > 0 else t}, history)
 
 
 def above_one_is_one(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """What lies outside of 0 to 1 is 1."""
+    """Treat values outside of 0 to 1 as 1."""
     t = given["temp"]
     return right_temp(tokens, {"temp": 1.0 if t < 0 or t > 1 else t}, history)
 
@@ -506,12 +508,12 @@ def never_applied(tokens: list[Token], _: Given, __: History) -> list[Token]:
 
 
 def negative_without_effect(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """A ban, and a bias below 0, does nothing."""
+    """Ignore a ban, and a bias below 0."""
     return _biased(tokens, [pair for pair in given["logit_bias"] if float(pair[1]) > 0])
 
 
 class FirstTokenOnly:
-    """Of several tokens the first alone gets its bias."""
+    """Only the first of several tokens gets its bias."""
 
     def __init__(self) -> None:
         self.used = False
@@ -594,7 +596,7 @@ HELD_OUT = (
     Fault("at the first token", "logit_bias", FirstTokenOnly(), "first-step-only", "sglang #8734"),
 )  # fmt: skip
 
-# What these are made of, without a fault. What is said of one is true of all that are made of it.
+# The correct versions of these. A diagnosis of one holds for all faults that are made from it.
 RIGHT = (
     Fault("right", "top_p", right_top_p, ""),
     Fault("right", "min_p", right_min_p, ""),

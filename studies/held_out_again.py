@@ -1,5 +1,7 @@
-"""A third set of reported faults, written and labelled after the method was mended on the second,
-and before it was asked about these. See studies/held_out.py.
+"""A third set of reported faults, written and labelled after the method was fixed on the second,
+and before it was run on these.
+
+See studies/held_out.py.
 """
 
 from collections import Counter
@@ -11,7 +13,7 @@ from studies.own_samplers import Fault, Given, History, Token, softmax
 
 
 def threshold_mask(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """All that are not below the k-th logit stay."""
+    """Keep all that are not below the k-th logit."""
     if given["k"] <= 0:
         return tokens
     ordered = sorted(tokens, key=lambda t: -t[1])
@@ -20,7 +22,7 @@ def threshold_mask(tokens: list[Token], given: Given, _: History) -> list[Token]
 
 
 def tail_first(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """Sorts ascending, and keeps what comes first until the mass is p."""
+    """Sort ascending, and keep tokens from the front until the mass is p."""
     if given["p"] >= 1:
         return tokens
     tokens, mass, left = softmax(tokens)[::-1], F(0), list[Token]()
@@ -33,7 +35,7 @@ def tail_first(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def loops_over_the_history(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """penalty_repeat for each token of the window, the others by their counts."""
+    """Apply penalty_repeat for each token of the window, the others by their counts."""
     repeat, freq, present = _strengths(given)
     window = _window(given, history)
     once = {token: [token, logit, share] for token, logit, share in tokens}
@@ -45,13 +47,13 @@ def loops_over_the_history(tokens: list[Token], given: Given, history: History) 
 
 
 def first_of_the_history(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """The whole history with a length, of which the first are read."""
+    """Take the whole history with a length, and read the first ones."""
     window = history[: max(0, given.get("penalty_last_n", 64))]
     return _penalized(tokens, given, Counter(window), _strengths(given))
 
 
 def divides(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """Logit / penalty, whatever its sign."""
+    """Divide the logit by the penalty for any sign."""
     repeat, freq, present = _strengths(given)
     seen = set(_window(given, history))
     tokens = [[t[0], float(F(t[1]) / repeat) if t[0] in seen else t[1], t[2]] for t in tokens]
@@ -59,32 +61,32 @@ def divides(tokens: list[Token], given: Given, history: History) -> list[Token]:
 
 
 def twenty_at_most(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """The context of the penalty is 20 tokens, whatever is asked for."""
+    """Limit the context of the penalty to 20 tokens, for any setting."""
     window = _window(given, history)[-20:]
     return _penalized(tokens, given, Counter(window), _strengths(given))
 
 
 def all_of_the_history(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """No window: all that there was."""
+    """Use no window: the whole history."""
     return _penalized(tokens, given, Counter(history), _strengths(given))
 
 
 def argmax_alone(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """At temperature 0 a sampler of its own, which leaves the largest alone."""
+    """Use another sampler at temperature 0, which leaves the largest alone."""
     if given["temp"] > 0:
         return right_temp(tokens, given, history)
     return [max(tokens, key=lambda t: t[1])]
 
 
 def negative_temperatures(tokens: list[Token], given: Given, history: History) -> list[Token]:
-    """Only 0 is greedy; a negative temperature divides."""
+    """Treat only 0 as greedy; a negative temperature divides."""
     if given["temp"] == 0:
         return right_temp(tokens, given, history)
     return [[t[0], float(F(t[1]) / F(given["temp"])), t[2]] for t in tokens]
 
 
 def pushes_ignored(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """A bias of +inf is left out."""
+    """Ignore a bias of +inf."""
     left = [list(t) for t in tokens]
     for token, bias in given["logit_bias"]:
         for t in left:

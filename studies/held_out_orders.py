@@ -75,7 +75,7 @@ class Engine(Worker):
 
 
 def by(*first: str) -> Order:
-    """Those that are named, in this order, before all others."""
+    """Return an order that puts the named ones, in this order, before all others."""
     return lambda names: sorted(
         range(len(names)),
         key=lambda i: first.index(names[i]) if names[i] in first else len(first),
@@ -87,7 +87,7 @@ def last(*names_of_last: str) -> Order:
 
 
 def top_p_in_front_of_top_k(names: list[str]) -> list[int]:
-    """Both filters in one kernel, top-p first: the places of the two are theirs in this order."""
+    """Put top-p before top-k, as one kernel for both: the two keep their places in this order."""
     both = [i for i, name in enumerate(names) if name in ("top_k", "top_p")]
     filters = iter(sorted(both, key=lambda i: names[i] != "top_p"))
     return [next(filters) if i in both else i for i in range(len(names))]
@@ -114,14 +114,14 @@ ORDERS = (
 
 
 def _stay(tokens: list[Token], given: Given, cut: float, least: int = 1) -> list[Token]:
-    """At least as large a logit as the cut; the first of the sorted where too few are."""
+    """Keep logits of at least the cut; the first of the sorted if too few are."""
     stay = [t for t in tokens if t[1] >= cut]
     keep = max(given.get("min_keep", 0), least)
     return stay if len(stay) >= keep else sorted(tokens, key=lambda t: -t[1])[:keep]
 
 
 def of_the_sum(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """The cut is log sum exp + log p: a share of everything, by logits."""
+    """Cut at log sum exp + log p: a share of everything, by logits."""
     if given["p"] <= 0 or not tokens or max(t[1] for t in tokens) == NEVER:
         return tokens
     largest = max(t[1] for t in tokens)
@@ -130,7 +130,7 @@ def of_the_sum(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def list_of_those_above(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """[t for t in tokens if p(t) >= p], which may be empty."""
+    """Return [t for t in tokens if p(t) >= p], which may be empty."""
     if given["p"] <= 0 or not tokens:
         return tokens
     ordered = softmax(tokens)
@@ -139,7 +139,7 @@ def list_of_those_above(tokens: list[Token], given: Given, _: History) -> list[T
 
 
 def all_where_none_is_above(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """The filter of a list, or the list where the filter leaves nothing."""
+    """Return the filtered list, or the whole list if the filter leaves nothing."""
     if given["p"] <= 0 or not tokens:
         return tokens
     share = {t[0]: t[2] for t in softmax(tokens)}
@@ -149,7 +149,7 @@ def all_where_none_is_above(tokens: list[Token], given: Given, _: History) -> li
 
 
 def of_the_second(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """A share of the second largest."""
+    """Cut at a share of the second largest."""
     if given["p"] <= 0 or len(tokens) < 2:
         return tokens
     second = sorted((t[1] for t in tokens), reverse=True)[1]
@@ -157,7 +157,7 @@ def of_the_second(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 
 def of_the_mean(tokens: list[Token], given: Given, _: History) -> list[Token]:
-    """A share of what each had, if all had the same."""
+    """Cut at a share of the uniform probability."""
     if given["p"] <= 0 or not tokens:
         return tokens
     share = {t[0]: t[2] for t in softmax(tokens)}

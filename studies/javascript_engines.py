@@ -1,9 +1,11 @@
 """tsampler's arithmetic in other JavaScript engines than Node.js: JavaScriptCore and Hermes.
 
-`python -m studies.javascript_engines math` and `... api`, behind `sampler-parity engines add bun
-hermes`, for tsampler's page. math: for how many arguments Math.exp and Math.log differ from V8 and
-from glibc, by how many units in the last place. api: which sets, tokens and metrics of our
-TypeScript differ from those on Node.js.
+`python -m studies.javascript_engines math` and `... api`, after `sampler-parity engines add bun
+hermes`, for tsampler's page.
+
+math: for how many arguments Math.exp and Math.log differ from V8 and from glibc, and by how many
+units in the last place.
+api: which sets, tokens and metrics of our TypeScript differ from those on Node.js.
 """
 
 import subprocess
@@ -57,7 +59,7 @@ def said(engine: str, script: str) -> list[str]:
 
 
 def _doubles(lines: list[str]) -> list[NDArray[np.float64]]:
-    """Argument and result of exp, argument and result of log."""
+    """Return argument and result of exp, argument and result of log."""
     words = np.array([line.split() for line in lines], dtype=np.uint64)
     high, low = words[:, 0::2] << np.uint64(32), words[:, 1::2]
     return [np.ascontiguousarray(column).view(np.float64) for column in (high | low).T]
@@ -85,7 +87,7 @@ def math() -> None:
 
 
 def _rows() -> str:
-    """The 320 rows of golden/small.gguf as the bits of float32."""
+    """Return the 320 rows of golden/small.gguf as the bits of float32."""
     rows = [fixtures.load("small")[i].astype(np.float32).view(np.uint32) for i in range(320)]
     return "\n".join(f"ROWS.push([{','.join(map(str, row.tolist()))}]);" for row in rows)
 

@@ -33,8 +33,9 @@ class Drawn(list[Token]):
 
 @dataclass(frozen=True)
 class Fault:
-    """as_if: the planted faults that say it, or cannot be told from it by what is asked (min_p on
-    candidates that nobody sorted); none: the dictionary has it not. source: who reported it."""
+    """as_if: the planted faults that equal it, or that no tested case distinguishes from it (min_p
+    on unsorted candidates); none: the dictionary lacks it. source: the reporter.
+    """
 
     name: str
     sampler: str

@@ -1,9 +1,9 @@
-"""`python -m studies.penalties`: what llama-cpp-python penalizes; how often a last digit differs.
+"""`python -m studies.penalties`: the tokens that llama-cpp-python penalizes, and last-digit errors.
 
 llama-cpp-python's own `Llama.generate`, greedy, on the golden model: the first token behind a
 prompt that holds the most likely one, with a frequency penalty that no token of the prompt would
 survive. Then positive logits divided by a repetition penalty (llama.cpp, transformers, vLLM's CUDA
-kernel) beside those multiplied by its reciprocal (vLLM on a CPU).
+kernel) are compared with those multiplied by its reciprocal (vLLM on a CPU).
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def first_token() -> FirstToken:
 
 
 def other_last_digit(penalty: float) -> float:
-    """The share of positive float32 logits whose product with the reciprocal is no quotient."""
+    """Return the share of positive float32 logits whose product is not the quotient."""
     logits = np.abs(np.random.default_rng(0).normal(0, 4, LOGITS)).astype(np.float32)
     divisor = np.float32(penalty)
     return float(np.mean(logits / divisor != logits * (1 / divisor)))

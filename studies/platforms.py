@@ -1,4 +1,4 @@
-"""`python -m studies.platforms`: record what real builds give on the cases of
+"""`python -m studies.platforms`: record the results of real builds on the cases of
 tests/support/platform_cases.py, each build by its worker.
 
     sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
@@ -7,11 +7,11 @@ tests/support/platform_cases.py, each build by its worker.
     sampler-parity builds add @node-llama-cpp/win-x64@3.21.1
     python -m studies.platforms
 
-Windows's package was compiled with its assertions: it aborts where a logit is infinite, and is not
-asked for these.
+Windows's package was compiled with its assertions: it aborts if a logit is infinite, and does not
+get these cases.
 
-Of a platform only what differs from the installed llama.cpp is written: the rest is as there. With
-names of builds behind it, these alone are asked, and what was recorded of others stays.
+Only differences of a platform from the installed llama.cpp are written. With names of builds behind
+it, only these run, and the records of others stay.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What harness/llama_cpp/platforms/portable.patch costs on this machine, chain by chain.
+"""The cost of harness/llama_cpp/platforms/portable.patch on this machine, chain by chain.
 
     python -m studies.portable [ROUNDS]
 
@@ -32,7 +32,7 @@ EFFECT = 0.05
 
 
 def libllama(sampler: Path, folder: Path, *options: str) -> None:
-    """A folder with a libllama of this sampler file, and the installed llama.cpp behind it."""
+    """Build a libllama of this sampler file, in front of the installed llama.cpp."""
     folder.mkdir()
     for library in default_folder().glob("lib*.so*"):
         if library.name != "libllama.so":
@@ -46,7 +46,7 @@ def libllama(sampler: Path, folder: Path, *options: str) -> None:
 
 
 def timed(folder: Path, rounds: int) -> list[TimingResult]:
-    """One run of unpatched, patched and installed."""
+    """Return one run of unpatched, patched and installed."""
     (folder / "source").mkdir()
     libllama(sources() / SAMPLER, folder / "before")
     libllama(patched(folder / "source"), folder / "after", ROUNDED_TWICE)
@@ -59,7 +59,7 @@ def timed(folder: Path, rounds: int) -> list[TimingResult]:
 
 
 def lines(results: list[TimingResult]) -> list[str]:
-    """A table, the dearest first."""
+    """Return a table, the largest ratio first."""
     rows = []
     for result in results:
         ours, same = (compare_backends(result, name, EFFECT) for name in ("portable", "llama.cpp"))

@@ -1,6 +1,6 @@
 """`python -m studies.power_law [SECTION...]`: the figures of docs/findings/power-law.md.
 
-On the golden model's logits unless said otherwise; TV is the total variation distance.
+On the golden model's logits by default; TV is the total variation distance.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def golden(index: int) -> NDArray[np.float32]:
 
 
 def reshaped(logits: NDArray[Any], parameters: dict[str, float], filters: bool) -> tuple[Law, Law]:
-    """Of the candidates, without a history: the original probabilities and the new ones."""
+    """Return the candidates' original and new probabilities, without a history."""
     return _around(logits, PowerLaw(seed=0, **parameters), filters)
 
 
@@ -48,7 +48,7 @@ def _around(logits: NDArray[Any], sampler: Any, filters: bool) -> tuple[Law, Law
 
 
 def example() -> list[str]:
-    """The documented example: target .10, width .05."""
+    """Show the documented example: target .10, width .05."""
     lines = [f"documented: {DOCUMENTED}"]
     for peak, heaviness in itertools.product((5.0, 10.0, 15.0), (2.0, 4.0)):
         parameters = {
@@ -64,7 +64,7 @@ def example() -> list[str]:
 
 
 def kernel() -> list[str]:
-    """The weight exp(logit) by distance, as a share of the peak's, peak 10, heaviness 3."""
+    """Show the weight exp(logit) by distance, as a share of the peak's, peak 10, heaviness 3."""
     sampler = PowerLaw(0.5, 0.01, 3.0, 10, seed=0)
     widths = np.array([0, 0.5, 1, 2, 3, 5, 10, 40])
     above = sampler.reshaped(0.5 + widths * 0.01, np.float64(0.5))
@@ -78,7 +78,7 @@ def kernel() -> list[str]:
 
 
 def tail() -> list[str]:
-    """The share of the draws that goes to tokens of original probability below 1e-4."""
+    """Show the share of the draws that goes to tokens of original probability below 1e-4."""
     zipf = FAMILIES["zipf"](np.random.default_rng(0), 128256)
     lines = []
     for name, parameters in PRESETS.items():
@@ -106,7 +106,7 @@ def tail() -> list[str]:
 
 
 def entropy() -> list[str]:
-    """Mean entropy in nats, chance of the most likely token, by target; width .1, heaviness 3."""
+    """Show mean entropy in nats and top-1 chance by target; width .1, heaviness 3."""
     lines = []
     for target in (0.02, 0.1, 0.3, 0.6, 0.8):
         parameters = {
@@ -130,7 +130,7 @@ CREATIVITY = {"conservative": (0.6, 0.1), "balanced": (0.2, 0.15), "aggressive":
 
 
 def parameters() -> list[str]:
-    """Behind min_p .02: the documented creativity settings, then one parameter at a time."""
+    """Show the documented creativity settings behind min_p .02, then one parameter at a time."""
     base = {"target": 0.3, "distribution_width": 0.1, "tail_heaviness": 3.0, "queue_size": 10}
     settings: dict[str, dict[str, float]] = {
         name: base | {"target": target, "distribution_width": width}
@@ -158,7 +158,7 @@ def parameters() -> list[str]:
 
 
 def _run(sampler: Any, target_of: Callable[[], float], steps: int) -> tuple[Law, Law]:
-    """Targets and selected original probabilities, behind min_p."""
+    """Return targets and selected original probabilities, behind min_p."""
     chain = Chain([*build_chain([MIN_P]).samplers, sampler])
     targets, picked = [], []
     for step in range(steps):
@@ -178,7 +178,7 @@ def _adapted(sampler: AdaptiveP) -> float:
 
 
 def tracking() -> list[str]:
-    """Targets over 640 steps behind min_p .02, and adaptive_p's with decay 1 - 1 / queue_size."""
+    """Show targets over 640 steps behind min_p .02, and adaptive_p's (decay 1 - 1 / queue_size)."""
     lines = []
     for name, parameters in PRESETS.items():
         mine = PowerLaw(seed=1, **parameters)
@@ -201,7 +201,7 @@ def tracking() -> list[str]:
 
 
 def adaptive() -> list[str]:
-    """How near power_law comes to adaptive_p's distribution: target .3, no history."""
+    """Compare power_law with adaptive_p's distribution: target .3, no history."""
     grid = {
         "distribution_width": (0.05, 0.1, 0.15, 0.2, 0.3, 0.5),
         "tail_heaviness": (1.0, 1.5, 2.0, 3.0, 4.0),
@@ -227,7 +227,7 @@ def adaptive() -> list[str]:
 
 
 def timing() -> list[str]:
-    """The reference at V = 128,256, median of 20."""
+    """Time the reference at V = 128,256, median of 20."""
     row = FAMILIES["zipf"](np.random.default_rng(0), 128256).astype(np.float32)
     chains: dict[str, ChainSpec] = {
         "power_law": [{"power_law": {"seed": 1, **PRESETS["creative_writing"]}}],

@@ -1,9 +1,9 @@
-"""The power-law sampler beside others, and its two readings:
+"""The power-law sampler compared with others, and its two readings:
 
 `python -m studies.power_law_beside [SECTION...]`
 
 Sections: readings, others, pruning, compiled; default all. `compiled` takes c++. On the golden
-model's logits unless said otherwise; TV is the total variation distance.
+model's logits by default; TV is the total variation distance.
 """
 
 import shutil
@@ -38,7 +38,7 @@ class WithoutTheNewest(PowerLaw):
 
 
 def followed(sampler: PowerLaw, filters: Chain) -> tuple[np.ndarray, np.ndarray]:
-    """The targets and the original probabilities of the draws of STEPS steps."""
+    """Return the targets and the original probabilities of the draws of STEPS steps."""
     targets, drawn = [], []
     for step in range(STEPS):
         targets.append(float(sampler.computed_target()))
@@ -50,7 +50,7 @@ def followed(sampler: PowerLaw, filters: Chain) -> tuple[np.ndarray, np.ndarray]
 
 
 def readings() -> list[str]:
-    """The sum without the oldest draw, and without the newest; 640 steps behind min_p .02."""
+    """Compare the sum without the oldest draw and without the newest; 640 steps, min_p .02."""
     lines = []
     for name, parameters in PRESETS.items():
         for what, kind in (("oldest", PowerLaw), ("newest", WithoutTheNewest)):
@@ -84,7 +84,9 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
 
 
 def others() -> list[str]:
-    """What each leaves to draw from, over the rows; with state, after 64 draws on other rows."""
+    """Show the candidates that each leaves, over the rows; with state, after 64 draws on other
+    rows.
+    """
     lines = [f"{'':<22}{'tokens':>8}{'entropy':>9}{'likeliest':>11}{'mean p':>8}{'p < 1e-4':>10}"]
     for name, stages in OTHERS.items():
         chain = build_chain(stages, n_vocab=4096)
@@ -116,7 +118,7 @@ def others() -> list[str]:
 
 
 def pruning() -> list[str]:
-    """TV of the law without the tokens farther than three widths, from that with them."""
+    """Show the TV between the distributions with and without tokens farther than three widths."""
     lines = []
     for name, parameters in PRESETS.items():
         text = f"{name:<17}"
@@ -140,7 +142,7 @@ def pruning() -> list[str]:
 
 
 def compiled() -> list[str]:
-    """In C++ at -O2, taking turns: power_law over top_k 40 and a draw, ratio of medians."""
+    """Time power_law over top_k 40 and a draw, in C++ at -O2, taking turns, ratio of medians."""
     compiler = shutil.which("c++")
     if compiler is None:
         return ["not measured: needs a C++ compiler, and no c++ is on the path"]

@@ -1,13 +1,13 @@
-"""`python -m studies.speculative`: llama.cpp's two ways along a draft, judged by their exact law.
+"""`python -m studies.speculative`: llama.cpp's two ways along a draft, by their exact distribution.
 
 The rounds of suites/speculative go to common_sampler, natively: prefix matching in v0.5.0 and
-b11549, rejection in b11549, which alone has it. Where the reference follows the same random
-numbers, the first rounds of each cell are compared token by token, too. Prints a line a cell; exit
-status 1 where one is not equivalent, or a token another. It takes g++ and
+b11549, rejection in b11549, the only one with it. If the reference follows the same random numbers,
+the first rounds of each cell are compared token by token, too. Prints a line a cell; exit status 1
+if one is not equivalent, or a token differs. It takes g++ and
 
     sampler-parity builds add xllamacpp@2026.10.11549
 
-`python -m studies.speculative lossy` prints how far the rules are that are not lossless. As an
+`python -m studies.speculative lossy` prints the distance of the rules that are not lossless. As an
 adapter: `run speculative -b "b11549=python -m studies.speculative b11549"`.
 """
 
@@ -125,7 +125,7 @@ class Worker:
 
 
 def params_of(chain: ChainSpec) -> SamplingParams:
-    """What makes common_sampler build this chain. Raises Unsupported."""
+    """Return the parameters that make common_sampler build this chain. Raises Unsupported."""
     changed = dict(vars(OFF))
     for stage in chain[:-1]:
         for name, settings in stage.items():
@@ -144,8 +144,10 @@ def params_of(chain: ChainSpec) -> SamplingParams:
 
 
 def print_lossy() -> None:
-    """How far the rules that are not lossless are from the target: 32 tokens, the draft's logits
-    those of the target and noise; the mean and the largest of 50 rows."""
+    """Print how far the rules that are not lossless are from the target.
+
+    32 tokens; the draft's logits are those of the target and noise; mean and largest of 50 rows.
+    """
     rng = np.random.default_rng(1)
     pairs = []
     for _ in range(50):

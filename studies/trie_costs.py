@@ -1,9 +1,9 @@
-"""What the token trie costs: reading a payload, a cache that threads share, one application.
+"""The costs of the token trie: reading a payload, a cache that threads share, one application.
 
     python -m studies.trie_costs
 
-prints what reading a payload costs, with and without the cache, what a cache that threads share
-costs beside one for each, and what one application of the trie costs by the size of the vocabulary.
+prints the cost of reading a payload with and without the cache, of a cache that threads share
+compared with one for each, and of one application of the trie by the size of the vocabulary.
 """
 
 import argparse
@@ -27,8 +27,10 @@ from sampler_parity.reference.trie import Leaf, TrieCache, read_payload
 
 
 def payload_costs(payload_json: str, times: int) -> tuple[SetCosts, float]:
-    """As set_costs, of reading and building alone; and what of the first json.loads is. Processor
-    time: what else the machine does is not in it."""
+    """Measure reading and building alone, as set_costs, and the share of the first json.loads.
+
+    Processor time, so other programs on the machine do not count.
+    """
     cold: list[int] = []
     cached: list[int] = []
     parsing: list[int] = []
@@ -46,9 +48,10 @@ def payload_costs(payload_json: str, times: int) -> tuple[SetCosts, float]:
 
 
 def threads_us(payload_json: str, threads: int, shared: bool, times: int) -> float:
-    """Microseconds of an acquire and a release of a cached payload, while so many threads do the
-    same on one cache behind a lock, or each on its own: the median over the threads of their
-    means."""
+    """Return the microseconds of an acquire and a release of a cached payload by many threads.
+
+    They share one cache behind a lock, or each has its own: the median over the threads' means.
+    """
     lock = threading.Lock()
     one: TrieCache[Tries] = TrieCache(build_tries)
     one.acquire(payload_json)
@@ -88,9 +91,11 @@ def apply_us(
     times: int,
     of: Callable[[list[int]], float] = statistics.median,
 ) -> list[float]:
-    """The median microseconds, or another figure of them, of applying the trie of `actions` at its
-    root to so many candidates, taking turns. Compacting, nothing but the children is touched
-    between two turns."""
+    """Return the median microseconds, or another figure, of one trie application by candidates.
+
+    The trie is that of `actions`, at its root; sizes take turns. Compacting, only the children are
+    touched between two turns.
+    """
     flat = FlatTrie(tuple(Leaf(text, tuple(text.encode())) for text in leaf_texts("actions")))
     rows = [NativeCandidates(np.zeros(n, np.float32)) for n in sizes]
     first = rows[0].data[: len(flat.children(0))].copy()

@@ -23,7 +23,7 @@ RUNNER = TSAMPLER / "src" / "trie" / "runner.ts"
 
 
 def seen() -> dict[str, Any]:
-    """What the script prints. Raises CalledProcessError where it fails."""
+    """Return the output of the script. Raises CalledProcessError if it fails."""
     libraries = [compiled(SOURCES / "token_trie.cpp"), default_folder() / "libllama.so"]
     words = [*ENGINES["JavaScriptCore"], str(SCRIPTS / "trie_ffi.ts"), *map(str, libraries)]
     done = subprocess.run(

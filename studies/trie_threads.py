@@ -27,7 +27,7 @@ ROUNDS, RESAMPLES = 21, 2000
 
 
 def driver(folder: Path, *options: str, sources: Path = SOURCES) -> Path:
-    """The program, compiled with the trie's sources in it. Raises CalledProcessError."""
+    """Compile the program with the trie's sources in it. Raises CalledProcessError."""
     compiler = shutil.which("c++") or "c++"
     program = folder / "trie_threads"
     command = [compiler, "-std=c++17", *options, "-pthread", str(DRIVER), f"-I{sources}", *flags()]

@@ -45,14 +45,14 @@ def native(row: Row, *stages: dict[str, Any]) -> Candidates:
 
 
 def masses(cand: Candidates, n: int) -> NDArray[np.float64]:
-    """Probabilities by id, normalized."""
+    """Return probabilities by id, normalized."""
     mass = np.zeros(n)
     mass[cand.ids] = cand.p
     return np.asarray(mass / mass.sum())
 
 
 def compare(name: str, pairs: list[tuple[Candidates, Candidates]], n: int) -> None:
-    """How many pairs keep the same tokens, and how far apart the distributions are."""
+    """Print how many pairs keep the same tokens, and how far apart the distributions are."""
     survivors = [set(a.ids[a.p > 0].tolist()) == set(b.ids[b.p > 0].tolist()) for a, b in pairs]
     bits = [
         np.array_equal(a.ids, b.ids) and np.array_equal(a.logits, b.logits) and same
@@ -68,7 +68,7 @@ def compare(name: str, pairs: list[tuple[Candidates, Candidates]], n: int) -> No
 
 
 def modes() -> None:
-    """Fast against parity."""
+    """Compare fast with parity."""
     rows = golden()
     settings: tuple[tuple[str, dict[str, Any]], ...] = (
         ("top_k 40, other defaults", {}),
@@ -90,7 +90,7 @@ def modes() -> None:
 
 
 def llama_cpp() -> None:
-    """Parity mode against llama.cpp v0.5.0, the same parameters."""
+    """Compare parity mode with llama.cpp v0.5.0, the same parameters."""
     rows, keep = golden(), {"min_keep": 0}
     tail = [{"top_p": {"p": 0.95, **keep}}, {"min_p": {"p": 0.05, **keep}}]
     warm: dict[str, Any] = {"temp": {"temp": 0.8}}
@@ -122,7 +122,7 @@ def llama_cpp() -> None:
 
 
 def temperature() -> None:
-    """Temperature before the filters against behind them."""
+    """Compare temperature before the filters with temperature behind them."""
     rows = golden()
     settings: tuple[tuple[str, dict[str, Any]], ...] = (
         ("top_k 40 alone", {"top_p": 1.0, "min_p": 0.0}),
@@ -143,7 +143,7 @@ def temperature() -> None:
 
 
 def arithmetic() -> None:
-    """V8's exp and log (fdlibm) against glibc's, in double."""
+    """Compare V8's exp and log (fdlibm) with glibc's, in double."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-50, 0, 2_000_000)
     for name, a, b in (
@@ -155,7 +155,7 @@ def arithmetic() -> None:
 
 
 def penalties() -> None:
-    """Penalties against llama.cpp's, one occurrence of every token, logits that differ."""
+    """Compare penalties with llama.cpp's, one occurrence of every token, logits that differ."""
     row = np.random.default_rng(0).normal(0, 3, 100_000).astype(np.float32)
     for repeat, freq, present in (
         (1.1, 0.0, 0.0),
@@ -182,7 +182,7 @@ def penalties() -> None:
 
 
 def hugging_face() -> None:
-    """Hugging Face: logits 4, -4 and 0 of seen tokens, repetition penalty 2."""
+    """Show Hugging Face's logits 4, -4 and 0 of repeated tokens, repetition penalty 2."""
     try:
         import torch
         import transformers
@@ -195,7 +195,7 @@ def hugging_face() -> None:
 
 
 def times() -> None:
-    """Milliseconds for a token, median of 30 (zipf logits, no penalties)."""
+    """Time a token in milliseconds, median of 30 (zipf logits, no penalties)."""
     keep = {"min_keep": 0}
     default = (
         {"top_p": {"p": 0.95, **keep}},
@@ -257,7 +257,7 @@ console.log(JSON.stringify({perToken, slots: [64, 256, 512, full.capacity]}));
 
 
 def memory() -> None:
-    """Memory of our TypeScript, V = 65,536."""
+    """Measure the memory of our TypeScript, V = 65,536."""
     script = _ALLOCATIONS % ((engines_folder() / "tsampler") / "dist" / "api" / "index.js").as_uri()
     # A young generation so large that nothing is collected between the two readings.
     command = ["node", "--expose-gc", "--max-semi-space-size=512", "--min-semi-space-size=512"]

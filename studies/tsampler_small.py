@@ -29,7 +29,7 @@ ROUNDS = 11
 
 
 def pool() -> None:
-    """Typical-p's pool: the entropy over the k largest logits against that over all 4,096."""
+    """Compare typical-p's pool: the entropy over the k largest logits with that over all 4,096."""
     rows = golden()
     whole = np.array([entropy(row) for row in rows])
     for k in (40, 256, 512):
@@ -39,7 +39,7 @@ def pool() -> None:
 
 
 def penalty() -> None:
-    """Repetition penalty 1.1 on the 64 likeliest tokens of each row, all in the history."""
+    """Apply repetition penalty 1.1 to the 64 likeliest tokens of each row, all in the history."""
     raised = lowered = swapped = 0
     for row in golden():
         seen = np.argsort(-row)[:64]
@@ -57,7 +57,7 @@ def penalty() -> None:
 
 
 def seeds() -> None:
-    """20 generators one after the other without a seed, first of 100,000 equal tokens."""
+    """Draw the first of 100,000 equal tokens with 20 generators in succession without a seed."""
     n = 100_000
     process = registry.start("llama.cpp")
     try:
@@ -78,7 +78,7 @@ def seeds() -> None:
 
 
 def growth() -> None:
-    """Workspace from 40 to 512 slots, microseconds in all, median of 200."""
+    """Time the workspace from 40 to 512 slots, microseconds in all, median of 200."""
     script = """
         import * as api from "%s";
         const times = [];
@@ -96,7 +96,7 @@ def growth() -> None:
 
 
 def history() -> None:
-    """Nanoseconds of an accept by the length of the window, which is full; median of 200."""
+    """Time an accept in nanoseconds by the length of the window, which is full; median of 200."""
     script = """
         import * as api from "%s";
         const median = (n) => {
@@ -129,7 +129,7 @@ def _node(script: str, *flags: str, **environment: str) -> str:
 
 
 def filters() -> None:
-    """Milliseconds of single filters, median of 30, V = 65,536 (zipf logits)."""
+    """Time single filters in milliseconds, median of 30, V = 65,536 (zipf logits)."""
     n = 65_536
     top: Callable[[int], dict[str, Any]] = lambda k: {"tsampler_top_k": {"k": k}}  # noqa: E731
     chains: dict[str, list[dict[str, Any]]] = {
@@ -181,7 +181,7 @@ WAYS = ("no penalty", "accessor", "workingLogits", "softmax of 256", "softmax of
 
 
 def working() -> None:
-    """Penalty 1.1 by accessor and on workingLogits, and softmax; V = 65,536, taking turns."""
+    """Time penalty 1.1 by accessor and on workingLogits, and softmax; V = 65,536, taking turns."""
     flags = ("--expose-gc", "--max-semi-space-size=512", "--min-semi-space-size=512")
     runs = [
         {way: json.loads(_node(_WORKING, *flags, WAY=way)) for way in WAYS} for _ in range(ROUNDS)

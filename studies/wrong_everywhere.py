@@ -28,7 +28,7 @@ class Wrong(Worker):
 
 
 def seconds_of(kind: str, suites: list[str]) -> float:
-    """The wall time of a run, with its start and its summary."""
+    """Return the wall time of a run, with its start and its summary."""
     backend = f"{kind}={sys.executable} -m studies.wrong_everywhere --worker {kind}"
     with tempfile.TemporaryDirectory() as folder:
         command = ["sampler-parity", "run", *suites, "-b", backend, "-q", "-o", f"{folder}/b"]

@@ -20,8 +20,6 @@ for _ in range(1000):
     total = np.cumsum(p / np.cumsum(p, dtype=np.float32)[-1], dtype=np.float32)[-1]
     short.append(max(0.0, 1 - float(total)))
 few = [gap for gap in short if gap > 2**-24]  # r has 24 bits and is at most 1 - 2**-24
-print(
-    "1,000 masks of 20 allowed tokens: how many leave room for the 256th candidate, which is banned"
-)
+print("1,000 masks of 20 allowed tokens: how many can draw the 256th candidate, which is banned")
 print(f"  expected 0\n  got      {len(few)}, with a probability of up to {max(short):.1e}")
 sys.exit(int(len(few) > 0))

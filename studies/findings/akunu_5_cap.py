@@ -3,8 +3,8 @@
     pip install numpy
     python akunu_5_cap.py
 
-The mass that 256 candidates leave out, of a Zipf law and of equal logits over 128,256 tokens. Exit
-status 1 while it is more than a thousandth.
+The mass that 256 candidates leave out, of a Zipf distribution and of equal logits over 128,256
+tokens. Exit status 1 while it is more than a thousandth.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Akunu's chapter on sampling: top-k by "binary search on logit values" beside a masked token.
+"""Akunu's chapter on sampling: top-k by "binary search on logit values" fails on a masked token.
 
     pip install numpy
     python akunu_7_bisection.py

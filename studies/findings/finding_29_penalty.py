@@ -3,7 +3,7 @@
     pip install transformers torch
     python finding_29_penalty.py
 
-What is expected is what tsampler's documentation says of it. Exit status 1 where it is otherwise.
+The expected values follow tsampler's documentation. Exit status 1 if the result differs.
 """
 
 import sys

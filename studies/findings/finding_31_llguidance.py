@@ -25,7 +25,7 @@ TOKENIZER: Any = LLTokenizer(llguidance.TokenizerWrapper(Bytes()), eos_token=[25
 
 
 def allowed(grammar: str, text: str) -> set[int]:
-    """The tokens that may follow the text; the converter takes GBNF as llama.cpp has it."""
+    """Return the tokens that may follow the text; the converter takes GBNF as llama.cpp has it."""
     lark = gbnf_to_lark.gbnf_to_lark(grammar)
     matcher = LLMatcher(TOKENIZER, '%llguidance {"no_forcing": true}\n' + lark)
     matcher.consume_tokens(list(text.encode()))

@@ -1,4 +1,4 @@
-"""llama-cpp-python: frequency_penalty penalizes no token of the prompt, whatever its docs say.
+"""llama-cpp-python: frequency_penalty penalizes no token of the prompt, against its documentation.
 
     pip install llama-cpp-python
     python finding_37_prompt.py MODEL.gguf

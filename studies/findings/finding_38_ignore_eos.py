@@ -19,7 +19,7 @@ ZEROS = np.zeros((16, 16), np.float32)
 
 
 def write(path: str) -> None:
-    """A model with EOT and no EOS; to every text it answers with EOT as the likeliest."""
+    """Write a model with EOT and no EOS; EOT is the likeliest answer to every text."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(256)
     writer.add_embedding_length(16)

@@ -25,7 +25,7 @@ table (int64[b, t] input_ids) => (float[b, t, n] logits) { logits = Gather(rows,
 
 
 def sampler(row: np.ndarray) -> og.Generator:
-    """Of a model that answers token 0 with the row."""
+    """Return a model that answers token 0 with the row."""
     graph = parser.parse_model(GRAPH)
     graph.graph.initializer.append(numpy_helper.from_array(row[np.newaxis], "rows"))
     n = len(row)

@@ -15,8 +15,9 @@ os.environ["PATH"] = ""  # or an abort runs gdb
 
 
 def filtered(name: str, logits: list[float], *arguments: Any) -> str:
-    """How many candidates llama_sample_NAME leaves, or how the process ends, in a process of its
-    own."""
+    """Count the candidates that llama_sample_NAME leaves, in a process of its own, or return its
+    end.
+    """
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -15,7 +15,7 @@ pipeline = utils.PIPELINE.__new__(utils.PIPELINE)  # without a model and a token
 
 
 def greedy_rows(n_vocab: int, rows: int = 100, draws: int = 20) -> int:
-    """Rows of which every draw at top_p 1 is the likeliest token."""
+    """Count the rows of which every draw at top_p 1 is the likeliest token."""
     generator = np.random.default_rng(0)
     greedy = 0
     for _ in range(rows):

@@ -1,9 +1,9 @@
-"""vLLM: which of equal tokens top-p keeps, the row's length says.
+"""vLLM: the row's length decides which of equal tokens top-p keeps.
 
     sampler-parity engines exec vllm -- python studies/findings/finding_53_ties.py
 
 It sorts with torch's sort, which is not stable. The function is taken out of vLLM's own file, so
-that none of the rest is imported. Expected of 20 equal tokens are the last, as of 16. Exit status 1
+that none of the rest is imported. The last of 20 equal tokens are expected, as of 16. Exit status 1
 while others stay.
 """
 

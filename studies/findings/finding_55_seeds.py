@@ -19,7 +19,7 @@ from openvino import opset13 as ops
 
 
 def pipeline(logits: list[float]) -> Any:
-    """Of a model without a state whose every answer is this row."""
+    """Return a pipeline with a stateless model whose every answer is this row."""
     names = {"input_ids": 2, "attention_mask": 2, "position_ids": 2, "beam_idx": 1}
     inputs = []
     for name, rank in names.items():

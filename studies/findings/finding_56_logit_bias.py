@@ -1,4 +1,4 @@
-"""llama-cpp-python: beside a logits_processor neither it nor logit_bias is heeded.
+"""llama-cpp-python: with a logits_processor, neither it nor logit_bias has an effect.
 
     pip install llama-cpp-python gguf
     python finding_56_logit_bias.py
@@ -19,7 +19,7 @@ ZEROS = np.zeros((16, 16), np.float32)
 
 
 def write(path: str) -> None:
-    """A model that answers every text with these logits."""
+    """Write a model that answers every text with these logits."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(256)
     writer.add_embedding_length(16)
@@ -53,6 +53,6 @@ expected, got = (
     llama.create_completion([0], **asked, logits_processor=processor)["choices"][0]["text"]
     for processor in (None, no_op)
 )
-print("greedy, logit_bias bans t0, beside a logits_processor that changes nothing")
+print("greedy, logit_bias bans t0, with a logits_processor that changes nothing")
 print(f"  expected {expected}, as without it\n  got      {got}")
 sys.exit(int("t0" in got))

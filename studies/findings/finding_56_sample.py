@@ -1,10 +1,10 @@
-"""llama-cpp-python: Llama.sample makes its chain anew at each call, or goes on with another one's.
+"""llama-cpp-python: Llama.sample rebuilds its chain at each call, or continues with another one's.
 
     pip install llama-cpp-python gguf
     python finding_56_sample.py
 
-Of a fresh Llama a penalty sees no token that it sampled; behind a completion none of the arguments
-is heeded. Exit status 1 while tokens are others.
+In a fresh Llama a penalty sees no token that it sampled; behind a completion no argument has an
+effect. Exit status 1 while tokens are others.
 """
 
 import sys
@@ -19,7 +19,7 @@ ZEROS = np.zeros((16, 16), np.float32)
 
 
 def write(path: str) -> None:
-    """A model that answers every text with these logits."""
+    """Write a model that answers every text with these logits."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(256)
     writer.add_embedding_length(16)

@@ -19,7 +19,7 @@ ZEROS = np.zeros((16, 16), np.float32)
 
 
 def write(path: str) -> None:
-    """A model that answers every text with these logits."""
+    """Write a model that answers every text with these logits."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(256)
     writer.add_embedding_length(16)

@@ -1,8 +1,8 @@
-"""SGLang: one request with min-p above 0 fails the whole batch, the requests beside it too.
+"""SGLang: one request with min-p above 0 fails the whole batch, including the other requests.
 
     sampler-parity engines exec sglang -- python studies/findings/finding_57_min_p.py
 
-Of --enable-deterministic-inference. Sampler, batch and parameters are SGLang's, the rest are
+With --enable-deterministic-inference. Sampler, batch and parameters are SGLang's, the rest are
 stand-ins. Exit status 1 while there is an error.
 """
 
@@ -23,7 +23,7 @@ NO = """get_bool_env_var is_cuda is_dp_attention_enabled is_gfx1250_supported is
 
 
 def hashed(seed: Any, _positions: Any, columns: Any) -> Any:
-    """In place of SGLang's, which is compiled and in no package."""
+    """Replace SGLang's hash, which is compiled and in no package."""
     return torch.randint(2**32, (len(seed), len(columns)))
 
 

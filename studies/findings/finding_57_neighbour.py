@@ -2,7 +2,7 @@
 
     sampler-parity engines exec sglang -- python studies/findings/finding_57_neighbour.py
 
-Of --enable-deterministic-inference, which is there so that no token depends on the batch. Sampler,
+With --enable-deterministic-inference, which promises that no token depends on the batch. Sampler,
 batch and parameters are SGLang's, the rest are stand-ins. Exit status 1 while tokens differ.
 """
 
@@ -23,7 +23,7 @@ NO = """get_bool_env_var is_cuda is_dp_attention_enabled is_gfx1250_supported is
 
 
 def hashed(seed: Any, positions: Any, columns: Any) -> Any:
-    """In place of SGLang's, which is compiled and in no package: any numbers will do."""
+    """Replace SGLang's hash, which is compiled and in no package: any numbers will do."""
     rows = [int(one) * 1000 + int(at) for one, at in zip(seed.long(), positions, strict=True)]
     random = [torch.Generator().manual_seed(row) for row in rows]
     return torch.stack([torch.randint(2**32, columns.shape, generator=of) for of in random])
@@ -54,7 +54,7 @@ def tokens(position: int, *requests: Any) -> list[int]:
 
 seeded, greedy = SamplingParams(sampling_seed=7), SamplingParams(temperature=0.0)
 alone = [tokens(position, seeded)[0] for position in range(8)]
-beside = [tokens(position, seeded, greedy)[0] for position in range(8)]
-print("tokens of seed 7 at 8 positions, beside a greedy request")
-print(f"  expected {alone}, as alone\n  got      {beside}")
-sys.exit(int(alone != beside))
+together = [tokens(position, seeded, greedy)[0] for position in range(8)]
+print("tokens of seed 7 at 8 positions, next to a greedy request")
+print(f"  expected {alone}, as alone\n  got      {together}")
+sys.exit(int(alone != together))

@@ -23,7 +23,7 @@ NO = """get_bool_env_var is_cuda is_dp_attention_enabled is_gfx1250_supported is
 
 
 def hashed(seed: Any, positions: Any, columns: Any) -> Any:
-    """In place of SGLang's, which is compiled and in no package: any numbers will do."""
+    """Replace SGLang's hash, which is compiled and in no package: any numbers will do."""
     rows = [int(one) * 1000 + int(at) for one, at in zip(seed.long(), positions, strict=True)]
     random = [torch.Generator().manual_seed(row) for row in rows]
     return torch.stack([torch.randint(2**32, columns.shape, generator=of) for of in random])

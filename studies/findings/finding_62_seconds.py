@@ -17,7 +17,7 @@ from gpt4all import GPT4All
 
 
 def answer(path: Path, second: float) -> None:
-    """What one process does: wait for a second, load, and draw."""
+    """Do the work of one process: wait for a second, load, and draw."""
     time.sleep(max(0.0, second - time.time()))
     of = {"allow_download": False, "device": "cpu", "n_threads": 1}
     model = GPT4All(path.name, model_path=path.parent, **of)
@@ -26,12 +26,12 @@ def answer(path: Path, second: float) -> None:
 
 
 def texts(path: Path) -> list[str]:
-    """Of two processes, which wait for the same second, a tenth of it."""
+    """Return the texts of two processes that wait for the same second, and for a tenth of it."""
     command = [sys.executable, __file__, str(path), str(int(time.time()) + 5.1)]
     pipe = subprocess.PIPE
     processes = [subprocess.Popen(command, stdout=pipe, encoding="utf-8") for _ in range(2)]
-    said = [process.communicate(timeout=60)[0].splitlines() for process in processes]
-    return [line for lines in said for line in lines if line.startswith("text ")]
+    outputs = [process.communicate(timeout=60)[0].splitlines() for process in processes]
+    return [line for lines in outputs for line in lines if line.startswith("text ")]
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
-"""KerasHub: what SpeculativeSampler draws with a base sampler from a draft that is its target.
+"""KerasHub: the draws of SpeculativeSampler with a base sampler from a draft that is its target.
 
     sampler-parity engines exec keras_hub -- python studies/findings/finding_63_speculative.py
 
-What Keras imports and no sampler calls is a mock, and so are KerasHub's models.
+Modules that Keras imports and no sampler calls are mocks, and so are KerasHub's models.
 """
 
 import importlib

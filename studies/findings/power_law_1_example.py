@@ -3,9 +3,9 @@
     pip install numpy
     python power_law_1_example.py
 
-.60 .25 .10 .05 at target .10 and width .05 are said to become .05 .15 .70 .10. A token three widths
-from the target (.25) never gets more than one a width from it (.05). Exit status 1 where no peak
-and no exponent of a fine grid come near.
+It states that .60 .25 .10 .05 at target .10 and width .05 become .05 .15 .70 .10. A token three
+widths from the target (.25) never gets more than one a width from it (.05). Exit status 1 if no
+peak and no exponent of a fine grid come near.
 """
 
 import sys

@@ -5,8 +5,8 @@
 
 A logit of peak / (1 + (|p - target| / width)^3) tends to 0 for unlikely tokens, not to -inf: at
 peak 10 each has exp(-10) of the weight of the best. Its preset "creative writing" (target .12,
-width .08) on a Zipf law of 128,256 tokens, and a banned token. Exit status 1 while the tail is
-drawn.
+width .08) on a Zipf distribution of 128,256 tokens, and a banned token. Exit status 1 while the
+tail is drawn.
 """
 
 import sys

@@ -23,7 +23,7 @@ TESTS = (
 
 
 def build(folder: Path, files: list[Path], options: list[str], tree: Path) -> Path:
-    """A folder with the driver. Raises CalledProcessError."""
+    """Build the driver and return its folder. Raises CalledProcessError."""
     objects = sources.compiled(folder, files, options, tree)
     (folder / native_common.DRIVER).unlink(missing_ok=True)
     native_common.compile_driver(folder, [*objects, "--coverage"])

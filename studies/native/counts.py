@@ -1,4 +1,4 @@
-"""What gcov counted: how often each line ran, and how often each way out of it was taken.
+"""The counts of gcov: how often each line ran, and how often each way out of it was taken.
 
 Ways that only an exception takes are left out: gcc makes one of every call. A line that several
 functions hold (templates) has the sum of them.
@@ -32,7 +32,7 @@ Counts = dict[str, dict[str, list[Line]]]  # file -> part of the run -> its line
 
 
 def read(folder: Path, source: Path) -> list[Line]:
-    """The lines of one source that hold code, from the counts in a folder. Raises OSError."""
+    """Read the lines of one source that hold code, from the counts in a folder. Raises OSError."""
     data = folder / f"{source.stem}.gcda"
     command = ["gcov", "--json-format", "--branch-probabilities", "--stdout", data.name]
     done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=True)
@@ -64,7 +64,7 @@ def save(path: Path, counted: Counts, failed: list[str]) -> None:
 
 
 def load(path: Path) -> tuple[Counts, list[str]]:
-    """Raises InputError."""
+    """Load counts. Raises InputError."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -81,7 +81,7 @@ def _line(data: dict[str, Any]) -> Line:
 
 
 def _names(functions: list[dict[str, Any]]) -> dict[str, str]:
-    """By mangled name; of those that share a name, with the line where each begins as a rank."""
+    """Return short names by mangled name; equal ones get a rank by the line where each begins."""
     starts: dict[str, set[int]] = defaultdict(set)
     for function in functions:
         starts[_short(function["demangled_name"])].add(function["start_line"])
@@ -95,7 +95,7 @@ def _names(functions: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _short(demangled: str) -> str:
-    """llama_sampler_dist_apply of "llama_sampler_dist_apply(llama_sampler*, ...)"."""
+    """Shorten "llama_sampler_dist_apply(llama_sampler*, ...)" to llama_sampler_dist_apply."""
     name = re.sub(r"\[abi:\w+\]", "", demangled).partition("(")[0]
     while (without := re.sub(r"<[^<>]*>", "", name)) != name:
         name = without
@@ -104,7 +104,7 @@ def _short(demangled: str) -> str:
 
 
 def _joined(a: Line, b: Line) -> Line:
-    """Of two instances of a template the branches that either took, where they are as many."""
+    """Join two instances of a template: the branches that either took, if they are as many."""
     branches = a.branches + b.branches
     if len(a.branches) == len(b.branches):
         branches = tuple(x + y for x, y in zip(a.branches, b.branches, strict=True))
@@ -112,7 +112,7 @@ def _joined(a: Line, b: Line) -> Line:
 
 
 def added(parts: Iterable[list[Line]]) -> list[Line]:
-    """The counts of several runs of one build together."""
+    """Add up the counts of several runs of one build."""
     total: dict[int, Line] = {}
     for lines in parts:
         for line in lines:
@@ -122,7 +122,7 @@ def added(parts: Iterable[list[Line]]) -> list[Line]:
 
 
 def sampler_of(function: str) -> str:
-    """top_p of llama_sampler_top_p_apply: whose code a function is; "" for what several use."""
+    """Return the sampler of a function (top_p of llama_sampler_top_p_apply), "" for several."""
     for pattern, sampler in _WHOSE:
         if re.search(pattern, function):
             return sampler

@@ -1,10 +1,11 @@
-"""`python -m studies.native.coverage`: what the quick suites reach of llama.cpp's samplers.
+"""`python -m studies.native.coverage`: the code of llama.cpp that the quick suites reach.
 
 Compiles llama-sampler.cpp and llama-grammar.cpp with gcov's counters in front of the installed
-libllama, runs the suites on that build, and writes a page; of common_sampler, which no suite calls,
-its tests (common.py). Exit status 1 where a line is reached by
-no suite and unreached.toml has no reason for it, where a reason is stale, where fewer than 95% of a
-file's branches are taken or explained, and where a suite fails on this build.
+libllama, runs the suites on that build, and writes a page. For common_sampler, which no suite
+calls, it runs the tests (common.py).
+
+Exit status 1 for an unreached line without a reason in unreached.toml, for a stale reason, for a
+file with fewer than 95% of its branches taken or explained, and for a suite that fails here.
 """
 
 import argparse
@@ -72,7 +73,7 @@ def main() -> int:
 
 
 def count(folder: Path) -> tuple[Counts, list[str]]:
-    """Builds, runs, and keeps the counts for who mends the list of what is unreached."""
+    """Build, run, and keep the counts for updates of unreached.toml."""
     tree = sources.sources()
     paths = [tree / file for file in FILES]
     build = sources.build(folder / "build", [*paths, DUMP], OPTIONS, tree)
@@ -88,7 +89,7 @@ def count(folder: Path) -> tuple[Counts, list[str]]:
 def run_parts(
     parts: Iterable[Part], build: Path, files: list[Path], folder: Path
 ) -> tuple[Counts, list[str]]:
-    """What each part counts, and a line for each that does not end as it must."""
+    """Return the counts of each part, and a line for each that does not end as it must."""
     counted: Counts = {file.name: {} for file in files}
     failed = []
     for part in parts:
@@ -105,7 +106,7 @@ def run_parts(
 
 
 def fresh(bundle: Path) -> Path:
-    """The folder's name, with nothing there."""
+    """Return the folder's name, with nothing there."""
     shutil.rmtree(bundle, ignore_errors=True)
     return bundle
 

@@ -1,9 +1,9 @@
-"""`python -m studies.native.interface [FOLDER]`: what llama.h offers beside sampling.
+"""`python -m studies.native.interface [FOLDER]`: the functions of llama.h other than sampling.
 
 Copying a state into another sampler, taking a stage out of a chain, several outputs of a sequence
-in one batch, seeds, counters, names and null pointers: each compared with the reference or with
-what llama.h says. No suite can ask for them, for no other engine has them. One line for each
-difference. FOLDER: of a libllama v0.5.0, the installed one where none is named.
+in one batch, seeds, counters, names and null pointers: each compared with the reference or with the
+comments of llama.h. No suite has them, for no other engine has them. One line for each difference.
+FOLDER: of a libllama v0.5.0; the installed one by default.
 """
 
 import ctypes
@@ -81,7 +81,7 @@ def reference(chain: ChainSpec) -> Chain:
 
 
 def chains() -> Iterator[ChainSpec]:
-    """Every sampler of llama.cpp at its smallest setting, drawn from, and one chain of many."""
+    """Yield every sampler of llama.cpp at its smallest setting, and one chain of many."""
     newest = [name for name in SIGNATURES if has(name, NEWEST)]
     for name in newest:
         stage: dict[str, dict[str, Any]] = {name: dict(ROWS[name].smallest)}
@@ -96,7 +96,7 @@ def accepted(chain: Chain | NativeChain, tokens: list[int]) -> None:
 
 
 def step(native: Native, chain: NativeChain, twin: Chain, seed: int) -> bool:
-    """Both on the same row: the stages and the chain as one are the reference's to the bit."""
+    """Return whether stages and chain match the reference to the bit on the same row."""
     want = Candidates.from_logits(row(seed))
     stages = [stage.candidates for stage in twin.trace(want)]
     by_stage, whole = native.candidates(row(seed)), native.candidates(row(seed))
@@ -118,7 +118,9 @@ def got(native: Native, candidates: Any) -> Got:
 
 
 def copies(native: Native) -> Iterator[str]:
-    """A copy goes on as the original does, whatever it was before; the original is not changed."""
+    """Check that a copy continues as the original, from any state, and leaves the original
+    unchanged.
+    """
     copy = native.c["llama_sampler_copy"]
     for chain in chains():
         original, other, twin = native.made(chain), native.made(chain), reference(chain)
@@ -141,7 +143,8 @@ def copies(native: Native) -> Iterator[str]:
 
 
 def clones(native: Native) -> Iterator[str]:
-    """A clone made between a sampler's choice and the word that it was accepted hears that, too.
+    """Check that a clone made between a sampler's choice and its acceptance gets the acceptance,
+    too.
 
     Not of adaptive_p, whose clone reads out of bounds then; the reference refuses it.
     """
@@ -166,7 +169,7 @@ def clones(native: Native) -> Iterator[str]:
 
 
 def removals(native: Native) -> Iterator[str]:
-    """What is left of a chain when a stage is taken out of it."""
+    """Check the rest of a chain after a stage is taken out of it."""
     remove = native.library.llama_sampler_chain_remove
     stages: ChainSpec = [
         {"top_k": {"k": 20}},
@@ -187,7 +190,9 @@ def removals(native: Native) -> Iterator[str]:
 
 
 def seeds(native: Native) -> Iterator[str]:
-    """Of those that draw from their seed alone, of the last of a chain, and of nothing else."""
+    """Check seeds: of samplers that draw from their seed alone, of the last of a chain, of no
+    other.
+    """
     expected: list[tuple[ChainSpec, int]] = [
         ([{"dist": {"seed": 7}}], 7),
         ([{"mirostat": {"seed": 8}}], 8),
@@ -210,7 +215,7 @@ def seeds(native: Native) -> Iterator[str]:
 
 
 def counters(native: Native) -> Iterator[str]:
-    """A chain counts the tokens that it accepts, until the counter is reset."""
+    """Check that a chain counts the tokens that it accepts, until the counter is reset."""
     params = native.library.llama_sampler_chain_default_params()
     params.no_perf = False
     chain, other = (native.library.llama_sampler_chain_init(params) for _ in range(2))
@@ -242,7 +247,7 @@ NAMES = {"typical_p": b"typical", "temp_ext": b"temp-ext", "top_k": b"top-k", "t
 
 
 def names(native: Native) -> Iterator[str]:
-    """What each sampler calls itself, and the chain."""
+    """Check the names of each sampler and of the chain."""
     name = native.library.llama_sampler_name
     for chain in chains():
         made = native.made(chain)
@@ -264,7 +269,7 @@ OFF: tuple[dict[str, dict[str, Any]], ...] = (
 
 
 def off(native: Native) -> Iterator[str]:
-    """Parameters that switch a sampler off make another, which says so by its name."""
+    """Check that parameters which switch a sampler off make another one, with a name of its own."""
     for stage in OFF:
         (own,) = stage
         made = native.made([stage])
@@ -274,7 +279,7 @@ def off(native: Native) -> Iterator[str]:
 
 
 def null_pointers(native: Native) -> Iterator[str]:
-    """No sampler: nothing happens, and nothing comes back."""
+    """Check that without a sampler nothing happens, and nothing comes back."""
     library = native.library
     library.llama_sampler_accept(None, 1)
     library.llama_sampler_apply(None, None)
@@ -289,8 +294,11 @@ def null_pointers(native: Native) -> Iterator[str]:
 
 
 def several_outputs(native: Native) -> Iterator[str]:
-    """Three outputs of a sequence in one batch: each draws with the next number, and of the numbers
-    only those of accepted tokens are used up. Penalties leave the graph for the CPU."""
+    """Check three outputs of a sequence in one batch.
+
+    Each draws with the next number; only numbers of accepted tokens are used up. Penalties leave
+    the graph for the CPU.
+    """
     model = Model(native.library, vocab_path("small"))
     spread: ChainSpec = [{"temp": {"temp": 0.8}}, {"dist": {"seed": 11}}]
     penalties: dict[str, dict[str, Any]] = {
@@ -339,7 +347,7 @@ def _first(native: Native, made: NativeChain) -> int:
 def _drawn(
     native: Native, graph: Context, rows: list[NDArray[np.float32]], twin: Chain
 ) -> Iterator[str]:
-    """Each output's token follows from the p that is handed back and the next number."""
+    """Check that each output's token follows from the returned p and the next number."""
     for i, logits in enumerate(rows):
         pointer = native.c["llama_get_sampled_probs_ith"](graph.pointer, i)
         p = np.ctypeslib.as_array(pointer, (len(logits),))
@@ -353,8 +361,11 @@ def _drawn(
 
 
 def _beside(native: Native, made: NativeChain, chain: ChainSpec, twin: Chain) -> Iterator[str]:
-    """In the midst of a batch of three: a clone knows how many were drawn, and takes no more from
-    them; a copy is of no graph, and draws at once."""
+    """Check a clone and a copy in the midst of a batch of three.
+
+    The clone knows how many were drawn, and takes no more from them; the copy has no graph, and
+    draws at once.
+    """
     clone, copy = made.clone(), native.build(chain, N, None)
     native.c["llama_sampler_copy"](made.chain, copy.chain)
     for accepts, other in ((5, clone), (5, copy)):
@@ -373,7 +384,7 @@ def _beside(native: Native, made: NativeChain, chain: ChainSpec, twin: Chain) ->
 
 
 def _goes_on(native: Native, made: NativeChain, chain: ChainSpec, twin: Chain) -> Iterator[str]:
-    """What was drawn and accepted in the graph is in a copy's state: it draws the next number."""
+    """Check that a copy has the draws and acceptances of the graph: it draws the next number."""
     other = native.build(chain, N, None)
     native.c["llama_sampler_copy"](made.chain, other.chain)
     whole, want = native.candidates(row(1)), Candidates.from_logits(row(1))
@@ -392,7 +403,7 @@ CHECKS: tuple[Check, ...] = (
 def main() -> int:
     native = Native(Path(sys.argv[1]) if len(sys.argv) > 1 else default_folder())
     differences = [f"{check.__name__}: {line}" for check in CHECKS for line in check(native)]
-    print("\n".join(differences or ["as the reference and llama.h say"]))
+    print("\n".join(differences or ["as in the reference and llama.h"]))
     return 1 if differences else 0
 
 

@@ -1,8 +1,8 @@
-"""What every quick case comes to natively without a mutant, and which switches it evaluates.
+"""The native result of every quick case without a mutant, and the switches that it evaluates.
 
-The library with the switches is the one whose coverage was counted, compiled otherwise: there every
-case was judged by the reference, to the bit, and said how many of its steps the reference takes. So
-here a case is known by a digest of what comes back, and a mutant is caught by another digest.
+The library with the switches is the one whose coverage was counted, compiled otherwise. There the
+reference judged every case, to the bit, and reported how many of its steps it takes. So here a case
+is known by a digest of its results, and a mutant is caught by another digest.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.suite.file import expand, find_suites
 from studies.native import interface
 
-# Where the coverage's bundles lie, and the backend that their suites were run on.
+# The coverage's bundles, and the backend that ran their suites.
 SUITES = {"parity": "llama.cpp", "grammar": "llama.cpp", "generate": "llama.cpp",
           "graph": "llama.cpp/graph"}  # fmt: skip
 
@@ -81,7 +81,7 @@ class Known:
 
 
 def known(build: Path, n: int, bundles: Path) -> tuple[Switches, list[Known]]:
-    """Every quick case, and every check of interface.py. bundles: those of the coverage.
+    """Return every quick case, and every check of interface.py. bundles: those of the coverage.
 
     Left out: cases that end the process, as they must. Raises InputError.
     """
@@ -114,7 +114,10 @@ def _check(check: interface.Check, native: interface.Native) -> Callable[[], str
 
 
 def _look(case: Case, backend: Native, steps: int) -> Callable[[], str]:
-    """steps: those that the reference takes; behind them anything could happen."""
+    """Return a function that digests a case's steps: those that the reference takes.
+
+    Behind them anything could happen.
+    """
     ready = prepare(case) if isinstance(case, StagesCase) else None
 
     def look() -> str:
@@ -146,7 +149,7 @@ def _outcome(case: Case, ready: Prepared | None, backend: Native, steps: int) ->
 
 
 def _parts(got: Got) -> Iterable[bytes]:
-    """Any NaN is any other: its sign and payload depend on how an operation was compiled."""
+    """Yield bytes in which all NaN are equal: sign and payload depend on the compiler."""
     yield got.ids.tobytes()
     for values in (got.logits, got.p):
         yield np.where(np.isnan(values), np.float32(np.nan), values).tobytes()

@@ -2,12 +2,11 @@
 
 Every mutant is a switch in one library (mutate.py). A first pass runs every case without a mutant
 and notes which switches each evaluates (known.py). Then each mutant runs, in a process of its own,
-the cases that evaluate its switch, cheapest first, until one comes to something else; a crash and
-a case that takes too long count as caught and are told apart. What survives must be judged in
-survivors.toml.
-Results lie in OUTPUT/mutants.jsonl; started again, it goes on with what is not there.
+the cases that evaluate its switch, cheapest first, until one has another result. A crash and a
+timeout count as caught and are reported separately. Survivors must be judged in survivors.toml.
+Results lie in OUTPUT/mutants.jsonl; a restart continues with the missing ones.
 
-Exit status 1 where a survivor is not judged, or a judgement's mutant is caught.
+Exit status 1 if a survivor is not judged, or a judgement's mutant is caught.
 """
 
 import argparse
@@ -36,7 +35,7 @@ COUNT = 400
 # with what they reach.
 SAMPLE = Path(__file__).parent / "sample.txt"
 JUDGED = Path(__file__).parent / "survivors.toml"
-# What a case may take with a mutant, of its time without one, in seconds of the processor: another
+# The limit of a case with a mutant: SLOWER times its processor seconds without one, so that another
 # load of the machine makes no timeout. A process that waits for nothing is ended by the clock.
 SLOWER, AT_LEAST_S, WAITS_S = 20.0, 2.0, 120.0
 
@@ -83,7 +82,7 @@ def main() -> int:
 
 
 def made(folder: Path) -> tuple[Program, Path]:
-    """The mutants of llama-sampler.cpp and the folder of the library with all their switches."""
+    """Return the mutants of llama-sampler.cpp and the folder of the library with their switches."""
     tree = sources.sources()
     includes = [f"-I{tree / place}" for place in sources.INCLUDES]
     program = Program(tree / sources.SAMPLER, includes, None, set())
@@ -97,7 +96,7 @@ def made(folder: Path) -> tuple[Program, Path]:
 
 
 def listed(mutants: Sequence[Mutant], path: Path) -> list[Mutant]:
-    """Those that a file names, a line each. Raises InputError for one that is not made any more."""
+    """Return the mutants that a file names, a line each. Raises InputError for a removed one."""
     by_name = {mutant.name: mutant for mutant in mutants}
     names = path.read_text(encoding="utf-8").splitlines()
     if gone := [name for name in names if name not in by_name]:
@@ -108,7 +107,7 @@ def listed(mutants: Sequence[Mutant], path: Path) -> list[Mutant]:
 def sample(
     mutants: Sequence[Mutant], reached: Sequence[int], count: int, seed: int
 ) -> list[Mutant]:
-    """Of the mutants that a case evaluates, `count` by this seed, in the order of the source.
+    """Draw `count` of the mutants that a case evaluates by this seed, in the order of the source.
 
     The second mutant of a switch is reached with its first: switches go by the first's number.
     """
@@ -124,8 +123,10 @@ def sample(
 def run(
     chosen: list[Mutant], cases: list[Known], switches: Switches, path: Path, seconds: float
 ) -> list[Outcome]:
-    """The outcome of each mutant, those of an earlier run read from the file. Stops when the time
-    is over; what is done is in the file."""
+    """Return the outcome of each mutant, those of an earlier run read from the file.
+
+    Stops when the time is over; finished ones are in the file.
+    """
     done = {o.mutant: o for o in read(path)}
     end = time.monotonic() + seconds
     with path.open("a", encoding="utf-8") as file:
@@ -150,9 +151,9 @@ def read(path: Path) -> list[Outcome]:
 
 
 def try_one(mutant: Mutant, cases: list[Known], switches: Switches) -> Outcome:
-    """Runs the cases in a process of its own, until one does not pass.
+    """Run the cases in a process of its own, until one does not pass.
 
-    It says the position of every case before it runs it, and at the end how it ended.
+    It reports the position of every case before it runs it, and at the end how it ended.
     """
     start = time.perf_counter()
     says, tells = os.pipe()
@@ -194,7 +195,7 @@ def _child(number: int, cases: list[Known], switches: Switches, tells: int) -> N
 
 
 def _listen(says: int) -> tuple[int, bool]:
-    """The position of the last case that was begun, and whether the process ended by itself."""
+    """Return the position of the last begun case, and whether the process ended by itself."""
     begun = 0
     while True:
         if not select.select([says], [], [], WAITS_S)[0]:
@@ -206,7 +207,7 @@ def _listen(says: int) -> tuple[int, bool]:
 
 
 def judgements(path: Path = JUDGED) -> dict[str, str]:
-    """By the mutant's name, why nothing can tell it apart. Raises InputError."""
+    """Return by the mutant's name why nothing can distinguish it. Raises InputError."""
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", [])
         return {entry["mutant"]: entry["why"] for entry in entries}
@@ -215,7 +216,7 @@ def judgements(path: Path = JUDGED) -> dict[str, str]:
 
 
 def judge(outcomes: list[Outcome], why: dict[str, str]) -> list[str]:
-    """One line for each survivor that nobody judged, and each judgement of one that is caught."""
+    """Return a line for each survivor without a judgement, and each judgement of a caught one."""
     problems = []
     for outcome in outcomes:
         if outcome.of == "survived" and outcome.mutant not in why:

@@ -1,8 +1,8 @@
 """Mechanical mutants of a C++ file, all in one file: each is a switch that a number turns on.
 
-A mutant changes one operator, constant, condition or statement inside a function. What is written
-in its place computes the same as before unless `native_mutant`, a variable of the library, holds
-its number; mutants.h has the switches. Positions come from clang's syntax tree.
+A mutant changes one operator, constant, condition or statement inside a function. Its replacement
+computes the same as before unless `native_mutant`, a variable of the library, holds its number;
+mutants.h has the switches. Positions come from clang's syntax tree.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from typing import Any
 HEADER = Path(__file__).parent / "mutants.h"
 
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
-# What a comparison is called in mutants.h; the second mutant of each turns it round.
+# The names of comparisons in mutants.h; the second mutant of each turns it round.
 NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ROUND = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 ARITHMETIC = {"+": ("-", "add"), "-": ("+", "sub"), "*": ("/", "mul"), "/": ("*", "div")}
@@ -58,7 +58,7 @@ class Program:
             self._walk(function)
 
     def text(self) -> bytes:
-        """The source with every switch in it, and the header in front."""
+        """Return the source with every switch in it, and the header in front."""
         # at one place what closes comes before what opens; of two that open the outer comes first
         inserted = sorted(enumerate(self.edits), key=lambda e: (e[1][0], e[1][1], e[0]))
         head = f'extern "C" unsigned char native_reached[{len(self.mutants) + 2}] = {{0}};\n'
@@ -149,7 +149,7 @@ class Program:
             self._insert(end, end, ")")
 
     def _condition(self, node: Any) -> None:
-        """A condition that is no operator: a call, a pointer, a flag."""
+        """Mutate a condition that is no operator: a call, a pointer, a flag."""
         if node.kind.name not in (
             "CALL_EXPR",
             "UNEXPOSED_EXPR",
@@ -169,7 +169,7 @@ class Program:
             self._insert(end, end, ")")
 
     def _drop(self, node: Any) -> None:
-        """A statement of a block: an assignment, a call, a jump."""
+        """Drop a statement of a block: an assignment, a call, a jump."""
         kinds = ("BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR", "CALL_EXPR", "UNARY_OPERATOR",
                  "BREAK_STMT", "CONTINUE_STMT")  # fmt: skip
         start, end = node.extent.start.offset, node.extent.end.offset
@@ -188,12 +188,14 @@ class Program:
         self._insert(end, end, ")")
 
     def _insert(self, at: int, until: int, text: str, replaced: int = 0) -> None:
-        """until: where the insertion's scope ends: at one place the widest opens first."""
+        """Insert text. until: where the insertion's scope ends: at one place the widest opens
+        first.
+        """
         rank = -until if until > at else -1 << 40  # what closes comes first
         self.edits.append((at, rank, f"\0{replaced}\0{text}" if replaced else text))
 
     def _new(self, node: Any, whats: list[str]) -> int:
-        """The number of the first of these mutants; 0 where the line is none of those asked for."""
+        """Return the number of the first of these mutants; 0 if the line is not to be mutated."""
         line, column = node.extent.start.line, node.extent.start.column
         place = f"{line}:{column} "
         if (self.only is not None and line not in self.only) or any(
@@ -212,7 +214,7 @@ class Program:
         return first
 
     def _plain(self, node: Any) -> bool:
-        """Written where it stands, not by a macro."""
+        """Return whether a node is written where it stands, not by a macro."""
         start, end = node.extent.start, node.extent.end
         return (
             start.file is not None
@@ -236,7 +238,7 @@ def _parse(source: Path, includes: Iterable[str]) -> Any:
 
 
 def _builtin() -> list[str]:
-    """The compiler's own headers, which the package libclang does not bring."""
+    """Return the compiler's own headers, which the package libclang does not bring."""
     import subprocess
 
     said = subprocess.run(
@@ -246,7 +248,7 @@ def _builtin() -> list[str]:
 
 
 def _functions(unit: Any, source: Path) -> Iterator[Any]:
-    """Every function of the file that has a body, in order; those inside classes, too."""
+    """Yield every function of the file that has a body, in order; those inside classes, too."""
     for node in unit.get_children():
         if node.location.file is None or node.location.file.name != str(source):
             continue
@@ -285,7 +287,7 @@ def _arithmetic(node: Any) -> bool:
 
 
 def _is_constant(node: Any) -> bool:
-    """constexpr, static, or an array: what must be known when it is compiled, or once only."""
+    """Return whether a value is fixed at compile time, or once: constexpr, static, array."""
     from clang import cindex
 
     if node.storage_class == cindex.StorageClass.STATIC:

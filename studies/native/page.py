@@ -15,7 +15,7 @@ SEVERAL = "several"  # code that several samplers use
 
 @dataclass
 class Row:
-    """Of a sampler, or of a whole file: counts of lines and branches, and lines by part."""
+    """A sampler or a whole file: counts of lines and branches, and lines by part."""
 
     lines: int = 0
     reached: int = 0
@@ -38,7 +38,7 @@ class Row:
 
     @property
     def share(self) -> float:
-        """Of the branches of reached lines: taken or explained."""
+        """The share of the branches of reached lines that is taken or explained."""
         return (self.taken + self.ways_explained) / self.branches if self.branches else 1.0
 
     def cells(self) -> list[str]:
@@ -70,7 +70,7 @@ def write(
     folder: Path,
     least: float,
 ) -> list[str]:
-    """Writes both pages. One line for each thing that is not as it must be."""
+    """Write both pages, and return one line for each problem."""
     totals = {file: counts.added(parts.values()) for file, parts in counted.items()}
     judged = judge([line for lines in totals.values() for line in lines], entries)
     problems = [
@@ -93,7 +93,7 @@ def write(
 
 
 def rows_of(lines: list[counts.Line], judged: Judged) -> dict[str, Row]:
-    """By sampler, in the order of the source; the whole file is "all"."""
+    """Return rows by sampler, in the order of the source; the whole file is "all"."""
     rows: dict[str, Row] = defaultdict(Row)
     for line in lines:
         for name in ("all", counts.sampler_of(line.function) or SEVERAL):
@@ -102,7 +102,7 @@ def rows_of(lines: list[counts.Line], judged: Judged) -> dict[str, Row]:
 
 
 def by_part(parts: dict[str, list[counts.Line]]) -> dict[str, tuple[int, int]]:
-    """Lines that a part reaches, and those that no other does."""
+    """Return the lines that a part reaches, and those that no other does."""
     reached = {part: {line.number for line in lines if line.count} for part, lines in parts.items()}
     alone = {
         part: numbers - set().union(*(other for name, other in reached.items() if name != part))

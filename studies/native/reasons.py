@@ -44,7 +44,7 @@ class Judged:
 
 
 def read(path: Path = LIST) -> list[Entry]:
-    """Raises InputError."""
+    """Read the entries. Raises InputError."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         return TypeAdapter(list[Entry]).validate_python(data.get("unreached", []))
@@ -53,7 +53,7 @@ def read(path: Path = LIST) -> list[Entry]:
 
 
 def judge(lines: Iterable[Line], entries: list[Entry]) -> Judged:
-    """Each unreached line and each untaken branch beside the entries; the first that names it."""
+    """Compare each unreached line and untaken branch with the entries; the first match counts."""
     lines = list(lines)
     called = {(line.file, line.function) for line in lines if line.count}
     used: set[tuple[int, str]] = set()

@@ -11,7 +11,7 @@ __all__ = ["GRAMMAR", "SAMPLER", "build", "compiled", "sources"]
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMON, BUDGET = "common/sampling.cpp", "common/reasoning-budget.cpp"
-# its name says the release: the file does not hold llama_version(), which the library behind it has
+# its name has the release: the file does not hold llama_version(), which the library behind it has
 LIBRARY = "libllama.v0.5.0.so"
 # as CMake's Release, but for the optimization
 COMPILER = ["g++", "-std=gnu++17", "-DNDEBUG", "-fPIC"]
@@ -19,8 +19,10 @@ INCLUDES = ("include", "src", "ggml/include", "common", "vendor")
 
 
 def compiled(folder: Path, files: Iterable[Path], options: list[str], tree: Path) -> list[Path]:
-    """The objects of these files, in the folder. tree: where headers are. Raises
-    CalledProcessError."""
+    """Compile these files and return their objects. tree: where headers are.
+
+    Raises CalledProcessError.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     includes = [f"-I{tree / place}" for place in INCLUDES]
     objects = []
@@ -36,9 +38,9 @@ def compiled(folder: Path, files: Iterable[Path], options: list[str], tree: Path
 
 
 def build(folder: Path, files: Iterable[Path], options: list[str], tree: Path) -> Path:
-    """A folder with a libllama that has these files' functions in front of the installed ones.
+    """Build a libllama that has these files' functions in front of the installed ones.
 
-    tree: where headers are. Raises CalledProcessError.
+    Returns its folder. tree: where headers are. Raises CalledProcessError.
     """
     objects = compiled(folder, files, options, tree)
     installed = default_folder()

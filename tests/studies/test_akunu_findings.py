@@ -56,7 +56,7 @@ def test_every_test_that_a_page_of_findings_names_exists(page: str) -> None:
 def test_measurements_print_a_section_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     main("", power_law.SECTIONS, ["kernel"])
     printed = capsys.readouterr().out
-    assert printed.startswith("kernel: The weight exp(logit) by distance")
+    assert printed.startswith("kernel: Show the weight exp(logit) by distance")
     assert "1 widths away: 0.00674" in printed  # exp(5 - 10)
 
 
@@ -79,8 +79,12 @@ def test_the_help_of_a_study_lists_its_sections_and_runs_none(
 def test_order_of_the_filters_moves_the_law() -> None:
     """Without rounding, at T = 2 other tokens reach min_p .2; at T = 1 the order is no matter."""
     row, parameters = akunu.golden_row(0), {"temperature": 2.0, "min_p": 0.2}
-    away = akunu.tv(akunu.ideal_law(row, parameters), akunu.llama_cpp_law(row, parameters))
+    away = akunu.tv(
+        akunu.ideal_distribution(row, parameters), akunu.llama_cpp_distribution(row, parameters)
+    )
     assert 0 < away < 1
     parameters["temperature"] = 1.0
-    same = akunu.tv(akunu.ideal_law(row, parameters), akunu.llama_cpp_law(row, parameters))
+    same = akunu.tv(
+        akunu.ideal_distribution(row, parameters), akunu.llama_cpp_distribution(row, parameters)
+    )
     assert same < 1e-12
