@@ -18,7 +18,7 @@ class Candidates:
     """n tokens that may still be chosen; samplers change it in place.
 
     ids: int32[n], distinct. logits and p: float32[n] (or both float64, for the ideal result).
-    Samplers may write into these arrays: what is to outlive one is copied.
+    Samplers may write into these arrays: copy data that must outlive one.
     sorted: logits are known to be in descending order. selected: index into the arrays, or -1.
     """
 

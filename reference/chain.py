@@ -118,8 +118,8 @@ class Chain:
 def _seed(sampler: Any) -> int:
     if isinstance(sampler, Chain):
         return sampler.seed
-    tells = sampler.name in ("dist", "mirostat", "mirostat_v2")
-    return int(sampler.rng.seed_cur) if tells else DEFAULT_SEED
+    has_seed = sampler.name in ("dist", "mirostat", "mirostat_v2")
+    return int(sampler.rng.seed_cur) if has_seed else DEFAULT_SEED
 
 
 def build_chain(
@@ -135,7 +135,7 @@ def build_chain(
 
     n_vocab and vocab are given to the samplers that need them (mirostat; dry, infill), unless the
     stage names n_vocab itself. release: with the meanings of that release of llama.cpp (b4753) in
-    place of v0.5.0's in `samplers`. platform: with what is computed there (linux-arm64-gcc) in
+    place of v0.5.0's in `samplers`. platform: with the arithmetic there (linux-arm64-gcc) in
     place of x86-64 Linux's. Raises ChainError for an unknown sampler or platform, an unknown or
     missing parameter, a wrong type or a value out of range, and for a release whose meanings are
     not known.

@@ -12,7 +12,7 @@ RULES = Path(__file__).resolve().parent.parent / "tests" / "project" / "prose.to
 
 
 def problems(message: str) -> list[str]:
-    """Return what is wrong with a commit message; nothing for git's own merges and reverts."""
+    """Return the problems of a commit message; none for git's own merges and reverts."""
     lines = [line for line in message.splitlines() if not line.startswith("#")]
     subject = lines[0] if lines else ""
     if subject.startswith(("Merge ", "Revert ", "fixup! ", "squash! ")):

@@ -186,9 +186,11 @@ def measured(faults: Sequence[Fault | Misordered], besides: dict[str, set[str]])
     for fault in faults:
         failed, names = named(fault)
         names -= besides.get(fault.sampler, set())
-        said = verdict(fault, names)
-        scores[bool(fault.as_if)].append(said)
-        print(f"{said:<6} {fault.sampler}: {fault.name} ({failed} fail): {', '.join(names) or '-'}")
+        outcome = verdict(fault, names)
+        scores[bool(fault.as_if)].append(outcome)
+        print(
+            f"{outcome:<6} {fault.sampler}: {fault.name} ({failed} fail): {', '.join(names) or '-'}"
+        )
     for known, verdicts in scores.items():
         words = (f"{verdicts.count(word)} {word}" for word in ("right", "silent", "WRONG"))
         print(f"{'' if known else 'not '}in it: {len(verdicts)} faults, {', '.join(words)}")

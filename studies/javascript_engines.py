@@ -48,7 +48,7 @@ function define(name, needs, make) {
 """
 
 
-def said(engine: str, script: str) -> list[str]:
+def output_of(engine: str, script: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.js"
         path.write_text(script)
@@ -67,7 +67,7 @@ def _doubles(lines: list[str]) -> list[NDArray[np.float64]]:
 
 def math() -> None:
     script = f"var N = {N};\n{(SCRIPTS / 'math.js').read_text()}"
-    results = {engine: _doubles(said(engine, script)) for engine in ENGINES}
+    results = {engine: _doubles(output_of(engine, script)) for engine in ENGINES}
     for name, at in (("exp", 1), ("log", 3)):
         argument = results["V8"][at - 1]
         results["glibc"] = [argument, getattr(floats, name)(argument)] * 2
@@ -106,7 +106,7 @@ def api() -> None:
     script = (
         f"{text}\nvar api = made.index, ROWS = [];\n{_rows()}\n{(SCRIPTS / 'api.js').read_text()}"
     )
-    lines = {engine: said(engine, script) for engine in ENGINES}
+    lines = {engine: output_of(engine, script) for engine in ENGINES}
     for engine in ("JavaScriptCore", "Hermes"):
         all_of, other = Counter[str](), Counter[str]()
         for ours, theirs in zip(lines["V8"], lines[engine], strict=True):

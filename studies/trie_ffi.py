@@ -22,7 +22,7 @@ TSAMPLER = engines_folder() / "tsampler"
 RUNNER = TSAMPLER / "src" / "trie" / "runner.ts"
 
 
-def seen() -> dict[str, Any]:
+def output() -> dict[str, Any]:
     """Return the output of the script. Raises CalledProcessError if it fails."""
     libraries = [compiled(SOURCES / "token_trie.cpp"), default_folder() / "libllama.so"]
     words = [*ENGINES["JavaScriptCore"], str(SCRIPTS / "trie_ffi.ts"), *map(str, libraries)]
@@ -33,7 +33,7 @@ def seen() -> dict[str, Any]:
 
 
 def main() -> None:
-    result = seen()
+    result = output()
     print(f"bun {result['bun']}\n")
     for text in (*result["trie"], *result["refused"]):
         print(" ".join(text["calls"]), text["tokens"])

@@ -1,4 +1,4 @@
-"""Does the lock of the compiled trie's cache cost anything with threads that run at once?
+"""The cost of the lock of the compiled trie's cache with threads that run at once.
 
     python -m studies.trie_threads
 

@@ -267,10 +267,10 @@ def memory() -> None:
         encoding="utf-8",
         check=True,
     )
-    said = json.loads(done.stdout)
-    for repeat, size in said["perToken"].items():
+    results = json.loads(done.stdout)
+    for repeat, size in results["perToken"].items():
         print(f"  JavaScript heap per token after 500, penalty {repeat}: {size:,.0f} bytes")
-    for slots in said["slots"]:
+    for slots in results["slots"]:
         print(f"  workspace of {slots:,} slots: {24 * slots:,} bytes")
 
 

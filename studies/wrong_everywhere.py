@@ -1,4 +1,4 @@
-"""`python -m studies.wrong_everywhere`: what a run takes on a backend that is wrong in every case.
+"""`python -m studies.wrong_everywhere`: the time of a run on a backend that fails every case.
 
 The quick profile on llama.cpp, and on llama.cpp with one added to every logit that it returns, in
 turn, so that other programs disturb both alike. Prints the wall times and the ratio of their sums,

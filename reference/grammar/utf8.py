@@ -2,8 +2,7 @@
 
 Source: decode_utf8, src/llama-grammar.cpp at v0.5.0. It trusts its input more than a decoder of
 text does: overlong forms, surrogates and values beyond U+10FFFF are characters, and inside a token
-what follows a lead byte is taken for a continuation whatever it is. Only across tokens is that
-checked.
+any byte behind a lead byte is taken for a continuation. That is checked only across tokens.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""llama.cpp's own chain: what `common_sampler_init` builds from the command line's parameters.
+"""llama.cpp's own chain, as `common_sampler_init` builds it from the command line's parameters.
 
     logit_bias (if any), then the samplers in their order, then dist
     mirostat 1 or 2:  logit_bias (if any), temp, mirostat or mirostat_v2, and nothing else

@@ -48,7 +48,7 @@ def rejection_stream(samplers: Iterable[Sampler]) -> Mt19937:
 
 
 def masked(cand: Candidates, grammar: Sampler) -> NDArray[Any]:
-    """Return p with 0 for what the grammar refuses, and the rest normalised."""
+    """Return p with 0 for refused tokens, and the rest normalised."""
     fits = cand.copy()
     grammar.apply(fits)
     p = np.where(fits.logits == -np.inf, np.float32(0), cand.p)

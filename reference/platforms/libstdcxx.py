@@ -1,4 +1,4 @@
-"""libstdc++'s sorts, step by step: what order equal values end up in is part of the result.
+"""libstdc++'s sorts, step by step: the order of equal values is part of the result.
 
 This file repeats bits/stl_algo.h and bits/stl_heap.h of GCC 12 (unchanged since GCC 4.7).
 

@@ -19,7 +19,7 @@ from sampler_parity.harness.verdicts import ORDER as VERDICTS
 Kind = Literal["gone", "worse", "changed", "fixed", "new", "version"]
 ORDER: tuple[Kind, ...] = get_args(Kind)
 WORSE: tuple[Kind, ...] = ("gone", "worse")
-# Verdicts at which a backend does what the reference does.
+# Verdicts at which a backend agrees with the reference.
 _SAME = VERDICTS[: VERDICTS.index("diverged")]
 
 

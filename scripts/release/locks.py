@@ -12,7 +12,7 @@ TSAMPLER = "engines/tsampler"
 
 @dataclass(frozen=True)
 class Package:
-    """needed: by what of pyproject.toml, "" where a package that is needed needs it."""
+    """needed: the part of pyproject.toml that needs it; "" if only another package does."""
 
     kind: str  # "pypi" or "npm"
     name: str

@@ -1,4 +1,4 @@
-"""Text of others in the archives, as it is or carried over, and whether all of it is named."""
+"""Third-party text in the archives, unchanged or ported, and the check that all of it is named."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Part:
-    """Text of others in the archives, as it is or carried over into Python. files: of the wheel."""
+    """Third-party text in the archives, unchanged or ported to Python. files: of the wheel."""
 
     name: str
     version: str

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 
-# By page of docs/: what its findings are called in the status, in addresses and in programs.toml.
+# By page of docs/: the names of its findings in the status, in addresses and in programs.toml.
 SOURCES = {
     "findings.md": ("", "findings"),
     "findings/akunu.md": ("akunu", "akunu"),

@@ -1,4 +1,4 @@
-"""transformers: of two biases for one token the last alone counts, in silence.
+"""transformers: the last of two biases for one token counts, and no warning is given.
 
     pip install transformers torch
     python finding_27_biases.py

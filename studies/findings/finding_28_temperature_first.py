@@ -3,7 +3,7 @@
     pip install transformers torch
     python finding_28_temperature_first.py
 
-The model is never run: what `generate` does to a row is its list of processors, in their order.
+The model is never run: `generate` applies its list of processors to a row, in their order.
 Exit status 1 while the filter sees other probabilities than the model's.
 """
 

@@ -5,7 +5,7 @@
 
 A model that answers with 7 equal tokens. rewind_to(1) and generate_next_token feed the token that
 stood at 1 again before they sample: the text is one token too long, and that token is never drawn
-anew. Exit status 1 while it is so.
+anew. Exit status 1 while that happens.
 """
 
 import json

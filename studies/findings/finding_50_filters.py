@@ -32,8 +32,8 @@ def filtered(name: str, logits: list[float], *arguments: Any) -> str:
         os._exit(0)
     os.close(write)
     status = os.waitpid(child, 0)[1]
-    said = os.read(read, 100).decode()
-    return said or f"the process ends with signal {os.WTERMSIG(status)}"
+    output = os.read(read, 100).decode()
+    return output or f"the process ends with signal {os.WTERMSIG(status)}"
 
 
 met: list[bool] = []

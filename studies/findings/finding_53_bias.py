@@ -2,7 +2,7 @@
 
     sampler-parity engines exec vllm -- python studies/findings/finding_53_bias.py
 
-SamplingParams is vLLM's, what its file imports of the rest are stand-ins. Exit status 1 while the
+SamplingParams is vLLM's, its file's other imports are stand-ins. Exit status 1 while the
 bias is another than the one that was given.
 """
 

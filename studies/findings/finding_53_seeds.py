@@ -3,7 +3,7 @@
     sampler-parity engines exec vllm -- python studies/findings/finding_53_seeds.py
 
 A request's generator is torch.Generator().manual_seed of its seed (v1/worker/gpu_model_runner.py).
-SamplingParams is vLLM's, what its file imports of the rest are stand-ins. Exit status 1 while two
+SamplingParams is vLLM's, its file's other imports are stand-ins. Exit status 1 while two
 seeds draw the same numbers.
 """
 

@@ -3,7 +3,7 @@
     sampler-parity engines exec vllm -- python studies/findings/finding_53_temperature.py
 
 Under 1e-5 a request counts as greedy, and none can ask for that but with 0. SamplingParams is
-vLLM's, what its file imports of the rest are stand-ins. Exit status 1 while 1e-6 draws.
+vLLM's, its file's other imports are stand-ins. Exit status 1 while 1e-6 draws.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""SGLang: a request's sampling_seed is ignored in silence, unless the server has an option.
+"""SGLang: a request's sampling_seed is ignored without a warning, unless the server has an option.
 
     sampler-parity engines exec sglang -- python studies/findings/finding_57_seed.py
 

@@ -1,4 +1,4 @@
-"""llama.cpp's own code under our suites: what they reach of it, and which faults in it they catch.
+"""llama.cpp's own code under our suites: the lines that they reach, and the faults that they catch.
 
     python -m studies.native.coverage   # make coverage
     python -m studies.native.mutants    # make native-mutants

@@ -29,7 +29,7 @@ BRANCHES = 0.95  # taken or explained, of each file
 
 @dataclass(frozen=True)
 class Part:
-    """A folder of suites, run on a backend of the build; or a module: what suites cannot ask."""
+    """A folder of suites, run on a backend of the build; or a module with other checks."""
 
     name: str
     backend: str = ""

@@ -202,10 +202,12 @@ def seeds(native: Native) -> Iterator[str]:
     ]
     for chain, seed in expected:
         made = native.made(chain)
-        said = {native.c["llama_sampler_get_seed"](made.chain)}
-        said |= {native.c["llama_sampler_get_seed"](made.stages[0])} if len(chain) == 1 else set()
-        if said != {seed}:
-            yield f"{chain}: {said}, {seed} expected"
+        reported = {native.c["llama_sampler_get_seed"](made.chain)}
+        reported |= (
+            {native.c["llama_sampler_get_seed"](made.stages[0])} if len(chain) == 1 else set()
+        )
+        if reported != {seed}:
+            yield f"{chain}: {reported}, {seed} expected"
     by_chance = native.made([{"dist": {"seed": NO_SEED}}])
     own, clone = (
         native.c["llama_sampler_get_seed"](made.chain) for made in (by_chance, by_chance.clone())
@@ -321,7 +323,7 @@ def _in_batches(native: Native, model: Model, chain: ChainSpec) -> Iterator[str]
         if drawn_in_graph:
             yield from _drawn(native, graph, rows, twin.clone())
         if batch == 1 and drawn_in_graph:
-            yield from _beside(native, made, chain, twin)
+            yield from _copies_in_a_batch(native, made, chain, twin)
         for i in range(accepts):
             want = Candidates.from_logits(rows[i])
             twin.apply(want)  # which draws as well
@@ -360,7 +362,9 @@ def _drawn(
             yield f"output {i}: p differs by {error}"
 
 
-def _beside(native: Native, made: NativeChain, chain: ChainSpec, twin: Chain) -> Iterator[str]:
+def _copies_in_a_batch(
+    native: Native, made: NativeChain, chain: ChainSpec, twin: Chain
+) -> Iterator[str]:
     """Check a clone and a copy in the midst of a batch of three.
 
     The clone knows how many were drawn, and takes no more from them; the copy has no graph, and

@@ -68,7 +68,7 @@ class Native(InProcess):
 
 @dataclass
 class Known:
-    """look: a digest of what the case comes to. seconds: of the processor, without a mutant."""
+    """look: a digest of the case's results. seconds: of the processor, without a mutant."""
 
     id: str
     look: Callable[[], str]

@@ -156,13 +156,13 @@ def try_one(mutant: Mutant, cases: list[Known], switches: Switches) -> Outcome:
     It reports the position of every case before it runs it, and at the end how it ended.
     """
     start = time.perf_counter()
-    says, tells = os.pipe()
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        _child(mutant.number, cases, switches, tells)
-    os.close(tells)
-    said, ended = _listen(says)
-    os.close(says)
+        _child(mutant.number, cases, switches, writing)
+    os.close(writing)
+    position, ended = _listen(reading)
+    os.close(reading)
     if not ended:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
@@ -170,40 +170,40 @@ def try_one(mutant: Mutant, cases: list[Known], switches: Switches) -> Outcome:
     late = not ended or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU)
     of = "timeout" if late else "crashed" if os.WIFSIGNALED(status) else ""
     of = of or {0: "survived", 1: "caught"}.get(os.waitstatus_to_exitcode(status), "crashed")
-    last = cases[said].id if of != "survived" else ""
-    return Outcome(mutant.name, of, last, seconds, said + 1)
+    last = cases[position].id if of != "survived" else ""
+    return Outcome(mutant.name, of, last, seconds, position + 1)
 
 
-def _child(number: int, cases: list[Known], switches: Switches, tells: int) -> None:
+def _child(number: int, cases: list[Known], switches: Switches, writing: int) -> None:
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     switches.turn_on(number)
     code = 0
     for case in cases:
-        os.write(tells, b".")
+        os.write(writing, b".")
         spent = time.process_time() + AT_LEAST_S + SLOWER * case.seconds
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(spent), resource.RLIM_INFINITY))
         try:
             if not case.passes():
                 code = 1
                 break
-        except BaseException:  # what the comparison cannot take is not what must come
+        except BaseException:  # a result that cannot be compared is wrong
             code = 1
             break
     os._exit(code)
 
 
-def _listen(says: int) -> tuple[int, bool]:
+def _listen(reading: int) -> tuple[int, bool]:
     """Return the position of the last begun case, and whether the process ended by itself."""
     begun = 0
     while True:
-        if not select.select([says], [], [], WAITS_S)[0]:
+        if not select.select([reading], [], [], WAITS_S)[0]:
             return max(begun - 1, 0), False
-        told = os.read(says, 1 << 16)
-        if not told:
+        received = os.read(reading, 1 << 16)
+        if not received:
             return max(begun - 1, 0), True
-        begun += len(told)
+        begun += len(received)
 
 
 def judgements(path: Path = JUDGED) -> dict[str, str]:

@@ -241,10 +241,10 @@ def _builtin() -> list[str]:
     """Return the compiler's own headers, which the package libclang does not bring."""
     import subprocess
 
-    said = subprocess.run(
+    done = subprocess.run(
         ["g++", "-print-file-name=include"], capture_output=True, encoding="utf-8", check=True
     )
-    return ["-isystem", said.stdout.strip()]
+    return ["-isystem", done.stdout.strip()]
 
 
 def _functions(unit: Any, source: Path) -> Iterator[Any]:
