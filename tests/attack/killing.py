@@ -209,8 +209,10 @@ def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
         victim.leaves_nothing(family)
         if all(what.endswith(" INT") for what in each):
             lines = (victim.folder / "log").read_text().splitlines(keepends=True)
-            said = "".join(line for line in lines if not line.startswith("running  "))
-            assert re.fullmatch(INTERRUPTED if len(each) == 1 else INTERRUPTED_TWICE, said), said
+            printed = "".join(line for line in lines if not line.startswith("running  "))
+            assert re.fullmatch(INTERRUPTED if len(each) == 1 else INTERRUPTED_TWICE, printed), (
+                printed
+            )
 
 
 def kill_often(kills: int, seed: int, folder: Path, *fault: str) -> str:

@@ -31,9 +31,9 @@ def test_a_wrong_input_is_taken_or_refused_in_one_line(tmp_path: Path, name: str
     assert outcome(row, path) == TAKEN  # else nothing but refusals would be tried
     for number in range(COUNTS[name]):
         path.write_bytes(made(row, samples, SEED, number))
-        said = outcome(row, path)
+        result = outcome(row, path)
         replay = f"python -m tests.attack.fuzzing replay {name!r} {SEED} {number}"
-        assert said in (TAKEN, REFUSED), f"{said}\n{replay}"
+        assert result in (TAKEN, REFUSED), f"{result}\n{replay}"
 
 
 def test_every_number_has_its_input_again() -> None:
@@ -62,7 +62,7 @@ def _fails(error: Exception) -> Callable[[Path], None]:
 
 
 @pytest.mark.parametrize(
-    ("read", "said"),
+    ("read", "result"),
     [
         (_fails(KeyError("place")), "KeyError: 'place'"),
         (_fails(RecursionError("deep")), "RecursionError: deep"),
@@ -72,11 +72,11 @@ def _fails(error: Exception) -> Callable[[Path], None]:
     ],
     ids=["a traceback", "too deep", "two lines", "a wait", "much work"],
 )
-def test_a_planted_fault_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object], said: str
+def test_a_planted_fault_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object], result: str
 ) -> None:
     monkeypatch.setattr(trial, "SECONDS", 0.05)
-    assert said in outcome(_row(read), tmp_path / "x")
+    assert result in outcome(_row(read), tmp_path / "x")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

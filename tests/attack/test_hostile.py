@@ -59,5 +59,5 @@ def marked(backend: BackendProcess) -> list[int]:
 def test_there_are_ninety_and_each_says_what_it_does() -> None:
     assert len(hostile.ATTACKS) == len(hostile.LIST) >= 60
     assert len(hostile.ATTACKS) + len(ADAPTERS) >= 90
-    said = [attack.does for attack in hostile.LIST]
-    assert all(0 < len(does) <= 60 for does in said)
+    texts = [attack.does for attack in hostile.LIST]
+    assert all(0 < len(does) <= 60 for does in texts)

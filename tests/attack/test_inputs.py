@@ -107,12 +107,12 @@ def _in_time(arguments: list[str | Path]) -> str:
     return line
 
 
-@pytest.mark.parametrize(("text", "said"), SUITES.values(), ids=SUITES)
-def test_a_hostile_suite_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), SUITES.values(), ids=SUITES)
+def test_a_hostile_suite_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     suite = tmp_path / "s.toml"
     suite.write_bytes(text.encode(errors="surrogateescape"))
     line = _in_time(["run", suite, "--plan", "--profile", "full", "-b", "reference"])
-    assert said in line
+    assert message in line
     assert len(line) < 2_100
 
 
@@ -144,9 +144,9 @@ NAMES: dict[str, tuple[list[str | Path], str]] = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "said"), NAMES.values(), ids=NAMES)
-def test_a_hostile_name_is_refused_in_one_line(arguments: list[str | Path], said: str) -> None:
-    assert said in _in_time(arguments)
+@pytest.mark.parametrize(("arguments", "message"), NAMES.values(), ids=NAMES)
+def test_a_hostile_name_is_refused_in_one_line(arguments: list[str | Path], message: str) -> None:
+    assert message in _in_time(arguments)
 
 
 def _bundle(folder: Path) -> Path:
@@ -185,9 +185,9 @@ def test_a_hostile_line_of_a_bundle_is_refused_in_one_line(
 def test_a_result_of_a_backend_that_was_not_run_is_refused_in_one_line(tmp_path: Path) -> None:
     records = [case("greedy/x", {"zzz": diverged(values={})})]
     bundle = write_bundle(tmp_path / "b", run_info("a"), records, [])
-    said = "backend 'zzz' is not in run.json"
-    assert said in _in_time(["explain", bundle, "greedy/x"])
-    assert said in _in_time(["history", "add", bundle, "-d", tmp_path / "h.sqlite"])
+    message = "backend 'zzz' is not in run.json"
+    assert message in _in_time(["explain", bundle, "greedy/x"])
+    assert message in _in_time(["history", "add", bundle, "-d", tmp_path / "h.sqlite"])
 
 
 def test_deep_values_are_refused_in_one_line(tmp_path: Path) -> None:
@@ -269,9 +269,9 @@ VOCABULARIES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), VOCABULARIES.values(), ids=VOCABULARIES)
+@pytest.mark.parametrize(("change", "message"), VOCABULARIES.values(), ids=VOCABULARIES)
 def test_a_hostile_vocabulary_is_refused_in_one_line(
-    tmp_path: Path, change: dict[str, Any], said: str
+    tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     facts = {
         "model": "gpt2",
@@ -284,7 +284,7 @@ def test_a_hostile_vocabulary_is_refused_in_one_line(
     with pytest.raises(InputError) as refused:
         read_vocab(tmp_path / "v.gguf")
     assert str(refused.value).startswith(f"{tmp_path}/v.gguf: not a readable GGUF file: ")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(

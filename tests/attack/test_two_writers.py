@@ -18,10 +18,10 @@ def test_two_that_resume_one_folder_record_no_case_twice(tmp_path: Path, suite: 
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=120)[1].decode() for process in both]
+    errors = [process.communicate(timeout=120)[1].decode() for process in both]
     statuses = sorted(process.returncode for process in both)
     # The one that comes to the folder last may find it finished: then there is nothing left for it.
-    assert statuses in ([0, 2], [0, 0]), said
-    assert statuses == [0, 0] or "another process writes this bundle" in "".join(said)
+    assert statuses in ([0, 2], [0, 0]), errors
+    assert statuses == [0, 0] or "another process writes this bundle" in "".join(errors)
     ids = {case.id for case in expand(suite, "quick") if "normal-V128-" in case.id}
     assert {name for _, name in results_of(tmp_path / "b")} == ids

@@ -126,10 +126,10 @@ def disturbed(
         with monkeypatch.context() as patches:
             for module in ("disk", "lock"):
                 patches.setattr(f"sampler_parity.harness.bundle.{module}.os", disk)
-            said = run()
+            message = run()
         if not disk.reached:
             return
-        yield nth, said
+        yield nth, message
 
 
 @pytest.fixture
@@ -174,13 +174,13 @@ def test_a_write_that_fails_costs_nothing_that_was_recorded(
         return recorded(folder), refusal(plan, folder)
 
     refusals = 0
-    for nth, (before, said) in disturbed(monkeypatch, WAYS[way], again):
+    for nth, (before, message) in disturbed(monkeypatch, WAYS[way], again):
         after = recorded(folder)
         assert before.items() <= after.items(), f"call {nth} lost or changed a record"
-        assert said or after.keys() == expected.keys()
-        if said:
+        assert message or after.keys() == expected.keys()
+        if message:
             refusals += 1
-            assert "cannot write" in said
+            assert "cannot write" in message
         assert refusal(plan, folder) == ""
         completed = results_of(folder)
         assert after.items() <= completed.items(), f"--resume after call {nth} changed a record"
@@ -225,8 +225,8 @@ def test_a_write_that_takes_a_half_at_a_time_is_gone_on_with(
         begun(folder, whole, "nothing")
         return refusal(plan, folder)
 
-    for nth, said in disturbed(monkeypatch, {"error": 0}, again):
-        assert said == ""
+    for nth, message in disturbed(monkeypatch, {"error": 0}, again):
+        assert message == ""
         assert untimed(results_of(folder)) == untimed(results_of(whole)), f"call {nth}"
         assert artifacts(folder) == artifacts(whole)
 

@@ -33,7 +33,7 @@ def test_the_module_of_every_worker_is_there(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_an_engine_suite_ends_in_the_matrix_beside_the_reference_and_a_wrong_engine(
+def test_an_engine_suite_ends_in_the_matrix_next_to_the_reference_and_a_wrong_engine(
     tmp_path: Path, as_it_fails: None
 ) -> None:
     done = cli(

@@ -27,14 +27,14 @@ def test_the_first_package_names_the_version() -> None:
     assert (ROW.version, NODE.version) == ("1.2", "3.4.5")
 
 
-def test_an_environment_that_is_not_there_is_told_with_the_command_that_adds_it() -> None:
+def test_an_environment_that_is_not_there_is_reported_with_the_command_that_adds_it() -> None:
     assert environments.missing("theirs") == "sampler-parity engines add theirs"
     assert environments.missing("theirs", "2.0") == "sampler-parity engines add theirs==2.0"
     assert registry.inspect("null").unavailable == "sampler-parity engines add theirs"
     assert registry.inspect("null@2.0").unavailable == "sampler-parity engines add theirs==2.0"
 
 
-def test_a_worker_runs_in_its_environment_and_sees_nothing_of_ours_beside_sampler_parity() -> None:
+def test_a_worker_runs_in_its_environment_and_sees_of_ours_only_sampler_parity() -> None:
     place(ROW)
     info = registry.inspect("null")
     assert not info.unavailable, info
@@ -42,7 +42,7 @@ def test_a_worker_runs_in_its_environment_and_sees_nothing_of_ours_beside_sample
     assert (info.name, info.build) == ("null", "packages sha256 e3b0c44298fc")  # of none
 
 
-def test_another_version_is_an_environment_beside_the_pinned_one() -> None:
+def test_another_version_is_an_environment_next_to_the_pinned_one() -> None:
     place(ROW, version="2.0")
     assert environments.missing("theirs")
     assert not environments.missing("theirs", "2.0")

@@ -47,7 +47,7 @@ def test_what_a_chain_does_not_name_is_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chain", "said"),
+    ("chain", "message"),
     [
         ([TOP_P, TOP_K, DIST], "in this order"),
         ([TEMP, TEMP, DIST], "in this order"),
@@ -58,6 +58,6 @@ def test_what_a_chain_does_not_name_is_off() -> None:
         ([{"top_p": {"p": 0.9, "min_keep": 2}}, DIST], "no min_keep"),
     ],
 )
-def test_what_it_has_not_is_unsupported(chain: Any, said: str) -> None:
-    with pytest.raises(Unsupported, match=said):
+def test_what_it_has_not_is_unsupported(chain: Any, message: str) -> None:
+    with pytest.raises(Unsupported, match=message):
         onnxruntime_genai.options_of(chain)

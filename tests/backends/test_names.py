@@ -71,7 +71,7 @@ def test_a_device_is_the_word_behind_the_last_colon(build: str, expected: tuple[
     assert builds.split_device(build) == expected
 
 
-def test_an_unknown_name_is_told_what_was_meant() -> None:
+def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(InputError, match=r"'lama.cpp'.*did you mean llama.cpp or .*NAME=COMMAND"):
         registry.command_of("lama.cpp")
 
@@ -100,11 +100,11 @@ def test_a_replay_names_the_backend_as_it_was_named(name: str, shown: str) -> No
 
 def test_a_replay_of_a_build_of_ones_own_name_has_its_folder_and_device() -> None:
     command = ["python3", "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
-    said = {
+    described = {
         "previous": BackendInfo(command=[*command, "/builds/old", "", ""]),
         "candidate": BackendInfo(command=[*command, "/builds/new", "v0.5.0", "vulkan"]),
     }
-    assert command_of_replay("parity/x", "x/a", 0, said).endswith(
+    assert command_of_replay("parity/x", "x/a", 0, described).endswith(
         "-b previous=llama.cpp@/builds/old -b candidate=llama.cpp@/builds/new:vulkan"
     )
 
@@ -115,9 +115,9 @@ def test_a_replay_keeps_the_folder_of_an_adapter(tmp_path: Path) -> None:
         f'#!/bin/sh\nexec "{sys.executable}" -m sampler_parity.harness.backends.worker null\n'
     )
     adapter.chmod(adapter.stat().st_mode | stat.S_IXUSR)
-    said = info(f"mine='{adapter}' --fast")
-    assert said.unavailable == ""
-    assert command_of_replay("", "x/a", 0, {"mine": said}) == (
+    described = info(f"mine='{adapter}' --fast")
+    assert described.unavailable == ""
+    assert command_of_replay("", "x/a", 0, {"mine": described}) == (
         f"sampler-parity run --case x/a -b 'mine='\"'\"'{adapter}'\"'\"' --fast'"
     )
 

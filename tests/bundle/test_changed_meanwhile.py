@@ -76,7 +76,7 @@ def test_arrays_wait_for_no_pipe_and_no_link_is_followed(tmp_path: Path) -> None
     ("name", "old", "new"),
     [("results.jsonl", b'"diverged"', b'"identical"'), ("run.json", b"{\n", b"{ \n")],
 )
-def test_a_file_that_was_changed_is_said_and_never_read_again(
+def test_a_file_that_was_changed_is_reported_and_never_read_again(
     tmp_path: Path, name: str, old: bytes, new: bytes
 ) -> None:
     writer = begun(tmp_path / "b")

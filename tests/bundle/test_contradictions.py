@@ -84,9 +84,9 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "change", "said"), CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(("kind", "change", "message"), CHANGES.values(), ids=CHANGES)
 def test_a_record_that_contradicts_itself_is_refused_with_its_line(
-    tmp_path: Path, kind: str, change: Change, said: str
+    tmp_path: Path, kind: str, change: Change, message: str
 ) -> None:
     bundle = filled_bundle(tmp_path / "b", _plain)
     path = bundle.folder / "results.jsonl"
@@ -97,7 +97,7 @@ def test_a_record_that_contradicts_itself_is_refused_with_its_line(
     with pytest.raises(InputError) as refused:
         read(bundle.folder)
     assert f"results.jsonl:{place + 1}: malformed" in str(refused.value)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_release_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sampler_parity.harness.cli.app import app
 WRITTEN = Path(__file__).parent.parent / "support" / "last_release"
 
 
-def said(*arguments: str | Path, status: int) -> str:
+def output_of(*arguments: str | Path, status: int) -> str:
     done = CliRunner().invoke(app, [*map(str, arguments)])
     assert done.exit_code == status, done.output
     return done.output
@@ -31,18 +31,18 @@ def test_every_record_of_the_last_release_is_read() -> None:
 
 @pytest.mark.parametrize("page", ["index", "parity", "distribution", "throughput", "skip-ratio"])
 def test_report_of_the_last_release_reads_as_it_did(page: str, tmp_path: Path) -> None:
-    said("report", WRITTEN / "bundle", "-f", "md", "-o", tmp_path, status=0)
+    output_of("report", WRITTEN / "bundle", "-f", "md", "-o", tmp_path, status=0)
     expected = (WRITTEN / "report" / f"{page}.md").read_text(encoding="utf-8")
     assert (tmp_path / f"{page}.md").read_text(encoding="utf-8") == expected
 
 
 def test_gate_judges_the_last_release_as_it_did() -> None:
-    output = said("gate", WRITTEN / "bundle", "--policy", WRITTEN / "gate.toml", status=1)
+    output = output_of("gate", WRITTEN / "bundle", "--policy", WRITTEN / "gate.toml", status=1)
     assert output == (WRITTEN / "gate.txt").read_text(encoding="utf-8")
 
 
 def test_explain_shows_the_last_release_as_it_did() -> None:
-    output = said("explain", WRITTEN / "bundle", "top_p/crossing-token-is-kept", status=0)
+    output = output_of("explain", WRITTEN / "bundle", "top_p/crossing-token-is-kept", status=0)
     assert output == (WRITTEN / "explain.txt").read_text(encoding="utf-8")
 
 
@@ -50,7 +50,7 @@ def test_history_of_the_last_release_is_shown_and_goes_on(tmp_path: Path) -> Non
     database = tmp_path / "history.sqlite"
     shutil.copy(WRITTEN / "history.sqlite", database)
     shown = (WRITTEN / "history.txt").read_text(encoding="utf-8")
-    assert said("history", "show", "-d", database, status=0) == shown
-    again = said("history", "add", WRITTEN / "bundle", "-d", database, status=0)
+    assert output_of("history", "show", "-d", database, status=0) == shown
+    again = output_of("history", "add", WRITTEN / "bundle", "-d", database, status=0)
     assert "already" in again
-    assert said("history", "show", "-d", database, status=0) == shown
+    assert output_of("history", "show", "-d", database, status=0) == shown

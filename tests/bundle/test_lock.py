@@ -76,7 +76,7 @@ def test_a_killed_holder_does_not_lock_though_its_child_lives_on(tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_resume_beside_a_run_in_the_same_folder_is_refused(tmp_path: Path, suite: Path) -> None:
+def test_resume_next_to_a_run_in_the_same_folder_is_refused(tmp_path: Path, suite: Path) -> None:
     folder = tmp_path / "b"
     with locked(folder):
         some = ["--case", "small/many/normal-V128-k0-seed1", "-b", "reference"]

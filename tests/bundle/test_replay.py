@@ -49,8 +49,8 @@ def test_a_suite_and_an_adapter_given_by_path_are_replayed_from_any_folder(
 ) -> None:
     some = ("--case", CASE, "-j", "1")
     run_in(work, "run", "small.toml", *some, "-b", "mine=./adapter fault --x", "-o", "b")
-    said = CliRunner().invoke(app, ["explain", str(work / "b"), CASE]).output
-    (line,) = (line for line in said.splitlines() if "replay: " in line)
+    output = CliRunner().invoke(app, ["explain", str(work / "b"), CASE]).output
+    (line,) = (line for line in output.splitlines() if "replay: " in line)
     program, *words = shlex.split(line.partition("replay: ")[2])
     assert program == "sampler-parity"
     assert words == [

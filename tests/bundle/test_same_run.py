@@ -80,7 +80,7 @@ def test_what_an_older_bundle_does_not_say_is_not_compared() -> None:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_another_run_is_refused_with_what_changed_and_the_mend(
+def test_another_run_is_refused_with_what_changed_and_the_fix(
     now: dict[str, Any], line: str
 ) -> None:
     with pytest.raises(InputError) as error:

@@ -27,15 +27,15 @@ def wasm() -> Iterator[BackendProcess]:
 
 
 def of(chain: list[dict[str, Any]], logits: list[float], **fields: Any) -> StagesCase:
-    told = {"id": "a", "description": "a", "why": "a", "chain": chain}
-    return StagesCase.model_validate(told | {"logits": {"rows": [logits]}} | fields)
+    block = {"id": "a", "description": "a", "why": "a", "chain": chain}
+    return StagesCase.model_validate(block | {"logits": {"rows": [logits]}} | fields)
 
 
 TIES = of([{"top_k": {"k": 3}}], [1.0, 2.0, 2.0, 2.0, 1.0])
 
 
 @pytest.mark.slow
-def test_a_build_is_identical_to_its_platform_and_reordered_beside_the_default(
+def test_a_build_is_identical_to_its_platform_and_reordered_next_to_the_default(
     wasm: BackendProcess,
 ) -> None:
     assert execute(TIES, [wasm], None, {WASM: "v0.5.0/wasm"}).backends[WASM].verdict == "identical"

@@ -138,7 +138,7 @@ def test_a_release_between_two_that_were_seen_is_judged_by_both(
     assert drawn.ok == (changes is not None)
 
 
-def test_what_both_neighbours_mean_is_said_to_be_of_both() -> None:
+def test_what_both_neighbours_mean_is_reported_for_both() -> None:
     case = of(("top_k", {"k": 1}), ("dist", {"seed": 1}))
     result = judged_between(case, "b6431").backends["build"]
     assert result.detail == "judged by its neighbours b6301 and b6431: as both"

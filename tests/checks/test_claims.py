@@ -86,7 +86,7 @@ OPENAI = [{"openai_penalties": {"presence_penalty": 1.0}}]
     ],
     ids=["prompt", "output alone", "a sampler that does not tell", "of the relation"],
 )
-def test_a_prompt_is_for_who_tells_it_from_the_output_where_a_sampler_does(
+def test_a_prompt_needs_a_backend_that_distinguishes_it_if_a_sampler_does(
     fields: dict[str, Any], verdict: str
 ) -> None:
     of = case("temp", **fields)
@@ -99,7 +99,7 @@ def test_a_prompt_is_for_who_tells_it_from_the_output_where_a_sampler_does(
         assert result(of, reference.Worker()).ok
 
 
-def test_a_backend_that_claims_the_case_is_judged_beside_one_that_does_not() -> None:
+def test_a_backend_that_claims_the_case_is_judged_next_to_one_that_does_not() -> None:
     with (
         contextlib.closing(Inside(OnlyTopP(), name="mine")) as mine,
         contextlib.closing(Inside(reference.Worker(), name="whole")) as whole,
@@ -117,14 +117,14 @@ def test_where_a_suite_requires_unsupported_an_absence_is_met() -> None:
     assert (got.backends["mine"].verdict, got.met("mine")) == ("unsupported", True)
 
 
-class Foreign(OnlyTopP):
+class Renamed(OnlyTopP):
     def hello(self) -> HelloReply:
         return super().hello().model_copy(update={"name": "my own"})
 
 
 @pytest.mark.parametrize(
     ("worker", "verdict"),
-    [(Foreign(), "skipped"), (OnlyTopP(), "unsupported")],
+    [(Renamed(), "skipped"), (OnlyTopP(), "unsupported")],
     ids=["any", "of a release"],
 )
 def test_what_a_release_had_and_a_build_of_it_lacks_is_a_finding_on_that_build_alone(

@@ -98,21 +98,21 @@ def test_widths_are_shown_with_their_rounds(
     assert watcher.notes == [f"round {n} of 6" for n in range(7)]
 
 
-def test_who_watches_is_told_each_beat_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_observer_gets_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched, "BEAT_S", 0.001)
-    told: list[int] = []
-    with heartbeat(lambda results, note="": told.append(len(results))):
-        while len(told) < 3:
+    reported: list[int] = []
+    with heartbeat(lambda results, note="": reported.append(len(results))):
+        while len(reported) < 3:
             time.sleep(0.001)
-    before = len(told)
+    before = len(reported)
     time.sleep(0.01)
-    assert told == [0] * before
+    assert reported == [0] * before
 
 
 def test_a_pool_tells_that_it_waits_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sampler_parity.harness.processes.pool._LOOK_S", 0.01)
-    told: list[float] = []
+    reported: list[float] = []
     with Pool(1, 1) as pool:
-        pool.waiting = lambda: told.append(time.monotonic())
+        pool.waiting = lambda: reported.append(time.monotonic())
         pool.call(time.sleep, 0.1)
-    assert told
+    assert reported

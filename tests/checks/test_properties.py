@@ -155,7 +155,7 @@ def test_an_engine_is_asked_in_its_own_words_and_skipped_where_it_has_none() -> 
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"chain": [{"temp": {"temp": 1.0}}]}, "the last stage must be dist or greedy, not temp"),
         ({"draws": 3}, "kept.draws\n  Extra inputs are not permitted"),
@@ -163,6 +163,6 @@ def test_an_engine_is_asked_in_its_own_words_and_skipped_where_it_has_none() -> 
         ({"expect": None}, "stages.instead\n  Extra inputs are not permitted"),
     ],
 )
-def test_what_does_not_go_with_properties_is_refused(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_does_not_go_with_properties_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         case_from(cases()["ties/top_k"].model_dump(by_alias=True) | change)

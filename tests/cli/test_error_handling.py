@@ -151,7 +151,7 @@ def test_an_interrupt_while_modules_are_imported_is_one_line(
     assert capsys.readouterr().err == "sampler-parity: interrupted\n"
 
 
-def test_a_terminal_without_our_characters_is_told_in_escapes(
+def test_a_terminal_without_our_characters_gets_escapes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import io

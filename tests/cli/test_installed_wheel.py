@@ -157,8 +157,8 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(
     assert len(lines) == len(commands), done.stdout + done.stderr
     wrong = [
         (text, line)
-        for (text, status, said), line in zip(commands, lines, strict=True)
-        if line["status"] != status or said not in line["said"]
+        for (text, status, message), line in zip(commands, lines, strict=True)
+        if line["status"] != status or message not in line["output"]
     ]
     assert wrong == []
 

@@ -189,7 +189,7 @@ def test_facts_that_may_explain_a_difference_are_named(tmp_path: Path) -> None:
     assert "GPU driver" not in {f.name for f in comparison.facts}
 
 
-def test_bundles_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+def test_bundles_of_the_same_name_are_distinguished(tmp_path: Path) -> None:
     one = bundle_on(tmp_path / "1" / "b", {"x": "identical"})
     two = bundle_on(tmp_path / "2" / "b", {"x": "identical"}, cpu=HOSTILE)
     assert [c.bundle for c in compared(one, two).columns] == ["b (1)", "b (2)"]

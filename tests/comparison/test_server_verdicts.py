@@ -27,7 +27,7 @@ def bundle(folder: Path, answering: Answering, *names: str) -> Path:
     return folder
 
 
-def test_what_a_newer_server_ignores_is_told_with_the_evidence_of_both(tmp_path: Path) -> None:
+def test_what_a_newer_server_ignores_is_reported_with_the_evidence_of_both(tmp_path: Path) -> None:
     old = bundle(tmp_path / "old", answered, "top_k", "min_p")
     new = bundle(tmp_path / "new", drops("top_k")(answered), "top_k", "min_p", "top_p")
     done = cli("compare", old, new)

@@ -70,7 +70,7 @@ def test_a_case_that_does_not_fail_afresh_leaves_its_place_to_the_next() -> None
     assert small_of(all_stay, wrong(10)).case == "wrong-10"
 
 
-def test_what_does_not_fail_afresh_is_said_to_depend_on_chance() -> None:
+def test_what_does_not_fail_afresh_depends_on_chance() -> None:
     backend = InProcess("top_k/keeps-one-more")
     of = looks(execute(wrong(10), [backend]).backends[NAME])
     record = counterexample([wrong(4, k=4)], backend, of, {}, 5.0)
@@ -118,7 +118,7 @@ def test_one_case_of_each_group_is_minimized_and_its_cheapest_are_tried_first() 
 
 
 @pytest.mark.slow
-def test_what_a_fresh_process_does_not_repeat_is_said_to_depend_on_chance() -> None:
+def test_what_a_fresh_process_does_not_repeat_depends_on_chance() -> None:
     command = [*WORKER_COMMAND, "mutant", "dist/every-thousandth-draw"]
     backend = BackendProcess("mine", command)
     try:

@@ -28,7 +28,7 @@ def of(*cases: CaseResult) -> list[Group]:
     return groups(INFO, cases)
 
 
-def said(result: BackendResult) -> str:
+def text_of(result: BackendResult) -> str:
     (group,) = of(case("a", {"mine": result}))
     return group.text
 
@@ -99,10 +99,10 @@ def test_cases_with_one_cause_are_one_group_with_their_number() -> None:
     ],
 )
 def test_a_group_says_what_differs_from_the_data(result: BackendResult, text: str) -> None:
-    assert said(result) == text
+    assert text_of(result) == text
 
 
-def test_the_range_by_which_the_count_is_wrong_is_said() -> None:
+def test_the_range_by_which_the_count_is_wrong_is_reported() -> None:
     (group,) = of(
         case("a", {"mine": counted(3, 2)}), case("b", {"mine": counted(60, 3, stage_index=0)})
     )
@@ -141,7 +141,7 @@ def test_what_a_case_allows_is_in_no_group() -> None:
     assert of(allowed, case("b", {"mine": got()})) == []
 
 
-def test_the_example_is_the_case_made_small_else_the_one_with_the_shortest_chain() -> None:
+def test_the_example_is_the_minimized_case_else_the_one_with_the_shortest_chain() -> None:
     long = case("a", {"mine": counted(3, 2)}, samplers=["temp", "top_p"])
     short = case("b", {"mine": counted(4, 3)}, why="one too many", samplers=["top_p"])
     (group,) = of(long, short)
@@ -167,7 +167,7 @@ def test_the_example_is_the_case_made_small_else_the_one_with_the_shortest_chain
     ]
 
 
-def test_why_nothing_was_made_small_is_said_with_the_case_that_was_tried() -> None:
+def test_why_nothing_was_minimized_is_reported_with_the_case_that_was_tried() -> None:
     cases = [case(name, {"mine": counted(3, 2)}) for name in "ab"]
     record = CounterexampleResult(id="b on mine", case="b", backend="mine", said="by chance")
     (group,) = groups(INFO, cases, [record])

@@ -40,10 +40,10 @@ def test_shrink_keeps_the_values_that_matter() -> None:
 
 
 def test_shrink_keeps_what_is_needed_of_prompt_and_output() -> None:
-    told = StagesCase.model_validate(
+    failing = StagesCase.model_validate(
         big().model_dump() | {"history": [], "prompt": [1, 2, 3, 4, 3], "output": [5, 6, 3, 7]}
     )
-    small = shrink(told, lambda case: 3 in case.prompt and 6 in case.output)
+    small = shrink(failing, lambda case: 3 in case.prompt and 6 in case.output)
     assert (small.prompt, small.output) == ([3], [6])
 
 
@@ -59,7 +59,7 @@ def test_a_case_is_shown_without_defaults_and_with_the_fewest_digits_of_float32(
     assert "history" not in data
 
 
-def test_streams_without_a_seed_are_not_made_small_until_they_must_be_alike() -> None:
+def test_streams_without_a_seed_are_not_minimized_until_they_must_be_alike() -> None:
     chain = [{"dist": {"seed": 0xFFFFFFFF}}]
     case = case_from(big().model_dump(by_alias=True) | {"chain": chain})
     assert shrink(case, lambda _: True) == case

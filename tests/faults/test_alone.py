@@ -25,7 +25,7 @@ NEED_MORE = {
 }
 
 
-def unseen(sampler: str) -> Iterator[Mutant]:
+def undetected(sampler: str) -> Iterator[Mutant]:
     """Its faults that no case shows which asks for it and greedy alone."""
     (path,) = find_suites([f"parity/{sampler}"])
     cases = [case for case in expand(path, "quick") if {*case.samplers} <= {sampler, "greedy"}]
@@ -41,7 +41,7 @@ def unseen(sampler: str) -> Iterator[Mutant]:
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", NEED_MORE)
 def test_an_adapter_without_dist_is_asked_what_shows_the_faults(sampler: str) -> None:
-    assert {mutant.name for mutant in unseen(sampler)} == {
+    assert {mutant.name for mutant in undetected(sampler)} == {
         f"{sampler}/{name}" for name in NEED_MORE[sampler]
     }
 

@@ -25,10 +25,10 @@ def read(folder: Path, text: str) -> str:
     (folder / "top_p.toml").write_text(text)
     with pytest.raises(InputError) as caught:
         read_faults(folder / "top_p.toml")
-    said = str(caught.value)
-    assert said.startswith(f"{folder / 'top_p.toml'}: ")
-    assert "\n" not in said
-    return said.removeprefix(f"{folder / 'top_p.toml'}: ")
+    message = str(caught.value)
+    assert message.startswith(f"{folder / 'top_p.toml'}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"{folder / 'top_p.toml'}: ")
 
 
 def test_a_row_has_what_a_fault_says_of_itself(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_row_has_what_a_fault_says_of_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("with =", "wth =", ": wth: Extra inputs are not permitted - did you mean with?"),
         ('name = "top_p/off"', "", "fault 1 (without a name): name: Field required - add it"),
@@ -58,9 +58,9 @@ def test_a_row_has_what_a_fault_says_of_itself(tmp_path: Path) -> None:
         *("a table", "another table", "no TOML", "a number"),
     ],
 )  # fmt: skip
-def test_a_malformed_file_is_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_malformed_file_is_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert FAULT.count(old) == 1
-    assert said in read(tmp_path, FAULT.replace(old, new))
+    assert message in read(tmp_path, FAULT.replace(old, new))
 
 
 def test_a_name_that_stands_twice_is_refused() -> None:

@@ -62,7 +62,7 @@ def test_a_fault_is_named_behind_its_engine_and_runs_where_the_engine_does() -> 
     assert names.parse("mutant/engine/null/") is None
 
 
-def test_a_fault_of_a_program_is_a_program_beside_the_list_of_faults() -> None:
+def test_a_fault_of_a_program_is_a_program_next_to_the_list_of_faults() -> None:
     short, command = registry.command_of("mutant/engine/tsampler/off")
     assert short == "mutant/engine/tsampler/off"
     assert (command[0], *command[2:]) == ("node", "own", "off")
@@ -96,7 +96,7 @@ def test_a_fault_is_caught_where_its_case_fails_and_the_engine_meets_it() -> Non
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "stage", "said"),
+    ("right", "wrong", "stage", "printed"),
     [
         ("", "", "top_k", "identical in top_k/two: Wrong."),
         (
@@ -110,11 +110,11 @@ def test_a_fault_is_caught_where_its_case_fails_and_the_engine_meets_it() -> Non
     ids=["no fault", "the engine has it, too", "another stage"],
 )
 def test_a_fault_survives_that_shows_nothing_or_shows_in_the_engine_too(
-    right: str, wrong: str, stage: str, said: str
+    right: str, wrong: str, stage: str, printed: str
 ) -> None:
     result = tried(right, wrong, Fault("null/planted", OneMore, "top_k/two", stage=stage))
     assert not result.caught
-    assert re.fullmatch(rf"SURVIVED engine/null/planted +{said}", result.line())
+    assert re.fullmatch(rf"SURVIVED engine/null/planted +{printed}", result.line())
 
 
 @pytest.mark.parametrize(
@@ -144,10 +144,10 @@ def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_
     row = environments.known(next(iter(environments.all_environments())))
     absent = OWN["null"].model_copy(update={"name": "bare", "environment": row.name})
     monkeypatch.setitem(OWN, "bare", absent)
-    said: list[str] = []
-    report = selftest.run_selftest(["engine/bare"], report=said.append)
+    printed: list[str] = []
+    report = selftest.run_selftest(["engine/bare"], report=printed.append)
     assert not report.passed
-    assert f"skipped  engine/bare: sampler-parity engines add {row.name}" in said
+    assert f"skipped  engine/bare: sampler-parity engines add {row.name}" in printed
 
 
 def test_every_fault_names_a_case_of_its_engine() -> None:

@@ -240,10 +240,10 @@ def test_unknown_name_is_an_input_error() -> None:
 
 @pytest.mark.slow
 def test_run_selftest_reports_each_fault_and_the_score() -> None:
-    said: list[str] = []
-    report = selftest.run_selftest(["top_k/zero-means-one", "adapter/rejects"], 1, said.append)
+    printed: list[str] = []
+    report = selftest.run_selftest(["top_k/zero-means-one", "adapter/rejects"], 1, printed.append)
     assert report.passed
-    assert said[-5] == "mutants  1/1 caught, each at its stage"
-    assert said[-4] == "parts    0/0 caught, the right ones let through"
-    assert said[-3] == "adapters 1/1 caught, other cases untouched"
+    assert printed[-5] == "mutants  1/1 caught, each at its stage"
+    assert printed[-4] == "parts    0/0 caught, the right ones let through"
+    assert printed[-3] == "adapters 1/1 caught, other cases untouched"
     assert [m.verdict for m in report.mutants] == ["diverged"]

@@ -48,7 +48,7 @@ def test_the_module_that_is_patched_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edits", "file", "said"),
+    ("edits", "file", "message"),
     [
         (
             [("self.q", "0")],
@@ -72,34 +72,34 @@ def test_the_module_that_is_patched_stays_as_it_is() -> None:
     ],
     ids=["not there", "three times", "twice", "nothing changes", "no such file"],
 )
-def test_a_patch_that_does_not_fit_is_told_with_its_place(
-    edits: list[tuple[str, str]], file: str, said: str
+def test_a_patch_that_does_not_fit_is_reported_with_its_place(
+    edits: list[tuple[str, str]], file: str, message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
         patch(*edits, file=file).faulty()
     assert str(caught.value).startswith("a.toml: fault 1 (top_p/planted)")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_patch_of_no_sampler_is_told_with_its_place() -> None:
+def test_a_patch_of_no_sampler_is_reported_with_its_place() -> None:
     with pytest.raises(InputError, match=r"no sampler 'top_q' - correct `name`$"):
         patch(("a", "b"), name="top_q/off").faulty()
 
 
 @pytest.mark.parametrize(
-    ("of", "said"),
+    ("of", "message"),
     [
         ("reference/chain.py:Chains", r"reference/chain.py has no 'Chains' - correct `of`$"),
         ("reference/chains.py:Chain", r"the reference has no reference/chains.py - correct"),
     ],
     ids=["name", "file"],
 )
-def test_a_patch_of_nothing_is_told_with_its_place(of: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_a_patch_of_nothing_is_reported_with_its_place(of: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         patch(("a", "b"), of=of).faulty()
 
 
-def test_a_part_that_no_check_is_for_is_told_with_its_place() -> None:
+def test_a_part_that_no_check_is_for_is_reported_with_its_place() -> None:
     of = "reference/trie.py:Entry"
     with pytest.raises(InputError, match=f"no check is for '{of}' - correct `of`: "):
         parts._part(Mutant("token_trie/planted", patch(("a", "b"), of=of)))

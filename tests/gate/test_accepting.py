@@ -71,7 +71,7 @@ def test_a_laxer_requirement_of_the_case_stays(tmp_path: Path) -> None:
     assert by(tmp_path, got("boundary"), policy, required=required).exit_status == 0
 
 
-def test_ties_beside_rounding_need_both(tmp_path: Path) -> None:
+def test_ties_next_to_rounding_need_both(tmp_path: Path) -> None:
     rule = '[[parity]]\nverdicts = ["identical", "close"]'
     assert by(tmp_path / "x", got("close"), rule).exit_status == 0
     outcome = by(tmp_path / "y", got("close", ties=True), rule)
@@ -79,7 +79,7 @@ def test_ties_beside_rounding_need_both(tmp_path: Path) -> None:
     assert (outcome.exit_status, finding.figure) == (1, "close and tied")
 
 
-def test_a_skipped_case_fails_with_what_it_lacks_and_the_mend(tmp_path: Path) -> None:
+def test_a_skipped_case_fails_with_what_it_lacks_and_the_fix(tmp_path: Path) -> None:
     ((_, state, finding),) = findings(by(tmp_path, LACKS, PARITY))
     assert (state, finding.figure) == ("failed", "skipped: no sampler dry")
     assert 'skipped = "allow"' in finding.mend

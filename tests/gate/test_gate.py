@@ -238,7 +238,7 @@ def test_known_divergence_covers_no_other_outcome(tmp_path: Path) -> None:
     assert judged(bundle, ALLOW.format(case="top_p/*", expires=TODAY)).exit_status == 1
 
 
-def test_known_divergence_that_is_no_longer_needed_is_said_or_fails(tmp_path: Path) -> None:
+def test_known_divergence_that_is_no_longer_needed_is_reported_or_fails(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [both("a")])
     policy = ALLOW.format(case="top_p/*", expires=TODAY)
     result = judged(bundle, policy)
@@ -306,7 +306,7 @@ def test_cell_without_the_backend_is_not_judged(tmp_path: Path) -> None:
     assert judged(bundle, "[[distribution]]").exit_status == 2
 
 
-def test_what_no_rule_is_about_is_said(tmp_path: Path) -> None:
+def test_what_no_rule_is_about_is_reported(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [both("a"), timed("t", 1.0)])
     notes = judged(bundle, '[[parity]]\nbackend = "mine"').notes
     assert notes == [
@@ -315,18 +315,18 @@ def test_what_no_rule_is_about_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_a_suite_that_has_the_name_of_ours_and_is_another_is_said(tmp_path: Path) -> None:
+def test_a_suite_that_has_the_name_of_ours_and_is_another_is_reported(tmp_path: Path) -> None:
     ours = sha256_of(suites_folder() / "parity/top_k.toml")
     digests = {"parity/top_p": "f00", "parity/top_k": ours, "mine/own": "f00"}
     info = run_info("mine", "llama.cpp", suites=digests)
-    for code, said in (
+    for code, kinds in (
         (digest_of_code(), ["suite parity/top_p is not the one that is shipped"]),
         ("of another version", []),
     ):
         machine = info.machine.model_copy(update={"code": code})
         run = info.model_copy(update={"machine": machine})
         notes = judged(finished(tmp_path / code, [both("a")], run), "[[parity]]").notes
-        assert [note.partition(":")[0] for note in notes] == said
+        assert [note.partition(":")[0] for note in notes] == kinds
 
 
 def test_words_name_rule_figure_limit_and_replay(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_default_policy_asks_of_every_case_what_its_suite_requires() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (("suites =", "suits ="), "suits: Extra inputs are not permitted - remove it"),
         (("sampler =", "samplr ="), "parity[1].samplr: Extra inputs are not permitted - remove it"),
@@ -77,14 +77,14 @@ def test_default_policy_asks_of_every_case_what_its_suite_requires() -> None:
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_wrong_policy_is_one_line_with_file_and_place(
-    tmp_path: Path, change: tuple[str, str], said: str
+    tmp_path: Path, change: tuple[str, str], expected: str
 ) -> None:
     assert change[0] in GOOD
     with pytest.raises(InputError) as refused:
         read(tmp_path, GOOD.replace(*change, 1))
     message = str(refused.value)
     assert "\n" not in message
-    assert message.startswith(f"{tmp_path / 'gate.toml'}: {said}")
+    assert message.startswith(f"{tmp_path / 'gate.toml'}: {expected}")
 
 
 def test_policy_without_a_rule_is_refused_because_nothing_could_fail(tmp_path: Path) -> None:

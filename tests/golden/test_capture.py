@@ -92,7 +92,7 @@ def test_capture_shows_its_progress(
 
 
 @pytest.mark.slow
-def test_capture_is_listed_in_the_manifest_beside_it(folder: Path, tmp_path: Path) -> None:
+def test_capture_is_listed_in_the_manifest_next_to_it(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "manifest.toml").write_text("[fixture]\n")
     capture(folder / "tiny.gguf", folder / "prompts.txt", tmp_path / "mine.gguf", max_rows=4)
     entry = read_manifest(tmp_path)["mine"]

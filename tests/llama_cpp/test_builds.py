@@ -116,7 +116,7 @@ def test_a_library_that_does_not_say_its_release_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("reported", "problem"),
     [
         (None, "does not say its release of llama.cpp"),
         (b"0.6.1", "says that it is v0.6.1; how its samplers are called is known to v0.5.0"),
@@ -124,10 +124,10 @@ def test_a_library_that_does_not_say_its_release_is_refused_in_one_line(
     ids=["nothing", "newer"],
 )
 def test_a_library_is_not_called_by_guess(
-    said: bytes | None, problem: str, monkeypatch: pytest.MonkeyPatch
+    reported: bytes | None, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = Libllama(default_folder())
-    monkeypatch.setattr(library, "llama_version", said and (lambda: said))
+    monkeypatch.setattr(library, "llama_version", reported and (lambda: reported))
     with pytest.raises(InputError, match=problem):
         library._said()
 
@@ -254,7 +254,7 @@ def test_a_package_is_unpacked_and_recorded(
     assert (cache / "b4753-vulkan" / "libllama.so").read_bytes() == elf()
 
 
-def test_a_second_package_of_a_release_stands_beside_the_first_and_says_so(
+def test_a_second_package_of_a_release_stands_next_to_the_first_and_says_so(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in ("3.6.0", "3.6.1"):

@@ -158,8 +158,8 @@ def test_it_stands_where_the_references_trie_stands(
 
 
 def test_it_warns_and_resets_after_500_tokens(libllama: Libllama, tries: CompiledTrie) -> None:
-    said: list[tuple[int, bytes]] = []
-    listening = _LOG(lambda level, line, _: said.append((level, line)))
+    logged: list[tuple[int, bytes]] = []
+    listening = _LOG(lambda level, line, _: logged.append((level, line)))
     trie = tries.init(payload([1, 2] * 250), 1)
     libllama.llama_log_set(listening, None)
     for i in range(500):
@@ -167,7 +167,7 @@ def test_it_warns_and_resets_after_500_tokens(libllama: Libllama, tries: Compile
         libllama.llama_sampler_accept(trie, 1 + i % 2)
     libllama.llama_log_set(_KEEP_ERRORS, None)
     assert left(libllama, trie, [1, 2, 7], [1.0] * 3) == [1.0] * 3
-    ((level, line),) = said
+    ((level, line),) = logged
     assert (level, LATE % LIMIT) == (3, line.decode().strip())
     libllama.llama_sampler_free(trie)
 
@@ -309,7 +309,7 @@ def test_a_step_is_at_least_five_times_cheaper_than_by_pythons_functions(
     [("compiler", r"needs a C\+\+ compiler"), ("source", "cannot compile it: .*error"),
      ("header", "llama.h: is not there")],
 )  # fmt: skip
-def test_what_is_missing_to_compile_it_is_said_in_one_line(
+def test_what_is_missing_to_compile_it_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, of: str, message: str
 ) -> None:
     source = tmp_path / "token_trie.cpp"

@@ -178,7 +178,7 @@ def test_a_program_is_asked_and_asks_how_a_text_is_split() -> None:
         assert one.ask("init", "dry") == ["2", "1"]
 
 
-def test_what_a_program_refuses_is_told_in_its_words() -> None:
+def test_what_a_program_refuses_is_reported_in_its_words() -> None:
     with (
         program("input(); print('refused no such rule')") as one,
         pytest.raises(Refused, match=r"^no such rule$"),

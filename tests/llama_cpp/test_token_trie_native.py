@@ -247,7 +247,9 @@ def test_three_samplers_take_masked_candidates_into_account(name: str) -> None:
     [("token_trie/accept-ignored", "different"), ("token_trie/sorts-children", "equivalent")],
     ids=["stays-at-its-root", "another-order"],
 )
-def test_the_law_cells_see_other_tokens_and_not_another_order(name: str, decision: str) -> None:
+def test_the_distribution_cells_see_other_tokens_and_not_another_order(
+    name: str, decision: str
+) -> None:
     """One planted fault changes the distribution; the other changes only which number draws which
     token.
     """

@@ -150,7 +150,7 @@ def test_what_a_call_raises_is_raised_and_ends_the_pool() -> None:
         list(pool.each(applied, [(raises, "wrong"), (time.sleep, 600)]))
 
 
-def test_an_exception_that_cannot_be_sent_is_told_in_words() -> None:
+def test_an_exception_that_cannot_be_sent_is_reported_in_words() -> None:
     with pytest.raises(RuntimeError, match="UnpicklableError: odd"), Pool(1, 1) as pool:
         pool.call(raises_what_cannot_be_sent)
 

@@ -51,8 +51,8 @@ def test_the_commands_of_a_page_run(
     for home in merged(home for home in homes if home.kind == "commit"):
         if home.run in BETWEEN:
             BETWEEN[home.run](tmp_path)
-        status, said = run_inside(home.run, tmp_path)
-        assert status == home.status, f"{home.run}: exit status {status}\n{said}"
+        status, output = run_inside(home.run, tmp_path)
+        assert status == home.status, f"{home.run}: exit status {status}\n{output}"
 
 
 @pytest.mark.nightly
@@ -66,8 +66,8 @@ def test_the_long_commands_of_a_page_run_as_they_are_pasted(page: str, tmp_path:
         elif home.kind in ("commit", "night"):
             if home.run in BETWEEN:
                 BETWEEN[home.run](tmp_path)
-            status, said = run_pasted(home.run, tmp_path)
-            assert status == home.status, f"{home.run}: exit status {status}\n{said}"
+            status, output = run_pasted(home.run, tmp_path)
+            assert status == home.status, f"{home.run}: exit status {status}\n{output}"
     if left_out:
         lacking = ", ".join(dict.fromkeys(home.needs for home in left_out if home.needs))
         pytest.skip(f"unavailable: {lacking}, which {len(left_out)} commands need")

@@ -63,9 +63,9 @@ def test_a_stranger_has_a_report_within_a_minute(python: str, wheel: Path, tmp_p
     )
     done("sampler-parity", "adapter", "check", "--", "python", "adapter.py")
     run = ["sampler-parity", "run", "parity/temp", "-b", "mine=python adapter.py"]
-    said = done(*run, "-o", "first", status=1)
-    assert "diverge at temp" in said
-    assert "0 crashed" in said
+    output = done(*run, "-o", "first", status=1)
+    assert "diverge at temp" in output
+    assert "0 crashed" in output
     assert "diverge at temp" in done("sampler-parity", "explain", "first")
     assert "report/parity.html" in done("sampler-parity", "report", "first")
     assert seconds() - start < SECONDS

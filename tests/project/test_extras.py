@@ -71,14 +71,14 @@ def test_the_base_needs_no_package_of_an_extra() -> None:
 def test_html_says_which_extra_it_lacks_and_writes_nothing(
     absent: str, bundle: Path, tmp_path: Path
 ) -> None:
-    said = f"sampler-parity: HTML: {PIP.format(absent)}"
+    message = f"sampler-parity: HTML: {PIP.format(absent)}"
     report = tmp_path / "report"
-    asked = f"{said}, or write -f md -f json -f junit"
+    asked = f"{message}, or write -f md -f json -f junit"
     assert refused(cli("report", bundle, "-o", report)) == asked
-    assert refused(cli("compare", bundle, bundle, "-o", report)) == said
+    assert refused(cli("compare", bundle, bundle, "-o", report)) == message
     database = tmp_path / "history.sqlite"
     assert cli("history", "add", bundle, "-d", database).returncode == 0
-    assert refused(cli("history", "show", "-d", database, "-o", report)) == said
+    assert refused(cli("history", "show", "-d", database, "-o", report)) == message
     assert not report.exists()
 
 
@@ -92,10 +92,10 @@ def test_every_other_format_needs_no_extra(absent: str, bundle: Path, tmp_path: 
 
 @pytest.mark.parametrize("absent", ["fuzz"], indirect=True)
 def test_fuzzing_says_which_extra_it_lacks(absent: str) -> None:
-    said = PIP.format(absent)
-    assert refused(cli("fuzz", "--for", "1s")) == f"sampler-parity: fuzz: {said}"
+    message = PIP.format(absent)
+    assert refused(cli("fuzz", "--for", "1s")) == f"sampler-parity: fuzz: {message}"
     named = refused(cli("run", "parity/fuzz", "-b", "reference", "--plan"))
-    assert named.endswith(f"suites/parity/fuzz.toml: fuzz 'hypothesis': {said}")
+    assert named.endswith(f"suites/parity/fuzz.toml: fuzz 'hypothesis': {message}")
 
 
 @pytest.mark.parametrize("absent", ["fuzz"], indirect=True)

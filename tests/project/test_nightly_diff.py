@@ -139,10 +139,10 @@ def test_without_a_night_before_the_page_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("torn", "said"), [(True, "did not finish"), (False, "has no bundle")], ids=["torn", "empty"]
+    ("torn", "message"), [(True, "did not finish"), (False, "has no bundle")], ids=["torn", "empty"]
 )
 def test_a_night_without_bundles_or_with_a_torn_one_is_refused_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], torn: bool, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], torn: bool, message: str
 ) -> None:
     after = night(tmp_path / "before", asked("top_p/a", "identical")).parent / "after"
     after.mkdir()
@@ -152,7 +152,7 @@ def test_a_night_without_bundles_or_with_a_torn_one_is_refused_in_one_line(
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     assert main([str(tmp_path / "before"), str(after), str(tmp_path / "n.md")]) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "n.md").exists()
 

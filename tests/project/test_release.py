@@ -40,7 +40,7 @@ def test_equal_archives_have_no_differences(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "year", "said"),
+    ("files", "year", "message"),
     [
         ({"m.py": "2"}, 2026, "x.whl: two builds differ: m.py"),
         ({"m.py": "1", "n.py": ""}, 2026, "x.whl: two builds differ: n.py"),
@@ -49,11 +49,11 @@ def test_equal_archives_have_no_differences(tmp_path: Path) -> None:
     ids=["content", "one more", "time"],
 )
 def test_archives_that_differ_are_named_with_the_member(
-    tmp_path: Path, files: dict[str, str], year: int, said: str
+    tmp_path: Path, files: dict[str, str], year: int, message: str
 ) -> None:
     wheel(tmp_path / "a" / "x.whl", {"m.py": "1"})
     wheel(tmp_path / "b" / "x.whl", files, year)
-    assert differences(tmp_path / "a", tmp_path / "b") == [said]
+    assert differences(tmp_path / "a", tmp_path / "b") == [message]
 
 
 def test_an_archive_that_one_build_lacks_is_named(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_versions_agree_wherever_they_stand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         ("README.md", "finding 1 of ", "finding 1 of 1", "README.md: states 1"),
         ("README.md", "Python 3.11 or later", "Python 3.10 or later", "README.md: states 3.10"),
@@ -220,7 +220,7 @@ def test_versions_agree_wherever_they_stand() -> None:
     ],
 )
 def test_a_page_that_states_another_version_is_named(
-    tmp_path: Path, file: str, old: str, new: str, said: str
+    tmp_path: Path, file: str, old: str, new: str, message: str
 ) -> None:
     for name in ("README.md", "action.yml", "pyproject.toml", "locked.txt"):
         shutil.copy(ROOT / name, tmp_path)
@@ -232,7 +232,7 @@ def test_a_page_that_states_another_version_is_named(
     assert old in text
     (tmp_path / file).write_text(text.replace(old, new, 1))
     lines = versions(tmp_path)
-    assert [line for line in lines if said in line] == lines != []
+    assert [line for line in lines if message in line] == lines != []
 
 
 @pytest.fixture
@@ -312,8 +312,8 @@ def test_a_tagged_release_passes_and_what_is_wrong_with_the_next_is_named(clone:
     for entry in (clone / "changes").glob("*.*.md"):
         entry.unlink()
     commit(clone)
-    status, said = check(clone, "--tag", "v0.1.0")
-    assert (status, said.splitlines()[-1]) == (0, "release-check: pass"), said
+    status, message = check(clone, "--tag", "v0.1.0")
+    assert (status, message.splitlines()[-1]) == (0, "release-check: pass"), message
     assert len((clone / "dist" / SUMS).read_text().splitlines()) == 3
 
     sigstore(clone / "dist", (clone / "dist" / SUMS).read_bytes())
@@ -321,9 +321,9 @@ def test_a_tagged_release_passes_and_what_is_wrong_with_the_next_is_named(clone:
     project.write_text(project.read_text().replace('readme = "README.md"', 'readme = "a.rst"'))
     (clone / "a.rst").write_text("=\nNo title\n===\n`open\n")
     subprocess.run(["git", "add", "a.rst"], cwd=clone, check=True)
-    status, said = check(clone, "--tag", "v0.1.0", "--signed")
-    problems = [line for line in said.splitlines() if line.startswith("FAILED")]
-    assert (status, len(problems)) == (1, 3), said
+    status, message = check(clone, "--tag", "v0.1.0", "--signed")
+    problems = [line for line in message.splitlines() if line.startswith("FAILED")]
+    assert (status, len(problems)) == (1, 3), message
     assert "has what is not committed" in problems[0]
     assert problems[1].startswith("FAILED metadata: ")
     assert problems[2] == f"FAILED {SIGSTORE}: is of other bytes"

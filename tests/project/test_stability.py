@@ -39,8 +39,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_ends_with_a_status_that_is_promised(name: str) -> None:
-    (told,) = re.findall(r"Exit status:? ([^\n]*(?:\n +[^\n]*)*)", COMMANDS[name].help)
-    named = {int(number) for number in re.findall(r"(?:^|[ ,;])(\d+)(?=[ ,:;.]|$)", told)}
+    (text,) = re.findall(r"Exit status:? ([^\n]*(?:\n +[^\n]*)*)", COMMANDS[name].help)
+    named = {int(number) for number in re.findall(r"(?:^|[ ,;])(\d+)(?=[ ,:;.]|$)", text)}
     assert named
     assert named <= {
         *promised("exit statuses of every command"),

@@ -99,7 +99,7 @@ def test_the_page_over_all_leads_to_each(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (ROWS + "| 1 | who | v1 | open |\n", "finding 2 has no status"),
         (BOTH + "| 3 | who | v1 | open |\n", "'3' is no finding"),
@@ -109,10 +109,10 @@ def test_the_page_over_all_leads_to_each(project: Path) -> None:
     ids=["missing", "of none", "twice", "empty"],
 )
 def test_a_status_that_does_not_fit_the_findings_is_refused(
-    project: Path, status: str, said: str
+    project: Path, status: str, message: str
 ) -> None:
     (project / "docs" / STATUS).write_text(status)
-    with pytest.raises(InputError, match=re.escape(said)):
+    with pytest.raises(InputError, match=re.escape(message)):
         read(project)
 
 
@@ -159,8 +159,8 @@ def test_what_is_measured_is_reported_and_what_is_not_names_its_command(tmp_path
     assert "| Releases of llama.cpp | 1/2 | 2026-01-01 |" in text
     assert "| Engines | not measured here | | `make engines` makes it |" in text
     assert (tmp_path / "extra" / "reports" / "drift" / "parity.html").is_file()
-    told = json.loads((tmp_path / "extra" / "badges" / "drift.json").read_text())
-    assert told == {
+    badge = json.loads((tmp_path / "extra" / "badges" / "drift.json").read_text())
+    assert badge == {
         "schemaVersion": 1,
         "label": "sampler-parity drift",
         "message": "1/2 as required",
@@ -240,7 +240,7 @@ def test_links_that_lead_somewhere_are_no_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('<a href="c.html">c</a>', "a.html: no file c.html"),
         ('<a href="b.html#there">b</a>', "a.html: no place b.html#there"),
@@ -252,11 +252,11 @@ def test_links_that_lead_somewhere_are_no_problem(tmp_path: Path) -> None:
     ],
 )
 def test_a_link_that_leads_nowhere_and_another_host_are_named(
-    tmp_path: Path, text: str, said: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     lines = problems(site_with(tmp_path, text))
     assert len(lines) == 1
-    assert said in lines[0]
+    assert message in lines[0]
 
 
 def test_a_stylesheet_that_asks_another_host_is_named(tmp_path: Path) -> None:

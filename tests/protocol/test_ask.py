@@ -101,7 +101,7 @@ def test_a_capability_that_hello_does_not_claim_is_not_asked_for(what: str, cann
     assert (caught.value.verdict, backend.sent) == ("unsupported", 0)
 
 
-def test_a_prompt_is_told_to_who_tells_it_from_the_output_and_to_nobody_else(canned: Any) -> None:
+def test_a_prompt_is_sent_only_to_backends_that_distinguish_it_from_the_output(canned: Any) -> None:
     backend = canned(nothing, {}, capabilities=["run"])
     setting = ask.Setting(TOP_K, V, history=[1, 2], n_prompt=1)
     with pytest.raises(BackendFailure, match="does not tell the prompt from the output") as caught:

@@ -62,7 +62,7 @@ LONGEST: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("request_", "reply"), LONGEST, ids=lambda x: getattr(x, "do", ""))
-def test_the_longest_reply_that_fits_may_be_said(request_: Any, reply: dict[str, Any]) -> None:
+def test_the_longest_reply_that_fits_may_be_sent(request_: Any, reply: dict[str, Any]) -> None:
     size = len(json.dumps({"ok": True} | reply))
     assert size <= reply_bytes(request_) <= 4 * size + MESSAGE
 

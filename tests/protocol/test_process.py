@@ -185,7 +185,7 @@ def test_a_backend_that_refuses_version_2_is_greeted_in_version_1() -> None:
         assert process.starts == 1
 
 
-def test_who_refuses_both_versions_is_told_of_in_one_line() -> None:
+def test_who_refuses_both_versions_is_reported_in_one_line() -> None:
     with backend(f"say('{REFUSES}\\n')", REFUSES) as process:
         caught = failure(process)
     assert (caught.verdict, caught.whole) == ("unsupported", "speaks protocol 1")

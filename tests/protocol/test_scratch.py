@@ -23,7 +23,7 @@ def scratch() -> Iterator[Scratch]:
     made.remove()
 
 
-def test_a_new_file_that_a_keeper_sweeps_away_is_made_again(
+def test_a_new_file_that_a_supervisor_sweeps_away_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Between its making and its lock it looks like one whose maker is gone."""

@@ -90,10 +90,10 @@ def test_build_chain_takes_other_samplers() -> None:
         build_chain([{"top_k": {"k": 1}}], samplers={"mine": SAMPLERS["greedy"]})
 
 
-class Told:
+class Recorder:
     """Accepts tokens, and records which tokens are reported to it as prompt."""
 
-    name = "told"
+    name = "recorder"
 
     def __init__(self) -> None:
         self.prompt: list[int] = []
@@ -106,12 +106,13 @@ class Told:
         self.prompt.append(token)
 
 
-def test_a_prompt_is_told_to_samplers_that_know_one_and_accepted_by_the_others() -> None:
-    told, penalties = Told(), build_chain([{"penalties": {"penalty_last_n": 9}}]).samplers[0]
-    chain = Chain([told, penalties])  # type: ignore[list-item]
+def test_a_prompt_is_sent_to_samplers_that_know_one_and_accepted_by_the_others() -> None:
+    recorder = Recorder()
+    penalties = build_chain([{"penalties": {"penalty_last_n": 9}}]).samplers[0]
+    chain = Chain([recorder, penalties])  # type: ignore[list-item]
     chain.accept_prompt(3)
     chain.accept(4)
-    assert (told.prompt, told.output) == ([3], [4])
+    assert (recorder.prompt, recorder.output) == ([3], [4])
     assert list(penalties.history) == [3, 4]  # type: ignore[attr-defined]
 
 

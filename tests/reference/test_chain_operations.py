@@ -164,7 +164,7 @@ def test_operations_on_a_chain_in_mid_text_are_the_references(
 
 
 @pytest.mark.parametrize("fault", ["remove", "copy_from", "add"])
-def test_a_reference_with_a_wrong_operation_is_told_apart(
+def test_a_reference_with_a_wrong_operation_is_detected(
     fault: str, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Taken out of the wrong place; a copy of the counters alone; put in front."""
@@ -181,7 +181,7 @@ def test_a_reference_with_a_wrong_operation_is_told_apart(
 
 
 @pytest.mark.parametrize("function", ["llama_sampler_copy", "llama_perf_sampler_reset"])
-def test_a_library_with_a_function_that_does_nothing_is_told_apart(
+def test_a_library_with_a_function_that_does_nothing_is_detected(
     function: str, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(vars(worker.library), function, lambda *_: None)
@@ -218,7 +218,7 @@ def test_some_of_each_operation_is_the_references(worker: Worker) -> None:
         ([], DEFAULT_SEED),
     ],
 )
-def test_the_seed_of_a_chain_is_the_last_that_is_told(
+def test_the_seed_of_a_chain_is_the_last_that_is_set(
     names: list[str], seed: int, worker: Worker
 ) -> None:
     both = Both(worker)

@@ -103,7 +103,7 @@ def test_spent_budget_forces_its_tokens() -> None:
     assert _state(sampler) == State.DONE
 
 
-def test_lazy_grammar_rests_inside_a_block_and_is_told_its_end() -> None:
+def test_lazy_grammar_rests_inside_a_block_and_is_given_its_end() -> None:
     grammar = AllowList([{0}])
     sampler = CommonSampler(thinking(-1, grammar_lazy=True), 5, grammar=grammar)
     for token in (0, 1, 4, 4, 2, 0):

@@ -157,7 +157,7 @@ def test_pipeline_knows_the_other_names_of_samplers(written: str, name: str) -> 
 @pytest.mark.parametrize(
     ("n_ctx", "expected"), [(None, -1), (4096, 4096)], ids=["v0.5.0", "earlier releases"]
 )
-def test_pipeline_takes_minus_one_for_the_context_size_only_if_told_it(
+def test_pipeline_takes_minus_one_for_the_context_size_only_if_it_is_given(
     n_ctx: int | None, expected: int
 ) -> None:
     params = SamplingParams(penalty_last_n=-1, dry_penalty_last_n=-1)

@@ -57,8 +57,8 @@ def follow(driver: Driver, reference: CommonSampler, native: int, tokens: list[i
         assert token == driver.sample(native, row(i), grammar_first)
         same(reference.get_candidates(), driver.candidates(native, False))
         grammar, budget = reference.grammar, driver.budget_of(native)
-        told = grammar.accepted if isinstance(grammar, AllowList) else []
-        assert driver.accepted_by_grammar(native) == told
+        expected = grammar.accepted if isinstance(grammar, AllowList) else []
+        assert driver.accepted_by_grammar(native) == expected
         if reference.budget is not None and budget is not None:
             ours = (reference.budget.state, reference.budget.end_match)
             assert ours == (budget.state, budget.end_match)
@@ -218,7 +218,7 @@ def test_a_grammar_or_a_budget_keeps_the_samplers_out_of_the_graph(
 
 
 @pytest.mark.parametrize(
-    ("grammar", "kind", "said"),
+    ("grammar", "kind", "message"),
     [
         ("none", 1, "failed to parse grammar"),
         ("%llguidance {}", 1, "failed to parse grammar: llguidance is not enabled"),
@@ -226,8 +226,8 @@ def test_a_grammar_or_a_budget_keeps_the_samplers_out_of_the_graph(
     ],
     ids=["no grammar", "llguidance", "a prompt that does not fit"],
 )
-def test_a_grammar_is_refused(driver: Driver, grammar: str, kind: int, said: str) -> None:
-    with pytest.raises(NativeError, match=f"^{said}$"):
+def test_a_grammar_is_refused(driver: Driver, grammar: str, kind: int, message: str) -> None:
+    with pytest.raises(NativeError, match=f"^{message}$"):
         driver.init(0, SamplingParams(), grammar=grammar, grammar_type=kind, generation_prompt="a")
 
 

@@ -20,7 +20,9 @@ TWO = model(row(3, 1), row(1, 2), row(1, 0)), model(row(1, 1), row(3, 1), row(2,
 THREE = model(P, row(1, 0, 3), row(2, 2, 1), row(0, 1, 1)), model(Q, *[row(1, 1, 0)] * 3)
 
 
-def law_of_round(verify: Verify, drafted_from: list[Row], target: list[Row]) -> dict[Any, Any]:
+def distribution_of_round(
+    verify: Verify, drafted_from: list[Row], target: list[Row]
+) -> dict[Any, Any]:
     def experiment(chance: Any) -> tuple[int, ...]:
         draft = [one_draft.draw(chance, q) for q in drafted_from]
         return verify(chance, draft, drafted_from, target)
@@ -28,12 +30,12 @@ def law_of_round(verify: Verify, drafted_from: list[Row], target: list[Row]) -> 
     return enumerate_outcomes(experiment)
 
 
-def test_one_round_has_the_law_that_is_worked_out_by_hand() -> None:
+def test_one_round_has_the_distribution_that_is_worked_out_by_hand() -> None:
     """Accepted: min(p, q) = (2, 3, 1)/10, then one of p. Else, 4/10: 3/4 of it 0, 1/4 of it 2."""
-    law = law_of_round(one_draft.verify, [Q], [P, P])
-    rejected = {tokens: p for tokens, p in law.items() if len(tokens) == 1}
+    distribution = distribution_of_round(one_draft.verify, [Q], [P, P])
+    rejected = {tokens: p for tokens, p in distribution.items() if len(tokens) == 1}
     assert rejected == {(0,): Fraction(3, 10), (2,): Fraction(1, 10)}
-    accepted = {tokens: p for tokens, p in law.items() if len(tokens) == 2}
+    accepted = {tokens: p for tokens, p in distribution.items() if len(tokens) == 2}
     expected = {
         (first, second): Fraction(share, 10) * P[second]
         for first, share in enumerate([2, 3, 1])
@@ -44,8 +46,8 @@ def test_one_round_has_the_law_that_is_worked_out_by_hand() -> None:
 
 def test_matching_accepts_as_often_as_two_draws_meet() -> None:
     """p q: 5*2 + 3*7 + 2*1 = 33 of 100, where rejection accepts 60."""
-    law = law_of_round(matching.verify, [Q], [P, P])
-    met = sum(p for tokens, p in law.items() if len(tokens) == 2)
+    distribution = distribution_of_round(matching.verify, [Q], [P, P])
+    met = sum(p for tokens, p in distribution.items() if len(tokens) == 2)
     assert met == matching.acceptance(P, Q) == Fraction(33, 100)
     assert one_draft.acceptance(P, Q) == Fraction(60, 100)
 
@@ -53,25 +55,27 @@ def test_matching_accepts_as_often_as_two_draws_meet() -> None:
 @pytest.mark.parametrize("verify", VERIFIERS.values(), ids=VERIFIERS)
 @settings(max_examples=examples(60), deadline=None)
 @given(p=rows(4), q=rows(4))
-def test_the_first_token_has_the_law_of_the_target_whatever_the_draft(
+def test_the_first_token_has_the_distribution_of_the_target_whatever_the_draft(
     verify: Verify, p: Row, q: Row
 ) -> None:
-    law = law_of_round(verify, [q], [p, p])
-    assert sum(law.values()) == 1
-    assert marginal(law, 4).tolist() == p.tolist()
+    distribution = distribution_of_round(verify, [q], [p, p])
+    assert sum(distribution.values()) == 1
+    assert marginal(distribution, 4).tolist() == p.tolist()
 
 
 @pytest.mark.parametrize("verify", VERIFIERS.values(), ids=VERIFIERS)
 @pytest.mark.parametrize(
     ("models", "gamma", "n"), [(TWO, 0, 3), (TWO, 1, 4), (TWO, 2, 4), (TWO, 3, 2), (THREE, 1, 3)]
 )
-def test_texts_over_several_rounds_have_the_law_of_the_target(
+def test_texts_over_several_rounds_have_the_distribution_of_the_target(
     verify: Verify, models: tuple[Model, Model], gamma: int, n: int
 ) -> None:
     """Every text of n tokens, exactly as often as without a draft."""
     target, draft = models
-    law = enumerate_outcomes(lambda chance: rounds.text(chance, verify, draft, target, gamma, n))
-    assert law == rounds.distribution_without_draft(target, n)
+    distribution = enumerate_outcomes(
+        lambda chance: rounds.text(chance, verify, draft, target, gamma, n)
+    )
+    assert distribution == rounds.distribution_without_draft(target, n)
 
 
 @settings(max_examples=examples(20), deadline=None)
@@ -81,8 +85,8 @@ def test_the_length_of_a_round_is_what_leviathan_says(p: Row, q: Row, gamma: int
         (one_draft.verify, one_draft.acceptance),
         (matching.verify, matching.acceptance),
     ):
-        law = law_of_round(verify, [q] * gamma, [p] * (gamma + 1))
-        mean = sum(len(tokens) * share for tokens, share in law.items())
+        distribution = distribution_of_round(verify, [q] * gamma, [p] * (gamma + 1))
+        mean = sum(len(tokens) * share for tokens, share in distribution.items())
         assert mean == one_draft.expected_tokens(acceptance(p, q), gamma)
 
 
@@ -121,8 +125,8 @@ def test_a_draft_that_its_row_cannot_give_is_rejected() -> None:
 def test_equal_rows_leave_nothing_to_recover_from() -> None:
     with pytest.raises(ValueError, match="p is nowhere above q"):
         one_draft.residual(P, P)
-    law = law_of_round(one_draft.verify, [P], [P, P])
-    assert {len(tokens) for tokens in law} == {2}
+    distribution = distribution_of_round(one_draft.verify, [P], [P, P])
+    assert {len(tokens) for tokens in distribution} == {2}
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -130,12 +134,14 @@ def test_equal_rows_leave_nothing_to_recover_from() -> None:
 @given(p=rows(3), q=rows(3))
 def test_the_closed_forms_are_what_is_enumerated(name: str, p: Row, q: Row) -> None:
     rule = RULES[name]
-    law = law_of_round(rule.verify, [q], [p, p])
+    distribution = distribution_of_round(rule.verify, [q], [p, p])
     accepted, replaced = rule.split(p, q)
     assert (accepted + replaced).tolist() == p.tolist()
     for token in range(3):
-        ends = sum(share for tokens, share in law.items() if tokens == (token,))
-        begins = sum(share for (first, *rest), share in law.items() if rest and first == token)
+        ends = sum(share for tokens, share in distribution.items() if tokens == (token,))
+        begins = sum(
+            share for (first, *rest), share in distribution.items() if rest and first == token
+        )
         assert (begins, ends) == (accepted[token], replaced[token])
     for token in np.flatnonzero(q > 0).tolist():
         chance, instead = rule.given(p, q, token)

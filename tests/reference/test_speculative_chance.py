@@ -14,8 +14,8 @@ THIRD, HALF = Fraction(1, 3), Fraction(1, 2)
 
 
 def test_a_comparison_is_true_as_often_as_its_threshold_says() -> None:
-    law = enumerate_outcomes(lambda chance: chance.below(chance.uniform(), THIRD))
-    assert law == {True: THIRD, False: 1 - THIRD}
+    distribution = enumerate_outcomes(lambda chance: chance.below(chance.uniform(), THIRD))
+    assert distribution == {True: THIRD, False: 1 - THIRD}
 
 
 def test_a_number_compared_twice_is_one_number() -> None:
@@ -25,8 +25,12 @@ def test_a_number_compared_twice_is_one_number() -> None:
         u = chance.uniform()
         return chance.below(u, THIRD), chance.below(u, HALF)
 
-    law = enumerate_outcomes(twice)
-    assert law == {(True, True): THIRD, (False, True): Fraction(1, 6), (False, False): HALF}
+    distribution = enumerate_outcomes(twice)
+    assert distribution == {
+        (True, True): THIRD,
+        (False, True): Fraction(1, 6),
+        (False, False): HALF,
+    }
 
 
 def test_two_numbers_are_independent() -> None:
@@ -37,15 +41,15 @@ def test_two_numbers_are_independent() -> None:
 
 
 def test_a_certain_comparison_is_followed_one_way_only() -> None:
-    law = enumerate_outcomes(lambda chance: chance.below(chance.uniform(), 1))
-    assert law == {True: 1}
+    distribution = enumerate_outcomes(lambda chance: chance.below(chance.uniform(), 1))
+    assert distribution == {True: 1}
     assert enumerate_outcomes(lambda chance: chance.below(chance.uniform(), 0)) == {False: 1}
 
 
 def test_a_draw_by_weight_has_the_weights_and_nothing_impossible() -> None:
     weights = np.array([0, 3, 0, 1, 0])
-    law = enumerate_outcomes(lambda chance: chance.index(chance.uniform(), weights))
-    assert law == {1: Fraction(3, 4), 3: Fraction(1, 4)}
+    distribution = enumerate_outcomes(lambda chance: chance.index(chance.uniform(), weights))
+    assert distribution == {1: Fraction(3, 4), 3: Fraction(1, 4)}
 
 
 def test_drawn_follows_what_is_enumerated() -> None:

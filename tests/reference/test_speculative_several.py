@@ -32,12 +32,12 @@ def outcomes(draw: Draw, select: Select, p: Row, q: Row, k: int) -> dict[tuple[i
 @pytest.mark.parametrize("k", [1, 2, 3])
 @settings(max_examples=examples(15), deadline=None)
 @given(p=rows(3), q=rows(3))
-def test_the_token_has_the_law_of_the_target(
+def test_the_token_has_the_distribution_of_the_target(
     draw: Draw, select: Select, k: int, p: Row, q: Row
 ) -> None:
-    law = outcomes(draw, select, p, q, k)
+    distribution = outcomes(draw, select, p, q, k)
     for token in range(3):
-        assert law.get((token, True), 0) + law.get((token, False), 0) == p[token]
+        assert distribution.get((token, True), 0) + distribution.get((token, False), 0) == p[token]
 
 
 def test_k_seq_may_take_a_smaller_rho_that_is_right() -> None:
@@ -46,8 +46,10 @@ def test_k_seq_may_take_a_smaller_rho_that_is_right() -> None:
     def select(chance: Chance, tokens: Any, p: Row, q: Row) -> tuple[int, bool]:
         return several.k_seq(chance, tokens, p, q, Fraction(3, 2))
 
-    law = outcomes(several.drawn_with_replacement, select, P, Q, 2)
-    assert [law.get((t, True), 0) + law.get((t, False), 0) for t in range(3)] == P.tolist()
+    distribution = outcomes(several.drawn_with_replacement, select, P, Q, 2)
+    assert [
+        distribution.get((t, True), 0) + distribution.get((t, False), 0) for t in range(3)
+    ] == P.tolist()
 
 
 @settings(max_examples=examples(30), deadline=None)
@@ -56,8 +58,8 @@ def test_a_second_draft_is_accepted_no_less_often(p: Row, q: Row) -> None:
     assume(p.tolist() != q.tolist())
     one = acceptance(p, q)
     for draw, select in list(RULES.values())[:2]:
-        law = outcomes(draw, select, p, q, 2)
-        drafted = sum(share for (_, is_drafted), share in law.items() if is_drafted)
+        distribution = outcomes(draw, select, p, q, 2)
+        drafted = sum(share for (_, is_drafted), share in distribution.items() if is_drafted)
         assert drafted >= one
 
 
@@ -67,8 +69,10 @@ def test_two_drafts_are_accepted_as_often_as_worked_out_by_hand() -> None:
     without, q is then (2/3, 0, 1/3): min((3, 0, 1)/4, (2, 0, 1)/3) = 2/3 + 1/4 = 11/12."""
     drafted = {}
     for name in ("with_replacement", "without_replacement"):
-        law = outcomes(*RULES[name], P, Q, 2)
-        not_drafted = sum(share for (_, is_drafted), share in law.items() if not is_drafted)
+        distribution = outcomes(*RULES[name], P, Q, 2)
+        not_drafted = sum(
+            share for (_, is_drafted), share in distribution.items() if not is_drafted
+        )
         drafted[name] = 1 - not_drafted
     six, four = Fraction(6, 10), Fraction(4, 10)
     assert drafted["with_replacement"] == six + four * Fraction(3, 10)

@@ -61,7 +61,7 @@ def test_top_n_sigma_changes_nothing_where_nothing_deviates(logits: list[float])
     assert applied("top_n_sigma", {"n": 0.5}, logits).logits.tolist() == logits
 
 
-def test_top_n_sigma_masks_nothing_beside_a_nan() -> None:
+def test_top_n_sigma_masks_nothing_next_to_a_nan() -> None:
     assert applied("top_n_sigma", {"n": 0.5}, [0.0, np.nan, 9.0]).logits[[0, 2]].tolist() == [0, 9]
 
 

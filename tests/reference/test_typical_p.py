@@ -56,7 +56,7 @@ def test_typical_p_keeps_a_single_candidate() -> None:
     assert applied("typical_p", {"p": 0.5}, [3.0]).p.tolist() == [1.0]
 
 
-def test_typical_p_is_arbitrary_beside_a_banned_token() -> None:
+def test_typical_p_is_arbitrary_next_to_a_banned_token() -> None:
     """0 * log 0 is NaN, every distance is NaN and no comparison of the sort is true. Insertion sort
     (n <= 16) then leaves the sorted order: [2, 1, 3, 0], sums .5 .8 1."""
     cand = applied("typical_p", {"p": 0.7}, [-np.inf, *logs(0.3, 0.5, 0.2)])

@@ -38,6 +38,6 @@ def test_a_logarithmic_axis_has_plain_numbers_however_little_it_spans(
         axes.plot([low, high], [0, 1])
         axes.set_xscale("log")
 
-    said = re.findall(r">([^<>]*)</text>", picture(draw, (4, 3), "s"))
-    assert set(ticks) <= set(said)
-    assert not [text for text in said if "10^" in text or "e-" in text or "\\" in text]
+    texts = re.findall(r">([^<>]*)</text>", picture(draw, (4, 3), "s"))
+    assert set(ticks) <= set(texts)
+    assert not [text for text in texts if "10^" in text or "e-" in text or "\\" in text]

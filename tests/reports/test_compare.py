@@ -86,7 +86,7 @@ def test_bundles_of_other_things_have_nothing_in_common_and_that_is_not_red(tmp_
     assert "bad" not in colours(report)
 
 
-def test_a_distribution_that_comes_nearer_to_its_law_is_no_red_row(tmp_path: Path) -> None:
+def test_a_cell_that_comes_nearer_to_its_distribution_is_no_red_row(tmp_path: Path) -> None:
     far = cell_on("llama.cpp", "different", 0.1, 0.2)
     near = cell_on("llama.cpp", "equivalent", 0.0, 0.01)
     one = bundle_on(tmp_path / "a", {"a": "identical"}, (far,))

@@ -118,11 +118,11 @@ def test_an_alarm_of_holm_alone_fails_the_report(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_every_format_says_what_was_decided(tmp_path: Path, suffix: str) -> None:
     texts = written(tmp_path, cell("the-cell", "undecided", 0.5), CALIBRATION)
-    said = {
+    expected = {
         "distribution": ("the-cell", "undecided"),
         "calibration": ("a fault is caught", "9 of 10 runs", "lost tail"),
     }
-    for page, words in said.items():
+    for page, words in expected.items():
         text = texts[page + suffix]
         assert [word for word in words if word not in text] == []
         assert "<script>alert" not in text or suffix == ".json"

@@ -82,7 +82,7 @@ def test_releases_of_several_bundles_stand_in_one_table_by_age(tmp_path: Path) -
     assert row.verdict == "new in b4753, another meaning up to b4753"
 
 
-def test_a_case_that_its_own_release_does_not_explain_is_said_first(tmp_path: Path) -> None:
+def test_a_case_that_its_own_release_does_not_explain_is_reported_first(tmp_path: Path) -> None:
     bundle = of("b4753", [sigma("a", "b4753", diverged()), sigma("b", "b4753", got())], tmp_path)
     drift = report_of([bundle]).drift
     assert drift is not None
@@ -91,7 +91,7 @@ def test_a_case_that_its_own_release_does_not_explain_is_said_first(tmp_path: Pa
     assert "**1/2 not explained**" in markdown(document(report_of([bundle])))
 
 
-def test_what_nobody_knows_how_to_call_is_not_said_to_be_missing(tmp_path: Path) -> None:
+def test_what_nobody_knows_how_to_call_is_not_reported_as_missing(tmp_path: Path) -> None:
     """b4529 has the sampler, but is between two known signatures: neither lacking nor explained."""
     unknown = of("b4529", [sigma("a", "b4529", got("unsupported"))], tmp_path)
     report = report_of([unknown, *three(tmp_path)[:1]])
@@ -104,7 +104,7 @@ def test_what_nobody_knows_how_to_call_is_not_said_to_be_missing(tmp_path: Path)
     assert "not in it" not in html(document(report)) + markdown(document(report))
 
 
-def test_a_release_that_was_judged_by_its_neighbours_is_said_to_be(tmp_path: Path) -> None:
+def test_a_release_that_was_judged_by_its_neighbours_is_reported_as_such(tmp_path: Path) -> None:
     """top_n_sigma changed after b4980 and by b5590; b5000 lies between, b5640 does not."""
     between = "b5000"
     assert CHANGE.in_force(between) is None

@@ -144,7 +144,7 @@ def test_a_property_that_is_none_of_ours_has_its_name_alone(tmp_path: Path) -> N
     assert (matrix.properties[0].title, matrix.properties[0].cases) == ("odd one", {})
 
 
-def test_one_engine_beside_llama_cpp_needs_no_matrix_of_samplers(tmp_path: Path) -> None:
+def test_one_engine_next_to_llama_cpp_needs_no_matrix_of_samplers(tmp_path: Path) -> None:
     one = bundle_of(tmp_path / "a", run_info("tsampler"), [case("c", {"tsampler": got()})])
     other = bundle_of(tmp_path / "b", run_info("power_law"), [case("c", {"power_law": got()})])
     assert matrix_of([one], {}) is None
@@ -166,9 +166,9 @@ def test_samplers_of_an_engines_own_have_one_column_and_none_of_the_references(
     assert judged == {"reference": [0, 1], "akunu/cpu": [1, 0], "tsampler": [1, 1]}
 
 
-def test_the_law_of_an_engines_draws_stands_beside_its_properties(tmp_path: Path) -> None:
+def test_the_distribution_of_an_engines_draws_stands_next_to_its_properties(tmp_path: Path) -> None:
     tests = {"transformers": CellOnBackend(decision="equivalent", draws=1000, p_value=0.5)}
-    law = DistributionResult(
+    distribution = DistributionResult(
         id="draws/a",
         what="frequency",
         samplers=["dist"],
@@ -179,7 +179,7 @@ def test_the_law_of_an_engines_draws_stands_beside_its_properties(tmp_path: Path
         backends=tests,
         required={"transformers": ["equivalent"]},
     )
-    drawn = read_back(tmp_path / "d", run_info("transformers"), [], [law])
+    drawn = read_back(tmp_path / "d", run_info("transformers"), [], [distribution])
     matrix = matrix_of([read_finished(properties_in(tmp_path / "b")), drawn], WHY)
     assert matrix is not None
     of_draws = engine(matrix, "transformers").law
@@ -189,10 +189,10 @@ def test_the_law_of_an_engines_draws_stands_beside_its_properties(tmp_path: Path
 
 
 def test_the_draws_of_an_engine_say_what_is_decided_of_those_that_are_not_equivalent() -> None:
-    law = Law(
+    distribution = Law(
         tests=4, equivalent=1, met=3, others={"different": 1, "undecided": 2}, draws=10, anchor=""
     )
-    assert others(law) == ["1 different", "2 undecided"]
+    assert others(distribution) == ["1 different", "2 undecided"]
 
 
 def test_the_reference_is_none_of_the_engines_that_ran(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_engines_of_the_list_that_are_in_no_bundle_are_named_with_their_command(
     assert absent["tsampler"].command == "sampler-parity run tsampler properties -b tsampler"
 
 
-def test_foreign_text_is_escaped(tmp_path: Path) -> None:
+def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
     hostile = got("diverged", stage="ties", what=HOSTILE, values={"got": HOSTILE}, detail=HOSTILE)
     bundle = bundle_of(tmp_path / "b", run_info("llama.cpp"), [of_ties("top_k", hostile)])
     matrix = matrix_of([bundle], {})

@@ -152,11 +152,11 @@ def test_junit_and_json_can_be_read(hostile: Out) -> None:
     assert len(hostile.of("xml")) == 4  # cases, cells, claims, servers
     for junit in hostile.of("xml"):
         root = ElementTree.fromstring(junit.encode())
-        said = "".join(root.itertext()) + "".join(
+        shown = "".join(root.itertext()) + "".join(
             v for node in root.iter() for v in node.attrib.values()
         )
-        assert "\\x1b[31m" in said
-        assert [line for line in said.split("\n") if not line.isprintable()] == []
+        assert "\\x1b[31m" in shown
+        assert [line for line in shown.split("\n") if not line.isprintable()] == []
     for text in hostile.of("json"):
         json.loads(text)
         assert [line for line in text.split("\n") if not line.isprintable()] == []

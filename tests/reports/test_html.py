@@ -175,12 +175,12 @@ def test_html_begins_with_the_worst_group_and_folds_all_but_a_few(tmp_path: Path
     cases += [case(s, {"native": diverged(stage=s)}, samplers=[s]) for s in stages]
     cases += [case("crash", {"native": got("crashed", detail="signal SIGSEGV")})]
     page = page_of(tmp_path, *cases)
-    told = [
+    texts = [
         "1 case crashes: signal SIGSEGV",
         *(f"1 case diverges at {stage}: keeps 63 fewer than the reference" for stage in stages),
         "99 cases are not supported: no sampler x",
     ]
-    places = [page.text.index(text) for text in told]
+    places = [page.text.index(text) for text in texts]
     assert places == sorted(places)
     assert places[0] < page.text.index("Version, build, device")
     assert len(page.all("article")) == CARDS

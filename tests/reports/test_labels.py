@@ -128,7 +128,7 @@ def test_one_line_says_how_much_it_cut() -> None:
     assert one_line("a \n b" + "c" * 10, 5) == "a bcc... (8 more characters)"
 
 
-def test_replay_quotes_and_names_a_foreign_adapter_with_its_command() -> None:
+def test_replay_quotes_and_names_an_untrusted_adapter_with_its_command() -> None:
     adapter = BackendInfo(command=["my-adapter", "--fast mode"])
     built_in = BackendInfo(
         command=["python", "-m", "sampler_parity.harness.backends.worker", "null"]

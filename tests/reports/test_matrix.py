@@ -80,11 +80,11 @@ def test_a_line_for_one_verdict_does_not_cover_another(tmp_path: Path) -> None:
 
 
 def test_what_a_backend_refuses_it_explains_itself(tmp_path: Path) -> None:
-    said, silent = got("unsupported", detail="no sampler xtc"), got("unsupported")
-    parity = matrix([of(tmp_path / "a", "tsampler", said)], {})
+    explained, silent = got("unsupported", detail="no sampler xtc"), got("unsupported")
+    parity = matrix([of(tmp_path / "a", "tsampler", explained)], {})
     assert parity is not None
     assert parity.rows[0].cells[0].differences[0].why == "no sampler xtc"
-    parity = matrix([of(tmp_path / "b", "tsampler", said, silent)], {})
+    parity = matrix([of(tmp_path / "b", "tsampler", explained, silent)], {})
     assert parity is not None
     assert parity.rows[0].cells[0].differences[0].why == ""
     assert parity.unexplained == 1

@@ -83,7 +83,7 @@ def test_links_are_the_same_when_a_part_of_the_cases_runs_again(tmp_path: Path) 
     def links(started: str, *cases: CaseResult) -> set[str]:
         info = run_info("llama.cpp", seed=len(cases)).model_copy(update={"started": started})
         index = overview(tmp_path / started, write_bundle(tmp_path / f"b{started}", info, [*cases]))
-        return {f"{told.stem}#{told.anchor}" for told in index.findings}
+        return {f"{finding.stem}#{finding.anchor}" for finding in index.findings}
 
     assert len(links("2025", *cases)) == 2
     assert links("2026", *cases) > links("2027", cases[1]) != set()
@@ -120,8 +120,8 @@ def test_the_worst_of_all_bundles_is_the_first_finding(tmp_path: Path) -> None:
     mild = write_bundle(tmp_path / "mild", run_info("x"), cases)
     bad = write_bundle(tmp_path / "bad", run_info("x"), [case("a", {"x": diverged()})])
     index = overview(tmp_path, mild, bad)
-    said = [told.text.partition(":")[0] for told in index.findings]
-    assert said == ["bad", "mild", "mild"]
+    states = [finding.text.partition(":")[0] for finding in index.findings]
+    assert states == ["bad", "mild", "mild"]
     assert index.heat_map is not None
     (cell,) = index.heat_map.rows[0].cells
     assert (cell.failing, cell.worst) == (3, "diverged")

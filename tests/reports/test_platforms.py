@@ -36,16 +36,16 @@ def test_a_case_counts_for_the_sampler_that_parts_it_or_for_all_of_its_chain(
     assert (report.samplers, report.steady) == (["penalties", "top_k"], ["dist", "greedy"])
 
 
-def test_what_differs_worst_is_said_of_each_sampler(tmp_path: Path) -> None:
+def test_what_differs_worst_is_reported_of_each_sampler(tmp_path: Path) -> None:
     wasm, arm64 = page_of(predicted_in(tmp_path)).platforms
-    said = {
+    cells = {
         (p.name, cell.sampler): (labels.level(cell), labels.tone(cell))
         for p in (wasm, arm64)
         for cell in p.cells
     }
-    assert said["wasm", "top_k"] == ("texts 1/2", "bad")
-    assert said["wasm", "greedy"] == ("alike", "good")
-    assert said["linux-arm64-gcc", "penalties"] == ("bits 0/1", "fair")
+    assert cells["wasm", "top_k"] == ("texts 1/2", "bad")
+    assert cells["wasm", "greedy"] == ("alike", "good")
+    assert cells["linux-arm64-gcc", "penalties"] == ("bits 0/1", "fair")
 
 
 def test_an_operation_has_the_small_case_with_its_two_values(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.support.report_bundles import bundle_of, case, diverged, run_info
 PLACE = "step 3 of 8, row 5 of 17, stage dist"
 
 
-def test_the_row_of_a_batch_is_said_on_every_page_and_at_the_terminal(tmp_path: Path) -> None:
+def test_the_row_of_a_batch_is_reported_on_every_page_and_at_the_terminal(tmp_path: Path) -> None:
     of_row = diverged(step=2, stage="dist", stage_index=None, row=LiveRow(at=4, of=17))
     cases = [case("rows/a", {"mine": of_row}, steps=8, suite="batch/rows")]
     bundle = bundle_of(tmp_path / "b", run_info("mine"), cases)

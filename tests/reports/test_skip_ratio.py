@@ -118,8 +118,8 @@ def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> N
 
 
 def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> None:
-    law = Law(kl_trie=math.inf, kl_grammar=None, spellings=9, beyond_trie=0.5)
-    bad = measured(law=law, device=HOSTILE, version=HOSTILE, model=HOSTILE)
+    distribution = Law(kl_trie=math.inf, kl_grammar=None, spellings=9, beyond_trie=0.5)
+    bad = measured(law=distribution, device=HOSTILE, version=HOSTILE, model=HOSTILE)
     names = {"leaves": HOSTILE, "model": HOSTILE, "backend": HOSTILE}
     page_of = report(
         tmp_path / "b",

@@ -81,20 +81,20 @@ def test_hard_candidates_have_probabilities_or_none(
 
 def test_the_picture_has_a_panel_for_every_stage_that_changes_something() -> None:
     svg = of_counterexample(HALVES, "s")
-    said = re.findall(r">([^<>]+)</text>", svg)
-    assert "top_k" in said
-    assert "top_p" in said
-    assert "temp" not in said  # by 1
-    assert {"before", "after", "removed", "token, the likeliest first"} <= set(said)
+    shown = re.findall(r">([^<>]+)</text>", svg)
+    assert "top_k" in shown
+    assert "top_p" in shown
+    assert "temp" not in shown  # by 1
+    assert {"before", "after", "removed", "token, the likeliest first"} <= set(shown)
 
 
 def test_what_a_backend_keeps_is_marked_where_the_reference_changes_nothing() -> None:
     keeps_all = HALVES | {"chain": [{"top_p": {"p": 0.6, "min_keep": 5}}]}
     assert of_counterexample(keeps_all, "s") == ""
     svg = of_counterexample(keeps_all, "s", Left([0, 1], 0, 0))
-    said = re.findall(r">([^<>]+)</text>", svg)
-    assert {"top_p", "before", "after", "kept by the backend"} <= set(said)
-    assert "removed" not in said
+    shown = re.findall(r">([^<>]+)</text>", svg)
+    assert {"top_p", "before", "after", "kept by the backend"} <= set(shown)
+    assert "removed" not in shown
     assert of_counterexample(keeps_all, "s", Left([7, -1], 0, 0)) == ""
     assert of_counterexample(keeps_all, "s", Left([0], 0, 9)) == ""
 
@@ -162,14 +162,14 @@ def test_explain_draws_a_case_with_what_the_backend_left(tmp_path: Path) -> None
 
 def test_explain_draws_nothing_that_is_not_what_ran(tmp_path: Path) -> None:
     bundle = bundle_of_top_p(tmp_path / "b", **{"parity/top_p": "another"})
-    for arguments, said in (
+    for arguments, shown in (
         (["--plot", "x.svg"], "--plot: draws a case - name one"),
         (["top_p/nosuch", "--plot", "x.svg"], "has no case 'top_p/nosuch'"),
         (["top_p/crossing-token-is-kept", "--plot", "x.svg"], "is not as it was when the bundle"),
     ):
         error = explained(bundle, *arguments).exception
         assert isinstance(error, InputError)
-        assert said in str(error)
+        assert shown in str(error)
 
 
 def test_stages_without_a_change_make_no_picture() -> None:

@@ -76,7 +76,9 @@ def says(bundle: Bundle, folder: Path, words: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["drops-the-crossing-token", "takes-the-next-id-of-equals"])
-def test_the_fault_is_the_first_that_is_said_in_every_output(fault: str, tmp_path: Path) -> None:
+def test_the_fault_is_the_first_that_is_reported_in_every_output(
+    fault: str, tmp_path: Path
+) -> None:
     shown = [CASES[name] for name in SHOW if "V1024" not in name]
     bundle = judged(tmp_path / "b", f"mine=node {ADAPTER} {fault}", shown, "tied")
     says(bundle, tmp_path, WRONG[fault])

@@ -165,7 +165,7 @@ def test_tokens_a_second_and_the_share_of_sampling(bundle: Bundle) -> None:
 
 
 @pytest.mark.slow
-def test_a_share_below_nothing_is_noise_and_is_said_so(bundle: Bundle, page: str) -> None:
+def test_a_share_below_nothing_is_reported_as_noise(bundle: Bundle, page: str) -> None:
     for text in ("\n".join(summary_lines(bundle)), page, markdown(document(report(bundle)))):
         assert "less than the noise" in text
         assert "-12.5%" not in text
@@ -266,17 +266,17 @@ _SORT_AND_FILTER = """(page) => {
   const table = page.querySelector('table.sortable');
   const first = () => [...table.tBodies[0].rows].filter((row) => !row.hidden)
     .map((row) => row.cells[0].textContent);
-  const said = [first()];
+  const states = [first()];
   const median = table.tHead.rows[0].cells[1];
   median.querySelector('button').click();
-  said.push(median.ariaSort, first());
+  states.push(median.ariaSort, first());
   median.querySelector('button').click();
-  said.push(median.ariaSort, first());
+  states.push(median.ariaSort, first());
   const field = page.querySelector('.filter input');
   field.value = 'v65536 slower';
   field.dispatchEvent(new Event('input'));
-  said.push(first(), page.querySelector('.filter [role=status]').textContent);
-  return JSON.stringify(said);
+  states.push(first(), page.querySelector('.filter [role=status]').textContent);
+  return JSON.stringify(states);
 }"""
 
 

@@ -27,8 +27,8 @@ def case(chain: list[dict[str, Any]], rows: list[list[float]], **fields: Any) ->
 def ran(source: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Compile the program as its third line states, and run it."""
     (folder / "repro.cpp").write_text(source)
-    said = source.splitlines()[2].removeprefix("// ").split("  ")[0]
-    command = said.replace("FOLDER", str(default_folder()))
+    line = source.splitlines()[2].removeprefix("// ").split("  ")[0]
+    command = line.replace("FOLDER", str(default_folder()))
     return subprocess.run(
         command, shell=True, cwd=folder, capture_output=True, text=True, check=False
     )
@@ -76,7 +76,7 @@ def test_a_whole_chain_of_three_steps_is_the_references_to_the_bit(tmp_path: Pat
          "takes vocab, which a program without a model has not"),
     ],
 )  # fmt: skip
-def test_what_no_small_program_can_show_is_said(wrong: StagesCase, message: str) -> None:
+def test_what_no_small_program_can_show_is_reported(wrong: StagesCase, message: str) -> None:
     with pytest.raises(InputError, match=message):
         program(wrong, Place(0, 0, INSTALLED, INSTALLED), "")
 

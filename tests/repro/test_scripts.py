@@ -144,7 +144,7 @@ def test_a_script_tells_a_right_engine_from_a_wrong_one(
         ("lloyal.node", case([{"top_k": {"k": 1}}], [1.0, 2.0]), "one stage: lloyal"),
     ],
 )
-def test_what_an_engine_has_no_function_for_is_said(
+def test_what_an_engine_has_no_function_for_is_reported(
     engine: str, of: StagesCase, problem: str
 ) -> None:
     with pytest.raises((InputError, Unsupported), match=problem):
@@ -178,8 +178,8 @@ def test_a_bundle_becomes_a_script_and_a_report_of_the_projects_form(tmp_path: P
     )
     done = cli("repro", bundle, "processors/top_k-ties", "-o", source, "--report", text)
     assert done.returncode == 0, done.stderr
-    said = f"pip install transformers==5.23.0 torch==2.13.0 && python {source}"
-    assert done.stdout.splitlines() == [str(source), str(text), said]
+    install = f"pip install transformers==5.23.0 torch==2.13.0 && python {source}"
+    assert done.stdout.splitlines() == [str(source), str(text), install]
     sent = text.read_text()
     fields = [line[4:] for line in sent.splitlines() if line.startswith("### ")]
     assert fields == ["System Info", "Reproduction", "Expected behavior"]

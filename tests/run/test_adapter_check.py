@@ -115,7 +115,7 @@ class NoOrigin(Claims):
     ],
     ids=["told", "refuses", "does not claim it"],
 )
-def test_a_prompt_is_told_to_an_adapter_that_claims_to_know_one(
+def test_a_prompt_is_sent_to_an_adapter_that_claims_to_know_one(
     worker: Worker, check: tuple[bool | None, str]
 ) -> None:
     made = checks_of(worker)["run with a prompt"]
@@ -136,7 +136,7 @@ def test_an_adapter_that_nothing_could_be_tried_on_fails() -> None:
         ({"n": 5}, "a stage has 5 candidates, the vocabulary 4 tokens"),
     ],
 )
-def test_an_adapter_that_places_a_stage_where_none_may_lie_is_told(
+def test_an_adapter_that_places_a_stage_where_none_may_lie_is_reported(
     edit: dict[str, int], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = sampling.write
@@ -156,7 +156,7 @@ class OneForAll(Worker):
     serving = MUTANTS["batch/one-generator"].make
 
 
-def test_an_adapter_whose_rows_change_each_other_is_told_of_step_and_row() -> None:
+def test_an_adapter_whose_rows_change_each_other_is_reported_with_step_and_row() -> None:
     assert checks_of(Worker())["batch"].passed
     wrong = checks_of(OneForAll())["batch"]
     assert wrong.passed is False

@@ -186,8 +186,8 @@ def test_a_campaign_is_judged_by_the_reference_that_is_asked_for(
 
 def test_what_is_undefined_on_a_platform_is_not_asked_and_no_finding() -> None:
     """But a row that the backend refuses is one."""
-    told = {"id": "a", "description": "a", "why": "a", "chain": [{"mirostat": {"seed": 1}}]}
-    case = StagesCase.model_validate(told | {"logits": {"rows": [[0.0, float("nan")]]}})
+    block = {"id": "a", "description": "a", "why": "a", "chain": [{"mirostat": {"seed": 1}}]}
+    case = StagesCase.model_validate(block | {"logits": {"rows": [[0.0, float("nan")]]}})
     own = InProcess("dist/words-swapped")
     try:
         result = execute(case, [own], None, {own.name: "v0.5.0/wasm"})

@@ -209,7 +209,7 @@ def slow_pid() -> int:
 
 
 @pytest.mark.slow
-def test_label_that_no_worker_has_is_refused_with_the_mend(
+def test_label_that_no_worker_has_is_refused_with_the_fix(
     tmp_path: Path, suite: Path, address: str
 ) -> None:
     where: list[str | Path] = [

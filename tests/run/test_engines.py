@@ -112,7 +112,7 @@ def test_an_environment_that_is_removed_under_a_run_is_a_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("python", "said"),
+    ("python", "message"),
     [
         ("exit 3", "exit status 3"),
         ("echo 'ImportError: libtorch.so: cannot open' >&2; exit 1", "libtorch.so: cannot open"),
@@ -120,10 +120,10 @@ def test_an_environment_that_is_removed_under_a_run_is_a_verdict() -> None:
     ids=["ends", "cannot be imported"],
 )
 def test_an_engine_that_does_not_start_is_unavailable_with_its_crash_output(
-    python: str, said: str
+    python: str, message: str
 ) -> None:
     place(ROW, python=python)
-    assert said in registry.inspect("theirs").unavailable
+    assert message in registry.inspect("theirs").unavailable
 
 
 def test_an_engine_that_does_not_greet_in_time_is_unavailable() -> None:

@@ -112,9 +112,9 @@ MISFITS: dict[str, tuple[Result, str]] = {
 }
 
 
-@pytest.mark.parametrize(("row", "said"), MISFITS.values(), ids=MISFITS)
+@pytest.mark.parametrize(("row", "message"), MISFITS.values(), ids=MISFITS)
 def test_a_row_of_another_case_or_requirement_is_refused_with_its_line(
-    tmp_path: Path, plan: Plan, row: Result, said: str
+    tmp_path: Path, plan: Plan, row: Result, message: str
 ) -> None:
     info = run_info("null", suites=plan.suites)
     create(tmp_path / "b", info).append(row)
@@ -123,7 +123,7 @@ def test_a_row_of_another_case_or_requirement_is_refused_with_its_line(
     with pytest.raises(InputError) as refused:
         resume(tmp_path / "b", info, misfit_of(plan))
     assert str(refused.value) == (
-        f"{path}:2: {said} - put it back, or keep only the lines above it,"
+        f"{path}:2: {message} - put it back, or keep only the lines above it,"
         " or run again without --resume, to another -o"
     )
     assert path.read_bytes() == before

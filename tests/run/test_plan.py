@@ -79,12 +79,12 @@ def test_timings_are_refused_on_a_cluster_before_it_is_asked() -> None:
 
 def test_lines_state_backends_suites_counts_and_what_is_left() -> None:
     whole = plan("parity/greedy", "timing/disabled", reference="b4753")
-    said = list(lines(whole, {whole.of("cases")[0].id}))
+    printed = list(lines(whole, {whole.of("cases")[0].id}))
     n, timed = len(whole.of("cases")), len(whole.of("timed chains"))
-    assert "backend  llama.cpp, judged by b4753" in said
-    assert f"suite    parity/greedy: stages {n}" in said
-    assert f"left     stages {n - 1}, timed chains {timed}" in said
-    assert said[-1].startswith(f"total    stages {n}, timed chains {timed}; about ")
+    assert "backend  llama.cpp, judged by b4753" in printed
+    assert f"suite    parity/greedy: stages {n}" in printed
+    assert f"left     stages {n - 1}, timed chains {timed}" in printed
+    assert printed[-1].startswith(f"total    stages {n}, timed chains {timed}; about ")
 
 
 def test_run_with_plan_lists_it_and_runs_nothing(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from tests.support.predicted import DRAWN, SORTED
 
 
 def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> StagesCase:
-    told = {"id": "a/a", "description": "a", "why": "a", "chain": chain}
-    return StagesCase.model_validate(told | {"logits": {"rows": list(rows)}} | fields)
+    block = {"id": "a/a", "description": "a", "why": "a", "chain": chain}
+    return StagesCase.model_validate(block | {"logits": {"rows": list(rows)}} | fields)
 
 
 ROW = [1.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.25, -3.0]
@@ -37,7 +37,7 @@ def test_a_record_holds_only_the_platforms_on_which_its_bits_are_others() -> Non
     assert (record.apart["wasm"].sampler, record.draws) == ("top_k", True)
 
 
-def test_a_case_that_parts_is_made_small_and_keeps_its_operation() -> None:
+def test_a_case_that_parts_is_minimized_and_keeps_its_operation() -> None:
     (small,) = partings(TIES, ("top_k", (SORTED,)), ["linux-x64-libc++14", "wasm"])
     assert [*small.platforms] == ["linux-x64-libc++14", "wasm"]  # the same for both
     assert all(each.operations == [SORTED] for each in small.platforms.values())

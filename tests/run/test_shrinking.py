@@ -82,18 +82,18 @@ def test_of_hundreds_of_failures_one_of_each_group_is_made_small(tmp_path: Path)
     assert all(call[-1] <= OF_A_GROUP for wave in executor.waves for call in wave)
 
 
-def test_where_there_is_no_time_nothing_is_asked_and_it_is_said(tmp_path: Path) -> None:
+def test_where_there_is_no_time_nothing_is_asked_and_it_is_reported(tmp_path: Path) -> None:
     executor, records = made(tmp_path, 0.0)
     assert executor.waves == []
     assert [record.said for record in records] == [NO_TIME] * 3
 
 
-def test_what_a_bundle_has_is_not_made_small_again(tmp_path: Path) -> None:
+def test_what_a_bundle_has_is_not_minimized_again(tmp_path: Path) -> None:
     _, records = made(tmp_path, 60.0, ["top_k-7 on null", "temp-0 on null"])
     assert [record.case.partition("-")[0] for record in records] == ["top_p"]
 
 
-def test_a_process_that_dies_of_it_is_said(tmp_path: Path) -> None:
+def test_a_process_that_dies_of_it_is_reported(tmp_path: Path) -> None:
     _, records = made(tmp_path, 60.0)
     (dead,) = (record for record in records if record.case.startswith("temp"))
     assert (dead.smaller, dead.said) == (None, "its process died: signal SIGBUS")
@@ -148,7 +148,7 @@ def test_a_small_case_with_a_ban_can_be_asked_again() -> None:
     assert stage["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
 
 
-def test_a_batch_that_was_made_small_is_a_case_again() -> None:
+def test_a_batch_that_was_minimized_is_a_case_again() -> None:
     chain = [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}]
     steps = [{"before": [["join", 0]], "sample": [{"at": 0, "row": 0}]}]
     small = {

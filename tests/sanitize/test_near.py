@@ -20,7 +20,7 @@ def test_near_names_are_suggested(word: str, suggestion: str) -> None:
     assert did_you_mean(word, ["top_p", "greedy", "mirostat"]) == suggestion
 
 
-def test_a_full_name_is_said_once_in_place_of_its_short_one() -> None:
+def test_a_full_name_is_reported_once_in_place_of_its_short_one() -> None:
     assert (
         did_you_mean("parity/topp", ["parity/top_p"], {"top_p": "parity/top_p"})
         == "did you mean parity/top_p?"

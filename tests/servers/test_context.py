@@ -71,9 +71,9 @@ FAULTS: dict[str, tuple[Callable[[Any], Answered], str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_done_otherwise_past_the_context_is_caught(fault: str) -> None:
-    answering, said = FAULTS[fault]
+    answering, evidence = FAULTS[fault]
     done = result(answering)
-    assert (done.verdict, said in done.evidence) == ("other meaning", True), done.evidence
+    assert (done.verdict, evidence in done.evidence) == ("other meaning", True), done.evidence
 
 
 def test_a_server_that_refuses_what_does_not_fit_is_an_error() -> None:

@@ -117,7 +117,7 @@ SLOW = [
 OWN = {"seed -1": "refused", "dry_penalty_last_n -1": "off"}
 
 
-def said(statement: str, answering: Answering) -> Trait:
+def statement_trait(statement: str, answering: Answering) -> Trait:
     with fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"])
         probe = probe_of(client, time.monotonic() + 60, wide=True)
@@ -128,14 +128,14 @@ def said(statement: str, answering: Answering) -> Trait:
 
 @pytest.mark.parametrize("wrong", QUICK, ids=lambda wrong: f"{wrong.statement}: {wrong.says}")
 def test_a_wrong_meaning_changes_the_answer(wrong: Wrong) -> None:
-    assert said(wrong.statement, wrong.between(answered)).value == wrong.says
+    assert statement_trait(wrong.statement, wrong.between(answered)).value == wrong.says
     assert wrong.says != LLAMA_SERVER.says[wrong.statement]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("wrong", SLOW, ids=lambda wrong: f"{wrong.statement}: {wrong.says}")
 def test_a_wrong_order_or_meaning_changes_the_answer(wrong: Wrong) -> None:
-    trait = said(wrong.statement, wrong.between(answered))
+    trait = statement_trait(wrong.statement, wrong.between(answered))
     assert trait.value == wrong.says, trait.evidence
     assert wrong.says != LLAMA_SERVER.says[wrong.statement]
 
@@ -145,13 +145,13 @@ def test_every_order_and_meaning_of_a_known_server_is_named() -> None:
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"])
         done = fingerprint(client, "nothing", lambda _: None, 600)
-    told = {statement.name: statement.says for statement in done.statements}
-    assert told == {**LLAMA_SERVER.says, **OWN}
+    facts = {statement.name: statement.says for statement in done.statements}
+    assert facts == {**LLAMA_SERVER.says, **OWN}
     assert done.resembles == [LLAMA_SERVER.name]
     assert done.release == "b10361 or later"
 
 
-def test_where_the_time_is_over_nothing_is_told_and_nothing_sent() -> None:
+def test_where_the_time_is_over_nothing_is_reported_and_nothing_sent() -> None:
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"])
         done = fingerprint(client, "nothing", lambda _: None, seconds=-1)
@@ -197,7 +197,7 @@ def test_a_release_is_a_range_of_what_came_and_went() -> None:
         ([1], ""),
     ],
 )
-def test_the_dialect_is_told_by_what_a_server_says_of_itself(data: Any, dialect: str) -> None:
+def test_the_dialect_is_found_by_what_a_server_reports_of_itself(data: Any, dialect: str) -> None:
     with raw_server(http_bytes(json.dumps(data).encode())) as raw:
         assert self_report(raw.address, 5).dialect == dialect
 

@@ -41,8 +41,8 @@ def completion(rng: random.Random, shape: str) -> Any:
     text = " ".join(rng.choice(["one", "two", "three"]) for _ in range(rng.choice([2, 6])))
 
     def token() -> dict[str, Any]:
-        said = {"token": value(text[:3]), "logprob": value(-rng.random() * 5)}
-        return said | ({"id": value(rng.randrange(300))} if shape == "llama-server" else {})
+        entry = {"token": value(text[:3]), "logprob": value(-rng.random() * 5)}
+        return entry | ({"id": value(rng.randrange(300))} if shape == "llama-server" else {})
 
     places = [
         token() | {"top_logprobs": value([token() for _ in range(rng.choice([0, 1, 5, 6]))])}
@@ -65,8 +65,8 @@ def completion(rng: random.Random, shape: str) -> Any:
         "top_logprobs": value([value({"a": value(-1.0), "b": value(-2.0)})] * 3),
     }
     logprobs = rng.choice([None, plain, {"content": value(places)}])
-    said = rng.choice([{"text": value(text)}, {"message": value({"content": value(text)})}])
-    return {"choices": value([said | {"logprobs": logprobs, "finish_reason": value("stop")}])}
+    choice = rng.choice([{"text": value(text)}, {"message": value({"content": value(text)})}])
+    return {"choices": value([choice | {"logprobs": logprobs, "finish_reason": value("stop")}])}
 
 
 def hostile(monkeypatch: pytest.MonkeyPatch, seed: int, name: str) -> Client:
@@ -102,9 +102,9 @@ def test_whatever_values_come_each_is_a_verdict_of_one_line(
         client = hostile(monkeypatch, seed, name)
         results = [result for group in EVERYWHERE for result in group(client)]
         assert all("\n" not in result.evidence for result in results)
-        said = fingerprint(client, "", lambda _: None, seconds=100)
-        assert len(said.statements) == len(STATEMENTS)
-        said.model_dump_json()
+        done = fingerprint(client, "", lambda _: None, seconds=100)
+        assert len(done.statements) == len(STATEMENTS)
+        done.model_dump_json()
 
 
 def test_a_server_that_hangs_is_asked_three_times_and_then_no_more() -> None:
@@ -122,10 +122,10 @@ def test_a_server_that_hangs_has_its_fingerprint_within_the_time() -> None:
     with raw_server(hangs) as raw:
         client = Client(raw.address, DIALECTS["vllm"], seconds=60)
         itself = self_report(raw.address, 0.2)
-        said = fingerprint(client, itself.says, lambda _: None, seconds=0.2)
+        done = fingerprint(client, itself.says, lambda _: None, seconds=0.2)
     assert time.monotonic() - begun < 3
-    assert said.resembles == []
-    assert {statement.says for statement in said.statements} == {"cannot tell"}
+    assert done.resembles == []
+    assert {statement.says for statement in done.statements} == {"cannot tell"}
 
 
 def test_requests_at_once_without_an_answer_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,7 +258,7 @@ def test_a_key_is_sent_and_never_shown_even_if_the_server_says_it(
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("ftp://127.0.0.1", "is none of a server"),
         ("http://127.0.0.1:port", "is none of a server"),
@@ -270,10 +270,10 @@ def test_a_key_is_sent_and_never_shown_even_if_the_server_says_it(
         ("http://localhost.example.com", "is another machine - use --remote"),
     ],
 )
-def test_an_address_that_may_not_be_asked_is_refused_in_one_line(url: str, said: str) -> None:
+def test_an_address_that_may_not_be_asked_is_refused_in_one_line(url: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         address_of(url)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "secret" not in str(error.value)
 
 

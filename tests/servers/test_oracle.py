@@ -59,7 +59,7 @@ def test_the_engine_s_own_sampler_is_found_by_its_dialect() -> None:
     assert [sampler.sample(TABLE[5].copy()) for _ in range(2)] == [7, 7]
 
 
-def test_the_first_token_that_is_another_is_told_with_its_place() -> None:
+def test_the_first_token_that_is_another_is_reported_with_its_place() -> None:
     def answering(sent: Sent) -> Answered:
         return answered({**sent, "top_k": 4} if sent.get("top_k") == 3 else sent)
 
@@ -98,7 +98,7 @@ def test_the_death_of_what_decodes_is_one_line_and_what_was_and_comes_after_is_c
     assert not done[1].met
 
 
-def test_the_death_of_what_decodes_is_told_in_one_line() -> None:
+def test_the_death_of_what_decodes_is_reported_in_one_line() -> None:
     """In this process: its backend raises the failure of one that died."""
 
     class Dies(Inside):

@@ -32,13 +32,13 @@ def test_every_effect_of_a_dialect_has_a_judge() -> None:
 
 
 def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None:
-    said: list[str] = []
+    found: list[str] = []
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
         groups = (lambda client: iter(one_row(client)), partial(check_speed, widths=[1], rounds=1))
         asked = ServerCheck("mine", client, groups)
-        done = run_checks(asked, tmp_path / "b", ["x"], lambda result: said.append(result.name))
-    assert said == ["top_k", "1 client"]
+        done = run_checks(asked, tmp_path / "b", ["x"], lambda result: found.append(result.name))
+    assert found == ["top_k", "1 client"]
     assert met(done)
     write_report([tmp_path / "b"], tmp_path / "r", ["json", "md", "html", "junit"])
     page = (tmp_path / "r" / "servers.md").read_text()
@@ -52,13 +52,13 @@ def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "verdict"), [("top_k", "undocumented"), ("no_such_filter", "ignored")]
 )
-def test_what_a_dialect_lacks_is_told_as_undocumented_or_ignored_and_is_no_fault(
+def test_what_a_dialect_lacks_is_reported_as_undocumented_or_ignored_and_is_no_fault(
     name: str, verdict: str
 ) -> None:
     row = Parameter(name, "greedy", 0, 1, documented=False)
     with fake_server() as address:
-        said = check_parameter(Probe(Client(address, DIALECTS["llama-server"]), seeds=True), row)
-    assert (said.verdict, said.met) == (verdict, True)
+        found = check_parameter(Probe(Client(address, DIALECTS["llama-server"]), seeds=True), row)
+    assert (found.verdict, found.met) == (verdict, True)
 
 
 def test_a_chat_is_asked_by_a_message_and_its_answer_read_whole_and_in_parts() -> None:
@@ -88,7 +88,7 @@ def test_a_chat_is_asked_by_a_message_and_its_answer_read_whole_and_in_parts() -
     assert streamed.text == "a b"
 
 
-def test_a_known_verdict_is_required_so_that_a_mended_server_is_seen(tmp_path: Path) -> None:
+def test_a_known_verdict_is_required_so_that_a_fixed_server_is_seen(tmp_path: Path) -> None:
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
         known: dict[str, tuple[ServerVerdict, ...]] = {"parameter/top_k": ("ignored",)}
@@ -110,7 +110,7 @@ def test_where_nobody_answers_one_line_says_so_and_no_bundle_is_made(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["vllm", "--golden"], "nothing predicts its tokens - --golden goes with llama-server"),
         (["llama-server", "--build", "b1"], "add --golden"),
@@ -118,8 +118,8 @@ def test_where_nobody_answers_one_line_says_so_and_no_bundle_is_made(tmp_path: P
     ],
 )
 def test_what_cannot_be_predicted_is_refused_before_anything_is_asked(
-    words: list[str], said: str
+    words: list[str], message: str
 ) -> None:
     done = cli("server", "check", "http://127.0.0.1:1", "--dialect", *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr

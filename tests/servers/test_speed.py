@@ -15,7 +15,7 @@ from tests.support.fake_server import EOS, Answered, Sent, answered, fake_server
 MS = 1_000_000
 
 
-def test_the_speed_of_each_width_is_told_with_its_ratio_and_interval() -> None:
+def test_the_speed_of_each_width_is_reported_with_its_ratio_and_interval() -> None:
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
         one, two = check_speed(client, (1, 2), rounds=2)
@@ -38,13 +38,13 @@ def test_no_text_ends_before_its_length_where_the_dialect_can_say_so() -> None:
     assert (one.figures["chain_tokens"], one.figures["greedy_tokens"]) == (LENGTH, LENGTH)
 
 
-def test_a_chain_that_costs_half_more_is_told_so() -> None:
+def test_a_chain_that_costs_half_more_is_reported_so() -> None:
     greedy = [TimedRound(0.25 * i, 32, (10 * MS,) * 31) for i in range(1, ROUNDS + 1)]
     chain = [replace(t, seconds=t.seconds * 1.5, gaps_ns=(15 * MS,) * 31) for t in greedy]
-    said, figures = summary(chain, greedy)
+    text, figures = summary(chain, greedy)
     assert figures["ratio"] == figures["ratio_low"] == figures["ratio_high"] == 1.5
     assert (figures["greedy_p50_ms"], figures["chain_p99_ms"]) == (10, 15)
-    assert said.startswith("a token with the chain takes 1.500 [1.500, 1.500] of a greedy one (8 ")
+    assert text.startswith("a token with the chain takes 1.500 [1.500, 1.500] of a greedy one (8 ")
 
 
 def test_an_interval_of_rounds_that_differ_holds_the_ratio() -> None:
@@ -55,11 +55,11 @@ def test_an_interval_of_rounds_that_differ_holds_the_ratio() -> None:
     assert 1 < figures["ratio_low"] < figures["ratio"] < figures["ratio_high"] < 2
 
 
-def test_a_p99_is_told_where_a_hundred_samples_are_and_an_interval_where_six_rounds_are() -> None:
+def test_a_p99_needs_a_hundred_samples_and_an_interval_six_rounds() -> None:
     few = [TimedRound(1.0, 10, (MS,) * 9)] * 3
-    said, figures = summary(few, few)
-    assert "slowest of 27 1.00 ms" in said
-    assert "p99" not in said
+    text, figures = summary(few, few)
+    assert "slowest of 27 1.00 ms" in text
+    assert "p99" not in text
     assert not {"chain_p99_ms", "ratio_low"} & figures.keys()
 
 

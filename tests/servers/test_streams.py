@@ -39,7 +39,7 @@ def test_streams_that_come_at_once_are_whole() -> None:
 
 
 @pytest.mark.parametrize("words", [0, 1, 23])
-def test_streams_that_another_request_ends_are_told_with_the_text_that_is_missing(
+def test_streams_that_another_request_ends_are_reported_with_the_text_that_is_missing(
     words: int,
 ) -> None:
     done = result(interrupts(words))

@@ -37,13 +37,13 @@ def changes(change: Callable[[Sent], Sent]) -> Answering:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_every_token_of_a_faithful_server_is_in_law(setting: str) -> None:
+def test_every_token_of_a_faithful_server_is_within_the_distribution(setting: str) -> None:
     done = result(answered, setting)
     assert done.verdict == "honoured", done.evidence
     assert done.figures["tokens"] == 240
 
 
-def test_a_faithful_server_is_in_law() -> None:
+def test_a_faithful_server_is_within_the_distribution() -> None:
     done = result(answered, "top_p 0.8, temperature 1.6", texts=1)
     assert done.met
     assert done.evidence.startswith("80 tokens, fifths ")
@@ -66,7 +66,7 @@ AT_NIGHT = [pytest.param(name, marks=pytest.mark.nightly) for name in [*FAULTS][
 
 
 @pytest.mark.parametrize("fault", [*[*FAULTS][:3], *AT_NIGHT])
-def test_a_server_that_draws_from_another_law_is_caught(fault: str) -> None:
+def test_a_server_that_draws_from_another_distribution_is_caught(fault: str) -> None:
     setting, change = FAULTS[fault]
     done = result(changes(change), setting)
     assert done.verdict == "other meaning", done.evidence
@@ -83,7 +83,7 @@ def test_where_a_dialect_has_the_temperature_first_the_filters_see_what_it_left(
     assert result(changes(change), "top_p 0.8, temperature 1.6", 1, of_vllm).verdict == verdict
 
 
-def test_a_draw_lies_in_its_law_behind_all_that_is_more_likely() -> None:
+def test_a_draw_lies_in_its_distribution_behind_all_that_is_more_likely() -> None:
     """With 1/2, 1/4, 1/4 the first half belongs to the first token."""
     row = np.log(np.array([0.25, 0.5, 0.25], np.float32))
     rng = np.random.default_rng(1)

@@ -40,10 +40,10 @@ def test_the_values_of_a_faithful_server_are_the_model_s() -> None:
 
 @pytest.mark.parametrize("fault", OF_VALUES, ids=lambda fault: fault[0])
 def test_values_that_are_not_the_model_s_are_called_by_their_meaning(fault: Any) -> None:
-    _, fact, said, between = fault
+    _, fact, message, between = fault
     (named,) = results(between(answered), fact)
     assert named.verdict == "other meaning"
-    assert said in named.evidence
+    assert message in named.evidence
 
 
 def test_a_log_softmax_in_float32_stays_within_the_bound_that_is_stated() -> None:
@@ -72,13 +72,13 @@ def moved(by: float) -> Answering:
 
 
 @pytest.mark.parametrize(
-    ("by", "said"), [(0.006, "within 0.006: another build's"), (0.2, "the model gives")]
+    ("by", "message"), [(0.006, "within 0.006: another build's"), (0.2, "the model gives")]
 )
 def test_values_that_are_a_little_off_are_no_rounded_ones_but_of_another_build(
-    by: float, said: str
+    by: float, message: str
 ) -> None:
     (named,) = results(moved(by), "values")
-    assert said in named.evidence
+    assert message in named.evidence
     assert "rounded" not in named.evidence
     assert ("another build's" in named.evidence) == (by < 0.05)
 
@@ -97,8 +97,8 @@ def as_mlx_lm(sent: Sent) -> Answered:
     if "top_logprobs" in sent:
         tops = [one["top_logprobs"][::-1] for one in places]
         content = [{**top[0], "top_logprobs": top} for top in tops]
-    said = {"text": data["content"], "logprobs": {"content": content}, "finish_reason": "length"}
-    return status, {"choices": [said]}
+    reply = {"text": data["content"], "logprobs": {"content": content}, "finish_reason": "length"}
+    return status, {"choices": [reply]}
 
 
 def test_where_a_list_hides_what_was_drawn_it_is_asked_for_alone() -> None:
@@ -108,12 +108,12 @@ def test_where_a_list_hides_what_was_drawn_it_is_asked_for_alone() -> None:
 
 
 def test_ids_that_vllm_writes_as_texts_are_read() -> None:
-    said = {
+    reply = {
         "tokens": ["token_id:3"],
         "token_logprobs": [-0.5],
         "top_logprobs": [{"token_id:3": -0.5, "token_id:12": -1.5}],
     }
-    data = {"choices": [{"text": "a", "token_ids": [3], "logprobs": said}]}
+    data = {"choices": [{"text": "a", "token_ids": [3], "logprobs": reply}]}
     answer = answer_of(DIALECTS["vllm"], {}, data)
     assert answer.tokens == (3,)
     assert answer.reports[0].token.name == 3

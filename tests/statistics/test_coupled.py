@@ -47,7 +47,7 @@ def test_one_candidate_has_no_boundary() -> None:
     assert not coupled.explained(np.array([0.3]), np.array([]), 1.0).any()
 
 
-def test_disagreement_of_two_laws_is_what_equal_uniforms_show() -> None:
+def test_disagreement_of_two_distributions_is_what_equal_uniforms_show() -> None:
     rng = np.random.default_rng(7)
     p, q = wrong.softmax(rng.normal(0, 1, 50)), wrong.softmax(rng.normal(0, 1, 50))
     u = rng.random(200_000)

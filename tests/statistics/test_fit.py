@@ -55,7 +55,7 @@ def test_scipy_p_values_are_those_of_the_pooled_bins() -> None:
     assert fit.scipy_p_values(np.array([5]), np.array([1.0])) == {"g": 1.0, "chi2": 1.0}
 
 
-def test_e_value_against_a_law_has_mean_one() -> None:
+def test_e_value_against_a_distribution_has_mean_one() -> None:
     p = np.array([0.2, 0.3, 0.5])
     mean = 0.0
     for draws in itertools.product(range(3), repeat=5):

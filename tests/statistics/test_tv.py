@@ -28,12 +28,13 @@ def test_distance_is_half_the_absolute_differences() -> None:
 
 @pytest.mark.parametrize("p", [[0.5, 0.5], [0.1, 0.2, 0.7], [0.999, 0.001]], ids=str)
 def test_expected_distance_is_the_mean_over_all_outcomes(p: list[float]) -> None:
-    n, law = 6, np.array(p)
+    n, distribution = 6, np.array(p)
     mean = sum(
-        math.prod(law[list(draws)]) * float(tv.distance(np.bincount(draws, minlength=len(p)), law))
+        math.prod(distribution[list(draws)])
+        * float(tv.distance(np.bincount(draws, minlength=len(p)), distribution))
         for draws in itertools.product(range(len(p)), repeat=n)
     )
-    assert tv.expected(n, law) == pytest.approx(mean, rel=1e-12)
+    assert tv.expected(n, distribution) == pytest.approx(mean, rel=1e-12)
 
 
 def test_bounds_are_wrong_no_more_often_than_stated() -> None:

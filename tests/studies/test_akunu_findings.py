@@ -76,7 +76,7 @@ def test_the_help_of_a_study_lists_its_sections_and_runs_none(
     assert "; ".join(study.SECTIONS) in printed
 
 
-def test_order_of_the_filters_moves_the_law() -> None:
+def test_order_of_the_filters_moves_the_distribution() -> None:
     """Without rounding, at T = 2 other tokens reach min_p .2; at T = 1 the order is no matter."""
     row, parameters = akunu.golden_row(0), {"temperature": 2.0, "min_p": 0.2}
     away = akunu.tv(

@@ -13,7 +13,7 @@ def native() -> Native:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_llama_h_beside_sampling_does_what_it_says(check: Check, native: Native) -> None:
+def test_llama_h_other_than_sampling_does_what_it_says(check: Check, native: Native) -> None:
     assert list(check(native)) == []
 
 

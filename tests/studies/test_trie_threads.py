@@ -23,22 +23,22 @@ def test_it_holds_the_payloads_that_the_references_cache_holds(tmp_path: Path) -
     rng = random.Random(1)
     reference: TrieCache[int] = TrieCache(lambda made: made.largest_token)
     used: list[int] = []
-    said, expected = [], []
+    requests, expected = [], []
     for _ in range(3000):
         if used and rng.random() < len(used) / 500:
             k = used.pop(rng.randrange(len(used)))
             reference.release(reference.key(payload([k])))
-            said.append(f"r {k}")
+            requests.append(f"r {k}")
         else:
             k = rng.randrange(200)
             used.append(k)
             reference.acquire(payload([k]))
-            said.append(f"a {k}")
+            requests.append(f"a {k}")
         expected.append([entry.value for entry in reference.entries.values()])
     assert max(map(len, expected)) > 128  # where more were in use
     done = subprocess.run(
         [driver(tmp_path), "script"],
-        input="\n".join(said), capture_output=True, text=True, check=True,
+        input="\n".join(requests), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert [[*map(int, line.split())] for line in done.stdout.splitlines()] == expected
 

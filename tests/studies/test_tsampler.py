@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 
 
-def said(study: str, *arguments: str) -> list[str]:
+def output_of(study: str, *arguments: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-m", f"studies.{study}", *arguments],
         capture_output=True,
@@ -24,13 +24,13 @@ def said(study: str, *arguments: str) -> list[str]:
 
 @pytest.mark.slow
 def test_claims_are_measured() -> None:
-    lines = said("tsampler", "arithmetic")
+    lines = output_of("tsampler", "arithmetic")
     assert len(lines) == 3
     assert all("0 once rounded to float32" in line for line in lines[1:])
 
 
 @pytest.mark.slow
 def test_small_claims_are_measured() -> None:
-    off = [float(line.split()[5]) for line in said("tsampler_small", "pool")[1:]]
+    off = [float(line.split()[5]) for line in output_of("tsampler_small", "pool")[1:]]
     assert off == sorted(off, reverse=True), "a larger pool must be nearer to the whole entropy"
     assert len(off) == 3

@@ -95,7 +95,7 @@ def missing(figures: list[Figure], printed: str, page: str) -> list[str]:
     ]
 
 
-def test_a_figure_that_is_another_one_is_told() -> None:
+def test_a_figure_that_is_another_one_is_reported() -> None:
     figures: list[Figure] = ["12/320", ("mean 0.025", ".025 on average")]
     assert missing(figures, "  12/320 rows,  mean  0.025", "12/320 and .025 on\naverage") == []
     assert missing(figures, "112/320 mean 0.0251", "12/3200 and .03 on average") == [

@@ -16,9 +16,9 @@ THEMES = {"dark": 0, "light": 1}  # as Chromium counts them
 _RUN = """<script>
 addEventListener('load', async () => {
   document.querySelectorAll('details').forEach((part) => { part.open = true; });
-  const seen = await axe.run(document, { resultTypes: ['violations'] });
-  const said = seen.violations.map((rule) => [rule.id, rule.nodes[0].html.slice(0, 200)]);
-  document.body.dataset.axe = JSON.stringify({ rules: seen.passes.length, said });
+  const found = await axe.run(document, { resultTypes: ['violations'] });
+  const broken = found.violations.map((rule) => [rule.id, rule.nodes[0].html.slice(0, 200)]);
+  document.body.dataset.axe = JSON.stringify({ rules: found.passes.length, broken });
 });
 </script>"""
 
@@ -49,8 +49,8 @@ def violations(program: str, axe: str, page: str, theme: str, folder: Path) -> l
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     answer = re.search(r'data-axe="([^"]*)"', done.stdout)
     if answer is None:
-        raise RuntimeError(f"axe said nothing: {done.stderr[-500:]}")
-    said = json.loads(html.unescape(answer[1]))
-    assert said["rules"] > 10, "axe looked at nothing"
-    violated: list[list[str]] = said["said"]
+        raise RuntimeError(f"axe printed nothing: {done.stderr[-500:]}")
+    result = json.loads(html.unescape(answer[1]))
+    assert result["rules"] > 10, "axe looked at nothing"
+    violated: list[list[str]] = result["broken"]
     return violated

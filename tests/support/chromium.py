@@ -85,14 +85,14 @@ def look(
     ]
     content = ['<!doctype html><meta charset="utf-8">', *frames, _MEASURED % act]
     path.write_text("\n".join(content), encoding="utf-8")
-    said = ""
+    reason = ""
     for attempt in ("1", "2"):
         profile = f"--user-data-dir={folder / attempt}"
         command = [program, *FLAGS, profile, "--window-size=1400,900", "--dump-dom", path.as_uri()]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         except subprocess.TimeoutExpired:
-            said = "no end within 60 s"
+            reason = "no end within 60 s"
             continue
         measured = re.findall(
             r'<p data-measured="(\d+)/(\d+)/([^"]*)" data-answer="([^"]*)"', done.stdout
@@ -103,5 +103,5 @@ def look(
                 Seen(int(w), html.unescape(t), console, int(ms), html.unescape(answer))
                 for w, ms, t, answer in measured
             ]
-        said = f"exit status {done.returncode}: {done.stderr[-500:]}"
-    raise RuntimeError(f"{program} did not measure the page: {said}")
+        reason = f"exit status {done.returncode}: {done.stderr[-500:]}"
+    raise RuntimeError(f"{program} did not measure the page: {reason}")

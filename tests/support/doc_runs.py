@@ -46,14 +46,14 @@ def _without_case(run: str) -> str:
 
 def run_inside(run: str, folder: Path) -> tuple[int, str]:
     """Run `sampler-parity` commands in this process; return the last status and all output."""
-    status, said = 0, ""
+    status, output = 0, ""
     for part in run.split("; "):
         program, *words = shlex.split(part)
         assert program == "sampler-parity", f"needs a shell, let it run at night: {part}"
         jobs = ["-j", "1"] if words[0] == "run" else []  # a pool costs more than such runs
         done = cli(*_expanded(words, folder), *jobs, folder=folder)
-        status, said = done.returncode, said + done.stdout + done.stderr
-    return status, said
+        status, output = done.returncode, output + done.stdout + done.stderr
+    return status, output
 
 
 def _expanded(words: list[str], folder: Path) -> list[str]:

@@ -48,12 +48,12 @@ def answered(sent: Sent) -> Answered:
     if problem := _problem(sent):
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
-    said = sent["prompt"]
-    prompt = said if isinstance(said, list) else _tokens(str(said))
+    given = sent["prompt"]
+    prompt = given if isinstance(given, list) else _tokens(str(given))
     length = known.pop("n_predict", 16)
     known.setdefault("n_predict", length)
     if "grammar" in known or "json_schema" in sent:
-        return 200, _said("abacus", [], [], "eos")
+        return 200, _reply("abacus", [], [], "eos")
     return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
 
 
@@ -110,7 +110,7 @@ def _sampled(known: Sent, prompt: list[int], length: int, n_probs: int, sent: Se
         if cuts:
             text, ended = text[: min(cuts)], "word"
             break
-    return 200, _said(text, tokens, places, ended)
+    return 200, _reply(text, tokens, places, ended)
 
 
 def _place(
@@ -129,9 +129,9 @@ def _place(
     return {"id": token, "token": f" w{token}", "logprob": own, "top_logprobs": tops}
 
 
-def _said(text: str, tokens: list[int], places: list[Any], ended: str) -> dict[str, Any]:
-    said = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
-    return {**said, "completion_probabilities": places} if places else said
+def _reply(text: str, tokens: list[int], places: list[Any], ended: str) -> dict[str, Any]:
+    reply = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
+    return {**reply, "completion_probabilities": places} if places else reply
 
 
 class _Handler(BaseHTTPRequestHandler):

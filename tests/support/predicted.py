@@ -19,7 +19,7 @@ FUSED = "a * b + c rounded once, by gcc"
 
 def apart(sampler: str = "top_k", *operations: str, **fields: Any) -> Apart:
     """Return a difference: other survivors, and another token if one is drawn, by default."""
-    told: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "order": False,
         "survivors": False,
         "tokens": None,
@@ -32,7 +32,7 @@ def apart(sampler: str = "top_k", *operations: str, **fields: Any) -> Apart:
         "there": "1 with token 2",
         "operations": [*operations],
     }
-    return Apart(**(told | fields))
+    return Apart(**(defaults | fields))
 
 
 def prediction(name: str, *samplers: str, suite: str = "parity/a", **on: Apart) -> PredictionResult:

@@ -204,10 +204,10 @@ def _after_temperature(server: Answering) -> Answering:
         data = json.loads(json.dumps(data))
         tokens = [sent["prompt"][-1], *data["tokens"]]
         for before, place in zip(tokens, data.get("completion_probabilities", ()), strict=False):
-            law = log_softmax(TABLE[before], sent.get("temperature") or 1.0)
+            logprobs = log_softmax(TABLE[before], sent.get("temperature") or 1.0)
             for one in (place, *place.get("top_logprobs", ())):
                 if "logprob" in one:
-                    one["logprob"] = float(law[one["id"]])
+                    one["logprob"] = float(logprobs[one["id"]])
         return status, data
 
     return answering

@@ -32,7 +32,7 @@ def result(answering: Answering, wanted: str, eos: int = EOS) -> ServerResult:
                 Probe(client, seeds=True), next(r for r in DIALECT.parameters if r.name == name)
             )
         facts = {"state": STATE, "probabilities": PROBABILITIES}[group]
-        (said,) = observe(
+        (done,) = observe(
             "state" if group == "state" else "probabilities", {name: facts[name]}, client
         )
-        return said
+        return done

@@ -33,9 +33,9 @@ def model(*of_last: Row) -> Model:
     return lambda past: of_last[0 if not past else 1 + past[-1]]
 
 
-def marginal(law: dict[Any, Any], size: int) -> Row:
+def marginal(distribution: dict[Any, Any], size: int) -> Row:
     """Return the distribution of the first token of tuples."""
     total = row(*[1] * size) * 0
-    for tokens, p in law.items():
+    for tokens, p in distribution.items():
         total[tokens[0]] += p
     return total

@@ -38,7 +38,7 @@ def main() -> None:
         monkey.setattr(engines.Engines, "__iter__", lambda _, named=named: iter(named))
         done = CliRunner().invoke(app, arguments)
         error = "" if isinstance(done.exception, SystemExit) else done.exception or ""
-        line = {"status": done.exit_code, "said": f"{done.output}{error}"}
+        line = {"status": done.exit_code, "output": f"{done.output}{error}"}
         print(json.dumps(line), flush=True)
 
 

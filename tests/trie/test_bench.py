@@ -143,7 +143,7 @@ class Letters:
         return [b"a", b"b", b"ab", b"c", b""][token]
 
 
-def test_the_law_of_masks_and_of_the_model_by_hand() -> None:
+def test_the_distribution_of_masks_and_of_the_model_by_hand() -> None:
     """Leaves ab = [2] and ac = [0, 3]; a grammar takes [0, 1] for ab, too.
 
     The model: after the prompt a 0.2, ab 0.3; after a: b 0.1, c 0.4.

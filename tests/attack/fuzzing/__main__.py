@@ -73,12 +73,12 @@ def fuzz(rows: dict[str, Fuzzed], total: int, seed: int, kept: Path = KEPT) -> I
         counted: Counter[str] = Counter()
         with tempfile.TemporaryDirectory() as folder:
             samples = rows[name].prepare(Path(folder))
-            for number, said in outcomes(rows[name], samples, count, seed, Path(folder)):
-                kind = said if said in (TAKEN, REFUSED) else "failed"
+            for number, result in outcomes(rows[name], samples, count, seed, Path(folder)):
+                kind = result if result in (TAKEN, REFUSED) else "failed"
                 counted[kind] += 1
                 if kind == "failed" and counted["failed"] <= _SHOWN:
                     content = made(rows[name], samples, seed, number)
-                    yield from _failure(name, content, kept, seed, number, said)
+                    yield from _failure(name, content, kept, seed, number, result)
         bad += counted["failed"]
         yield (
             f"{name:<28} {count:>7,} inputs {counted[TAKEN]:>7,} taken"
@@ -90,13 +90,13 @@ def fuzz(rows: dict[str, Fuzzed], total: int, seed: int, kept: Path = KEPT) -> I
 
 
 def _failure(
-    name: str, content: bytes, kept: Path, seed: int, number: int, said: str
+    name: str, content: bytes, kept: Path, seed: int, number: int, result: str
 ) -> Iterator[str]:
     """Yield the failure, the path of the file, and the command that reads it again."""
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{name.replace(' ', '-')}.{seed}.{number}"
     path.write_bytes(content)
-    yield said.rstrip()
+    yield result.rstrip()
     yield f"FAILED {name}: seed {seed}, number {number}: {path}"
     yield f"  replay: python -m tests.attack.fuzzing replay {name!r} {seed} {number}"
 

@@ -31,7 +31,7 @@ _CHAIN: p.ChainSpec = [{"top_k": {"k": 2}}]
 _SETTING = ask.Setting(_CHAIN, V)
 _CLAIMS = ["run", "draws", "time", "decode", "generate", "throughput", "skip_ratio", "devices"]
 _CLAIMS += ["capture", "numbers"]
-_GREETING = {"ok": True, "name": "said", "version": "1", "capabilities": _CLAIMS}
+_GREETING = {"ok": True, "name": "replying", "version": "1", "capabilities": _CLAIMS}
 _GREETING |= {"samplers": ["top_k"], "uncallable": {"dry": "no vocabulary"}}
 _CASE = {
     "id": "a",
@@ -43,7 +43,7 @@ _CASE = {
 
 
 @dataclass
-class Said(BackendProcess):
+class Replying(BackendProcess):
     """A backend that was greeted, and whose reply to anything is this line."""
 
     line: bytes = b""
@@ -75,29 +75,29 @@ class Said(BackendProcess):
 
 
 @cache
-def _said() -> Said:
-    return Said("said", ["true"])
+def _replying() -> Replying:
+    return Replying("replying", ["true"])
 
 
-def _generate(said: Said) -> None:
+def _generate(backend: Replying) -> None:
     request = p.GenerateRequest(model="m", n_vocab=V, chain=_CHAIN, prompt=[1], n_tokens=2, out=0)
-    ask.generate(said, request)
+    ask.generate(backend, request)
 
 
-def _capture(said: Said) -> None:
+def _capture(backend: Replying) -> None:
     ask.capture(
-        said,
+        backend,
         p.CaptureRequest(
             model="m", n_vocab=V, tokens=[1, 2], positions=[1], n_context=2, threads=1, out=0
         ),
     )
 
 
-def _throughput(said: Said) -> None:
+def _throughput(backend: Replying) -> None:
     request = p.ThroughputRequest(
         model="m", n_vocab=V, chain=_CHAIN, prompt=[1], n_tokens=2, sequences=3
     )
-    ask.throughput(said, request)
+    ask.throughput(backend, request)
 
 
 def _recorded(record: BaseModel, kind: type[Result]) -> None:
@@ -105,33 +105,33 @@ def _recorded(record: BaseModel, kind: type[Result]) -> None:
     kind.model_validate(json_of(p.to_line(record)))
 
 
-def _run(said: Said) -> None:
-    _recorded(execute(StagesCase.model_validate(_CASE), [said]), CaseResult)
+def _run(backend: Replying) -> None:
+    _recorded(execute(StagesCase.model_validate(_CASE), [backend]), CaseResult)
 
 
-def _draws(said: Said) -> None:
-    ask.draws(said, _SETTING, _ROW, 3)
+def _draws(backend: Replying) -> None:
+    ask.draws(backend, _SETTING, _ROW, 3)
 
 
-def _skip_ratio(said: Said) -> None:
+def _skip_ratio(backend: Replying) -> None:
     request = p.SkipRatioRequest(
         model="m", leaves=["a"] * 30, prompts=["b"], rounds=8, seed=0, delay_ms=0
     )
-    _recorded(result(ask.skip_ratio(said, request, 60.0)), SkipRatioResult)
+    _recorded(result(ask.skip_ratio(backend, request, 60.0)), SkipRatioResult)
 
 
-def _hello(said: Said) -> None:
-    said.greets = True
+def _hello(backend: Replying) -> None:
+    backend.greets = True
     try:
-        said.hello()
+        backend.hello()
     finally:
-        said.greets = False
-        said._kill()
+        backend.greets = False
+        backend._kill()
 
 
 _OK = {"ok": True, "number": 0}
 _STAGE = {"at": 64, "n": 2, "sorted": True, "selected": -1}
-_REPLIES: dict[str, tuple[dict[str, Any], Callable[[Said], object]]] = {
+_REPLIES: dict[str, tuple[dict[str, Any], Callable[[Replying], object]]] = {
     "hello": (_GREETING, _hello),
     "run": ({"tokens": [None], "stages": [[_STAGE]], "ns": 5}, _run),
     "draws": ({"ns": 5}, _draws),
@@ -152,14 +152,14 @@ _REPLIES: dict[str, tuple[dict[str, Any], Callable[[Said], object]]] = {
 }
 
 
-def _row(name: str, reply: dict[str, Any], asks: Callable[[Said], object]) -> Fuzzed:
+def _row(name: str, reply: dict[str, Any], asks: Callable[[Replying], object]) -> Fuzzed:
     refusal = {"ok": False, "kind": "rejected", "message": "no", "number": 0}
-    samples = [json.dumps(said).encode() for said in (_OK | reply, _OK | reply, refusal)]
+    samples = [json.dumps(sent).encode() for sent in (_OK | reply, _OK | reply, refusal)]
 
     def read(path: Path) -> None:
-        said = _said()
-        said.line = path.read_bytes().partition(b"\n")[0]
-        asks(said)
+        backend = _replying()
+        backend.line = path.read_bytes().partition(b"\n")[0]
+        asks(backend)
 
     return Fuzzed(f"reply to {name}", "reply", lambda _: samples, read, JSON, 40, (BackendFailure,))
 

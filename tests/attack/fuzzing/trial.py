@@ -34,21 +34,21 @@ def outcome(fuzzed: Fuzzed, path: Path) -> str:
     before = _peak()
     try:
         with in_time():
-            said = _read(fuzzed, path)
+            result = _read(fuzzed, path)
     except Hangs as hangs:
         what = "of work" if hangs.args == (signal.SIGPROF,) else "or six times as long of waiting"
         return f"not read within {SECONDS:g} s {what}"
     grown = _peak() - before
-    return f"took {grown >> 20} MiB" if grown > GROWTH else said
+    return f"took {grown >> 20} MiB" if grown > GROWTH else result
 
 
 def _read(fuzzed: Fuzzed, path: Path) -> str:
     try:
         fuzzed.read(path)
     except InputError as refusal:
-        said = str(refusal)
-        is_line = said.isprintable() and len(said) <= LONGEST + 100
-        return REFUSED if is_line else f"its refusal is no line: {said!r}"
+        text = str(refusal)
+        is_line = text.isprintable() and len(text) <= LONGEST + 100
+        return REFUSED if is_line else f"its refusal is no line: {text!r}"
     except fuzzed.refusals:
         return REFUSED
     except Exception:

@@ -58,7 +58,7 @@ def test_the_quick_profile_takes_what_is_named_and_refuses_what_is_not_there() -
         list(wrong.items(quick=False))
 
 
-def test_a_bad_parameter_in_a_sequence_is_told_with_its_block(tmp_path: Path) -> None:
+def test_a_bad_parameter_in_a_sequence_is_reported_with_its_block(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(
         'name = "mine"\n[[batch]]\nid = "b"\ndescription = "d"\nwhy = "w"\nfamilies = ["one"]\n'

@@ -76,9 +76,9 @@ def test_the_row_that_its_neighbours_change_is_named_with_step_and_stage(judged:
     assert (result.row.at, result.row.of) == (1, 3)
     assert result.detail == "alone this row is right: its neighbours change it"
     backend = InProcess("batch/odd-places")
-    told = list(difference_lines(execute(changed, [backend]), backend.name, "1", result))
+    lines = list(difference_lines(execute(changed, [backend]), backend.name, "1", result))
     backend.close()
-    assert told[0].endswith("vs reference, step 1 of 3, row 2 of 3, stage dist")
+    assert lines[0].endswith("vs reference, step 1 of 3, row 2 of 3, stage dist")
 
 
 def test_a_row_that_is_wrong_alone_is_not_put_down_to_its_neighbours(judged: Any) -> None:
@@ -143,7 +143,7 @@ class RowByRow(InPlace):
         return super().ask(request, reply, timeout_s)
 
 
-def test_an_engine_of_one_row_is_asked_for_one_after_the_other_and_that_is_said(
+def test_an_engine_of_one_row_is_asked_for_one_after_the_other_and_that_is_reported(
     judged: Any,
 ) -> None:
     backend = RowByRow()
@@ -152,7 +152,7 @@ def test_an_engine_of_one_row_is_asked_for_one_after_the_other_and_that_is_said(
     assert backend.sent == ["run"] * 3
 
 
-def test_a_batch_made_small_has_the_rows_and_steps_that_it_takes() -> None:
+def test_a_minimized_batch_has_the_rows_and_steps_that_it_takes() -> None:
     backend = InProcess("batch/greedy-for-all")
 
     def fails(smaller: BatchCase) -> bool:
@@ -232,6 +232,6 @@ def test_behind_another_last_digit_all_else_is_judged(judged: Any) -> None:
     assert result.detail == "alone this row is right: its neighbours change it"
 
 
-def test_beside_another_last_digit_relations_are_asked_for(judged: Any) -> None:
+def test_with_another_last_digit_relations_are_asked_for(judged: Any) -> None:
     result = judged(case(*[[{"dist": {"seed": 1}}]] * 3), InPlace("mine", AndGoesOn()))
     assert (result.verdict, result.stage) == ("diverged", "relation")

@@ -298,9 +298,9 @@ def test_another_release_does_not_claim_to_decode(
 
 
 def test_tokens_of_another_vocabulary_are_rejected(tiny: Path, worker: Worker, inside: Any) -> None:
-    foreign = p.DecodeRequest(model=str(tiny), n_vocab=N_VOCAB, tokens=[1, 4090], out=0)
+    unknown = p.DecodeRequest(model=str(tiny), n_vocab=N_VOCAB, tokens=[1, 4090], out=0)
     with pytest.raises(BackendFailure, match="has no token 4090, which the prompt holds"):
-        inside(name="first").ask(foreign, p.DecodeReply)
+        inside(name="first").ask(unknown, p.DecodeReply)
     other = p.DecodeRequest(model=str(tiny), n_vocab=4096, tokens=[1], out=0)
     with pytest.raises(BackendFailure, match="a vocabulary of 320 tokens, asked for 4096"):
         inside(name="first").ask(other, p.DecodeReply)

@@ -36,7 +36,7 @@ def test_a_claim_is_not_met_by_one_run_too_few() -> None:
 
 
 @pytest.mark.parametrize("fault", list(wrong.FAULTS))
-def test_each_fault_is_a_law_that_differs(fault: str) -> None:
+def test_each_fault_is_a_distribution_that_differs(fault: str) -> None:
     q = wrong.FAULTS[fault](LOGITS)
     assert q.sum() == pytest.approx(1)
     assert (q >= 0).all()
@@ -47,12 +47,12 @@ def test_biased_draw_is_the_power_of_the_uniform() -> None:
     u = np.random.default_rng(3).random(1_000_000) ** (1 + wrong.BIAS)
     p = wrong.softmax(np.array([0.0, 1.0, 2.0]))
     counts = np.bincount(np.searchsorted(np.cumsum(p)[:-1], u), minlength=3)
-    law = wrong.biased_draw(np.array([0.0, 1.0, 2.0]))
-    assert tv.p_value(counts, law) > 1e-3
+    distribution = wrong.biased_draw(np.array([0.0, 1.0, 2.0]))
+    assert tv.p_value(counts, distribution) > 1e-3
     assert tv.p_value(counts, p) < 1e-3
 
 
-def test_shifted_law_has_the_distance_asked_for() -> None:
+def test_shifted_distribution_has_the_distance_asked_for() -> None:
     p = wrong.softmax(LOGITS)
     q = wrong.shifted(p, 0.004)
     assert tv.between(q, p) == pytest.approx(0.004)

@@ -37,5 +37,5 @@ def test_a_faulty_engine_is_different(suite: str, cell: str, mutant: str) -> Non
 
 
 @pytest.mark.nightly
-def test_a_fault_that_leaves_the_law_alone_is_equivalent() -> None:
+def test_a_fault_that_leaves_the_distribution_alone_is_equivalent() -> None:
     assert decision("tsampler", "filtered", "tsampler_sample/not-reset") == "equivalent"

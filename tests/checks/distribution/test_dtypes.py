@@ -38,6 +38,6 @@ def decision(cell: Cell, worker: Worker) -> str:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=[cell.id for cell in CELLS])
-def test_draws_follow_the_law_of_the_rounded_row_and_of_no_other(cell: Cell) -> None:
+def test_draws_follow_the_distribution_of_the_rounded_row_and_of_no_other(cell: Cell) -> None:
     assert decision(cell, Worker()) == "equivalent"
     assert decision(cell, Unrounded(cell.logits.row(0))) == "different"

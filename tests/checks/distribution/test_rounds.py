@@ -147,7 +147,9 @@ def test_a_history_that_is_not_advanced_shows_at_the_second_position(
 
 
 @pytest.mark.parametrize("rule", ["rejection", "matching"])
-def test_matching_and_rejection_are_told_apart(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matching_and_rejection_are_distinguished(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both are lossless; how much of the draft is accepted is not the same."""
     other = {"rejection": "matching", "matching": "rejection"}[rule]
     monkeypatch.setattr(reference_speculative, "RULES", {rule: RULES[other]})
@@ -180,18 +182,20 @@ def test_right_counts_are_alarms_no_oftener_than_stated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"chain": [{"xtc": {"p": 0.5, "t": 0.1, "seed": 1}}, *CELL["chain"]]}, "by chance"),
         ({"draft_chain": PENALISED["chain"]}, "the draft's chain looks at the history"),
         ({**PENALISED, "bins": 3}, "does not look at the history"),
     ],
 )
-def test_what_has_no_law_of_rounds_is_refused(changed: dict[str, Any], said: str) -> None:
+def test_what_has_no_distribution_of_rounds_is_refused(
+    changed: dict[str, Any], message: str
+) -> None:
     asked = cell(**changed)
-    with pytest.raises(Unsupported, match=said):
+    with pytest.raises(Unsupported, match=message):
         Outcomes(asked, prepared(asked))
-    assert said in result_of(asked).detail
+    assert message in result_of(asked).detail
 
 
 def test_too_many_rounds_ask_for_bins() -> None:
@@ -202,21 +206,21 @@ def test_too_many_rounds_ask_for_bins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "said"),
+    ("tokens", "message"),
     [
         ([-1, -1, -1], "a round without tokens"),
         ([3, -1, -1], "not in the vocabulary"),
         ([0, -1, 1], "a token behind its last"),
     ],
 )
-def test_a_reply_that_is_no_round_breaks_the_protocol(tokens: list[int], said: str) -> None:
+def test_a_reply_that_is_no_round_breaks_the_protocol(tokens: list[int], message: str) -> None:
     class Wrong(Worker):
         def speculate(self, request: Any, rounds: Any) -> Any:
             return np.tile(np.array(tokens, np.int32), (request.n, 1))
 
     result = result_of(cell(), Wrong())
     assert result.decision == "crashed"
-    assert said in result.detail
+    assert message in result.detail
 
 
 def test_a_backend_that_verifies_no_drafts_is_skipped() -> None:

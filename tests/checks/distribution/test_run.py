@@ -102,7 +102,7 @@ def test_a_wrong_draw_is_different(fault: str, cell: Cell) -> None:
 
 
 @pytest.mark.slow
-def test_a_walk_in_another_order_has_the_right_law() -> None:
+def test_a_walk_in_another_order_has_the_right_distribution() -> None:
     assert decision(frequency(), "dist/walks-in-sorted-order") == "equivalent"
 
 
@@ -172,7 +172,7 @@ def test_a_token_of_probability_zero_is_different_at_once(plant: Plant) -> None:
     assert "impossible: 3" in result.detail
 
 
-def test_a_law_at_the_margin_is_caught_before_all_draws_are_spent(plant: Plant) -> None:
+def test_a_distribution_at_the_margin_is_caught_before_all_draws_are_spent(plant: Plant) -> None:
     result = execute_cell(frequency(logits=PROBS), [plant(drawn([0.55, 0.2, 0.25, 0.0]))], ERRORS)
     outcome = result.backends["planted"]
     assert outcome.decision == "different"
@@ -266,7 +266,7 @@ def test_a_place_in_a_fixed_sequence_moves_by_more_than_a_portion() -> None:
     assert chain == [{"akunu_gumbel": {"seed_offset": 1 + (1 << 22)}}, {"dist": {"seed": 0}}]
 
 
-def test_a_law_of_another_chain_judges(plant: Plant) -> None:
+def test_a_distribution_of_another_chain_judges(plant: Plant) -> None:
     hotter = [{"temp": {"temp": 2.0}}, {"dist": {"seed": 1}}]
     backend = plant(drawn([0.5, 0.25, 0.25, 0.0]))
     assert result_on(frequency(logits=PROBS), backend).decision == "equivalent"

@@ -20,7 +20,7 @@ RIGHT: dict[Any, Any] = {
 }
 
 
-def test_a_law_is_taken_apart_by_what_each_stage_is_given() -> None:
+def test_a_distribution_is_taken_apart_by_what_each_stage_is_given() -> None:
     assert taken_apart(RIGHT) == {
         ("draft 0", ()): {0: HALF, 1: HALF},
         ("accept 0", (0,)): {"accepted": HALF},
@@ -32,7 +32,7 @@ def test_a_law_is_taken_apart_by_what_each_stage_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "said"),
+    ("distribution", "message"),
     [
         (RIGHT, ""),
         (
@@ -57,9 +57,11 @@ def test_a_law_is_taken_apart_by_what_each_stage_is_given() -> None:
         ({**RIGHT, ((0,), (0, 0, 0)): HALF}, "shape: of the draft (0,) come (0, 0, 0)"),
     ],
 )
-def test_the_first_wrong_stage_is_named_with_both_probabilities(law: Any, said: str) -> None:
-    assert first_difference(law, RIGHT).startswith(said)
-    assert bool(first_difference(law, RIGHT)) == bool(said)
+def test_the_first_wrong_stage_is_named_with_both_probabilities(
+    distribution: Any, message: str
+) -> None:
+    assert first_difference(distribution, RIGHT).startswith(message)
+    assert bool(first_difference(distribution, RIGHT)) == bool(message)
 
 
 def test_rounding_of_float64_is_no_difference() -> None:

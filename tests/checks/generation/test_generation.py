@@ -185,9 +185,9 @@ def test_token_that_differs_is_placed_and_its_logits_are_saved(
     assert saved["row"].tolist() == wrong.tolist()
 
 
-@pytest.mark.parametrize(("others", "said"), [(1.0, ONE_OF_EQUALS), (0.5, "")])
-def test_one_of_equal_logits_for_another_is_diverged_and_said_so(
-    others: float, said: str, tiny: Path
+@pytest.mark.parametrize(("others", "text"), [(1.0, ONE_OF_EQUALS), (0.5, "")])
+def test_one_of_equal_logits_for_another_is_diverged_and_reported_so(
+    others: float, text: str, tiny: Path
 ) -> None:
     case = case_of(tiny, [{"greedy": {}}], tokens=1)
     assert isinstance(case.logits, Decoded)
@@ -196,7 +196,7 @@ def test_one_of_equal_logits_for_another_is_diverged_and_said_so(
     best = int(row.argmax())
     reply = p.GenerateReply(tokens=[best + 1])
     result, _ = compare_tokens(request_of(case), reply, row[None])
-    assert (result.verdict, result.detail) == ("diverged", said)
+    assert (result.verdict, result.detail) == ("diverged", text)
 
 
 @pytest.mark.parametrize(
@@ -353,9 +353,9 @@ def test_run_generates_with_a_model_of_ones_own(tiny: Path, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_run_refuses_a_model_that_is_missing_or_cut(tiny: Path, tmp_path: Path) -> None:
-    said = refused(cli("run", write_suite(tmp_path, "nowhere.gguf")))
+    text = refused(cli("run", write_suite(tmp_path, "nowhere.gguf")))
     assert (
-        "nowhere.gguf: no such model - use small, random-128256 or the path of a GGUF file" in said
+        "nowhere.gguf: no such model - use small, random-128256 or the path of a GGUF file" in text
     )
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(tiny.read_bytes()[:2000])
@@ -363,5 +363,5 @@ def test_run_refuses_a_model_that_is_missing_or_cut(tiny: Path, tmp_path: Path) 
 
 
 def test_run_refuses_a_prompt_of_another_vocabulary(tiny: Path, tmp_path: Path) -> None:
-    said = refused(cli("run", write_suite(tmp_path, tiny, "[317, 4090]")))
-    assert "prompt: token 4090 is not in the model's 320 tokens" in said
+    text = refused(cli("run", write_suite(tmp_path, tiny, "[317, 4090]")))
+    assert "prompt: token 4090 is not in the model's 320 tokens" in text

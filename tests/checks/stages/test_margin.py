@@ -27,9 +27,9 @@ def of_top_p(p: float, kept: int) -> Difference:
 @pytest.mark.parametrize("off", [1e-6, 4e-6])
 def test_the_margin_is_the_relative_distance_of_the_mass_from_p(off: float) -> None:
     p = float(np.float32(0.5 * (1 + off)))  # the first token's mass, 1/2, is just not enough
-    said = of_top_p(p, 1)
-    assert said.verdict == "boundary"
-    assert said.values["margin"] == pytest.approx(p / 0.5 - 1, rel=0.04)
+    found = of_top_p(p, 1)
+    assert found.verdict == "boundary"
+    assert found.values["margin"] == pytest.approx(p / 0.5 - 1, rel=0.04)
 
 
 def test_a_mass_that_equals_p_has_no_margin() -> None:
@@ -37,8 +37,8 @@ def test_a_mass_that_equals_p_has_no_margin() -> None:
     want = before.copy()
     TopP(0.5).apply(want)
     left = Got(before.ids, before.logits, np.full(2, 0.5, np.float32), True, -1)
-    said = classify(want, left, before, TopP(0.5))
-    assert (said.verdict, said.values["margin"]) == ("boundary", 0)
+    found = classify(want, left, before, TopP(0.5))
+    assert (found.verdict, found.values["margin"]) == ("boundary", 0)
 
 
 def of_four_equal(p: float, ids: list[int], logit: float = 2.0, mass: float = 0.25) -> Difference:
@@ -56,9 +56,9 @@ def of_four_equal(p: float, ids: list[int], logit: float = 2.0, mass: float = 0.
 def test_one_too_many_where_p_is_reached_exactly_is_a_boundary_whichever_equal_ones_stay(
     ids: list[int],
 ) -> None:
-    said = of_four_equal(0.5, ids)
-    assert (said.verdict, said.values["margin"]) == ("boundary", 0)
-    assert said.ties == (not {1, 3} <= {*ids})
+    found = of_four_equal(0.5, ids)
+    assert (found.verdict, found.values["margin"]) == ("boundary", 0)
+    assert found.ties == (not {1, 3} <= {*ids})
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_of_a_filter_by_value_it_is_the_distance_of_the_ratio() -> None:
     MinP(p).apply(want)
     kept = 3 - len(want)
     left = Got(before.ids[:kept], before.logits[:kept], before.p[:kept], False, -1)
-    said = classify(want, left, before, MinP(p))
+    found = classify(want, left, before, MinP(p))
     ratio = float(np.exp(np.float64(before.logits[1]) - np.float64(before.logits[0])))
-    assert said.verdict == "boundary"
-    assert said.values["margin"] == pytest.approx(abs(ratio / p - 1), rel=0.04)
+    assert found.verdict == "boundary"
+    assert found.values["margin"] == pytest.approx(abs(ratio / p - 1), rel=0.04)
 
 
 def test_of_a_draw_it_is_how_far_the_number_lies_outside_a_piece() -> None:
@@ -100,10 +100,10 @@ def test_of_a_draw_it_is_how_far_the_number_lies_outside_a_piece() -> None:
     Dist(1).apply(want)
     assert want.selected == 0
     left = Got(want.ids, want.logits, want.p, want.sorted, 1)
-    said = classify(want, left, before, Dist(1))
+    found = classify(want, left, before, Dist(1))
     edge = float(want.p[0])
-    assert said.verdict == "boundary"
-    assert said.values["margin"] == pytest.approx(edge - u, rel=1e-3)
+    assert found.verdict == "boundary"
+    assert found.values["margin"] == pytest.approx(edge - u, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_of_a_draw_it_is_how_far_the_number_lies_outside_a_piece() -> None:
         ("?", "?"),
     ],
 )
-def test_a_margin_is_said_in_words(share: object, text: str) -> None:
+def test_a_margin_is_reported_in_words(share: object, text: str) -> None:
     assert margin(share) == text
 
 
@@ -123,5 +123,5 @@ def test_explain_says_the_margin() -> None:
     of = CaseResult(
         id="a", samplers=["top_p"], steps=1, backends={"x": got}, required={"x": ["identical"]}
     )
-    said = [*difference_lines(of, "x", "1", got)]
-    assert said[-1] == "  margin: 2.5e-07 of the cut, within rounding"
+    found = [*difference_lines(of, "x", "1", got)]
+    assert found[-1] == "  margin: 2.5e-07 of the cut, within rounding"

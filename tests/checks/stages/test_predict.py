@@ -16,8 +16,8 @@ from sampler_parity.reference.platforms import PLATFORMS
 
 
 def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> Any:
-    told = {"id": "a", "description": "a", "why": "a", "chain": chain}
-    return case_from(told | {"logits": {"rows": list(rows)}} | fields)
+    block = {"id": "a", "description": "a", "why": "a", "chain": chain}
+    return case_from(block | {"logits": {"rows": list(rows)}} | fields)
 
 
 def on(platform: str, case: StagesCase) -> Prediction:
@@ -49,7 +49,7 @@ def test_ties_are_parted_by_the_sort_and_stay_together() -> None:
     assert not answer.repeats
 
 
-def test_which_of_equals_survives_is_said_with_both() -> None:
+def test_which_of_equals_survives_is_reported_with_both() -> None:
     answer = on("wasm", of([{"top_k": {"k": 1}}], [2.0] * 40))
     assert answer.survivors == (answer.first is None)
     answer = on("linux-x64-libc++19", of([{"typical_p": {"p": 0.5}}], [2.0] * 20 + [1.0] * 20))
@@ -94,7 +94,7 @@ def test_a_single_candidate_parts_the_stream_one_step_later() -> None:
     assert answer.first.operations == ("the draws of msvc",)
 
 
-def test_what_nobody_knows_of_a_platform_is_said_where_the_case_depends_on_it() -> None:
+def test_what_nobody_knows_of_a_platform_is_reported_where_the_case_depends_on_it() -> None:
     drawn = on("macos-arm64", of([{"dist": {"seed": 1}}], TIES))
     many = [float(i * i % 3) for i in range(200)]
     sorted_ = on("macos-arm64", of([{"top_k": {"k": 150}}], many))

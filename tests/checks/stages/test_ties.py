@@ -63,7 +63,7 @@ def test_top_k_may_keep_any_of_those_that_equal_the_last() -> None:
         "selected",
     ],
 )  # fmt: skip
-def test_what_is_wrong_beside_a_tie_is_diverged(changes: dict[str, Any]) -> None:
+def test_what_is_wrong_next_to_a_tie_is_diverged(changes: dict[str, Any]) -> None:
     assert judged(TopK(2), ROW, **changes).verdict == "diverged"
 
 
@@ -115,15 +115,15 @@ def test_typical_p_may_swap_what_is_equally_far_from_the_entropy() -> None:
     assert judged(TypicalP(0.1), row, ids=[4]).verdict == "diverged"
 
 
-def test_rounding_beside_a_tie_is_close_and_passes_where_both_do() -> None:
+def test_rounding_next_to_a_tie_is_close_and_passes_where_both_do() -> None:
     row = [0.0, 0.0, 1.0, 0.0]
     left = Candidates.from_logits(row)
     TopP(0.7).apply(left)
     (out,) = {0, 1, 3} - set(left.ids.tolist())
     near = left.p + np.spacing(left.p)
-    said = judged(TopP(0.7), row, ids=[2, int(left.ids[1]), out], p=near)
-    assert (said.verdict, said.ties) == ("close", True)
-    result = BackendResult(verdict=said.verdict, ties=said.ties)
+    found = judged(TopP(0.7), row, ids=[2, int(left.ids[1]), out], p=near)
+    assert (found.verdict, found.ties) == ("close", True)
+    result = BackendResult(verdict=found.verdict, ties=found.ties)
     assert not result.among(["identical", "close"])
     assert not result.among(["identical", "tied"])
     assert result.among(["identical", "tied", "close"])

@@ -50,7 +50,7 @@ def timed(ns: list[int], mhz: list[float] | None = None) -> TimingResult:
     return TimingResult(id="timing/x", sampler="s", n_vocab=9, ns={"a": ns}, conditions=under)
 
 
-def test_drift_over_the_rounds_is_said() -> None:
+def test_drift_over_the_rounds_is_reported() -> None:
     (remark,) = notices(timed([1000 + 20 * i for i in range(30)]))
     assert (remark.kind, remark.text) == ("drift", "a drifts by +37% over 30 rounds")
 
@@ -64,19 +64,19 @@ def test_outliers_are_counted() -> None:
     assert (remark.kind, remark.text) == ("outliers", "a: 6/30 samples are far above its median")
 
 
-def test_change_of_the_processors_frequency_is_said() -> None:
+def test_change_of_the_processors_frequency_is_reported() -> None:
     (remark,) = notices(timed([1000] * 6, mhz=[2100.0] * 5 + [3000.0]))
     assert remark.text == "the processor ran at 2,100 to 3,000 MHz"
 
 
-@pytest.mark.parametrize(("load", "said"), [(1.4, []), (1.6, ["busy"])])
-def test_busy_machine_is_said(load: float, said: list[str]) -> None:
+@pytest.mark.parametrize(("load", "kinds"), [(1.4, []), (1.6, ["busy"])])
+def test_busy_machine_is_reported(load: float, kinds: list[str]) -> None:
     under = Conditions(cpu=0, load=load)
     remarks = notices(timed([1000] * 6).model_copy(update={"conditions": under}))
-    assert [n.kind for n in remarks] == said
+    assert [n.kind for n in remarks] == kinds
 
 
-def test_what_the_system_does_not_tell_is_said() -> None:
+def test_what_the_system_does_not_report_is_noted() -> None:
     under = Conditions(unpinned="no such call", no_mhz="not said")
     remarks = notices(timed([1000] * 6).model_copy(update={"conditions": under}))
     assert [n.text for n in remarks] == ["no such call", "not said"]

@@ -40,18 +40,18 @@ def test_chains_that_are_right_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mutant", "said"),
+    ("mutant", "message"),
     [
         ("dist/largest-seed-taken", "two chains without a seed select the same 64 tokens"),
         ("adaptive_p/drawn-once", "selects the same 64 tokens after its reset"),
     ],
 )
-def test_what_is_alike_is_a_divergence(mutant: str, said: str) -> None:
+def test_what_is_alike_is_a_divergence(mutant: str, message: str) -> None:
     backend = InProcess(mutant)
     result = execute(_cases()[mutant.partition("/")[0]], [backend]).backends[backend.name]
     backend.close()
     assert (result.verdict, result.stage) == ("diverged", mutant.partition("/")[0])
-    assert said in result.detail
+    assert message in result.detail
 
 
 def test_a_chain_that_selects_nothing_is_wrong() -> None:

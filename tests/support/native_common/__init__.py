@@ -145,8 +145,8 @@ class Driver:
             return answer.split()
         if status == "error":
             raise NativeError(answer)
-        _, said = self.process.communicate()
-        raise NativeError(f"ended with {self.process.returncode}: {said.strip()}")
+        _, output = self.process.communicate()
+        raise NativeError(f"ended with {self.process.returncode}: {output.strip()}")
 
     def close(self) -> None:
         """Close its input, so that it ends normally and a profiler's counts are kept."""
