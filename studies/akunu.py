@@ -145,8 +145,10 @@ def cpu() -> list[str]:
         for i in ROWS:
             cand = Candidates.from_logits(golden_row(i))
             Akunu(seed=0, **parameters).apply(cand)
-            law = cpu_distribution(cand.p)
-            away.append(tv(spread(cand, law, 4096), ideal_law(golden_row(i), parameters)))
+            distribution = cpu_distribution(cand.p)
+            away.append(
+                tv(spread(cand, distribution, 4096), ideal_distribution(golden_row(i), parameters))
+            )
     lines = [f"golden rows and presets: TV mean {np.mean(away):.1e}  largest {max(away):.1e}"]
     rng = np.random.default_rng(0)
     hit = []
@@ -170,19 +172,17 @@ def noise16() -> list[str]:
     for n in (2, 32, 4096, VOCABULARY):
         for level in (0, 10, 20, 40, 1000):
             if n < VOCABULARY or level in (10, 40):
-                law = gumbel_distribution(np.full(n, level, np.float32), 1.0)
+                p = gumbel_distribution(np.full(n, level, np.float32), 1.0)
                 lines.append(
                     f"{n:>7} equal logits of {level:>4}, T = 1: TV {tv(p, np.full(n, 1 / n)):.6f}"
                     f"  first / last token {p[0] / p[-1]:.5f}"
                 )
     for t in (0.2, 0.7, 1.2):
-        law = gumbel_distribution(np.full(32, 20, np.float32), t)
-        lines.append(
-            f"     32 equal logits of   20, T = {t}: TV {tv(law, np.full(32, 1 / 32)):.6f}"
-        )
+        p = gumbel_distribution(np.full(32, 20, np.float32), t)
+        lines.append(f"     32 equal logits of   20, T = {t}: TV {tv(p, np.full(32, 1 / 32)):.6f}")
     for gap in (1, 4, 64):
         row = np.array([20, 20 + gap / 64], np.float32)
-        law = gumbel_distribution(row, 1.0)
+        p = gumbel_distribution(row, 1.0)
         lines.append(
             f"two logits, 20 and {gap} step(s) of float16 above: TV {tv(p, softmax(row)):.6f}"
         )
@@ -207,7 +207,7 @@ def paths() -> list[str]:
             Akunu(seed=0, **parameters).apply(cand)
             away.append(
                 tv(
-                    gumbel_law_of(golden_row(i), parameters),
+                    gumbel_distribution_of(golden_row(i), parameters),
                     spread(cand, cpu_distribution(cand.p), 4096),
                 )
             )
