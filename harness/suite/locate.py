@@ -14,7 +14,9 @@ def case_of(bundle: Bundle, record: CaseResult) -> Case:
         file = read_suite(path)
         if file.sha256 != info.suites.get(record.suite):
             raise InputError(path, "is not as it was when the bundle was made", "run it again")
-        for case in expand(file, "quick" if info.profile == "quick" else "full", info.seed):
+        # `--case` finds the cases of the full profile, too
+        quick = info.profile == "quick" and not info.only
+        for case in expand(file, "quick" if quick else "full", info.seed):
             if case.id == record.id:
                 found: Case = case
                 return found

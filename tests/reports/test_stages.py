@@ -28,6 +28,7 @@ from sampler_parity.reports.writers.html import html
 from tests.support.report_bundles import HOSTILE, bundle_of, case, diverged, run_info, write_bundle
 
 LN2 = math.log(2)
+TOP_P = find_suites(["parity/top_p"])[0]
 # 8 : 4 : 2 : 1 : 1 of 16
 HALVES: dict[str, Any] = {
     "id": "x/a",
@@ -131,7 +132,7 @@ def explained(folder: Path, *arguments: str) -> Result:
 
 def bundle_of_top_p(folder: Path, **fields: Any) -> Path:
     """A case of the suite, of which the backend kept one token where two are right."""
-    sha256 = read_suite(find_suites(["parity/top_p"])[0]).sha256
+    sha256 = read_suite(TOP_P).sha256
     name = "top_p/crossing-token-is-kept"
     info = run_info("x", suites={"parity/top_p": sha256} | fields)
     failing = case(name, {"x": diverged(stage_index=0)})
@@ -158,6 +159,16 @@ def test_explain_draws_a_case_with_what_the_backend_left(tmp_path: Path) -> None
     texts = [node.text for node in ElementTree.fromstring(file.read_text()).iter() if node.text]
     assert "top_p" in texts
     assert "after, by the backend" in texts
+
+
+def test_explain_draws_a_case_of_the_full_profile_that_ran_alone(tmp_path: Path) -> None:
+    name = "top_p/matrix/normal-V2-p0.5-min_keep1"
+    info = run_info("x", suites={"parity/top_p": read_suite(TOP_P).sha256})
+    info = info.model_copy(update={"only": [name]})
+    assert info.profile == "quick"
+    write_bundle(tmp_path / "b", info, [case(name, {"x": diverged(stage_index=0)})])
+    done = explained(tmp_path / "b", name, "--plot", str(tmp_path / "case.svg"))
+    assert done.exit_code == 0, done.output
 
 
 def test_explain_draws_nothing_that_is_not_what_ran(tmp_path: Path) -> None:
