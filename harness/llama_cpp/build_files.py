@@ -23,10 +23,8 @@ GPUS = {"cuda": "CUDA", "metal": "MTL", "vulkan": "Vulkan"}
 
 
 def library_file(folder: Path) -> Path:
-    """The libllama in a folder: libllama.so, libllama.RELEASE.so or libllama.vulkan.RELEASE.so.
-
-    Raises InputError.
-    """
+    """Return the libllama in a folder: libllama.so, libllama.RELEASE.so or
+    libllama.vulkan.RELEASE.so. Raises InputError."""
     stem, suffix = _LIBRARIES.get(platform.system(), ("libllama", "so"))
     plain = folder / f"{stem}.{suffix}"
     libraries = [plain] if plain.is_file() else _with_release(folder, stem, suffix)
@@ -36,7 +34,7 @@ def library_file(folder: Path) -> Path:
 
 
 def needed_libraries(folder: Path) -> list[Path]:
-    """The ggml libraries that libllama links to, in the order in which they can be loaded.
+    """Return the ggml libraries that libllama links to, in the order in which they can be loaded.
 
     Not the devices' libraries (libggml-cpu-haswell, libggml-vulkan): ggml chooses among those.
     """
@@ -47,15 +45,15 @@ def needed_libraries(folder: Path) -> list[Path]:
 
 
 def _with_release(folder: Path, stem: str, suffix: str) -> list[Path]:
-    """STEM.RELEASE.SUFFIX, and STEM.DEVICE.RELEASE.SUFFIX of a build for a GPU."""
+    """Return STEM.RELEASE.SUFFIX, and STEM.DEVICE.RELEASE.SUFFIX of a build for a GPU."""
     pattern = re.compile(rf"{stem}(\.[a-z]+)?\.[bv]\d[\d.]*\.{suffix}")
     return sorted(path for path in folder.glob(f"{stem}.*") if pattern.fullmatch(path.name))
 
 
 def device_files(folder: Path) -> dict[str, Path]:
-    """The devices that a build holds as libraries of their own: "haswell", "vulkan" -> the file.
+    """Return the devices that a build holds as separate libraries: "haswell", "vulkan" -> the file.
 
-    Empty where they are linked.
+    Empty if the build links its devices.
     """
     by_device = {
         path.name.split(".")[0].removeprefix("libggml-").removeprefix("cpu-"): path
@@ -65,7 +63,7 @@ def device_files(folder: Path) -> dict[str, Path]:
 
 
 def check(folder: Path) -> Path:
-    """The libllama of a folder, if this machine can load it. Raises InputError if not."""
+    """Return the libllama of a folder. Raises InputError if this machine cannot load it."""
     if not folder.is_dir():
         raise InputError(folder, "is no folder", "name one that holds a libllama")
     library = library_file(folder)
@@ -76,7 +74,8 @@ def check(folder: Path) -> Path:
 
 
 def _check_elf(path: Path) -> None:
-    """Whole, and for this processor. dlopen would crash on some truncated files."""
+    """Check that a file is complete and built for this processor: dlopen crashes on some truncated
+    files."""
     data = path.read_bytes()[:64]
     if len(data) < 64 or data[:4] != b"\x7fELF":
         raise InputError(path, "is truncated or no shared library", "fetch the build again")
@@ -92,33 +91,34 @@ def _check_elf(path: Path) -> None:
             raise InputError(path, "is truncated", "fetch the build again")
 
 
-# Each begins with fixed text, which is sought in 4 ms; their alternative, a|b|c, takes 300.
+# One search for each takes 4 ms, as each begins with fixed text; one search for a|b|c takes 300.
 _COMPILERS = [rb"GCC: \([^)\0]*\) [\d.]+", rb"Apple clang version [\d.]+", rb"clang version [\d.]+"]
 
 
 def compiler_of(path: Path) -> str:
-    """What a library says first that it was compiled with, or ""."""
+    """Return the compiler that a library names first, or ""."""
     content = path.read_bytes()
-    said = [match for pattern in _COMPILERS if (match := re.search(pattern, content))]
-    first = min(said, key=lambda match: match.start(), default=None)
+    found = [match for pattern in _COMPILERS if (match := re.search(pattern, content))]
+    first = min(found, key=lambda match: match.start(), default=None)
     return first[0].decode(errors="replace") if first else ""
 
 
 def digest_of(libraries: dict[str, str]) -> str:
-    """One for all of a build, from their digests by name: its start, for those who read it."""
+    """Return one short digest of a whole build: the start of a hash of its libraries' digests."""
     lines = (f"{name} {digest}\n" for name, digest in sorted(libraries.items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()[:12]
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each library of a build by its name, those with a version in it, too: by such
-    a name libllama's ggml is looked up. Raises InputError."""
+    """Return the SHA-256 of each library of a build by its file name, versioned names included:
+    libllama looks up ggml by such a name. Raises InputError."""
     files = {library_file(folder), *folder.glob("libggml*"), *folder.glob("ggml*.dll")}
     return _digests(folder, sorted(path for path in files if _LIBRARY.search(path.name)))
 
 
 def digests_of_all(folder: Path) -> dict[str, str]:
-    """Of a build for another platform: of every file but its record. Raises InputError."""
+    """Return the SHA-256 of every file, except the record, of a build for another platform. Raises
+    InputError."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     return _digests(folder, [path for path in files if path.name != "build.json"])
 
@@ -130,6 +130,6 @@ def _digests(folder: Path, files: list[Path]) -> dict[str, str]:
         raise InputError(folder, f"a library cannot be read: {error}") from None
 
 
-def says_release(library: Path) -> bool:
-    """Whether a libllama has llama_version(); no release of the b series has it."""
+def reports_release(library: Path) -> bool:
+    """Return whether a libllama has llama_version(); no release of the b series has it."""
     return b"llama_version\0" in library.read_bytes()

@@ -26,7 +26,7 @@ from sampler_parity.harness.llama_cpp.build_files import (
     device_files,
     digests,
     library_file,
-    says_release,
+    reports_release,
 )
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.platforms import make, recipes
@@ -59,7 +59,8 @@ _PROBE_TIMEOUT_S = 60.0
 
 
 def release_of(folder: Path) -> str | None:
-    """What the build says of itself: its metadata, or its library's name. None: nothing."""
+    """Return the release by the build's metadata, or by its library's name; None if neither has
+    it."""
     metadata = folder / "_nlcBuildMetadata.json"
     if metadata.is_file():
         try:
@@ -74,7 +75,8 @@ def release_of(folder: Path) -> str | None:
 
 
 def resolve(name: str) -> tuple[Path, str | None]:
-    """Folder and release of a registered build or of a folder. Raises InputError if unusable."""
+    """Return folder and release of a registered build or of a folder. Raises InputError if
+    unusable."""
     build = find(name)
     folder = Path(build.folder) if build else Path(name)
     if build is None and not os.path.isdir(folder):  # of a name of any length
@@ -88,22 +90,22 @@ def resolve(name: str) -> tuple[Path, str | None]:
 
 
 def elsewhere(name: str) -> Build | None:
-    """The build of this name, if it is for another platform: a program of its own runs it."""
+    """Return the build of this name if it is for another platform: a program of its own runs it."""
     build = find(name)
     return build if build and build.program else None
 
 
 def worker_arguments(name: str) -> list[str]:
-    """Folder, release or "", device or "", and of what is registered its name, of BUILD or
+    """Return folder, release or "", device or "", and the name if registered, of BUILD or
     BUILD:DEVICE. Raises InputError.
 
-    Without a release the library says it, once it is loaded. Whether the device runs here, loading
-    it says, too.
+    Without a release the loaded library reports it. Loading also shows whether the device runs
+    here.
     """
     build, device = (name, "") if os.path.isdir(name) else split_device(name)
     folder, release = resolve(build)
-    if release is None and not says_release(library_file(folder)):
-        raise InputError(library_file(folder), "does not say its release of llama.cpp", NAME_IT)
+    if release is None and not reports_release(library_file(folder)):
+        raise InputError(library_file(folder), "does not report its release of llama.cpp", NAME_IT)
     devices = device_files(folder)
     if device and device not in devices and (devices or device not in GPUS):
         known = ", ".join(devices) or "its devices are linked: leave the name out"
@@ -113,8 +115,8 @@ def worker_arguments(name: str) -> list[str]:
 
 
 def libraries(name: str) -> dict[str, str]:
-    """The SHA-256 of each library of BUILD or BUILD:DEVICE, or of the installed llama.cpp. Raises
-    InputError where a registered build is not what was recorded."""
+    """Return the SHA-256 of each library of BUILD or BUILD:DEVICE, or of the installed llama.cpp.
+    Raises InputError if a registered build has changed since it was recorded."""
     if not name:
         return digests(default_folder())
     if elsewhere(name):
@@ -124,14 +126,15 @@ def libraries(name: str) -> dict[str, str]:
 
 
 def describe() -> list[str]:
-    """Each registered build: name, release, which devices run here, and why the rest does not."""
+    """Format each registered build: name, release, which devices run here, and why others do
+    not."""
     lines = []
     for path in sorted(builds_folder().glob("*/build.json")):
         name = path.parent.name
         try:
             build = find(name)
             if build is None:
-                raise InputError(path, "its name is no name of a build")
+                raise InputError(path, "is not a valid name of a build")
             if not build.program:
                 check(Path(build.folder))
             unchanged(name)
@@ -148,7 +151,7 @@ def describe() -> list[str]:
 
 
 def _devices(folder: Path) -> tuple[str, str]:
-    """The devices that run here, and those that do not, with the reason."""
+    """Return the devices that run here, and those that do not, with the reason."""
     if not device_files(folder):
         return "cpu (built in)", ""
     try:
@@ -169,7 +172,7 @@ def _devices(folder: Path) -> tuple[str, str]:
 
 
 def probe(folder: Path) -> list[Device]:
-    """The devices of a folder, each with whether it runs here. Raises BackendFailure."""
+    """Return the devices of a folder, each with whether it runs here. Raises BackendFailure."""
     command = [*WORKER_COMMAND, "llama.cpp/devices", str(folder)]
     backend = BackendProcess("llama.cpp/devices", command, _PROBE_TIMEOUT_S)
     try:
@@ -179,18 +182,18 @@ def probe(folder: Path) -> list[Device]:
 
 
 def _elsewhere(build: Build) -> str:
-    """What runs a build for another platform here, or why nothing does."""
+    """Describe how a build for another platform runs here, or why it does not."""
     how = f"runs by {RUNNERS[build.runner].program}" if build.runner else "cpu"
     return f"{build.platform}: {missing(build) or how}"
 
 
 def add(what: str, release: str | None = None) -> Build:
-    """NAME=FOLDER, or PACKAGE@VERSION of npm or PyPI. Raises InputError."""
+    """Add NAME=FOLDER, or PACKAGE@VERSION of npm or PyPI. Raises InputError."""
     name, is_folder, folder = what.partition("=")
     if is_folder:
         return add_folder(name, Path(folder), release)
     if release is not None:
-        raise InputError("--release", "a package says its own", "give it with NAME=FOLDER only")
+        raise InputError("--release", "a package has its own", "give it with NAME=FOLDER only")
     package, at, version = what.rpartition("@")
     if not at or not package:
         raise InputError(what, "no build", "write node-llama-cpp@VERSION or NAME=FOLDER")
@@ -198,7 +201,7 @@ def add(what: str, release: str | None = None) -> Build:
 
 
 def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
-    """Register a folder where it is. release: for a build that does not say its own."""
+    """Register a folder where it is. release: for a build that does not report its own."""
     if not NAME.fullmatch(name):
         raise InputError(f"build {name!r}", "no name", "use letters, digits, '.', '_', '+' and '-'")
     library = check(folder)
@@ -220,7 +223,7 @@ def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
 
 
 def add_package(package: str, version: str) -> Build:
-    """Fetch a prebuilt package; its name here is its release, `name_for` where another has that."""
+    """Fetch a prebuilt package and register it under `name_for` its release."""
     if package == "node-llama-cpp":
         package = f"@node-llama-cpp/{_platform()}"
     if not re.fullmatch(r"@node-llama-cpp/[a-z0-9-]+", package) and package not in EXTENSIONS:
@@ -239,7 +242,7 @@ def add_package(package: str, version: str) -> Build:
                 return make.add_package(package, version, release or "", archive, folder)
         check(folder)
         if release is None:
-            raise InputError(f"{package}@{version}", "does not say its release of llama.cpp")
+            raise InputError(f"{package}@{version}", "does not report its release of llama.cpp")
         order(release)
         name = name_for(release, package, version)
         build = Build(
@@ -256,8 +259,8 @@ def add_package(package: str, version: str) -> Build:
 
 
 def name_for(release: str, package: str, version: str) -> str:
-    """What a package is called: its release and device; with its version where another build has
-    that name, so that two packages of one release stand side by side."""
+    """Return the name of a package: release and device, and its version if another build already
+    has that name. So two packages of one release can both be registered."""
     name = release + re.sub(r"xllamacpp|.*/[a-z]+-(x64|arm64)(-metal)?", "", package)
     other = find(name)
     return name if other is None or other.package == f"{package}@{version}" else f"{name}-{version}"
@@ -292,7 +295,7 @@ def _npm_pack(package: str, folder: Path) -> Path:
 
 
 def _unpack(archive: Path, folder: Path) -> Path:
-    """The folder with the libraries."""
+    """Unpack an archive; return the folder with the libraries."""
     try:
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")
@@ -305,6 +308,6 @@ def _unpack(archive: Path, folder: Path) -> Path:
 
 
 def split_device(build: str) -> tuple[str, str]:
-    """BUILD:DEVICE, or BUILD and "". What is no word is no device: a drive letter's rest."""
+    """Split BUILD:DEVICE; the device may be "". Only a word is a device: C:\\builds has none."""
     name, colon, device = build.rpartition(":")
     return (name, device) if colon and re.fullmatch(r"[a-z0-9._-]+", device) else (build, "")

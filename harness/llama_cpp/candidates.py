@@ -32,11 +32,11 @@ class NativeCandidates:
         self.array = TokenDataArray(self.start, len(logits), -1, False)
 
     def current(self) -> NDArray[Any]:
-        """The candidates now; xtc moves the start."""
+        """Return the current candidates; xtc moves the start."""
         first = ((self.array.data or self.start) - self.start) // TOKEN_DATA.itemsize
         return self.data[first : first + self.array.size]
 
     def result(self) -> tuple[Any, Any, Any, bool | None, int]:
-        """ids, logits, p, sorted, selected."""
+        """Return ids, logits, p, sorted, selected."""
         data, array = self.current(), self.array
         return data["id"], data["logit"], data["p"], array.sorted, array.selected

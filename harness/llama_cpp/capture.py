@@ -1,4 +1,5 @@
-"""What `capture` asks of llama.cpp: the tokens of texts, and logits decoded one token at a time."""
+"""The requests of `capture` to llama.cpp: tokens of texts, and logits decoded one token at a
+time."""
 
 import ctypes
 
@@ -28,7 +29,7 @@ def tokenize(model: Model, request: TokenizeRequest) -> TokenizeReply:
 
 
 def _tokens(library: Libllama, vocab: int, text: bytes) -> list[int]:
-    """Special tokens parsed, begin-of-text added as the model says."""
+    """Return the tokens: special tokens parsed, begin-of-text added if the model asks for it."""
     room = len(text) + 8
     buffer = (ctypes.c_int32 * room)()
     n = library.llama_tokenize(vocab, text, len(text), buffer, room, True, True)
@@ -36,7 +37,7 @@ def _tokens(library: Libllama, vocab: int, text: bytes) -> list[int]:
 
 
 def capture(model: Model, request: CaptureRequest, rows: NDArray[np.float32]) -> None:
-    """Fills rows with the logits after the tokens at the positions, each decoded by itself."""
+    """Fill rows with the logits after the tokens at the positions, each decoded by itself."""
     model.check_vocabulary(request.n_vocab, request.tokens)
     row_of = {position: i for i, position in enumerate(request.positions)}
     context = Context(model, request.n_context, request.threads)

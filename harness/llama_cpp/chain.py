@@ -27,7 +27,8 @@ class NativeChain:
     def draw(
         self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
     ) -> NDArray[np.int32]:
-        """n tokens by the last stage, a dist: it changes p and `selected` and reads neither."""
+        """Draw n tokens by the last stage, a dist: it changes p and `selected` and reads
+        neither."""
         if uniforms is not None:
             raise Unsupported("llama.cpp takes no uniforms")
         for stage in self.stages[:-1]:
@@ -41,12 +42,13 @@ class NativeChain:
         return candidates.current()["id"][selected].astype(np.int32)
 
     def sample(self, context: int, output: int = -1) -> int:
-        """A token from logits of a llama_context, the last; the chain accepts it."""
+        """Sample a token from an output of a llama_context, by default the last; the chain accepts
+        it."""
         return int(self.library.llama_sampler_sample(self.chain, context, output))
 
     def in_graph(self) -> int:
-        """How many of the first samplers run in a graph: their names begin with "+", or with "?"
-        where they do nothing."""
+        """Return how many of the first samplers run in a graph. Their names begin with "+", or with
+        "?" if they have no effect."""
         names = [
             self.library.llama_sampler_name(self.library.llama_sampler_chain_get(self.chain, i))
             for i in range(len(self.stages))

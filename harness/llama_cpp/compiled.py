@@ -18,7 +18,7 @@ OPTIONS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"]
 
 
 def flags() -> list[str]:
-    """What compiles and links against the installed llama.cpp. Raises InputError."""
+    """Return the compiler flags for the installed llama.cpp. Raises InputError."""
     installed = default_folder()
     headers = installed.parent.parent / "include"
     if not (headers / "llama.h").is_file():
@@ -27,8 +27,8 @@ def flags() -> list[str]:
 
 
 def compiled(file: Path) -> Path:
-    """The library of a file and the headers beside it. Raises InputError: no compiler, no header of
-    llama.cpp, or what the compiler says."""
+    """Return the compiled library of a file and the headers in its folder. Raises InputError
+    without a compiler or a header of llama.cpp, and with the compiler's error."""
     compiler = shutil.which("c++")
     if compiler is None:
         raise InputError(file.name, "needs a C++ compiler", "there is no c++ on the path")
@@ -45,7 +45,7 @@ def compiled(file: Path) -> Path:
             [*command, "-o", str(part)], capture_output=True, encoding="utf-8", check=False
         )
         if done.returncode:
-            said = next((line for line in done.stderr.splitlines() if "error" in line), "")
-            raise InputError(file, f"{compiler} cannot compile it: {said or done.stderr[-200:]}")
+            error = next((line for line in done.stderr.splitlines() if "error" in line), "")
+            raise InputError(file, f"{compiler} cannot compile it: {error or done.stderr[-200:]}")
         part.replace(library)
     return library

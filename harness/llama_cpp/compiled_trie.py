@@ -40,8 +40,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 
 class CompiledTrie:
-    """The library, with its functions as attributes. It calls the libllama that is installed, so
-    load that first. Raises InputError where it cannot be compiled."""
+    """The library, with its functions as attributes. It calls the installed libllama, so load that
+    first. Raises InputError if it cannot be compiled."""
 
     def __init__(self, source: Path = SOURCES / "token_trie.cpp") -> None:
         library = ctypes.CDLL(str(compiled(source)))
@@ -54,7 +54,8 @@ class CompiledTrie:
         raise AttributeError(name)
 
     def init(self, payload_json: str, mode: int, **params: Any) -> int:
-        """A llama_sampler; params: of Params. Raises ChainError with what llama.cpp's log says."""
+        """Return a new llama_sampler; params: a Params. Raises ChainError with the errors of
+        llama.cpp's log."""
         text = payload_json.encode(errors="surrogatepass")
         of_trie = self.token_trie_default_params()
         for name, value in params.items():

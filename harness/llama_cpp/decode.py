@@ -21,7 +21,7 @@ from sampler_parity.harness.protocol.messages import (
 
 
 class Model:
-    """A model in memory. Raises InputError where llama.cpp refuses the file."""
+    """A model in memory. Raises InputError if llama.cpp refuses the file."""
 
     def __init__(self, library: Libllama, path: Path) -> None:
         self.library, self.path, self.model = library, path, 0
@@ -30,7 +30,7 @@ class Model:
         self.n_context = int(library.llama_model_n_ctx_train(self.model))
 
     def check(self, n_vocab: int, tokens: list[int], further: int = 0) -> None:
-        """Raises InputError for tokens, and further ones to come, that are another model's."""
+        """Raise InputError if tokens, or further ones to come, do not fit the model."""
         self.check_vocabulary(n_vocab, tokens)
         length = len(tokens) + further
         if length > self.n_context:
@@ -90,14 +90,14 @@ class Context:
         self.delay_s = 0.0  # that decode takes longer, as with a larger model
 
     def decode(self, tokens: list[int]) -> NDArray[np.float32]:
-        """The logits after these further tokens: a view that the next call overwrites."""
+        """Return the logits after these further tokens: a view that the next call overwrites."""
         row = self.decode_all(tokens, 1)[0]
         if self.delay_s:
             time.sleep(self.delay_s)
         return row
 
     def decode_all(self, tokens: list[int], n_last: int) -> list[NDArray[np.float32]]:
-        """The logits after each of the last n_last tokens, all decoded in one batch."""
+        """Return the logits after each of the last n_last tokens, all decoded in one batch."""
         n = len(tokens)
         batch = self.library.llama_batch_init(n, 0, 1)
         batch.n_tokens = n
@@ -111,8 +111,8 @@ class Context:
         return rows
 
     def decode_together(self, parts: Sequence[Further]) -> int:
-        """Decodes further tokens of several sequences in one batch; nanoseconds. The last token of
-        each part has an output."""
+        """Decode further tokens of several sequences in one batch; return the nanoseconds. The last
+        token of each part has an output."""
         n = sum(len(part.tokens) for part in parts)
         batch = self.library.llama_batch_init(n, 0, 1)
         batch.n_tokens = n
@@ -134,12 +134,12 @@ class Context:
         return ns
 
     def row(self, output: int) -> NDArray[np.float32]:
-        """The logits of an output, by its place in the batch: a view that the next batch
+        """Return the logits of an output, by its place in the batch: a view that the next batch
         overwrites."""
         return self._row(0, output)
 
     def sample(self, chain: NativeChain, output: int) -> int:
-        """A token from an output; the chain accepts it."""
+        """Sample a token from an output; the chain accepts it."""
         return chain.sample(self.pointer, output)
 
     def copy_sequence(self, source: int, target: int) -> None:
@@ -151,7 +151,7 @@ class Context:
         self.library.llama_memory_seq_rm(memory, sequence, -1, -1)
 
     def set_sampler(self, sequence: int, chain: int | None) -> None:
-        """Puts a chain into the graph for a sequence; None: takes it out."""
+        """Put a chain into the graph for a sequence; None takes it out."""
         self.library.llama_set_sampler(self.pointer, sequence, chain)
 
     def _row(self, status: int, output: int) -> NDArray[np.float32]:
@@ -168,7 +168,7 @@ class Context:
 
 
 def decode(model: Model, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
-    """Fills rows with the logits after every token."""
+    """Fill rows with the logits after every token."""
     context = Context(model, len(request.tokens))
     try:
         rows[:] = context.decode_all(request.tokens, len(request.tokens))
@@ -179,7 +179,8 @@ def decode(model: Model, request: DecodeRequest, rows: NDArray[np.float32]) -> N
 def generate(
     model: Model, chain: NativeChain, request: GenerateRequest, rows: NDArray[np.float32]
 ) -> GenerateReply:
-    """Fills rows with the logits of each step. llama_sampler_sample accepts what it selects."""
+    """Generate tokens and fill rows with the logits of each step. llama_sampler_sample accepts the
+    token that it selects."""
     context = Context(model, len(request.prompt) + request.n_tokens)
     tokens: list[int] = []
     ns = 0

@@ -17,7 +17,7 @@ from sampler_parity.harness.llama_cpp.build_files import (
 
 _DRIVER = "is its driver installed?"
 
-# What a variant of ggml/src/CMakeLists.txt (v0.5.0) adds to x64, in the words of /proc/cpuinfo.
+# The flags that each variant in ggml/src/CMakeLists.txt (v0.5.0) adds to x64, as in /proc/cpuinfo.
 _AVX512 = "avx512f avx512cd avx512vl avx512dq avx512bw"
 _HASWELL = "sse4_2 avx f16c fma avx2 bmi2"
 _FLAGS = {
@@ -69,7 +69,7 @@ class Devices:
             load_all(os.fsencode(folder))
 
     def describe(self) -> str:
-        """Every device by name and description: "CPU (Intel Xeon)"."""
+        """Format every device with its name and description: "CPU (Intel Xeon)"."""
         count = self._function("ggml_backend_dev_count")
         if count is None:
             return "CPU"
@@ -94,7 +94,7 @@ class Devices:
         self._load(path)
 
     def _load_gpu(self, device: str) -> int:
-        """The first GPU of this kind, with the best CPU variant beside it."""
+        """Return the first GPU of this kind; load the best CPU variant, too."""
         if device == "vulkan":  # else ggml takes no software device
             os.environ.setdefault("GGML_VK_VISIBLE_DEVICES", "0")
         registry = os.fsencode(GPUS[device])
@@ -134,7 +134,7 @@ class Devices:
 
 
 def lacking(variant: str) -> str:
-    """Why a CPU variant does not run here."""
+    """Return why a CPU variant does not run here."""
     from sampler_parity.harness.bundle import machine  # loads what lists packages
 
     have = machine.describe().cpu_flags
@@ -143,7 +143,7 @@ def lacking(variant: str) -> str:
 
 
 def _open(path: Path) -> CDLL:
-    """Raises InputError with the loader's reason: ggml keeps it to itself."""
+    """Open a library. Raises InputError with the loader's reason, which ggml does not report."""
     try:
         return CDLL(str(path))
     except OSError as error:
@@ -151,7 +151,8 @@ def _open(path: Path) -> CDLL:
 
 
 def score(path: Path) -> int:
-    """How well a CPU variant suits this processor; 0: not at all. 1 where it does not say."""
+    """Return how well a CPU variant suits this processor; 0: it cannot run. 1 if it has no
+    score."""
     function = getattr(_open(path), "ggml_backend_score", None)
     if function is None:
         return 1

@@ -1,5 +1,5 @@
-"""`ignore_eos`, which llama.cpp has as a parameter of its programs and not as a sampler: biases of
--inf on what its vocabulary takes for an end of generation."""
+"""`ignore_eos`: llama.cpp has it as a parameter of its programs, not as a sampler. It is a bias of
+-inf on every token that ends a generation."""
 
 import math
 from typing import Any
@@ -10,7 +10,8 @@ NO_TOKEN = -1  # LLAMA_TOKEN_NULL
 
 
 def bans_of_ends(library: Libllama, vocab: int) -> dict[str, dict[str, Any]]:
-    """The stage that common_init_from_params makes of --ignore-eos; without an EOS token none."""
+    """Return the stage that common_init_from_params makes of --ignore-eos; no biases without an EOS
+    token."""
     ends: list[int] = []
     if library.llama_vocab_eos(vocab) != NO_TOKEN:
         tokens = range(library.llama_vocab_n_tokens(vocab))

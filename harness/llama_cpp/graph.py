@@ -1,7 +1,7 @@
 """llama.cpp's in-graph samplers: the chain is part of the model's graph and runs on its device.
 
-A context whose graph samples hands back what the chain left and not the model's logits. These come
-from a second context without a chain, which decodes the same tokens on the same device.
+A context that samples in its graph returns the chain's candidates, not the model's logits. The
+logits come from a second context without a chain, which decodes the same tokens on the same device.
 """
 
 import time
@@ -46,7 +46,7 @@ class Worker:
         raise Unsupported("samples only while it decodes")
 
     def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
-        """The model's logits, before any sampler."""
+        """Return the model's logits, before any sampler."""
         self.native.decode(request, rows)
 
     def throughput(self, request: ThroughputRequest) -> ThroughputReply:

@@ -1,4 +1,4 @@
-"""What a context whose graph samples hands back of an output: the candidates that are left."""
+"""The candidates that a context with samplers in its graph returns for an output."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from sampler_parity.harness.protocol.interface import Result
 
 
 def handed_back(context: Context, output: int = -1) -> Result:
-    """Copies of an output's candidates; p is 0 where the graph computes none."""
+    """Copy the candidates of an output; p is 0 if the graph computes none."""
     library, pointer = context.library, context.pointer
 
     def taken(what: str) -> NDArray[Any] | None:

@@ -49,7 +49,7 @@ class ChainParams(Structure):
 
 
 class ModelParams(Structure):
-    """llama_model_params of v0.5.0. Those of older releases are shorter, so they fit into it."""
+    """llama_model_params of v0.5.0. The struct of an older release is shorter and fits into it."""
 
     _fields_ = (
         ("devices", c_void_p),
@@ -104,7 +104,7 @@ class LongerContextParams(Structure):
     )
 
 
-# Of other releases it is not known: what is too short for its release is written past its end.
+# Not known for other releases: llama.cpp writes past the end of a struct that is too short.
 CONTEXT_PARAMS: dict[str, type[Structure]] = {NEWEST: ContextParams, SEEN: LongerContextParams}
 
 
@@ -155,7 +155,8 @@ _FUNCTIONS = {
 
 
 def default_folder() -> Path:
-    """Where llama-cpp-python put its shared libraries. Raises InputError if it is not installed."""
+    """Return the folder of llama-cpp-python's shared libraries. Raises InputError if it is not
+    installed."""
     spec = find_spec("llama_cpp")
     if spec is None or not spec.submodule_search_locations:
         raise InputError("llama.cpp", lacking("llama"))
@@ -163,12 +164,12 @@ def default_folder() -> Path:
 
 
 class Libllama:
-    """A loaded libllama: each function of functions.toml is an attribute, None where it has none.
+    """A loaded libllama: each function of functions.toml is an attribute, None if it has none.
 
-    release: "" for what the library says; called with the arguments of another release its samplers
-    sample wrongly or hang. device: the CPU variant or GPU that computes; "" leaves the choice to
-    ggml. Raises InputError where the folder holds no libllama, it cannot be loaded, or does not say
-    its release.
+    release: "" for the one that the library reports. With the arguments of another release its
+    samplers sample wrongly or hang. device: the CPU variant or GPU that computes; "" leaves the
+    choice to ggml. Raises InputError if the folder holds no libllama, it cannot be loaded, or its
+    release is not known.
     """
 
     def __init__(self, folder: Path, release: str = NEWEST, device: str = "") -> None:
@@ -189,7 +190,7 @@ class Libllama:
             if function is not None:
                 function.restype, function.argtypes = result, arguments
             setattr(self, symbol, function)
-        self.release = release or self._said()
+        self.release = release or self._reported()
         if params := CONTEXT_PARAMS.get(self.release):
             self.llama_context_default_params = self._library.llama_context_default_params
             self.llama_context_default_params.restype = params
@@ -199,33 +200,33 @@ class Libllama:
         self.llama_log_set(_KEEP_ERRORS, None)
         self.llama_backend_init()
 
-    def _said(self) -> str:
-        """The release that the library says it is: v0.5.0 for 0.5.0-dev. Raises InputError."""
+    def _reported(self) -> str:
+        """Return the release that the library reports: v0.5.0 for 0.5.0-dev. Raises InputError."""
         if self.llama_version is None:
-            raise InputError(self.path, "does not say its release of llama.cpp", NAME_IT)
+            raise InputError(self.path, "does not report its release of llama.cpp", NAME_IT)
         release = f"v{self.llama_version().decode().partition('-')[0]}"
         if order(release) > order(NEWEST):
-            problem = f"says that it is {release}; how its samplers are called is known to {NEWEST}"
+            problem = f"reports {release}; the signatures of its samplers are known up to {NEWEST}"
             raise InputError(self.path, problem, NAME_IT)
         return release
 
     @property
     def decodes(self) -> bool:
-        """Whether it is known how this release takes a context."""
+        """Return whether it is known how this release takes a context."""
         return self.release in CONTEXT_PARAMS
 
     def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set in __init__
         raise AttributeError(name)
 
     def has(self, sampler: str) -> bool:
-        """Whether the build exports the sampler, in whatever way its release takes it."""
+        """Return whether the build exports the sampler, with any signature."""
         rows = SIGNATURES.get(sampler, ())
         return any(hasattr(self._library, f"llama_sampler_init_{row.symbol}") for row in rows)
 
     def initializer(self, sampler: str, other: Signature | None = None) -> tuple[Signature, Any]:
-        """What makes a sampler, and what it takes. other: in place of the usual one. Raises
-        Unsupported where the build lacks the sampler, or it is not known how its release takes it.
-        """
+        """Return a sampler's signature and its initializer. other: in place of the usual one.
+        Raises Unsupported if the build lacks the sampler, or its signature in this release is not
+        known."""
         if not self.has(sampler):
             raise Unsupported(f"this build of llama.cpp has no sampler {sampler}")
         taken = other or signature(sampler, self.release)
@@ -236,12 +237,12 @@ class Libllama:
 
     @functools.cached_property
     def devices(self) -> Devices:
-        """What computes: loaded when a model is, for sampling needs none. Raises InputError."""
+        """Load the devices: only models need them, sampling does not. Raises InputError."""
         return Devices(self.path.parent, self._needed, self._device)
 
     def load_model(self, path: Path, vocab_only: bool = False) -> int:
-        """A llama_model. Raises InputError if llama.cpp refuses the file, Unsupported if it is not
-        known how this release takes one."""
+        """Load a llama_model. Raises InputError if llama.cpp refuses the file, Unsupported if the
+        model parameters of this release are not known."""
         layout = model_layout(self.release)
         params = self.llama_model_default_params()
         gpu = None if vocab_only else self.devices.gpu

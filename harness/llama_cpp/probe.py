@@ -1,6 +1,7 @@
-"""Which devices of a build run here: a worker that asks each library of its folder.
+"""List the devices of a build that run here: a worker that asks each library of its folder.
 
-It is a process of its own, so that a library that aborts or hangs ends nothing else."""
+It is a process of its own, so that a library that aborts or hangs ends nothing else.
+"""
 
 import ctypes
 from pathlib import Path
@@ -16,7 +17,7 @@ from sampler_parity.harness.protocol.messages import Device, DevicesReply, Hello
 
 
 class Worker:
-    """folder: a libllama build. Nothing of it is loaded before the request."""
+    """folder: a libllama build. It loads nothing of it before the request."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
@@ -27,7 +28,8 @@ class Worker:
         )
 
     def devices(self) -> DevicesReply:
-        """Each device of the folder: whether it runs here, a GPU's name or the reason why not."""
+        """Return each device of the folder: whether it runs here, with a GPU's name or the
+        reason."""
         libraries = [
             ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL) for path in needed_libraries(self.folder)
         ]
@@ -42,7 +44,8 @@ class Worker:
 
 
 def _about(folder: Path, libraries: list[ctypes.CDLL], device: str, path: Path) -> str:
-    """A GPU's name, "" for a CPU variant. Raises InputError for one that does not run here."""
+    """Return a GPU's name, "" for a CPU variant. Raises InputError if the device does not run
+    here."""
     if device in GPUS:
         return Devices(folder, libraries, device).name_of_gpu()
     if score(path) == 0:

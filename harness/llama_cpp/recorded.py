@@ -25,9 +25,9 @@ class Build(Strict):
     """build.json. sha256: of the package as it was fetched, or of the libllama of a folder.
     libraries: the SHA-256 of each by its name; empty in records of older versions.
 
-    Of a build for another platform (harness/llama_cpp/platforms): platform, its name; program, the
-    file of its folder that speaks for it; runner, what runs that, "" for nothing; recipe: what it
-    was made by."""
+    For another platform (harness/llama_cpp/platforms): its name; program: the file of its folder
+    that answers; runner: what runs that, "" for nothing; recipe: the one that made it.
+    """
 
     name: str
     folder: str
@@ -42,13 +42,13 @@ class Build(Strict):
     recipe: str = ""
 
     def expected(self) -> dict[str, str]:
-        """The digests that are recorded, by the name of the file."""
+        """Return the recorded digests by file name."""
         if self.libraries or self.package:
             return self.libraries
         return {library_file(Path(self.folder)).name: self.sha256}  # an older version's record
 
     def again(self) -> str:
-        """What adds it once more."""
+        """Return the command that adds the build again."""
         if self.recipe:
             return f"`sampler-parity builds make {self.recipe}`"
         if self.package:
@@ -62,7 +62,7 @@ def builds_folder() -> Path:
 
 
 def find(name: str) -> Build | None:
-    """A registered build. Raises InputError if its record cannot be read."""
+    """Return a registered build, or None. Raises InputError if its record cannot be read."""
     path = builds_folder() / name / "build.json"
     if not NAME.fullmatch(name) or not os.path.isfile(path):
         return None
@@ -73,8 +73,8 @@ def find(name: str) -> Build | None:
 
 
 def unchanged(name: str) -> dict[str, str]:
-    """The digests of a registered build's libraries. Raises InputError, which names the first that
-    is not what `builds add` recorded; of an old record, what that says."""
+    """Return the digests of a registered build's libraries. Raises InputError with the first file
+    that differs from the record. A record of an older version has fewer digests."""
     build = find(name)
     if build is None:
         raise InputError(f"llama.cpp@{name}", "is registered no more", "`builds add` it")

@@ -26,7 +26,7 @@ from sampler_parity.harness.protocol.sequences import Change, SequencesStep
 
 
 class Native(Protocol):
-    """What slots need of llama_cpp.worker.Worker."""
+    """The methods of llama_cpp.worker.Worker that slots need."""
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain: ...
 
@@ -85,7 +85,7 @@ class Slots:
         return Slot(chain, list(asked.prompt), list(asked.forced))
 
     def copied(self, source: int, target: int) -> Slot:
-        """Its memory, and a clone of its chain."""
+        """Return a copy: its memory, and a clone of its chain."""
         for context in self.contexts:
             context.copy_sequence(source, target)
         one = self.slots[source]
@@ -105,8 +105,8 @@ class Slots:
     def take(
         self, step: SequencesStep, rows: NDArray[np.float32]
     ) -> tuple[list[int], list[Result]]:
-        """The tokens of a step, in the order in which they are sampled, and what the graph handed
-        back of each. rows: to be filled with their logits."""
+        """Return the tokens of a step in sampling order, and the candidates that the graph returned
+        for each. rows: filled with their logits."""
         for change in step.before:
             self.change(change)
         outputs = self.decode(step.batch)
@@ -119,7 +119,7 @@ class Slots:
         return tokens, results
 
     def decode(self, batch: list[int]) -> dict[int, int]:
-        """Decodes what is next of these slots; the place in the batch of the output of each."""
+        """Decode the next tokens of these slots; return the place of each output in the batch."""
         slots = [(number, self.slots[number]) for number in batch]
         parts = [Further(number, slot.length, slot.further) for number, slot in slots]
         for context in self.contexts:
@@ -142,15 +142,16 @@ class Slots:
         return tokens
 
     def sample(self, number: int, output: int) -> int:
-        """Of an output, by llama_sampler_sample, which accepts what it selects."""
+        """Sample from an output by llama_sampler_sample, which accepts the token that it
+        selects."""
         slot = self.slots[number]
         if slot.forced:
             return self._forced(slot)
         return (self.graph or self.plain).sample(slot.chain, output)
 
     def sample_apart(self, number: int, row: NDArray[np.float32]) -> int:
-        """Of candidates of its own, as threads do: a context may be used by one thread at a time.
-        The native call lets other threads of Python run."""
+        """Sample from a copy of the candidates, for threads: only one thread at a time may use a
+        context. The native call lets other threads of Python run."""
         slot = self.slots[number]
         if slot.forced:
             return self._forced(slot)
@@ -169,7 +170,7 @@ class Slots:
 def follow(
     worker: Native, request: SequencesRequest, rows: NDArray[np.float32], in_graph: bool = False
 ) -> tuple[SequencesReply, list[Result]]:
-    """Takes the steps. in_graph: put the chains into the model's graph. Raises InputError for a bad
+    """Take the steps. in_graph: put the chains into the model's graph. Raises InputError for a bad
     model, Unsupported."""
     if in_graph and (request.threads > 1 or any(text.forced for text in request.texts)):
         raise Unsupported("neither samples in threads nor takes tokens that are forced")
@@ -180,7 +181,7 @@ def follow(
 
 
 def take_all(slots: Slots, rows: NDArray[np.float32]) -> tuple[SequencesReply, list[Result]]:
-    """The steps of the request one after the other."""
+    """Take the steps of the request one after the other."""
     slots.in_graph = [0] * len(slots.request.texts)
     tokens: list[int] = []
     results: list[Result] = []

@@ -1,8 +1,8 @@
-"""What differs between releases of llama.cpp: the signatures of the samplers' initializers and the
-layout of llama_model_params, as signatures.toml lists them.
+"""The differences between releases of llama.cpp: signatures of the samplers' initializers and the
+layout of llama_model_params, as listed in signatures.toml.
 
-A row holds for the releases from `since` to `until`, the oldest and newest that it was seen in. A
-release between two rows is not guessed at: with the wrong arguments a sampler does not fail, it
+A row holds from the oldest release in which it was found (`since`) to the newest (`until`). A
+release between two rows is not guessed: with the wrong arguments a sampler does not fail, it
 samples wrongly.
 """
 
@@ -52,7 +52,8 @@ class Signature:
 
 @dataclass(frozen=True)
 class ModelLayout:
-    """Where llama_model_params holds what is set here, in bytes, in releases since..until."""
+    """The offsets in bytes of the fields of llama_model_params that are set here, in releases
+    since..until."""
 
     n_gpu_layers: int
     vocab_only: int
@@ -75,7 +76,7 @@ MODEL_LAYOUTS = tuple(ModelLayout(**row) for row in _TABLES["model_layout"])
 
 
 def order(release: str) -> tuple[float, ...]:
-    """A key that sorts releases by age: b3889 < v0.5.0 < b11549. Raises InputError."""
+    """Return a key that sorts releases by age: b3889 < v0.5.0 < b11549. Raises InputError."""
     try:
         return chronology.order(release)
     except ChainError as error:
@@ -85,10 +86,10 @@ def order(release: str) -> tuple[float, ...]:
 
 
 def has(sampler: str, release: str) -> bool:
-    """Whether llama.cpp had the sampler in this release, as far as is known.
+    """Return whether llama.cpp had the sampler in this release, as far as is known.
 
-    True for one of ours, the token trie, which no release brought or took away; `ignore_eos` is
-    made of others on v0.5.0 alone.
+    True for the token trie, which is ours and not bound to a release. `ignore_eos` is made of other
+    samplers on v0.5.0 alone.
     """
     if sampler not in SIGNATURES:
         return sampler != "ignore_eos" or release == NEWEST
@@ -96,7 +97,8 @@ def has(sampler: str, release: str) -> bool:
 
 
 def signature(sampler: str, release: str) -> Signature:
-    """Raises Unsupported where the sampler, or how this release takes it, is not known."""
+    """Return the signature. Raises Unsupported if the sampler, or its signature in this release, is
+    not known."""
     if sampler not in SIGNATURES:
         raise Unsupported(f"llama.cpp has no sampler {sampler}")
     rows = SIGNATURES[sampler]
@@ -112,7 +114,7 @@ def signature(sampler: str, release: str) -> Signature:
 
 
 def model_layout(release: str) -> ModelLayout:
-    """Raises Unsupported where the layout of llama_model_params of the release is not known."""
+    """Return the layout. Raises Unsupported if llama_model_params of the release is not known."""
     for row in MODEL_LAYOUTS:
         if _holds(row, release):
             return row
@@ -125,8 +127,8 @@ def _holds(row: Signature | ModelLayout, release: str) -> bool:
 
 
 def known_meaning(meaning: str, where: str = "") -> str:
-    """RELEASE, PLATFORM or RELEASE/PLATFORM, if what it meant by some samplers is known. Raises
-    InputError."""
+    """Return RELEASE, PLATFORM or RELEASE/PLATFORM if some samplers have a known meaning there.
+    Raises InputError."""
     try:
         release, platform = parted(meaning)
         chronology.check_known(release)

@@ -1,4 +1,4 @@
-"""llama.cpp's sources, as the pinned llama-cpp-python brings them."""
+"""llama.cpp's sources from the pinned llama-cpp-python."""
 
 import re
 import subprocess
@@ -16,10 +16,8 @@ SAMPLER, GRAMMAR = "src/llama-sampler.cpp", "src/llama-grammar.cpp"
 
 
 def sources() -> Path:
-    """The folder llama.cpp of the package's source distribution, fetched and unpacked once.
-
-    Raises InputError where pip cannot fetch it.
-    """
+    """Return the folder llama.cpp of the package's source distribution, fetched and unpacked once.
+    Raises InputError if pip cannot fetch it."""
     pinned = PACKAGE
     folder = cache_folder() / "native" / pinned.replace("==", "-")
     if not folder.is_dir():
@@ -30,7 +28,7 @@ def sources() -> Path:
 
 
 def _fetch(pinned: str, folder: Path) -> Path:
-    """pip asks a source distribution for its metadata, which takes about a minute."""
+    """Fetch with pip, which asks a source distribution for its metadata: about a minute."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q"]
     command += ["--no-deps", "--no-binary", ":all:", "-d", str(folder), pinned]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)

@@ -1,4 +1,4 @@
-"""Decoding many sequences at once with libllama, timed: as a server with as many slots does."""
+"""Decode many sequences at once with libllama and time it, like a server with that many slots."""
 
 import time
 
@@ -51,7 +51,8 @@ def _generate(
 
 
 def _decode(context: Context, further: list[list[int]]) -> int:
-    """Decodes further tokens of every sequence, as many of each, in one batch; nanoseconds."""
+    """Decode the same number of further tokens of every sequence in one batch; return
+    nanoseconds."""
     parts = [Further(i, context.length, tokens) for i, tokens in enumerate(further)]
     ns = context.decode_together(parts)
     context.length += len(further[0])

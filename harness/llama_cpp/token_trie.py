@@ -86,7 +86,8 @@ class FlatTrie:
         return self.node[self.start[node] + at]
 
     def forced(self, node: int) -> list[int]:
-        """The tokens that must follow a node, up to the next choice or the end of the leaf."""
+        """Return the tokens that must follow a node, up to the next choice or the end of the
+        leaf."""
         tokens = []
         while self.start[node + 1] - self.start[node] == 1:
             tokens.append(int(self.tokens[self.start[node]]))
@@ -95,12 +96,12 @@ class FlatTrie:
 
     @property
     def nbytes(self) -> int:
-        """Of the arrays as C would hold them, int32 each."""
+        """The size of the arrays in C, int32 each."""
         return 4 * (len(self.tokens) + len(self.node) + len(self.start))
 
 
 class Position:
-    """Where in a trie a text is; behind the first trie those that open at each other's ends."""
+    """The place of a text in a trie, or in one of the tries that open at the end of each other."""
 
     def __init__(self, tries: tuple[FlatTrie, ...]) -> None:
         self.tries = tries
@@ -112,7 +113,7 @@ class Position:
 
     @property
     def constrains(self) -> bool:
-        """Whether apply masks now: the span is open and something can follow."""
+        """Return whether apply masks now: the span is open and something can follow."""
         return self.active and self.trie.start[self.node + 1] > self.trie.start[self.node]
 
     def accept(self, token: int) -> None:
@@ -130,7 +131,7 @@ class Position:
             self.reset()
 
     def follow(self, token: int) -> None:
-        """A token that a chain has accepted."""
+        """Follow a token that a chain has accepted."""
         self.accept(token)
 
     def reset(self) -> None:
@@ -150,7 +151,7 @@ class NativeTrie(Position):
         behind: tuple[FlatTrie, ...] = (),
     ) -> None:
         if library.llama_sampler_init is None:
-            raise Unsupported("this build of llama.cpp takes no sampler of another's making")
+            raise Unsupported("this build of llama.cpp accepts no samplers from outside")
         super().__init__((trie, *behind))
         self.library, self.mode, self.compact = library, mode, compact
         handle = next(_handles)
@@ -176,7 +177,7 @@ class NativeTrie(Position):
             array.selected = first_largest(data["logit"], at)
 
     def follow(self, token: int) -> None:
-        """llama.cpp has called accept."""
+        """Follow a token: llama.cpp has called accept."""
 
     def clone(self) -> "NativeTrie":
         first, *behind = self.tries
@@ -187,14 +188,15 @@ class NativeTrie(Position):
 
 
 def candidates_of(array: TokenDataArray) -> NDArray[Any]:
-    """The llama_token_data of an array, in place."""
+    """Return the llama_token_data of an array, in place."""
     room = (ctypes.c_char * (array.size * TOKEN_DATA.itemsize)).from_address(array.data)
     return np.frombuffer(room, TOKEN_DATA)
 
 
 def first_largest(logits: NDArray[np.float32], at: NDArray[Any]) -> int:
-    """Of the positions `at`; others are -inf, or behind the array's end. As llama.cpp's greedy: a
-    NaN is never the largest, unless it stands first of all; of equals the first, so 0 of -inf."""
+    """Return the first largest of the positions `at`; others are -inf, or behind the array's end.
+    As llama.cpp's greedy: a NaN is never the largest, unless it is the very first; of equal logits
+    the first, so position 0 if all are -inf."""
     possible = at[logits[at] > -np.inf]
     if np.isnan(logits[0]) or not len(possible):
         return 0
@@ -202,7 +204,8 @@ def first_largest(logits: NDArray[np.float32], at: NDArray[Any]) -> int:
 
 
 def _positions(ids: NDArray[np.int32], children: NDArray[np.int32]) -> NDArray[Any]:
-    """Where the children stand, ascending. At the position of its id, if nothing was moved."""
+    """Return the positions of the children, ascending. If nothing was moved, a token's position is
+    its id."""
     if children[-1] < len(ids) and (ids[children] == children).all():
         return children
     return np.flatnonzero(np.isin(ids, children))
@@ -214,7 +217,7 @@ _handles = itertools.count(1)
 
 
 def _of(sampler: int) -> NativeTrie:
-    """The context is the second field of a llama_sampler, behind the interface."""
+    """Return the trie of a llama_sampler: its context, the second field behind the interface."""
     handle = c_void_p.from_address(sampler + ctypes.sizeof(c_void_p)).value
     assert handle is not None
     return _living[handle]
@@ -224,7 +227,7 @@ def _free(sampler: int) -> None:
     _living.pop(c_void_p.from_address(sampler + ctypes.sizeof(c_void_p)).value or 0, None)
 
 
-# Of the module, because llama.cpp calls them as long as a sampler lives.
+# At module level, because llama.cpp calls them as long as a sampler lives.
 _TEXT = ctypes.create_string_buffer(b"token_trie")
 _INTERFACE = Interface(
     _NAME(lambda _sampler: ctypes.addressof(_TEXT)),

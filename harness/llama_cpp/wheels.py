@@ -1,7 +1,7 @@
 """Wheels of Python packages that link llama.cpp into their extension and export its C interface.
 
-Fetched with pip; the extension is checked against the wheel's own record and stands in the build's
-folder as libllama.so. Nothing of the wheel is imported or installed.
+pip fetches them. The extension is checked against the wheel's own record and becomes libllama.so in
+the build's folder. Nothing of the wheel is imported or installed.
 """
 
 import base64
@@ -21,7 +21,7 @@ from sampler_parity.harness.files import sha256_of
 # package -> its extension in the wheel
 EXTENSIONS = {"xllamacpp": "xllamacpp/xllamacpp.abi3.so"}
 
-# What was measured, is these bytes and no others.
+# The measurements hold for exactly these files.
 SHA256 = {
     "xllamacpp-2026.10.11549-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl": (
         "c54e7d13520ecc989c63dc99d55de3065e2f343a91f43f053d16b5e62077c261"
@@ -30,16 +30,17 @@ SHA256 = {
 
 
 def release_of(package: str, version: str) -> str:
-    """b11549 of xllamacpp 2026.10.11549: the last number is the build. Raises InputError."""
+    """Return b11549 for xllamacpp 2026.10.11549: the last number is the build. Raises
+    InputError."""
     match = re.fullmatch(r"\d{4}\.\d{1,2}\.(\d{4,6})(\.post\d+)?", version)
     if match is None:
-        problem = "does not say its release of llama.cpp"
+        problem = "does not report its release of llama.cpp"
         raise InputError(f"{package}@{version}", problem, "write one as 2026.10.11549")
     return f"b{match[1]}"
 
 
 def fetch(package: str, version: str, folder: Path) -> tuple[Path, Path]:
-    """The wheel, and a folder with its libllama. Raises InputError."""
+    """Return the wheel, and a folder with its libllama. Raises InputError."""
     if platform.system() != "Linux":
         raise InputError(
             package, "its wheels are taken on Linux only", "use node-llama-cpp@VERSION"
@@ -63,15 +64,15 @@ def _download(requirement: str, folder: Path) -> Path:
     wheels = list(folder.glob("*.whl"))
     if done.returncode == 0 and len(wheels) == 1:
         return wheels[0]
-    said = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
-    reason = said[-1].removeprefix("ERROR: ") if said else f"exit status {done.returncode}"
+    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
+    reason = errors[-1].removeprefix("ERROR: ") if errors else f"exit status {done.returncode}"
     raise InputError(
         requirement, f"pip cannot fetch it: {reason}", f"try `pip download {requirement}`"
     )
 
 
 def extension(wheel: Path, name: str) -> bytes:
-    """A file of a wheel, whose digest is that of the wheel's record. Raises InputError."""
+    """Return a file of a wheel. Raises InputError if its digest differs from the wheel's record."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             (record,) = (n for n in archive.namelist() if n.endswith(".dist-info/RECORD"))
@@ -83,5 +84,5 @@ def extension(wheel: Path, name: str) -> bytes:
         raise InputError(wheel.name, problem, "fetch it again, or use another version") from None
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     if digests.get(name) != f"sha256={digest}":
-        raise InputError(wheel.name, f"{name} is not what its record says", "fetch it again")
+        raise InputError(wheel.name, f"{name} does not match its record", "fetch it again")
     return data

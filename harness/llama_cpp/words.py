@@ -1,7 +1,7 @@
-"""What llama.cpp says when it refuses something: its log, and what it prints to stderr.
+"""The messages of llama.cpp when it refuses something: its log and its output to stderr.
 
-stderr is read back only where it is a file, as a worker's is; so what a process says as it dies
-stays there for whoever looks.
+stderr is read back only if it is a file, as for a worker. The last output of a process that dies
+stays there.
 """
 
 import os
@@ -13,13 +13,13 @@ logged: deque[str] = deque(maxlen=8)
 
 
 def keep_error(level: int, text: bytes, _data: object) -> None:
-    """A log callback that keeps the last errors and drops the rest."""
+    """Keep the last errors and drop the rest: a log callback."""
     if level == _ERROR:
         logged.append(text.decode(errors="replace"))
 
 
 class Listener:
-    """Notes where log and stderr stand when it is made."""
+    """Notes the end of the log and of stderr when it is made."""
 
     def __init__(self) -> None:
         logged.clear()
@@ -27,12 +27,12 @@ class Listener:
         self._at = os.fstat(2).st_size if self._is_file else 0
 
     def words(self) -> str:
-        """What was said since, in one line of at most 300 characters."""
+        """Return the messages since then, in one line of at most 300 characters."""
         printed = b""
         if self._is_file:
             try:
                 printed = os.pread(2, 4096, self._at)
             except OSError:  # not open for reading
                 printed = b""
-        said = " ".join(" ".join([printed.decode(errors="replace"), *logged]).split())
-        return said[:300]
+        text = " ".join(" ".join([printed.decode(errors="replace"), *logged]).split())
+        return text[:300]

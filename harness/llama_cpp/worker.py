@@ -48,9 +48,9 @@ from sampler_parity.reference.chronology import NEWEST
 
 
 class Worker:
-    """folder: a libllama build, default the installed llama-cpp-python. release: which one it is;
-    "" for what the library says. device: what decodes; "" leaves that to ggml. registered: its name
-    where it has one; its libraries are loaded if they are what was recorded."""
+    """folder: a libllama build, default the installed llama-cpp-python. release: of the build; ""
+    for the one that the library reports. device: what decodes; "" leaves that to ggml. registered:
+    the name of a registered build. Its libraries are loaded only if they match the record."""
 
     def __init__(
         self, folder: str = "", release: str = "", device: str = "", registered: str = ""
@@ -59,7 +59,7 @@ class Worker:
             unchanged(registered)
         path = Path(folder) if folder else default_folder()
         self.library = Libllama(path, release or ("" if folder else NEWEST), device)
-        self._version = release or f"{self.library.release}, as the library says"
+        self._version = release or f"{self.library.release}, as the library reports"
         if not folder:
             self._version = "v0.5.0 (llama-cpp-python 0.3.36)"
         self._vocab_models: dict[str, int] = {}
@@ -82,7 +82,7 @@ class Worker:
         )
 
     def _device(self) -> str:
-        """What was loaded, and what the CPU's code was compiled for."""
+        """Describe the loaded devices, and the target of the CPU's code."""
         devices = self.library.devices.describe()
         return f"{devices} | {self.library.llama_print_system_info().decode()}"
 
@@ -94,7 +94,7 @@ class Worker:
         return ["decode", "generate", "throughput", "sequences", "capture"]
 
     def _why_not(self) -> dict[str, str]:
-        """The samplers that the build has and nobody knows how to call, each with the reason."""
+        """Return the samplers of the build whose signature is not known, each with the reason."""
         reasons = {}
         for sampler in filter(self.library.has, SIGNATURES):
             try:
@@ -134,8 +134,8 @@ class Worker:
         return int(self.library.llama_model_get_vocab(self._vocab_model(path)))
 
     def _vocab_model(self, path: str, whole: bool = False) -> int:
-        """whole: with its weights; without them llama.cpp does not read the context size, which
-        `dry` takes from the model where it takes a model."""
+        """Load a model for its vocabulary. whole: with its weights; without them llama.cpp does not
+        read the context size, which `dry` may take from the model."""
         if path not in self._vocab_models:
             self._vocab_models[path] = self.library.load_model(Path(path), vocab_only=not whole)
         return self._vocab_models[path]
@@ -162,7 +162,7 @@ class Worker:
         return measure(model, self.chains(request), request, in_graph=False)
 
     def chains(self, request: ThroughputRequest) -> list[NativeChain]:
-        """A chain for each sequence of a request."""
+        """Build a chain for each sequence of a request."""
         chain = (request.chain, request.n_vocab, request.model)
         return [self.build(*chain) for _ in range(request.sequences)]
 
@@ -172,7 +172,7 @@ class Worker:
         return follow(self, request, rows)
 
     def model_of_sequences(self, request: SequencesRequest) -> Model:
-        """The model of a request, which fits it. Raises InputError, Unsupported."""
+        """Return the model of a request, checked against it. Raises InputError, Unsupported."""
         model = self._load(request.model)
         for text in request.texts:
             further = max(0, len(request.steps) - len(text.forced))
@@ -180,7 +180,7 @@ class Worker:
         return model
 
     def model(self, request: GenerateRequest | ThroughputRequest) -> Model:
-        """The model of a request, which fits it. Raises InputError, Unsupported."""
+        """Return the model of a request, checked against it. Raises InputError, Unsupported."""
         model = self._load(request.model)
         model.check(request.n_vocab, request.prompt, request.n_tokens)
         return model
@@ -201,8 +201,8 @@ class Worker:
         return candidates.result()
 
 
-# What old releases ask for and v0.5.0 does not: no token is treated as end or as a line feed, and
-# -1 as the length of a history means this context.
+# Parameters of old releases alone: no token is treated as end or as a line feed, and -1 as the
+# length of a history means this context.
 _FIXED: dict[str, Any] = {
     "special_eos_id": -1,
     "linefeed_id": -1,
@@ -213,7 +213,7 @@ _FIXED: dict[str, Any] = {
 
 
 def _arrays(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that C takes as an array and its length."""
+    """Return the parameters that C takes as an array and its length."""
     arrays: dict[str, Any] = {}
     if "seq_breakers" in parameters:
         breakers = parameters["seq_breakers"]

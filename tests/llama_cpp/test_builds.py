@@ -97,7 +97,7 @@ def test_a_folder_is_registered_by_name_and_runs(cache: Path, tmp_path: Path) ->
 def test_a_folder_that_does_not_say_its_release_is_what_its_library_says() -> None:
     worker = Worker(str(default_folder()))
     assert worker.library.release == "v0.5.0"
-    assert worker.hello().version == "v0.5.0, as the library says"
+    assert worker.hello().version == "v0.5.0, as the library reports"
 
 
 def test_a_library_that_does_not_say_its_release_is_refused_in_one_line(
@@ -109,7 +109,7 @@ def test_a_library_that_does_not_say_its_release_is_refused_in_one_line(
     library = folder / "libllama.so"
     library.write_bytes(library.read_bytes().replace(b"llama_version\0", b"llama_versiom\0"))
     line = refused(cli("run", "parity/top_p", "-b", f"llama.cpp@{folder}", "-o", tmp_path / "b"))
-    assert f"{library}: does not say its release of llama.cpp - name it: " in line
+    assert f"{library}: does not report its release of llama.cpp - name it: " in line
     assert "--release" in line
     builds.add(f"named={folder}", "v0.5.0")
     assert builds.worker_arguments("named")[1] == "v0.5.0"
@@ -118,8 +118,8 @@ def test_a_library_that_does_not_say_its_release_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("reported", "problem"),
     [
-        (None, "does not say its release of llama.cpp"),
-        (b"0.6.1", "says that it is v0.6.1; how its samplers are called is known to v0.5.0"),
+        (None, "does not report its release of llama.cpp"),
+        (b"0.6.1", "reports v0.6.1; the signatures of its samplers are known up to v0.5.0"),
     ],
     ids=["nothing", "newer"],
 )
@@ -129,7 +129,7 @@ def test_a_library_is_not_called_by_guess(
     library = Libllama(default_folder())
     monkeypatch.setattr(library, "llama_version", reported and (lambda: reported))
     with pytest.raises(InputError, match=problem):
-        library._said()
+        library._reported()
 
 
 def test_the_list_says_why_a_build_cannot_be_used(cache: Path, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_library_that_libllama_needs_is_checked_too(tmp_path: Path) -> None:
         (["left-pad@1.0.0"], "left-pad: not known as a package of builds"),
         (["node-llama-cpp@1 2"], "no version"),
         (["../x=."], "build '../x': no name"),
-        (["node-llama-cpp@3.1.1", "--release", "b1"], "--release: a package says its own"),
+        (["node-llama-cpp@3.1.1", "--release", "b1"], "--release: a package has its own"),
     ],
     ids=["nothing", "package", "version", "name", "release"],
 )

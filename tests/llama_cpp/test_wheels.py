@@ -32,7 +32,7 @@ def test_an_extension_is_taken_where_the_record_says_what_it_is(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("recorded", "name", "problem"),
     [
-        (b"other", NAME, "xllamacpp.abi3.so is not what its record says"),
+        (b"other", NAME, "xllamacpp.abi3.so does not match its record"),
         (None, "xllamacpp/other.so", "holds no xllamacpp/xllamacpp.abi3.so"),
     ],
     ids=["changed", "missing"],
@@ -53,13 +53,13 @@ def test_what_is_no_wheel_is_refused(tmp_path: Path) -> None:
 
 def test_the_version_says_the_build() -> None:
     assert wheels.release_of("xllamacpp", "2026.10.11549") == "b11549"
-    with pytest.raises(InputError, match="does not say its release"):
+    with pytest.raises(InputError, match="does not report its release"):
         wheels.release_of("xllamacpp", "0.2.7")
 
 
 def test_a_version_that_says_no_build_is_refused_before_anything_is_fetched() -> None:
     line = refused(cli("builds", "add", "xllamacpp@0.2.7"))
-    assert line.endswith("does not say its release of llama.cpp - write one as 2026.10.11549")
+    assert line.endswith("does not report its release of llama.cpp - write one as 2026.10.11549")
 
 
 def test_another_file_under_the_name_of_the_measured_wheel_is_refused(

@@ -1,4 +1,4 @@
-"""Which row of reference/platforms a libllama that is loaded here belongs to."""
+"""Find the row of reference/platforms that a libllama loaded here belongs to."""
 
 import platform
 
@@ -12,7 +12,7 @@ _BY_SYSTEM = {
 
 
 def platform_here(compiler: str) -> str:
-    """compiler: what the library says that it was compiled with. The default where no row fits."""
+    """Return the platform; the default if no row fits. compiler: the one that the library names."""
     system, machine = platform.system(), platform.machine()
     if (system, machine) == ("Linux", "aarch64"):
         return "linux-arm64-clang" if "clang" in compiler else "linux-arm64-gcc"

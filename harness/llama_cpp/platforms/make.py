@@ -33,7 +33,7 @@ def make(name: str) -> Build:
 
 def add_package(package: str, version: str, release: str, archive: Path, folder: Path) -> Build:
     """Register an unpacked package of another platform with a worker linked to its libllama.
-    release: as its metadata says. Raises InputError."""
+    release: from its metadata. Raises InputError."""
     recipe = recipes.packages()[package]
     if not _called_as_newest(release):
         known = f"the worker calls samplers as {NEWEST} takes them"
@@ -50,7 +50,8 @@ def add_package(package: str, version: str, release: str, archive: Path, folder:
 
 
 def _called_as_newest(release: str) -> bool:
-    """Whether every sampler and a model are taken as by the release of the worker's llama.h."""
+    """Return whether the release takes every sampler and a model as the worker's llama.h declares
+    them."""
     try:
         return model_layout(release) == model_layout(NEWEST) and all(
             signature(name, release) == signature(name, NEWEST)

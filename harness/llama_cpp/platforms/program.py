@@ -17,14 +17,15 @@ Tokenize = Callable[[bytes, bool], list[int]]
 
 
 class Refused(Exception):  # noqa: N818 - an answer
-    """llama.cpp refuses to make a sampler; what it said."""
+    """llama.cpp refuses to make a sampler. The message is its own."""
 
 
 class Program:
-    """command: what runs the program. tokenize: how a text is split, asked by one that has its
-    vocabulary from us.
+    """command: starts the program. tokenize: splits a text, for a program that has its vocabulary
+    from us.
 
-    Its death is ours: whoever asked for a stage gets no answer, and sees in stderr what it said.
+    If it dies, this process dies, too: a request gets no answer, and stderr has the program's
+    output.
     """
 
     def __init__(self, command: list[str], environment: dict[str, str] | None = None) -> None:
@@ -40,13 +41,14 @@ class Program:
         self.tokenize: Tokenize | None = None
 
     def ask(self, *words: object) -> list[str]:
-        """The words of its answer behind `ok`. Raises Refused."""
+        """Return the words of its answer behind `ok`. Raises Refused."""
         return self._exchange(words, b"")
 
     def apply(
         self, sampler: int, data: NDArray[Any], selected: int, in_order: bool
     ) -> tuple[NDArray[Any], int, bool]:
-        """Candidates, the one selected and whether they are sorted, as the sampler leaves them."""
+        """Return the candidates after the sampler, the selected one, and whether they are
+        sorted."""
         words = ("apply", sampler, len(data), selected, int(in_order))
         n, now_selected, now_sorted = map(int, self._exchange(words, data.tobytes()))
         left = self._read(n * TOKEN_DATA.itemsize)
@@ -55,7 +57,7 @@ class Program:
     def draw(
         self, sampler: int, times: int, data: NDArray[Any], selected: int, in_order: bool
     ) -> NDArray[np.int32]:
-        """Tokens that a sampler selects from the same candidates, one after the other."""
+        """Return tokens that a sampler selects from the same candidates, one after the other."""
         words = ("draw", sampler, times, len(data), selected, int(in_order))
         (n,) = map(int, self._exchange(words, data.tobytes()))
         return np.frombuffer(self._read(4 * n), np.int32)
@@ -78,7 +80,7 @@ class Program:
             if state == "refused":
                 raise Refused(" ".join(answer))
             if state != "tokenize" or self.tokenize is None:
-                raise SystemExit(f"no answer of ours: {state!r:.80}")
+                raise SystemExit(f"not an answer of the worker: {state!r:.80}")
             special, text = answer
             tokens = self.tokenize(bytes.fromhex(text[1:]), special == "1")
             self._send(" ".join(map(str, tokens)).encode() + b"\n")
@@ -110,7 +112,7 @@ class Program:
 
 
 def encoded(value: object) -> str:
-    """A value as words.hpp reads it."""
+    """Encode a value for words.hpp."""
     if value is None:
         return "-"
     if isinstance(value, bytes):

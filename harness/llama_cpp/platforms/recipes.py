@@ -1,5 +1,5 @@
-"""How llama.cpp's samplers are compiled for another platform: `builds make NAME`, and what a
-package's library is linked to. The recipes are in recipes.toml."""
+"""Compile llama.cpp's samplers for another platform (`builds make NAME`), or link a worker to a
+package's library. The recipes are in recipes.toml."""
 
 import functools
 import shutil
@@ -20,7 +20,7 @@ _OPTIONS = ("-std=gnu++17", "-O3", "-DNDEBUG", "-Wno-deprecated-declarations")
 _ALONE = ("worker.cpp", "vocabulary_table.cpp")
 _WITH_LIBRARY = ("worker.cpp", "vocabulary_file.cpp")
 PATCH = _FOLDER / "portable.patch"
-ROUNDED_TWICE = "-ffp-contract=off"  # as the patch says to CMake
+ROUNDED_TWICE = "-ffp-contract=off"  # as in the patch for CMake
 
 
 class Recipe(Strict):
@@ -80,7 +80,7 @@ _MATHEMATICS = (
 
 
 def compile_alone(recipe: Recipe, folder: Path) -> None:
-    """The sampler and the grammar file with our worker, in the folder. Raises InputError."""
+    """Compile the sampler and grammar files with our worker in the folder. Raises InputError."""
     _check(recipe)
     tree = sources.sources()
     files = [_FOLDER / file for file in _ALONE]
@@ -98,7 +98,7 @@ def compile_alone(recipe: Recipe, folder: Path) -> None:
 
 
 def patched(folder: Path) -> Path:
-    """The sampler file with portable.patch, in the folder; its build file beside it."""
+    """Copy the sampler file with portable.patch applied, and its build file, to the folder."""
     tree = sources.sources()
     (folder / "src").mkdir()
     for file in (sources.SAMPLER, "src/CMakeLists.txt"):
@@ -108,7 +108,7 @@ def patched(folder: Path) -> Path:
 
 
 def link_with(recipe: Recipe, library: Path) -> None:
-    """Our worker beside a package's libllama. Raises InputError."""
+    """Link our worker to a package's libllama, in its folder. Raises InputError."""
     _check(recipe)
     tree = sources.sources()
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,4 +1,4 @@
-"""What runs a program that was built for another platform: an emulator, or nothing."""
+"""The program that runs a build for another platform: an emulator, or none."""
 
 import platform
 import shutil
@@ -37,8 +37,8 @@ RUNNERS = {
 
 
 def command_of(name: str) -> tuple[Build, list[str], dict[str, str]]:
-    """A registered build for another platform, its command, and what it needs in its environment.
-    Raises InputError where nothing runs it here."""
+    """Return a registered build for another platform, its command, and the variables it needs.
+    Raises InputError if it cannot run here."""
     build = find(name)
     if build is None or not build.program:
         raise InputError(f"llama.cpp@{name}", "is no build for another platform", "`builds make`")
@@ -53,7 +53,7 @@ def command_of(name: str) -> tuple[Build, list[str], dict[str, str]]:
 
 
 def missing(build: Build) -> str:
-    """Why a build does not run here, in one line, or ""."""
+    """Return why a build does not run here, in one line, or ""."""
     try:
         _before(build)
     except InputError as error:

@@ -47,7 +47,7 @@ class Row:
         self.selected, self.sorted = -1, False
 
 
-class ForeignChain:
+class PlatformChain:
     """The stages one by one, and a second set of them in one llama_sampler_chain, by handles."""
 
     def __init__(self, program: Program, handles: list[int]) -> None:
@@ -60,7 +60,7 @@ class ForeignChain:
         )
 
     def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        """n tokens by the last stage, a dist."""
+        """Draw n tokens by the last stage, a dist."""
         if uniforms is not None:
             raise Unsupported("llama.cpp takes no uniforms")
         last = len(self.handles) - 2  # behind it is the whole chain
@@ -74,8 +74,8 @@ class ForeignChain:
     def reset(self) -> None:
         self.program.ask("reset", *self.handles)
 
-    def clone(self) -> "ForeignChain":
-        return ForeignChain(self.program, list(map(int, self.program.ask("clone", *self.handles))))
+    def clone(self) -> "PlatformChain":
+        return PlatformChain(self.program, list(map(int, self.program.ask("clone", *self.handles))))
 
     def __del__(self) -> None:
         if not self.program.closed:
@@ -109,11 +109,11 @@ class Worker:
             ],
         )
 
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> ForeignChain:
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> PlatformChain:
         stages = [self._init(stage, n_vocab, vocab) for stage in chain]
         in_chain = [self._init(stage, n_vocab, vocab) for stage in chain]
         (whole,) = self.program.ask("chain", *in_chain)
-        return ForeignChain(self.program, [*stages, int(whole)])
+        return PlatformChain(self.program, [*stages, int(whole)])
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
@@ -135,12 +135,13 @@ class Worker:
         try:
             (handle,) = self.program.ask("init", taken.symbol, *arguments)
         except Refused as refused:
-            said = listener.words() or str(refused)
-            raise InputError(name, f"llama.cpp refuses its parameters: {said}") from None
+            reason = listener.words() or str(refused)
+            raise InputError(name, f"llama.cpp refuses its parameters: {reason}") from None
         return int(handle)
 
     def _vocabulary(self, path: str) -> int:
-        """Of a whole libllama its own, of the file; else the reference's."""
+        """Make the vocabulary: a whole libllama reads the file itself; others get the
+        reference's."""
         vocab = None if self._vocabulary_kind == "file" else read_vocab(Path(path))
         if vocab is not None:
             self.program.tokenize = lambda text, special: _tokens(vocab, text, special)
@@ -152,7 +153,7 @@ class Worker:
 
 
 def _bans_of_ends(vocab: str | None) -> dict[str, dict[str, Any]]:
-    """As llama_cpp/ends.py makes it, of the reference's vocabulary."""
+    """Return the stage of llama_cpp/ends.py, for the reference's vocabulary."""
     if not vocab:
         raise InputError("ignore_eos", "needs a vocabulary")
     words = read_vocab(Path(vocab))
@@ -161,7 +162,7 @@ def _bans_of_ends(vocab: str | None) -> dict[str, dict[str, Any]]:
 
 
 def _argument(name: str, values: dict[str, Any]) -> str:
-    """As words.hpp reads it: C takes the length of a list beside it, too."""
+    """Encode an argument for words.hpp; C also takes the length of a list."""
     if name in _LENGTH_OF:
         return str(len(values[_LENGTH_OF[name]]))
     value = values[name]
@@ -178,7 +179,7 @@ def _argument(name: str, values: dict[str, Any]) -> str:
 
 
 def _table(vocab: Vocab) -> list[object]:
-    """A vocabulary as vocabulary_table.cpp reads it."""
+    """Return a vocabulary in the form that vocabulary_table.cpp reads."""
     words: list[object] = [vocab.eos, vocab.eot, len(vocab)]
     for token, kind in enumerate(vocab.types):
         special = kind in (TokenType.UNKNOWN, TokenType.CONTROL)
@@ -187,7 +188,7 @@ def _table(vocab: Vocab) -> list[object]:
 
 
 def _tokens(vocab: Vocab, text: bytes, special: bool) -> list[int]:
-    """special: a text that is a special token's name is that token."""
+    """Tokenize a text. special: a text that is a special token's name is that token."""
     name = text.decode(errors="surrogateescape")  # a token's name has no half characters
     if special and name in vocab.texts:
         return [vocab.texts.index(name)]
