@@ -1,4 +1,4 @@
-"""`sampler-parity trie-bench`: what a token trie saves against a grammar.
+"""`sampler-parity trie-bench`: the time that a token trie saves compared with a grammar.
 
 strict-trie-ffi: each prompt is generated from in every way of WAYS, round by round in random order,
 so that what disturbs one disturbs all; the ratio comes of pairs. strict-guided: the grammars alone.
@@ -32,7 +32,7 @@ from sampler_parity.harness.protocol.measured import (
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
 from sampler_parity.harness.trie.compiled import CompiledTries
 from sampler_parity.harness.trie.costs import own_costs, set_costs, trie_left
-from sampler_parity.harness.trie.exact import law
+from sampler_parity.harness.trie.exact import divergences
 from sampler_parity.harness.trie.grammar import Grammar, Span
 from sampler_parity.harness.trie.model import modelled
 from sampler_parity.harness.trie.session import Session, build_tries
@@ -49,7 +49,7 @@ from sampler_parity.reference.trie import Node, build_trie, count_nodes
 GUIDED = ("grammar_first", "grammar_resample")
 WAYS: tuple[str, ...] = (*GUIDED, "trie", "trie_one_by_one")
 RESAMPLES = 2000  # of the bootstrap
-OWN_TIMES, SET_TIMES = 2, 20  # repetitions of what the samplers cost alone, and of setting a trie
+OWN_TIMES, SET_TIMES = 2, 20  # repetitions: the cost of the samplers alone, and of setting a trie
 
 Row = NDArray[np.float32]
 # of each way, the span of each prompt, round by round
@@ -118,7 +118,7 @@ class Bench:
         return Span(tuple(done.tokens), ns, done.sampler_ns, done.decode_ns)
 
     def leaf_rows(self, prompt: list[int], tokens: tuple[int, ...]) -> list[tuple[int, Row]]:
-        """The tokens of a leaf, and the logits before each."""
+        """Return the tokens of a leaf, and the logits before each."""
         self.begin(prompt)
         rows = []
         pending = self.session.pending
@@ -128,7 +128,7 @@ class Bench:
         return rows
 
     def sampler(self, compact: bool) -> int:
-        """The trie that is measured as a llama_sampler of its own, of mode 1."""
+        """Make a llama_sampler of mode 1 of the trie that is measured."""
         if self.session.compiled is not None:
             return self.session.compiled.sampler(self.json, 1, compact)
         flat = build_tries(self.payload).by_path[self.payload.descriptors[0].path]
@@ -141,9 +141,10 @@ class Bench:
 
 
 def measure(bench: Bench, mode: Mode, rounds: int, seed: int) -> Spans:
-    """Each prompt in each way, rounds times, in random order; one round more warms up.
+    """Generate from each prompt in each way, rounds times, in random order; one round more warms
+    up.
 
-    Raises InputError where a way takes other tokens in another round: then nothing can be compared.
+    Raises InputError if a way takes other tokens in another round: then nothing can be compared.
     """
     ways: tuple[str, ...] = GUIDED if mode == "strict-guided" else WAYS
     grammars = {way: bench.grammar(bench.gbnf, way == "grammar_first") for way in GUIDED}
@@ -171,8 +172,8 @@ def tokens_per_s(spans: list[Span]) -> float:
 
 
 def ratio(pairs: list[tuple[Span, Span]], seed: int) -> tuple[float, Interval]:
-    """Tokens per second of the first over the second, with its 95% interval: of RESAMPLES draws of
-    as many pairs, with replacement."""
+    """Return the tokens per second of the first over the second, with its 95% interval from
+    RESAMPLES bootstrap draws of the pairs."""
     tokens = np.array([[len(a.tokens), len(b.tokens)] for a, b in pairs], np.float64)
     ns = np.array([[a.ns, b.ns] for a, b in pairs], np.float64)
 
@@ -188,13 +189,13 @@ def ratio(pairs: list[tuple[Span, Span]], seed: int) -> tuple[float, Interval]:
 
 
 def agreement(got: list[tuple[int, ...]], wanted: list[tuple[int, ...]]) -> float:
-    """The share of positions with the same token, of the longer of each two."""
+    """Return the share of positions with the same token, counted over the longer of each pair."""
     same = sum(a == b for g, w in zip(got, wanted, strict=True) for a, b in zip(g, w, strict=False))
     return same / sum(max(len(g), len(w)) for g, w in zip(got, wanted, strict=True))
 
 
 def run(bench: Bench, mode: Mode, rounds: int = 5, seed: int = 0) -> Measured:
-    """Raises InputError."""
+    """Measure a bench. Raises InputError."""
     bench.session.context.delay_s = bench.delay_s
     spans = measure(bench, mode, rounds, seed)
     bench.session.context.delay_s = 0.0
@@ -240,7 +241,7 @@ def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> Measured:
         modelled=modelled(ways[way], ways["grammar_first"]),
         own_us_per_step=own,
         **_setting_up(bench),
-        law=_law(bench),
+        law=_divergences(bench),
         version=hello.version,
         device=hello.device,
         tokens_sha256=hashlib.sha256(np.array(sum(tokens[way], ()), "<i4").tobytes()).hexdigest(),
@@ -256,7 +257,7 @@ def _text(bench: Bench, tokens: tuple[int, ...]) -> bytes:
 
 
 def _by_token_grammar(bench: Bench) -> list[tuple[int, ...]]:
-    """What llama.cpp's grammar takes where only the trie's own spelling is let through."""
+    """Return the tokens that the grammar gives if it allows the trie's own spellings alone."""
     grammar = bench.grammar(token_grammar([leaf.tokens for leaf in bench.leaves]), first=True)
     tokens = []
     for prompt in bench.prompts:
@@ -268,8 +269,8 @@ def _by_token_grammar(bench: Bench) -> list[tuple[int, ...]]:
 def _candidates_left(
     bench: Bench, way: str, tokens: list[tuple[int, ...]]
 ) -> tuple[list[int], OwnCosts]:
-    """At each step, how many candidates the constraint leaves, counted behind llama.cpp's own call
-    of it; and what it costs by itself."""
+    """Return how many candidates the constraint leaves at each step, counted after llama.cpp's own
+    call, and the cost of the constraint alone."""
     grammar = bench.grammar(bench.gbnf, first=True)
     left: list[int] = []
     costs: list[OwnCosts] = []
@@ -288,8 +289,8 @@ def _candidates_left(
 
 
 def children_of(root: Node, leaves: list[tuple[int, ...]]) -> list[int]:
-    """Along these leaves, how many tokens can follow at each step, by the reference's trie; 0 where
-    a token has left it."""
+    """Return how many tokens can follow at each step of these leaves, by the reference's trie; 0
+    after a token that is not in it."""
     counts = []
     for leaf in leaves:
         node: Node | None = root
@@ -315,7 +316,7 @@ def _way(spans: list[Span]) -> Way:
 
 
 def _setting_up(bench: Bench) -> dict[str, Any]:
-    """The size of the trie, and what it costs to set it, beside reading the grammar."""
+    """Measure the size of the trie and the cost of setting it, and of reading the grammar."""
     costs: SetCosts = set_costs(bench.session, bench.json, SET_TIMES)
     grammar = bench.grammar(bench.gbnf, first=True)
     nodes = count_nodes(build_trie(bench.leaves))
@@ -332,7 +333,7 @@ def _setting_up(bench: Bench) -> dict[str, Any]:
     }
 
 
-def _law(bench: Bench) -> Law:
-    """After the first prompt."""
+def _divergences(bench: Bench) -> Law:
+    """Compute how far the masks move the distribution after the first prompt."""
     bench.session.rewind(0)
-    return law(bench.session.context, bench.vocab, bench.prompts[0], bench.leaves)
+    return divergences(bench.session.context, bench.vocab, bench.prompts[0], bench.leaves)

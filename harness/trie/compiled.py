@@ -5,21 +5,21 @@ from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, Position
 
 
 class CompiledTries:
-    """Raises InputError where the library cannot be compiled."""
+    """Raises InputError if the library cannot be compiled."""
 
     def __init__(self) -> None:
         self.library = CompiledTrie()
         self._cache: int = self.library.token_trie_cache_init()
 
     def forget(self) -> None:
-        """All payloads, which no sampler uses any more."""
+        """Forget all payloads, which no sampler uses any more."""
         self.close()
         self._cache = self.library.token_trie_cache_init()
 
     def sampler(
         self, payload_json: str, mode: int, compact: bool, path: str = "", across: bool = False
     ) -> int:
-        """A llama_sampler. Raises ChainError for what is refused."""
+        """Make a llama_sampler. Raises ChainError if it is refused."""
         named = {"path": path.encode(), "compact": compact, "across": across}
         return self.library.init(payload_json, mode, cache=self._cache, **named)
 
@@ -28,8 +28,8 @@ class CompiledTries:
 
 
 class CompiledSpan(Position):
-    """A sampler of C++, and the same position beside it in Python: a session asks it what is
-    forced."""
+    """A sampler of C++, and the same position in Python, from which a session reads forced
+    tokens."""
 
     def __init__(self, pointer: int, tries: tuple[FlatTrie, ...]) -> None:
         super().__init__(tries)

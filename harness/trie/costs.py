@@ -1,4 +1,4 @@
-"""What the trie and the grammar cost by themselves: the work of a step, and setting them up."""
+"""The cost of the trie and of the grammar alone: the work of a step, and setting them up."""
 
 import ctypes
 import statistics
@@ -23,7 +23,8 @@ Make = Callable[[bool], int]
 def own_costs(
     library: Libllama, make: Make, grammar: Grammar, steps: list[tuple[int, Row]], times: int
 ) -> OwnCosts:
-    """steps: the tokens of a leaf and the logits before each. The three take turns."""
+    """Measure the three samplers, which take turns. steps: the tokens of a leaf and the logits
+    before each."""
     costs: dict[str, list[int]] = {"masking": [], "compacting": [], "grammar": []}
     for _ in range(times):
         samplers = {
@@ -41,7 +42,7 @@ def own_costs(
 
 
 def trie_left(library: Libllama, make: Make, steps: list[tuple[int, Row]]) -> list[int]:
-    """How many candidates have a logit above -inf behind the trie, at each step of a leaf."""
+    """Return how many candidates have a logit above -inf after the trie, at each step of a leaf."""
     sampler = make(False)
     left = []
     for token, row in steps:
@@ -54,7 +55,7 @@ def trie_left(library: Libllama, make: Make, steps: list[tuple[int, Row]]) -> li
 
 
 def step_ns(library: Libllama, sampler: int, token: int, row: Row) -> int:
-    """Of applying a sampler to a row of its own and accepting the token."""
+    """Time applying a sampler to a row of its own and accepting the token."""
     candidates = NativeCandidates(row)
     array = ctypes.byref(candidates.array)
     start = time.perf_counter_ns()

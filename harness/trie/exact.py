@@ -1,4 +1,4 @@
-"""What constraint does to the distribution over the leaves, by walking every spelling of every
+"""The effect of constraint on the distribution over the leaves, by walking every spelling of every
 leaf.
 
 The model's own distribution over the leaves is conditional: p(leaf) is the product of its tokens'
@@ -27,7 +27,7 @@ MOST_SPELLINGS = 1000  # each costs some forward passes
 
 
 def pieces_of(vocab: Vocab) -> dict[bytes, list[int]]:
-    """The tokens of each text; none of the special ones, which have no text."""
+    """Return the tokens of each text. Special tokens have no text and are left out."""
     tokens: dict[bytes, list[int]] = defaultdict(list)
     for token in range(len(vocab)):
         piece = vocab.piece(token)
@@ -37,7 +37,7 @@ def pieces_of(vocab: Vocab) -> dict[bytes, list[int]]:
 
 
 def spellings(text: bytes, pieces: dict[bytes, list[int]]) -> Iterator[tuple[int, ...]]:
-    """Every sequence of tokens with this text."""
+    """Yield every sequence of tokens with this text."""
     if not text:
         yield ()
     for end in range(1, len(text) + 1):
@@ -57,8 +57,9 @@ def count_spellings(text: bytes, pieces: dict[bytes, list[int]]) -> int:
     return count(0)
 
 
-def law(context: Context, vocab: Vocab, prompt: list[int], leaves: tuple[Leaf, ...]) -> Law:
-    """After this prompt. The context must be empty, and is afterwards."""
+def divergences(context: Context, vocab: Vocab, prompt: list[int], leaves: tuple[Leaf, ...]) -> Law:
+    """Compute how far the masks move the distribution after this prompt. The context must be empty,
+    and is empty afterwards."""
     pieces = pieces_of(vocab)
     texts = [b"".join(vocab.piece(t) for t in leaf.tokens) for leaf in leaves]
     n = sum(count_spellings(text, pieces) for text in texts)
@@ -84,7 +85,7 @@ def law(context: Context, vocab: Vocab, prompt: list[int], leaves: tuple[Leaf, .
 
 
 def divergence(weights: Any, probabilities: Any) -> float:
-    """KL in nats of the distribution with these weights from one with these probabilities."""
+    """Return KL(weights || probabilities) in nats; the weights are normalized here."""
     p = np.asarray(weights, np.float64)
     p = p / p.sum()
     q = np.asarray(probabilities, np.float64)
@@ -109,7 +110,7 @@ class _Walk:
         self.leaf, self.by_trie, self.text, self.by_grammar = (np.zeros(n) for _ in range(4))
 
     def node(self, node: Node, new: list[int], prefix: tuple[int, ...], so_far: _Weights) -> None:
-        """new: the tokens to decode for this node's logits."""
+        """Visit a node. new: the tokens to decode for its logits."""
         if node.leaf is not None:
             i = int(node.leaf)
             self.text[i] += np.exp(so_far.model)

@@ -1,5 +1,4 @@
-"""Generation with llama.cpp's own grammar sampler, greedy: what the token trie is measured
-against."""
+"""Generation with llama.cpp's own grammar sampler, greedy: the baseline of the token trie."""
 
 import time
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ from sampler_parity.harness.trie.session import Session
 
 @dataclass(frozen=True)
 class Span:
-    """One leaf, generated in one way: ns from the prompt's last token to its end, and of that, for
-    every forward pass, decoding and sampling. resampled: tokens that the grammar first refused."""
+    """One leaf, generated in one way: ns from the prompt's last token to its end, and for each
+    forward pass the ns of decoding and sampling. resampled: tokens that the grammar first refused.
+    """
 
     tokens: tuple[int, ...]
     ns: int
@@ -32,11 +32,11 @@ class Span:
 
 
 class Grammar:
-    """first: the grammar masks all tokens, then greedy. Else greedy takes one, the grammar is asked
-    about it, and only where it refuses it all are masked and greedy takes another.
+    """first: the grammar masks all tokens, then greedy takes one. Else greedy takes one first; if
+    the grammar refuses it, all are masked and greedy takes another.
 
-    texts: of the leaves, at which a generation ends. Raises InputError where llama.cpp cannot read
-    the grammar.
+    texts: of the leaves, at which a generation ends. Raises InputError if llama.cpp cannot read the
+    grammar.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Grammar:
         self._one = NativeCandidates(np.ones(1, np.float32))
 
     def generate(self, most: int) -> Span:
-        """From what waits in the session to the end of a leaf. Raises InputError where it does not
-        come to one within `most` tokens."""
+        """Generate from the session's waiting tokens to the end of a leaf. Raises InputError if no
+        leaf ends within `most` tokens."""
         context, pending = self.session.context, self.session.pending
         self.reset()
         tokens: list[int] = []
@@ -64,7 +64,7 @@ class Grammar:
         start = time.perf_counter_ns()
         while text not in self.ends:
             if len(tokens) == most:
-                raise InputError("grammar", f"no leaf within {most} tokens", "mend the grammar")
+                raise InputError("grammar", f"no leaf within {most} tokens", "correct the grammar")
             decoding = time.perf_counter_ns()
             context.decode(pending)
             sampling = time.perf_counter_ns()
@@ -81,7 +81,7 @@ class Grammar:
         return Span(tuple(tokens), ns, sampler_ns, decode_ns, resampled)
 
     def _sample(self) -> tuple[int, bool]:
-        """A token, accepted, and whether it is a second one."""
+        """Sample and accept a token; return it and whether it is the second choice."""
         sample, pointer = self.library.llama_sampler_sample, self.session.context.pointer
         if self.first:
             return int(sample(self.both.chain, pointer, -1)), False
@@ -95,13 +95,13 @@ class Grammar:
         return token, False
 
     def mask(self, logits: NDArray[np.float32]) -> int:
-        """How many tokens stay."""
+        """Mask a row; return how many tokens stay."""
         candidates = NativeCandidates(logits)
         self.library.apply(self.grammar, candidates.array)
         return int((candidates.data["logit"] != -np.inf).sum())
 
     def reset(self) -> int:
-        """llama.cpp reads the grammar again; ns that it took."""
+        """Reset the grammar, which llama.cpp reads again; return the ns."""
         start = time.perf_counter_ns()
         self.library.llama_sampler_reset(self.grammar)
         return time.perf_counter_ns() - start
@@ -111,6 +111,6 @@ class Grammar:
 
 
 def prefix_free(texts: set[bytes]) -> set[bytes]:
-    """Those that no other text goes on from: at these a generation is done."""
+    """Return the texts that are no prefix of another: there a generation is done."""
     beginnings = {text[:n] for text in texts for n in range(len(text))}
     return texts - beginnings

@@ -1,4 +1,4 @@
-"""What a trie makes of tokens per second where a forward pass takes longer or shorter than here.
+"""A model of the trie's speed-up for longer and shorter forward passes than here.
 
     speed-up = passes of the grammar x (decode + its sampling) / (the same of the trie)
 
@@ -12,15 +12,16 @@ from sampler_parity.harness.protocol.measured import DECODE_MS, Measured, Modell
 
 
 def speed_up(way: Way, grammar: Way, decode_us: tuple[float, float]) -> float:
-    """decode_us: of a forward pass of the way, and of the grammar. Sampling takes its mean."""
+    """Return the speed-up. decode_us: of a forward pass of the way, and of the grammar. Sampling
+    takes its mean."""
     ours = way.forward_passes_per_token * (decode_us[0] + (way.sampler_us_mean or 0.0))
     theirs = grammar.forward_passes_per_token * (decode_us[1] + (grammar.sampler_us_mean or 0))
     return theirs / ours if ours else math.inf
 
 
 def modelled(way: Way, grammar: Way) -> Modelled:
-    """here: with the passes of each as long as measured. Elsewhere they are equally long. None: no
-    forward pass at all, of a trie with one leaf."""
+    """Estimate the speed-up. here: with the measured time of each way's pass; elsewhere both passes
+    are equally long. None if a trie with one leaf needs no forward pass."""
     if not (way.decode_us_mean and grammar.decode_us_mean):
         return Modelled(here=None, by_decode_ms=None)
     return Modelled(
@@ -30,8 +31,8 @@ def modelled(way: Way, grammar: Way) -> Modelled:
 
 
 def foretold(base: Measured, delayed: Measured) -> float | None:
-    """The speed-up that a measurement gives for the time of a pass of another, with which it is
-    compared. None: no forward pass."""
+    """Predict the speed-up of `delayed` from `base`, with the time of a pass of `delayed`. None
+    without a forward pass."""
     decode_us = delayed.ways["grammar_first"].decode_us_mean
     if base.modelled.here is None or decode_us is None:
         return None

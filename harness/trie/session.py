@@ -5,8 +5,8 @@
     session.set_token_trie(payload_json, mode=0)
     generated = session.generate(64, to_leaf=True)
 
-Tokens that were accepted but not decoded wait and go into one batch with the next: of a prompt the
-last, and then whatever the trie forces. So they cost neither a sampling nor a forward pass of their
+Tokens that were accepted but not decoded wait and go into one batch with the next: the last token
+of a prompt, then the forced tokens. So they cost neither a sampling nor a forward pass of their
 own, and the longest common prefix of all leaves goes with the prompt.
 
 The life of a span: set_token_trie puts the trie into the chain; at the end of a leaf, and where a
@@ -48,8 +48,8 @@ def build_tries(payload: Payload) -> Tries:
 
 @dataclass
 class Generated:
-    """tokens; how many of them were forced; of each that was sampled: how long it took, and how
-    many candidates the trie left (None outside a span).
+    """tokens; how many of them were forced; for each sampled token its time, and how many
+    candidates the trie left (None outside a span).
 
     A forward pass was made for every token that was sampled, and for no other.
     """
@@ -65,15 +65,15 @@ class Generated:
         return len(self.sampler_ns)
 
 
-Seen = Callable[[NDArray[np.float32]], None]
+Progress = Callable[[NDArray[np.float32]], None]
 
 
 class Session:
     """One sequence of a model with a chain. model_id: what payloads must be for; "" takes any.
 
     chain: selects a token; the trie goes in behind its leading stages of BEFORE_TRIE. cache: of
-    payloads, by default the session's own. compiled: whose samplers stand in the chain in place of
-    Python's; it needs the installed llama.cpp. Raises InputError, ChainError.
+    payloads, by default the session's own. compiled: whose samplers replace Python's in the chain;
+    it needs the installed llama.cpp. Raises InputError, ChainError.
     """
 
     def __init__(
@@ -103,12 +103,12 @@ class Session:
 
     @property
     def chain(self) -> int:
-        """The llama_sampler_chain."""
+        """Return the llama_sampler_chain."""
         return self._built.chain
 
     def tokenize(self, text: str, special: bool) -> list[int]:
-        """As llama.cpp does. special: with what begins a text, and special tokens by their
-        names."""
+        """Tokenize as llama.cpp does. special: add the tokens that begin a text, and read special
+        tokens by name."""
         data = text.encode()
         vocab = self.library.llama_model_get_vocab(self.model.model)
         room = (ctypes.c_int32 * (len(data) + 2))()
@@ -127,9 +127,9 @@ class Session:
     def set_token_trie(
         self, payload_json: str, mode: int, path: str = "", across: bool = False
     ) -> None:
-        """Open a span; across: and at its leaf's end that of the next descriptor, to the last.
-        Raises ChainError for a payload that is not right, and then all is as before; a payload that
-        is set ends the span before it."""
+        """Open a span; across: at its leaf's end open the next descriptor's, to the last. A span
+        that is open ends before. Raises ChainError for an invalid payload, and then changes
+        nothing."""
         key, tries = self.cache.acquire(payload_json)
         try:
             tries.payload.check(self.model.n_vocab, self.model_id)
@@ -165,10 +165,14 @@ class Session:
         self.trie = None
 
     def generate(
-        self, n: int, skip_ahead: bool = True, to_leaf: bool = False, seen: Seen | None = None
+        self,
+        n: int,
+        skip_ahead: bool = True,
+        to_leaf: bool = False,
+        progress: Progress | None = None,
     ) -> Generated:
-        """n further tokens. to_leaf: no more than the leaf of the open span. seen: is shown the
-        logits of every token that is sampled. Raises InputError where no child can be sampled."""
+        """Generate n further tokens. to_leaf: stop at the leaf of the open span. progress: called
+        with the logits of every sampled token. Raises InputError if no child can be sampled."""
         done = Generated()
         while len(done.tokens) < n:
             trie = self.trie
@@ -179,21 +183,21 @@ class Session:
                     done.tokens.append(token)
                     done.forced += 1
             else:
-                self._sample(done, seen)
+                self._sample(done, progress)
             if trie is not None and not trie.constrains:
                 self.clear_token_trie()
                 if to_leaf:
                     break
         return done
 
-    def _sample(self, done: Generated, seen: Seen | None) -> None:
+    def _sample(self, done: Generated, progress: Progress | None) -> None:
         if not self.pending:
             raise InputError("session", "nothing to go on from", "prefill a prompt first")
         start = time.perf_counter_ns()
         row = self.context.decode(self.pending)
         decoded = time.perf_counter_ns()
-        if seen is not None:
-            seen(row)
+        if progress is not None:
+            progress(row)
         trie = self.trie
         constrained = trie is not None and trie.constrains
         nodes, node = (trie.trie, trie.node) if trie is not None else (None, 0)
@@ -221,7 +225,7 @@ class Session:
         self.pending.append(token)
 
     def rewind(self, length: int) -> None:
-        """Back to the first tokens of what was decoded, with the chain as new and no span."""
+        """Return to the first tokens that were decoded; reset the chain and end the span."""
         self.clear_token_trie()
         memory = self.library.llama_get_memory(self.context.pointer)
         if not self.library.llama_memory_seq_rm(memory, 0, length, -1):
@@ -245,6 +249,6 @@ class Session:
 
 
 def payload_of(model_id: str, path: str, leaves: dict[str, list[int]]) -> dict[str, Any]:
-    """A TokenTreePayload with one descriptor, to be written as JSON."""
+    """Return a TokenTreePayload with one descriptor, to be written as JSON."""
     listed = [{"name": name, "tokens": tokens} for name, tokens in leaves.items()]
     return {"modelId": model_id, "descriptors": [{"path": path, "leaves": listed}]}

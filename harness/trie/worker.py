@@ -1,4 +1,5 @@
-"""What the workers llama.cpp and token_trie answer to `skip_ratio`: the bench, in their process."""
+"""The reply of the workers llama.cpp and token_trie to `skip_ratio`: the bench, in their
+process."""
 
 from sampler_parity.harness.llama_cpp import token_trie
 from sampler_parity.harness.protocol.messages import HelloReply, SkipRatioReply, SkipRatioRequest
@@ -9,7 +10,7 @@ def claiming(hello: HelloReply) -> HelloReply:
 
 
 def skip_ratio(request: SkipRatioRequest, build: tuple[str, ...]) -> SkipRatioReply:
-    """build: folder, release and device. Raises InputError, Unsupported."""
+    """Measure for a request. build: folder, release and device. Raises InputError, Unsupported."""
     from sampler_parity.harness.trie.bench import Bench, run  # what most workers never need
 
     bench = Bench(

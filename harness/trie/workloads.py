@@ -1,9 +1,8 @@
-"""What `trie-bench` generates: sets of leaves, prompts, and the grammar that says the same.
+"""The workloads of `trie-bench`: sets of leaves, prompts, and the equivalent grammar.
 
-`actions` and `enum:N` are spelled in capitals and digits: the words of `random-128256` begin with
-one such character and go on in small letters, so that there each leaf has one spelling, and the
-grammar and the trie take the same tokens. With `tools` and `json` a grammar may spell a leaf
-otherwise.
+`actions` and `enum:N` are spelled in capitals and digits. The words of `random-128256` begin with
+one such character and go on in small letters, so there each leaf has one spelling, and grammar and
+trie take the same tokens. With `tools` and `json` a grammar may spell a leaf otherwise.
 """
 
 import itertools
@@ -25,7 +24,7 @@ _ACTIONS = """
     READ REST RENT REPL MOVE MODE MAKE MARK CALL CASH CALM COPY EDIT FIND HELP
 """
 
-# What the golden model's transcripts call.
+# The tools that the golden model's transcripts call.
 _TOOLS = """
     search_files read_file web_search write_file run_command calculate get_weather list_directory
     send_email query_database create_ticket update_ticket fetch_url translate_text create_event
@@ -50,7 +49,7 @@ MOST_LEAVES = 10_000
 
 
 def leaf_texts(workload: str) -> list[str]:
-    """The leaves of a workload by its name. Raises InputError."""
+    """Return the leaves of a workload by its name. Raises InputError."""
     if workload == "actions":
         return _ACTIONS.split()
     if workload == "tools":
@@ -69,7 +68,7 @@ def leaf_texts(workload: str) -> list[str]:
 
 
 def _in_digits(i: int, n: int) -> str:
-    """i in base 36, as many digits as n - 1 needs."""
+    """Format i in base 36, with as many digits as n - 1 needs."""
     width = next(w for w in itertools.count(1) if len(_DIGITS) ** w >= n)
     return "".join(_DIGITS[i // len(_DIGITS) ** k % len(_DIGITS)] for k in reversed(range(width)))
 
@@ -77,7 +76,8 @@ def _in_digits(i: int, n: int) -> str:
 def read_descriptor(
     source: str | list[str], model_id: str, tokenize: Callable[[str], list[int]]
 ) -> tuple[str, Payload]:
-    """The payload as JSON and as read, of a file, a workload's name or texts. Raises InputError."""
+    """Return the payload as JSON and as read, of a file, a workload's name or texts. Raises
+    InputError."""
     name = source if isinstance(source, str) else "leaves"
     try:
         if isinstance(source, str) and (source.endswith(".json") or Path(source).is_file()):
@@ -94,7 +94,7 @@ def read_descriptor(
 
 
 def text_of(tokens: Iterable[int], vocab: Vocab) -> str:
-    """Raises InputError for tokens that are no text by themselves."""
+    """Return the text of tokens. Raises InputError if they are no text by themselves."""
     pieces = b"".join(vocab.piece(token) for token in tokens)
     try:
         return pieces.decode()
@@ -103,12 +103,12 @@ def text_of(tokens: Iterable[int], vocab: Vocab) -> str:
 
 
 def text_grammar(texts: Iterable[str]) -> str:
-    """GBNF that takes these texts, however they are spelled."""
+    """Return GBNF that takes these texts in any spelling."""
     return "root ::= " + " | ".join(_quoted(text) for text in texts)
 
 
 def token_grammar(leaves: Iterable[tuple[int, ...]]) -> str:
-    """GBNF that takes these tokens only."""
+    """Return GBNF that takes these tokens only."""
     return "root ::= " + " | ".join(" ".join(f"<[{t}]>" for t in leaf) for leaf in leaves)
 
 

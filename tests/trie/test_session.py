@@ -59,7 +59,7 @@ def test_forced_tokens_are_decoded_with_the_next(session: Session, tiny: Path) -
     """The logits behind a skipped leaf are those of the whole text decoded in one batch."""
     session.set_token_trie(payload([10, 20, 30]), 0)
     rows: list[Any] = []
-    done = session.generate(4, seen=lambda row: rows.append(row.copy()))
+    done = session.generate(4, progress=lambda row: rows.append(row.copy()))
     assert (done.tokens[:3], done.forced, done.passes) == ([10, 20, 30], 3, 1)
     other = Session(Worker(), tiny, SAMPLED, n_tokens=64)
     expected = other.context.decode([*PROMPT, 10, 20, 30])
@@ -80,7 +80,7 @@ def test_every_sampled_token_is_the_references(session: Session, mode: int) -> N
     rows: list[Any] = []
     session.set_token_trie(TRIE, mode)
     done = session.generate(
-        64, skip_ahead=False, to_leaf=True, seen=lambda row: rows.append(row.copy())
+        64, skip_ahead=False, to_leaf=True, progress=lambda row: rows.append(row.copy())
     )
     for row, token in zip(rows, done.tokens, strict=True):
         cand = Candidates.from_logits(row)
