@@ -1,7 +1,7 @@
 """Every backend that a run can name: ours, then those of the folders of `engines/`.
 
-Whatever runs a backend by name, lists them, checks them (`make engines`), explains their
-differences or shows them in a report reads these rows. CONTRIBUTING.md says how to add one.
+Code that runs a backend by name, lists or checks backends (`make engines`), explains their
+differences or reports on them reads these rows. CONTRIBUTING.md describes how to add one.
 """
 
 from collections.abc import Iterator, Mapping

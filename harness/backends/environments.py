@@ -1,10 +1,10 @@
-"""Environments of their own for engines of others, `[[environment]]` of engines/NAME/engine.toml.
+"""Separate environments for other projects' engines, `[[environment]]` of engines/NAME/engine.toml.
 
-Each is a folder `engines/NAME-VERSION` of the user's cache, so that their packages never meet
-ours.
+Each is a folder `engines/NAME-VERSION` of the user's cache, so that their packages never meet ours.
 
-A folder is an environment once it has its record, environment.json, which is written last. What an
-engine's own version needs is pinned in `engines/NAME/locked/`; `python scripts/lock.py` writes it.
+A folder is an environment once it has its record, environment.json, which is written last. The
+packages of the engine's own version are pinned in `engines/NAME/locked/`, which `python
+scripts/lock.py` writes.
 """
 
 import hashlib
@@ -36,8 +36,8 @@ def all_environments() -> dict[str, Environment]:
 
 
 class Record(Strict):
-    """environment.json. locked: the SHA-256 of the file that pinned it, "" of a version that none
-    pins. packages: each as it was installed, by NAME==VERSION, with its digest."""
+    """environment.json. locked: the SHA-256 of the file that pins it, "" if none pins this version.
+    packages: each as it was installed, by NAME==VERSION, with its digest."""
 
     name: str
     version: str
@@ -53,12 +53,12 @@ def engines_folder() -> Path:
 
 
 def folder_of(name: str, version: str = "") -> Path:
-    """Where an environment is, or would be. version: "" for the one that is pinned."""
+    """Return the folder of an environment, present or not. version: "" for the pinned one."""
     return engines_folder() / f"{name}-{version or known(name).version}"
 
 
 def known(name: str) -> Environment:
-    """Raises InputError."""
+    """Return the environment of this name. Raises InputError."""
     rows = all_environments()
     if name not in rows:
         raise InputError(f"engine {name!r}", "unknown", f"use {', '.join(rows)}")
@@ -66,18 +66,19 @@ def known(name: str) -> Environment:
 
 
 def record_of(folder: Path) -> Record | None:
-    """None where no environment is. Raises InputError for a record that cannot be read."""
+    """Return the record of a folder; None if it is no environment. Raises InputError for a record
+    that cannot be read."""
     path = folder / "environment.json"
     try:
         return Record.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (ValidationError, OSError):
-        raise InputError(path, "is no record of an environment", "remove its folder") from None
+        raise InputError(path, "is not a record of an environment", "remove its folder") from None
 
 
 def records() -> Iterator[Record]:
-    """Of all environments that are there and can be read."""
+    """Yield the records of all environments that can be read."""
     for path in sorted(engines_folder().glob("*/environment.json")):
         with suppress(InputError):
             if record := record_of(path.parent):
@@ -85,7 +86,7 @@ def records() -> Iterator[Record]:
 
 
 def missing(name: str, version: str = "") -> str:
-    """Why an environment cannot be used, with what mends it; "" where it can."""
+    """Return why an environment cannot be used, with the fix; "" if it can."""
     row = known(name)
     asked = f"{name}=={version}" if version and version != row.version else name
     try:
@@ -102,7 +103,8 @@ def missing(name: str, version: str = "") -> str:
 
 
 def digest(name: str, version: str = "") -> str:
-    """Of all packages of an environment. Raises InputError where it is not there any more."""
+    """Return a digest of all packages of an environment. Raises InputError if it no longer
+    exists."""
     record = record_of(folder_of(name, version))
     if record is None:
         raise InputError(f"engine {name}", missing(name, version))
@@ -111,7 +113,8 @@ def digest(name: str, version: str = "") -> str:
 
 
 def command(name: str, version: str, words: Sequence[str]) -> list[str]:
-    """What runs an adapter in an environment: its words, and where Node.js finds the packages."""
+    """Return the command of an adapter in an environment; Node.js is shown where the packages
+    are."""
     folder = folder_of(name, version)
     program, script, *arguments = (word.replace(_SPOT, folder.as_posix()) for word in words)
     loads = ["--import", _packages_of(folder)] if program == "node" else []
@@ -123,7 +126,7 @@ def _packages_of(folder: Path) -> str:
 
 
 def worker_command(name: str, version: str, words: list[str]) -> list[str]:
-    """What runs a worker in an environment. -I: nothing of the user's, and no PYTHONPATH."""
+    """Return the command of a worker in an environment. -I: no user packages, and no PYTHONPATH."""
     return [str(python_of(folder_of(name, version))), "-I", str(START), *words]
 
 
@@ -134,7 +137,7 @@ def python_of(folder: Path) -> Path:
 def inside(
     row: Environment, version: str, command: list[str], environment: dict[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """A command of a person, and its variables, as it runs in an environment."""
+    """Return a user's command and its variables for running in an environment."""
     folder = folder_of(row.name, version)
     programs = folder / "node_modules" / ".bin" if row.kind == "node" else python_of(folder).parent
     search = os.pathsep.join([str(programs), environment.get("PATH", "")])

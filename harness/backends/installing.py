@@ -1,4 +1,4 @@
-"""Environments of engines put into the cache folder, and out of it.
+"""Install environments of engines in the cache folder, and remove them.
 
 One process at a time does so: the others wait for its lock. A folder that was cut short has no
 record, and is made again.
@@ -26,13 +26,13 @@ from sampler_parity.harness.files import sha256_of
 _LONGEST_S = 3600.0
 _TORCH = re.compile(r"(?m)^(torch==[0-9.]+) \\\n(?: +--hash=.*\n?)+")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]*")
-# Nothing is compiled, and pip tells what it took.
+# Nothing is compiled, and pip reports the files that it took.
 _PIP = ["--disable-pip-version-check", "install", "--quiet", "--only-binary", ":all:", "--report"]
 Say = Callable[[str], object]
 
 
 def parsed(what: str) -> tuple[Environment, str]:
-    """NAME or NAME==VERSION. Raises InputError."""
+    """Parse NAME or NAME==VERSION. Raises InputError."""
     name, _, version = what.partition("==")
     row = environments.known(name)
     if what != name and not _VERSION.fullmatch(version):
@@ -41,7 +41,7 @@ def parsed(what: str) -> tuple[Environment, str]:
 
 
 def add(what: str, say: Say = lambda _line: None) -> tuple[Record, bool]:
-    """The record of an environment, and whether it was made now. Raises InputError."""
+    """Return the record of an environment, and whether it was made now. Raises InputError."""
     row, version = parsed(what)
     folder = folder_of(row.name, version)
     if not environments.missing(row.name, version):
@@ -61,7 +61,8 @@ def add(what: str, say: Say = lambda _line: None) -> tuple[Record, bool]:
 
 
 def remove(what: str) -> list[Path]:
-    """The folders that went: of NAME every version. Raises InputError where there is none."""
+    """Remove every version of NAME, or one version; return the folders. Raises InputError if there
+    is none."""
     row, version = parsed(what)
     pattern = f"{row.name}-{version}" if "==" in what else f"{row.name}-[0-9]*"
     folders = [path for path in environments.engines_folder().glob(pattern) if path.is_dir()]
@@ -125,14 +126,14 @@ def _python(row: Environment, version: str, folder: Path) -> dict[str, str]:
 
 
 def _without_gpu(row: Environment) -> str:
-    """The pin of torch's build without a GPU, "" where none is pinned. By itself pip prefers the
-    other: of files that are pinned alike it takes the one whose page names the digest."""
+    """Return the pin of torch's build without a GPU, "" if none is pinned. Without it pip takes the
+    other build: among files with the same pin it prefers the one whose page names the digest."""
     pinned = _TORCH.search(row.locked.read_text(encoding="utf-8"))
     return pinned[0].replace(pinned[1], f"{pinned[1]}+cpu", 1) if pinned else ""
 
 
 def _pip(row: Environment, version: str) -> list[list[str]]:
-    """The arguments of each call of pip."""
+    """Return the arguments of each call of pip."""
     if version == row.version:
         return [["--no-deps", "--require-hashes", "-r", str(row.locked)]]
     if row.whole:
@@ -173,14 +174,14 @@ def _optional(row: Environment) -> list[str]:
 
 
 def _other(row: Environment, version: str) -> list[str]:
-    """What the environment needs with another version of the engine, for pip or npm."""
+    """Return the packages of another version of the engine, for pip or npm."""
     sign = "==" if row.kind == "python" else "@"
     package = row.needs[0].rpartition(sign)[0]
     return [f"{package}{sign}{version}", *row.needs[1:]]
 
 
 def _run(command: list[str], folder: Path, what: str) -> None:
-    """Raises InputError with the last line that names a reason."""
+    """Run a command. Raises InputError with the last line that names a reason."""
     try:
         done = subprocess.run(
             command,
@@ -199,9 +200,10 @@ def _run(command: list[str], folder: Path, what: str) -> None:
 
 
 def _reason(what: str, done: "subprocess.CompletedProcess[str]") -> str:
-    """npm says the reason first, pip last, but where requirements contradict each other."""
+    """Return the reason of a failure. npm prints it first; pip last, except for requirements that
+    contradict each other."""
     begins = re.compile(r"ERROR: |npm (ERR!|error) ")
     lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-    said = [line for line in lines if begins.match(line)] or lines
-    last = what != "npm" and "ResolutionImpossible" not in said[-1]
-    return begins.sub("", said[-1] if last else said[0])
+    reasons = [line for line in lines if begins.match(line)] or lines
+    last = what != "npm" and "ResolutionImpossible" not in reasons[-1]
+    return begins.sub("", reasons[-1] if last else reasons[0])

@@ -1,11 +1,15 @@
-"""The names of backends, taken apart in one place.
+"""The syntax of backend names.
 
-A name is an engine of engines.py, ENGINE@BUILD (a registered build of libllama, or any folder of
-one), ENGINE@BUILD:DEVICE, `reference@RELEASE` (what an older release meant), ENGINE@VERSION (of an
-engine that has an environment of its own), `mutant/NAME`, `mutant/engine/ENGINE/FAULT`,
-`slow/PERCENT` (llama.cpp, slowed down), NAME=BACKEND (one of these under a name of one's own), or
-NAME=COMMAND for any adapter; a name with a space is taken as a command itself. `sandbox:` before
-any of them, which `run --sandbox` puts there, says that it runs in a sandbox.
+- ENGINE: of engines.py
+- ENGINE@BUILD[:DEVICE]: a registered build of libllama, or any folder of one
+- ENGINE@VERSION: of an engine that has an environment of its own
+- reference@RELEASE: the meaning of an older release
+- mutant/NAME, mutant/engine/ENGINE/FAULT: with a planted fault
+- slow/PERCENT: llama.cpp, slowed down
+- NAME=BACKEND: one of these under another name
+- NAME=COMMAND: any adapter; a name with a space is a command itself
+
+`sandbox:` before any of them, which `run --sandbox` adds, means that it runs in a sandbox.
 """
 
 import re
@@ -19,10 +23,10 @@ _ENGINE_FAULT = "mutant/engine/"
 
 @dataclass(frozen=True)
 class BackendName:
-    """short: what results call it. engine: its row, `mutant` or `slow`, or "" of a command.
+    """short: its name in results. engine: its row, `mutant` or `slow`, or "" for a command.
 
-    of: what stands behind the engine: BUILD or BUILD:DEVICE, a release, a mutant, a percentage.
-    fault: planted in the engine: that of `mutant/engine/ENGINE/FAULT`.
+    of: the part after the engine: BUILD or BUILD:DEVICE, a release, a mutant, a percentage. fault:
+    planted in the engine by `mutant/engine/ENGINE/FAULT`.
     """
 
     short: str
@@ -34,12 +38,12 @@ class BackendName:
 
 
 def in_sandbox(text: str) -> str:
-    """The same backend in a sandbox."""
+    """Return the name of the same backend in a sandbox."""
     return f"{_SANDBOX}{text.removeprefix(_SANDBOX)}"
 
 
 def parse(text: str) -> BackendName | None:
-    """None: neither a name nor a command."""
+    """Parse a name or a command; None if it is neither."""
     if text.startswith(_SANDBOX):
         named = parse(text.removeprefix(_SANDBOX))
         return named and replace(named, sandbox=True)
@@ -75,5 +79,5 @@ def _takes_of(engine: str) -> bool:
 
 
 def without_build(short: str) -> str:
-    """Results of llama.cpp@b4753 are llama.cpp's: the name that requirements and tables go by."""
+    """Strip the build: requirements and tables name results of llama.cpp@b4753 llama.cpp."""
     return short.partition("@")[0]

@@ -1,4 +1,4 @@
-"""The reference as a process of its own: what an adapter in Python looks like, and for timing."""
+"""The reference as a process of its own: an example of an adapter in Python, and for timing."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ class ReferenceInstance:
     def draw(
         self, candidates: Candidates, n: int, uniforms: NDArray[np.float64] | None
     ) -> NDArray[np.int32]:
-        """n tokens by the last stage; at once where it is the reference's own dist."""
+        """Draw n tokens by the last stage; in one call if it is the reference's own dist."""
         with self.chain.there():
             return self._draw(candidates, n, uniforms)
 
@@ -75,7 +75,7 @@ class ReferenceInstance:
 
 
 class GivenUniforms(Mt19937):
-    """In place of a generator: numbers that were put in by hand, one a draw."""
+    """Use given numbers in place of a generator, one for each draw."""
 
     def __init__(self, values: NDArray[np.float64]) -> None:
         super().__init__(0)
@@ -89,7 +89,7 @@ class GivenUniforms(Mt19937):
 
 
 class Worker:
-    """meaning: of which release and platform the samplers are."""
+    """meaning: the release and platform whose samplers it runs."""
 
     samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS
     version = NEWEST

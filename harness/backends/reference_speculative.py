@@ -17,7 +17,8 @@ LOOKS_BACK = {"penalties", "dry"}  # their rows depend on the tokens before
 def speculate(
     build: Callable[[], Chain], request: SpeculativeRequest, rounds: Rounds
 ) -> NDArray[np.int32]:
-    """build: a fresh chain of the request. Its own draw is not used: the rule draws."""
+    """Run rounds of speculative sampling. build: a fresh chain of the request. Its own draw is not
+    used: the rule draws."""
     verify = RULES[request.rule].verify
     rows: dict[tuple[int, ...], Row] = {}
     looks_back = looks_at_history(request.chain)

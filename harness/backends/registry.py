@@ -1,4 +1,4 @@
-"""Backends by their names: the command that runs one, and what it says of itself."""
+"""Backends by their names: the command that starts one, and its description of itself."""
 
 import os
 import re
@@ -31,12 +31,12 @@ from sampler_parity.reference.meaning import joined
 
 _EXEC = ["sampler-parity", "engines", "exec"]
 _ADDRESS = re.compile(r"(sandbox:)?((?P<short>[^=]*)=)?\s*https?://", re.IGNORECASE)
-# SGLang and torch load in 9 s; beside eleven other processes on two cores it took over 60 s.
+# SGLang and torch load in 9 s; next to eleven other processes on two cores it took over 60 s.
 OF_AN_ENVIRONMENT_S = 300.0
 
 
 def parse(name: str) -> names.BackendName:
-    """Raises InputError for an unknown name, and for the address of a server."""
+    """Parse a name. Raises InputError for an unknown name, and for the address of a server."""
     if match := _ADDRESS.match(name):
         fix = "ask it with `sampler-parity server check URL --dialect ...`"
         short = match["short"] or "an address"
@@ -51,7 +51,7 @@ def parse(name: str) -> names.BackendName:
 
 
 def command_of(name: str) -> tuple[str, list[str]]:
-    """The short name and the command of a backend. Raises InputError for an unknown one."""
+    """Return the short name and the command of a backend. Raises InputError for an unknown one."""
     named = parse(name)
     if not named.engine:
         return named.short, _words(name, named.command)
@@ -72,7 +72,7 @@ def command_of(name: str) -> tuple[str, list[str]]:
 
 
 def _program(row: Engine, fault: str) -> tuple[str, ...]:
-    """The command of an engine, or that of a program that is it with a fault."""
+    """Return the command of an engine, or of the program that is this engine with a fault."""
     program, file, *arguments = row.command
     folder = engines_folder() / row.folder
     if fault:
@@ -84,7 +84,9 @@ def _words(name: str, command: str) -> list[str]:
     try:
         parts = shell.split(command)
     except ValueError as error:
-        raise InputError(f"backend {name!r}", f"no command: {error}", "mend its quotes") from None
+        raise InputError(
+            f"backend {name!r}", f"no command: {error}", "close its quotes"
+        ) from None
     if not parts or "\0" in command:
         raise InputError(f"backend {name!r}", "no command", "name a program")
     return parts
@@ -99,12 +101,12 @@ def _worker_arguments(named: names.BackendName) -> list[str]:
 
 
 def references(backends: list[str], reference: str | None) -> dict[str, str | None]:
-    """By backend, whose meaning it is judged by, of what release and platform: the one given, or
-    with `own` that of its build. None: as the cases require, by v0.5.0. Raises InputError."""
+    """Return for each backend the release and platform that it is judged by: the given one, or with
+    `own` that of its build. None: as the cases require, by v0.5.0. Raises InputError."""
     if reference not in (None, "own"):
         reference = known_meaning(reference)
     releases: dict[str, str | None] = {}
-    _tell_apart([command_of(name)[0] for name in backends])
+    _refuse_equal([command_of(name)[0] for name in backends])
     for name in backends:
         releases[name] = _release_of(name) if reference == "own" else reference
     return releases
@@ -113,24 +115,24 @@ def references(backends: list[str], reference: str | None) -> dict[str, str | No
 def references_as_reported(
     meanings: dict[str, str | None], infos: Mapping[str, BackendInfo]
 ) -> dict[str, str | None]:
-    """The same where each judges itself, with the platform that an adapter says it is built for.
-    Raises InputError for one that is not known."""
-    said = {name: infos[command_of(name)[0]].platform for name in meanings}
+    """Return the same, but judge an adapter that names a platform by that platform. Raises
+    InputError for an unknown one."""
+    platforms = {name: infos[command_of(name)[0]].platform for name in meanings}
     return {
-        name: known_meaning(said[name], f"backend {name}")
-        if meaning is None and said[name]
+        name: known_meaning(platforms[name], f"backend {name}")
+        if meaning is None and platforms[name]
         else meaning
         for name, meaning in meanings.items()
     }
 
 
 def shown(command: list[str]) -> list[str]:
-    """A command as a bundle keeps it, to be run from any folder."""
+    """Return a command in the form of a bundle: it runs from any folder."""
     program, *arguments = command
     if str(environments.START) in command:
         name = next(word for word in reversed(command) if word in ENGINES)
         return [*_EXEC, ENGINES[name].environment, "--", "python", *arguments]
-    if command[: len(WORKER_COMMAND)] == WORKER_COMMAND:  # a bundle need not tell where it lies
+    if command[: len(WORKER_COMMAND)] == WORKER_COMMAND:  # its place is not needed in a bundle
         program, arguments = Path(program).name, arguments[1:]
     elif os.sep in program:
         program = _from_anywhere(program)
@@ -138,30 +140,31 @@ def shown(command: list[str]) -> list[str]:
 
 
 def _from_anywhere(word: str) -> str:
-    """A word that names a file as seen from this folder, itself or behind "=", as every folder sees
-    it. A folder needs a separator in its name: else it is rather a word of the command."""
+    """Make the path in a word absolute, alone or behind "=". A folder needs a separator in its
+    name, or it could be a word of the command."""
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
     path = Path(value)
     named = path.is_file() or (("/" in value or os.sep in value) and path.is_dir())
     return f"{option}{equals}{path.absolute()}" if named and not path.is_absolute() else word
 
 
-def _tell_apart(shorts: list[str]) -> None:
-    """Results know a backend by its short name, and files of the bundle by what files may hold of
-    it. Raises InputError where two have one name."""
+def _refuse_equal(shorts: list[str]) -> None:
+    """Raise InputError if two backends have the same short name, which results use, or the same
+    file name in a bundle."""
     names: dict[str, str] = {}
     for short in shorts:
         file = stage_file("", short)
         if file in names:
-            other = f"beside {names[file]}, whose files have one name"
-            problem = "named twice" if names[file] == short else f"named {other}"
+            other = f"has the same file names in a bundle as {names[file]}"
+            problem = "named twice" if names[file] == short else other
             fix = "give each a name of its own: -b NAME=BACKEND"
             raise InputError(f"backend {short}", problem, fix)
         names[file] = short
 
 
 def _release_of(name: str) -> str | None:
-    """None for what is no build of llama.cpp. What is not known of a release, its cases say."""
+    """Return the release; None if it is no build of llama.cpp. An unknown sampler of a release is
+    reported by its cases."""
     named = parse(name)
     if named.engine not in ("llama.cpp", "reference"):
         return None
@@ -177,16 +180,17 @@ def _release_of(name: str) -> str | None:
 
 
 def _platform_of(build: str) -> str:
-    """Of the installed llama.cpp, or of a build that is loaded here."""
+    """Return the platform of the installed llama.cpp, or of a build that is loaded here."""
     try:
         folder = Path(builds.worker_arguments(build)[0]) if build else default_folder()
         return platform_here(compiler_of(library_file(folder)))
-    except InputError:  # not installed: so says the backend
+    except InputError:  # not installed: the backend reports it
         return platform_here("")
 
 
 def device_of(name: str) -> str:
-    """The device that a backend is bound to: its engine's, or that of BUILD:DEVICE; else ""."""
+    """Return the device that a backend is bound to: its engine's, or that of BUILD:DEVICE; else
+    ""."""
     named = parse(name)
     row = ENGINES.get(named.engine)
     if row is None or row.device or not (row.builds and named.of):
@@ -197,9 +201,9 @@ def device_of(name: str) -> str:
 
 
 def start(name: str, timeout_s: float = 60.0, copied: bool = False) -> BackendProcess:
-    """copied: a build of llama.cpp may be a copy of this process, which is there at once. What is
-    timed is a new interpreter; so is what is our own Python throughout, which would share with us
-    whatever is wrong here."""
+    """Start a backend. copied: a build of llama.cpp may be a copy of this process, which starts at
+    once. Timings need a new interpreter. So does a backend in our own Python: a copy would share
+    our faults."""
     short, command = command_of(name)
     named = parse(name)
     row = ENGINES.get(named.engine)
@@ -211,7 +215,7 @@ def start(name: str, timeout_s: float = 60.0, copied: bool = False) -> BackendPr
 
 
 def inspect(name: str) -> BackendInfo:
-    """What a backend says of itself, or why it does not run here."""
+    """Return a backend's description of itself, or why it does not run here."""
     process = start(name)
     try:
         return about(name, process)
@@ -220,8 +224,8 @@ def inspect(name: str) -> BackendInfo:
 
 
 def about(name: str, process: BackendProcess) -> BackendInfo:
-    """The same of a backend that may go on running. Raises InputError where the libraries of its
-    build are not those that were recorded: before it is started, if it was not."""
+    """Return the same, and leave the backend running. Raises InputError, before a start if
+    possible, if the libraries of its build differ from the record."""
     command = shown(process.command)
     if why := _without_environment(parse(name)):
         return BackendInfo(command=command, unavailable=why, sandbox=process.sandbox)
@@ -243,19 +247,19 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
     )
 
 
-def _built(named: names.BackendName, said: str, libraries: dict[str, str]) -> str:
-    """What a backend says of its build, and the digest of what it is made of."""
+def _built(named: names.BackendName, reported: str, libraries: dict[str, str]) -> str:
+    """Return a backend's build as it reports it, with a digest of its libraries or packages."""
     if libraries:
-        return f"{said}, sha256 {digest_of(libraries)}"
+        return f"{reported}, sha256 {digest_of(libraries)}"
     row = ENGINES.get(named.engine)
     if row is None or not row.environment:
-        return said
+        return reported
     packages = f"packages sha256 {environments.digest(row.environment, named.of)}"
-    return f"{said}, {packages}" if said else packages
+    return f"{reported}, {packages}" if reported else packages
 
 
 def _without_environment(named: names.BackendName) -> str:
-    """Why nothing can run it here: no environment of its engine, no emulator for its build."""
+    """Return why it cannot run here: no environment of its engine, no emulator for its build."""
     row = ENGINES.get(named.engine)
     if row and row.builds and (build := builds.elsewhere(named.of)):
         return missing(build)
@@ -271,4 +275,4 @@ def _libraries(named: names.BackendName) -> dict[str, str]:
     except InputError:
         if named.of:
             raise
-        return {}  # llama-cpp-python is not installed: so says the backend
+        return {}  # llama-cpp-python is not installed: the backend reports it

@@ -1,6 +1,6 @@
 """`ENVIRONMENT/bin/python -I start.py NAME`: a worker in the environment of its engine.
 
-Of ours that finds `sampler_parity` alone, and nothing of what is installed beside it.
+Only `sampler_parity` can be imported from our environment.
 """
 
 import sys

@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def worker() -> "Worker":
-    """The backend of our arguments."""
+    """Return the backend of our arguments."""
     name, *arguments = sys.argv[1:]
     with collection_paused():
         from sampler_parity.harness.backends.engines import worker_module

@@ -78,7 +78,7 @@ def test_a_record_that_cannot_be_read_is_one_line() -> None:
     place(ROW)
     (folder_of("theirs") / "environment.json").write_text("{")
     assert environments.missing("theirs").endswith(
-        "environment.json: is no record of an environment - remove its folder"
+        "environment.json: is not a record of an environment - remove its folder"
     )
 
 

@@ -103,7 +103,7 @@ def test_run_with_plan_lists_it_and_runs_nothing(tmp_path: Path) -> None:
         (["a=./one", "a=./two --x"], "backend a: named twice"),
         (
             ["a/b=null", "a:b=null"],
-            "backend a:b: named beside a/b, whose files have one name",
+            "backend a:b: has the same file names in a bundle as a/b",
         ),
     ],
     ids=["a backend", "an alias", "adapters", "files"],

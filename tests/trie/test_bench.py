@@ -152,7 +152,7 @@ def test_the_distribution_of_masks_and_of_the_model_by_hand() -> None:
     """
     context: Any = Rows({4: [0.2, 0.1, 0.3, 0.1, 0.3], 0: [0.3, 0.1, 0.1, 0.4, 0.1]})
     vocab: Any = Letters()
-    known = exact.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
+    known = exact.divergences(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
     assert known.kl_trie == pytest.approx(divergence([0.3, 0.08], [0.6, 0.4]), rel=1e-5)
     assert known.kl_grammar == pytest.approx(divergence([0.32, 0.08], [0.68, 0.32]), rel=1e-5)
     assert known.spellings == 3
@@ -164,7 +164,7 @@ def test_too_many_spellings_are_counted_and_not_walked(monkeypatch: pytest.Monke
     monkeypatch.setattr(exact, "MOST_SPELLINGS", 2)
     context: Any = Rows({})
     vocab: Any = Letters()
-    known = exact.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
+    known = exact.divergences(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
     assert (known.kl_trie, known.kl_grammar, known.spellings) == (None, None, 3)
 
 
