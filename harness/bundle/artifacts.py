@@ -67,7 +67,7 @@ def write_row(path: Path, row: NDArray[np.float32]) -> None:
 
 
 def write_content(path: Path, content: bytes) -> None:
-    """Raises InputError where the disk is full; then no part of the file is left."""
+    """Write a file. Raises InputError if the disk is full; then no part of the file is left."""
     try:
         if path.parent.is_symlink():  # a backend put it there
             raise OSError(errno.ELOOP, "a link lies in place of its folder")
@@ -79,4 +79,4 @@ def write_content(path: Path, content: bytes) -> None:
 def fix_of(error: OSError) -> str:
     """Return what to do so that a run can go on."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return f"{'free space' if full else 'mend that'}, then run with --resume"
+    return f"{'free space' if full else 'correct that'}, then run with --resume"

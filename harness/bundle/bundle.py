@@ -4,9 +4,9 @@
     results.jsonl   Header, then a result a line as they end, then Footer
     artifacts/      arrays of what diverged, one .npz a case and backend
 
-Here it is read; harness/bundle/writer.py writes it. A bundle says one thing: without its footer it
-is unfinished, and one that has a result twice, another number of results than its footer states, or
-records that are not those it was closed with is refused.
+This module reads bundles; harness/bundle/writer.py writes them. A bundle without a footer is
+unfinished. A contradictory one is refused: a result that comes twice, another number of results
+than in its footer, or records that changed after the footer was written.
 """
 
 import hashlib
@@ -107,7 +107,7 @@ class Bundle:
 
     @property
     def has_no_case(self) -> bool:
-        """Tell whether it has only other results; not so where there is none at all."""
+        """Whether it has other results and no case; False for a bundle without any result."""
         return not any((self.cases, self.changes, self.decodings)) and bool(self.counts)
 
     @property
@@ -183,10 +183,10 @@ def read_finished(folder: Path) -> Bundle:
         ("skip ratios", len(bundle.skip_ratios), bundle.footer.skip_ratios),
     ):
         if found != says:
-            raise InputError(path, f"holds {found} {what}, its footer says {says}", _AGAIN)
+            raise InputError(path, f"holds {found} {what}, its footer has {says}", _AGAIN)
     stated = bundle.footer.records
     if stated and stated != bundle.counts:
-        problem = f"holds {bundle.counts or 'nothing'}, its footer says {stated}"
+        problem = f"holds {bundle.counts or 'nothing'}, its footer has {stated}"
         raise InputError(path, problem, _AGAIN)
     return bundle
 
@@ -214,7 +214,7 @@ def read_info(folder: Path) -> RunInfo:
 
 
 def check_run_json(folder: Path, footer: Footer) -> None:
-    """Raises InputError where run.json is not the one that the bundle was closed with."""
+    """Raise InputError if run.json has changed since the footer was written."""
     path = folder / "run.json"
     if footer.run_sha256 and footer.run_sha256 != sha256_of(path):
         problem = "is not what the run wrote: the footer of results.jsonl has another digest"
@@ -260,7 +260,7 @@ class _Checks:
     sha256: Any = field(default_factory=hashlib.sha256)
 
     def take(self, number: int, line: bytes, record: Record) -> None:
-        """Raises InputError, which names file and line."""
+        """Take the next record. Raises InputError, which names file and line."""
         where = f"{self.path}:{number}"
         if (number == 1) != isinstance(record, Header):
             raise InputError(where, "no header, or one in the wrong place")

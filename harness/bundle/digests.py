@@ -1,8 +1,9 @@
-"""`digests`: what `--resume` holds a bundle to, a line for run.json and one for each result.
+"""`digests`: the file by which `--resume` detects a changed bundle, one line for run.json and each
+result.
 
 The first is the start of the SHA-256 of run.json, each other that of results.jsonl up to its line.
-They are on the disk before what they are of: of a run that was killed there may be more of them
-than lines, and never fewer. Who can write the file can write other digests.
+A digest reaches the disk before its line. A killed run can leave more digests than lines, never
+fewer. A program that can write the file can also write other digests.
 """
 
 import hashlib
@@ -35,17 +36,17 @@ def _of_line(sha256: Any, line: bytes) -> bytes:
 
 
 def refuse_changed(folder: Path, run_sha256: str) -> None:
-    """Raises InputError, with file and line, where run.json or a whole line of results.jsonl is not
-    what the run wrote. What is missing at the end the run was perhaps killed before."""
+    """Raise InputError, with file and line, if run.json or a whole line of results.jsonl is not as
+    the run wrote it. Lines may be missing at the end: a killed run did not write them."""
     path = folder / "results.jsonl"
     try:
         digests = open_file(folder / NAME)
     except FileNotFoundError:
-        problem = "missing: nobody can tell whether results were changed"
+        problem = "missing: changes of the results cannot be detected"
         raise InputError(folder / NAME, problem, _AGAIN) from None
     with digests, open_file(path) as results:
         if digests.readline(_DIGITS + 2) != of_run(run_sha256):
-            problem = f"is not what the run wrote: {NAME} beside it has another"
+            problem = f"is not what the run wrote: {NAME} has another"
             raise InputError(folder / "run.json", problem, f"put it back, or {_AGAIN}")
         sha256 = hashlib.sha256()
         for number, line in enumerate(iter(lambda: results.readline(limits.RECORD), b""), 1):

@@ -69,8 +69,8 @@ class Machine(Strict):
     """digest of sampler-parity's own suites"""
 
     def configuration(self) -> dict[str, Any]:
-        """What may change a result. Hosts of one kind differ in the rest, and of the suites a run
-        states its own."""
+        """Return all that may change a result. Other fields differ among hosts of one kind, and a
+        run states the digests of its suites itself."""
         return self.model_dump(exclude={"memory_bytes", "cores", "system", "suites"})
 
 

@@ -1,7 +1,7 @@
 """One writer at a time: a lock of the system on the file `lock` in the folder of a bundle.
 
-The system lets go of it when the process ends, however it ends, so the file may stay. A process
-that its holder starts does not have it: Python's files are not inherited, and a fork closes it.
+The system releases it when the process ends, however it ends, so the file may stay. A process that
+its holder starts does not have it: Python's files are not inherited, and a fork closes it.
 """
 
 import os
@@ -31,7 +31,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Raises InputError where another process writes there, or the folder cannot be written."""
+    """Lock a folder. Raises InputError if another process writes there, or the folder cannot be
+    written."""
     path = folder / "lock"
     try:
         disk.make_folder(folder)
@@ -75,7 +76,8 @@ def waiting_for(path: Path) -> Iterator[None]:
 
 
 def _lock(file: int) -> None:
-    """Raises OSError: BlockingIOError, on Windows PermissionError, where another has it."""
+    """Lock a file. Raises OSError if another has it: BlockingIOError, on Windows
+    PermissionError."""
     if sys.platform == "win32":
         import msvcrt
 

@@ -1,4 +1,4 @@
-"""What a run ran on: recorded in run.json, because results may differ by processor and libm."""
+"""The machine of a run, recorded in run.json: results may differ by processor and libm."""
 
 import hashlib
 import os

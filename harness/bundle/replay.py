@@ -63,7 +63,7 @@ def _programs(command: list[str]) -> set[str]:
 
 
 def _is_relative_path(build: str) -> bool:
-    """Tell whether a build was named by a relative folder; `./build` is, `b4753` is not."""
+    """Return whether a build was named by a relative folder; `./build` is, `b4753` is not."""
     return ("/" in build or os.sep in build) and not os.path.isabs(build)
 
 

@@ -1,6 +1,6 @@
-"""Whether `--resume` goes on with the run that was begun: a bundle holds one configuration.
+"""Check that `--resume` continues the run that was begun: a bundle holds one configuration.
 
-What a bundle of an older version does not say of itself is not compared.
+Fields that a bundle of an older version lacks are not compared.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _SELF_REPORT = ("name", "version", "build", "device", "capabilities")
 
 
 def refuse_another(folder: Path, old: RunInfo, new: RunInfo) -> None:
-    """Raises InputError, which names the first thing that has changed and the fix."""
+    """Raise InputError, which names the first change and the fix, if it is another run."""
     for problem, fix in _changes(old, new):
         raise InputError(folder, problem, fix)
 

@@ -1,10 +1,10 @@
-"""How a bundle is written: begun, gone on with, appended to, closed.
+"""Write a bundle: begin, resume, append, close.
 
-A chunk of records is on the disk itself when `append` returns, so a killed run or a machine that
-fails loses at most the chunk being written; its torn last line is dropped when the run is resumed.
+When `append` returns, its records are on the disk. A killed run or a machine that fails loses at
+most the chunk being written; its torn last line is dropped when the run is resumed.
 
-Who writes knows what it wrote: files that a backend changed meanwhile get a footer that refuses
-them.
+The writer keeps digests of what it wrote: files that a backend changed meanwhile get a footer that
+refuses them.
 """
 
 import hashlib
@@ -54,8 +54,8 @@ class BundleWriter:
         self.sha256 = sha256
 
     def close(self, footer: Footer) -> Footer:
-        """Write the footer with the digests of what was written before it, and return it. Raises
-        InputError where something else stands there: then the footer refuses it for ever."""
+        """Write the footer with the digests of the records, and return it. Raises InputError if the
+        file has changed: then the footer refuses it for ever."""
         sha256 = self.sha256.hexdigest()
         closed = footer.model_copy(update={"sha256": sha256, "run_sha256": self.run_sha256})
         changed = [
@@ -65,7 +65,7 @@ class BundleWriter:
         ]
         self.append(closed)
         for path in changed:
-            problem = "another program changed it while the run went: a backend, perhaps"
+            problem = "another program, perhaps a backend, changed it during the run"
             raise InputError(path, problem, "run with --sandbox, to another -o")
         return closed
 
@@ -89,22 +89,23 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
 
 
 def _text_of(info: RunInfo) -> bytes:
-    """Raises InputError where a name in it, of a folder perhaps, is no UTF-8."""
+    """Return the text of run.json. Raises InputError if a name in it, perhaps of a folder, is not
+    UTF-8."""
     try:
         return (info.model_dump_json(indent=2) + "\n").encode()
     except ValueError:
         name = _HALF_A_PAIR.search(repr(info.model_dump()))
         where = name[0] if name else "a name"
-        raise InputError(where, "is no UTF-8, which a bundle is written in", "rename it") from None
+        raise InputError(where, "is not UTF-8, the encoding of a bundle", "rename it") from None
 
 
 def resume(
     folder: Path, info: RunInfo, misfit: Callable[[Result], str] = lambda result: ""
 ) -> BundleWriter:
-    """Go on with an unfinished bundle; a torn last line is cut off. misfit: what is wrong of a
-    result, or "".
+    """Resume an unfinished bundle; a torn last line is cut off. misfit: returns what is wrong with
+    a result, or "".
 
-    Raises InputError if it is another run, by its options, suites, backends or machine, and where
+    Raises InputError if it is another run, by its options, suites, backends or machine, or if
     something else has changed it since; then nothing is cut off.
     """
     old = read_info(folder)

@@ -35,7 +35,7 @@ class Forked:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Raises subprocess.TimeoutExpired."""
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
         end = time.monotonic() + (float("inf") if timeout is None else timeout)
         pause = _POLL_S
         while (code := self.poll()) is None:

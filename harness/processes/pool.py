@@ -28,7 +28,7 @@ _END_S = 20.0  # for a process to close its backends
 
 
 class Died(Exception):  # noqa: N818 - a result
-    """The process of a call died. The message says how."""
+    """The process of a call died. The message describes how."""
 
 
 class Pool:

@@ -52,7 +52,7 @@ def test_bundle_with_a_line_missing_is_refused(tmp_path: Path) -> None:
     path = finished(tmp_path / "b") / "results.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:1] + lines[2:]))
-    with pytest.raises(InputError, match="holds 1 cases, its footer says 2"):
+    with pytest.raises(InputError, match="holds 1 cases, its footer has 2"):
         bundle.read_finished(tmp_path / "b")
 
 
@@ -203,6 +203,6 @@ def test_a_name_that_no_bundle_can_be_written_with_is_refused_before_a_run(tmp_p
     with pytest.raises(InputError) as error:
         create(tmp_path / "b", info)
     assert str(error.value).endswith(
-        "/a.toml: is no UTF-8, which a bundle is written in - rename it"
+        "/a.toml: is not UTF-8, the encoding of a bundle - rename it"
     )
     assert not (tmp_path / "b").exists()

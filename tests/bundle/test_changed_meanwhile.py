@@ -46,7 +46,7 @@ def test_records_go_into_no_link_and_wait_for_no_pipe(
 ) -> None:
     writer = begun(tmp_path / "b")
     put(tmp_path / "b/results.jsonl")
-    with pytest.raises(InputError, match=r"results.jsonl: cannot write: .* - mend that, then run"):
+    with pytest.raises(InputError, match=r"results.jsonl: cannot write: .* - correct that"):
         writer.append(case("demo/b", {"mine": diverged()}))
 
 
@@ -83,7 +83,7 @@ def test_a_file_that_was_changed_is_reported_and_never_read_again(
     path = tmp_path / "b" / name
     assert old in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(old, new))
-    with pytest.raises(InputError, match=rf"{name}: another program changed it"):
+    with pytest.raises(InputError, match=rf"{name}: another program, perhaps a backend,"):
         writer.close(END)
     for read in (bundle.read_finished, lambda folder: resume(folder, run_info("mine"))):
         with pytest.raises(InputError, match=r"is not what the run wrote"):

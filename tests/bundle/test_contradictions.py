@@ -45,7 +45,7 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
         lambda record: record.update(baseline="other"),
         "baseline is 'other'",
     ),
-    "a curve of no runs": ("calibration", _curve, "a run at least"),
+    "a curve of no runs": ("calibration", _curve, "runs at least 1"),
     "peers of other rules": (
         "calibration",
         lambda record: record["peers"][0]["tv"].clear(),
@@ -54,7 +54,7 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
     "a check of fewer rounds": (
         "timing_check",
         lambda record: record["curves"][0]["seconds"].pop(),
-        "as many of each as of rounds",
+        "all lists must be as long as rounds",
     ),
     "a way that pages look up": (
         "skip_ratio",

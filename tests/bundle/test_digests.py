@@ -120,7 +120,7 @@ def test_a_bundle_without_its_digests_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         resume(tmp_path / "b", INFO)
     assert str(refused.value) == (
-        f"{tmp_path / 'b/digests'}: missing: nobody can tell whether results were changed - {AGAIN}"
+        f"{tmp_path / 'b/digests'}: missing: changes of the results cannot be detected - {AGAIN}"
     )
 
 

@@ -154,7 +154,7 @@ def test_a_claim_that_is_not_met_fails_the_report(tmp_path: Path) -> None:
 
 def test_a_bundle_that_lost_a_cell_is_refused(tmp_path: Path) -> None:
     folder = bundle(tmp_path / "b", cell("a", "equivalent", 0.5), cells=2)
-    with pytest.raises(InputError, match="holds 1 distribution tests, its footer says 2"):
+    with pytest.raises(InputError, match="holds 1 distribution tests, its footer has 2"):
         read_finished(folder)
 
 

@@ -1,4 +1,4 @@
-"""What `sampler-parity calibrate` measured of the distribution tests: one line of JSON."""
+"""Measurements of the distribution tests by `sampler-parity calibrate`: one line of JSON."""
 
 from typing import Literal
 
@@ -24,12 +24,12 @@ class Curve(Strict):
     @model_validator(mode="after")
     def _is_a_curve(self) -> "Curve":
         if len(self.draws) != len(self.caught) or self.runs < 1:
-            raise ValueError("as many of caught as of draws, and a run at least")
+            raise ValueError("caught and draws must be equally long, and runs at least 1")
         return self
 
 
 class Claim(Strict):
-    """Something that must hold of the tests themselves, and what the simulation showed."""
+    """A property that the tests themselves must have, and what the simulation showed."""
 
     text: str
     """the claim"""
@@ -59,7 +59,7 @@ class PeerRow(Strict):
 
 
 class CalibrationResult(Strict):
-    """What `sampler-parity calibrate` measured: null runs, power curves, peers' rules."""
+    """Measurements of `sampler-parity calibrate`: null runs, power curves, peers' rules."""
 
     kind: Literal["calibration"] = "calibration"
     id: Literal["calibration"] = "calibration"

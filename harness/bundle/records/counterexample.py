@@ -1,4 +1,4 @@
-"""A failing case made small on a backend: one line of JSON."""
+"""A failing case minimized on a backend: one line of JSON."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""What a check of a server found: one line of JSON."""
+"""A result of a check of a server: one line of JSON."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What `sampler-parity timing-selfcheck` records: how often timings mislead, what they catch."""
+"""Measurements of `sampler-parity timing-selfcheck`: how often timings mislead, what they catch."""
 
 from typing import Literal
 
@@ -8,9 +8,9 @@ from sampler_parity.harness.strict import Strict
 
 
 class DetectionCurve(Strict):
-    """A slow-down, of 0 for A/A, by number of rounds: of `trials`, how many were called slower,
-    faster and inconclusive, and how often the interval left 1 out. seconds: a comparison's median
-    time of samples and their set-up: ours, the baseline, and the baseline again."""
+    """A slow-down (0 for A/A) by number of rounds. slower, faster, inconclusive: how many of
+    `trials` had this verdict. off_one: how often the interval left 1 out. seconds: a comparison's
+    median time of samples and their set-up: ours, the baseline, and the baseline again."""
 
     percent: float
     """the slow-down; 0 is A/A"""
@@ -33,7 +33,7 @@ class DetectionCurve(Strict):
     def _is_a_curve(self) -> "DetectionCurve":
         columns = (self.seconds, self.slower, self.faster, self.inconclusive, self.off_one)
         if any(len(column) != len(self.rounds) for column in columns) or self.trials < 1:
-            raise ValueError("as many of each as of rounds, and a trial at least")
+            raise ValueError("all lists must be as long as rounds, and trials at least 1")
         return self
 
 

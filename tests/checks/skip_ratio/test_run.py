@@ -310,7 +310,7 @@ def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, tiny: 
 def test_a_bundle_with_fewer_records_than_its_footer_says_is_refused(tmp_path: Path) -> None:
     writer = writer_in(tmp_path)
     writer.append(result(measured()), Footer(cases=0, steps=0, wall_s=1.0, skip_ratios=2))
-    with pytest.raises(InputError, match="holds 1 skip ratios, its footer says 2"):
+    with pytest.raises(InputError, match="holds 1 skip ratios, its footer has 2"):
         bundle.read_finished(tmp_path / "b")
 
 
