@@ -1,1 +1,1 @@
-"""Runs cases on sampler backends, compares them with the reference, records and gates."""
+"""Run cases on sampler backends, compare them with the reference, record and gate."""

@@ -1,4 +1,4 @@
-"""What the harness tells a user in one line.
+"""Errors that a user gets as one line.
 
 InputError: a suite, fixture, bundle, policy, option or backend name is wrong. The command line
 prints the message and exits with 2. A backend that fails raises BackendFailure
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sampler_parity.harness.sanitize.printable import one_line, visible
 
-# What `pip install sampler-parity` leaves out: by extra, its modules. Extras of one engine (cuda,
-# transformers, ...) are named where that is asked for.
+# Modules that `pip install sampler-parity` leaves out, by extra. Extras of one engine (cuda,
+# transformers, ...) are named where they are needed.
 EXTRAS = {
     "llama": ("llama_cpp",),
     "report": ("jinja2", "matplotlib"),
@@ -37,25 +37,25 @@ class InputError(Exception):
 
 
 class Interrupted(Exception):  # noqa: N818 - somebody's wish
-    """Somebody pressed Ctrl-C. Its text says how far it was, and how one goes on."""
+    """The user pressed Ctrl-C. The text has the progress of the run, and how to resume it."""
 
 
 def cannot_write(path: Path | str, error: OSError, fix: str = "") -> InputError:
-    """A file or folder that the system does not let us write; its reason is part of the line."""
+    """Return the error for a file or folder that cannot be written, with the system's reason."""
     return InputError(path, f"cannot write: {error.strerror}", fix)
 
 
 def lacks(extra: str) -> bool:
-    """Whether a module of the extra is not installed; none is loaded."""
+    """Return whether a module of the extra is not installed; loads none."""
     return any(find_spec(module) is None for module in EXTRAS[extra])
 
 
 def lacking(extra: str) -> str:
-    """What to say of an extra that is not installed, and what to do."""
+    """Format the message for an extra that is not installed, with the fix."""
     return f"needs the extra {extra} - pip install 'sampler-parity[{extra}]'"
 
 
 def need(extra: str, what: str, other: str = "") -> None:
-    """Raises InputError where the extra is not installed. what: needs it; other: works without."""
+    """Raise InputError if the extra is not installed. what: needs it; other: works without."""
     if lacks(extra):
         raise InputError(what, lacking(extra) + (other and f", or {other}"))

@@ -1,6 +1,5 @@
-"""Files of others, read with limits: regular files alone, of a largest size; TOML not too deep.
-
-And files for others, written without waiting."""
+"""Read untrusted files with limits: only regular files, of a largest size; TOML not too deep. Write
+files without waiting."""
 
 import errno
 import hashlib
@@ -20,7 +19,8 @@ _DOTTED = re.compile(rb"""(?:["']?[\w-]{1,64}["']?[ \t]*\.[ \t]*){%d}""" % limit
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """The content of a file. Raises InputError for one that is none, or has more than most bytes.
+    """Return the content of a file. Raises InputError if it is not a regular file, or has more than
+    `most` bytes.
 
     A pipe or a device could keep us waiting for ever, or have no end.
     """
@@ -36,7 +36,7 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 def open_file(path: Path) -> BufferedReader:
-    """A regular file, to be read. Raises FileNotFoundError, and InputError for all else."""
+    """Open a regular file for reading. Raises FileNotFoundError, and InputError for all else."""
     try:
         return open(path, "rb", opener=_opened)
     except FileNotFoundError:
@@ -47,11 +47,11 @@ def open_file(path: Path) -> BufferedReader:
 
 
 def _opened(path: str, flags: int) -> int:
-    """A descriptor of a regular file alone."""
+    """Open a regular file; return its descriptor."""
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no file, but a folder, a pipe or a device")
+        raise OSError(errno.EINVAL, "it is not a regular file, but a folder, a pipe or a device")
     return descriptor
 
 
@@ -61,7 +61,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write_text(path: Path, text: str, mode: Literal["w", "a"] = "w") -> None:
-    """Raises InputError where it cannot; a pipe that nobody reads is not waited for."""
+    """Write a text. Raises InputError if it cannot; does not wait for a pipe without a reader."""
     try:
         with open(path, mode, encoding="utf-8", opener=_unwaiting) as file:
             file.write(text)
@@ -77,7 +77,7 @@ def _unwaiting(path: str, flags: int) -> int:
 
 
 def toml_of(path: Path, content: bytes) -> dict[str, Any]:
-    """The tables of a TOML file. Raises InputError."""
+    """Parse the tables of a TOML file. Raises InputError."""
     if _DOTTED.search(content):  # tomllib takes the square of their number
         raise InputError(path, f"not TOML: a key of over {limits.NESTING} parts", "shorten it")
     try:
@@ -86,11 +86,11 @@ def toml_of(path: Path, content: bytes) -> dict[str, Any]:
         problem = "not TOML that can be read: too many lists and tables inside one another"
         raise InputError(path, problem, "flatten it") from None
     except ValueError as error:  # its syntax, what is not UTF-8, numbers of 4,300 digits
-        raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
+        raise InputError(path, f"not TOML: {error}", "correct the syntax there") from None
 
 
 def read_table(path: Path, kind: type[T]) -> T:
-    """The whole of a TOML file as a model. Raises InputError."""
+    """Read a whole TOML file as a model. Raises InputError."""
     from pydantic import TypeAdapter, ValidationError  # the command line starts without it
 
     from sampler_parity.harness.strict import first_mistake

@@ -1,7 +1,7 @@
 """Suites as tests: `pytest --sampler-backend "node my-adapter.js" suites/`. docs/ci-and-gate.md.
 
-The configuration may say it, too: sampler_backend, sampler_suites. Without a backend nothing is
-collected and nothing of the harness is imported.
+The configuration has the same settings: sampler_backend, sampler_suites. Without a backend nothing
+is collected and nothing of the harness is imported.
 """
 
 import tomllib
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--sampler-accept",
         choices=["identical", "tied", "close"],
-        help="what passes beside what a case requires, as `sampler-parity run --accept`",
+        help="other verdicts that pass, as for `sampler-parity run --accept`",
     )
     group.addoption(
         "--sampler-profile", choices=["quick", "full"], default="quick", help="how many cases"
@@ -79,7 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _collect_suites(config: pytest.Config) -> None:
-    """Those of the option alone, beside paths that are named; else those of the configuration."""
+    """Collect the suites of the option, next to the paths that are named; without it, those of the
+    configuration."""
     from sampler_parity.harness.errors import InputError
     from sampler_parity.harness.suite.file import find_suites
 
@@ -95,7 +96,7 @@ def _collect_suites(config: pytest.Config) -> None:
 
 
 def _below(config: pytest.Config) -> Callable[[str], str]:
-    """A path of the configuration is seen from its folder."""
+    """Return a function that resolves a path of the configuration from its folder."""
     return lambda name: str(config.rootpath / name) if name.endswith(".toml") else name
 
 
@@ -118,14 +119,16 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteTest
 
 
 def _id_elsewhere(path: Path, root: Path) -> str | None:
-    """Of a suite that is not below the root, such as those of the package: pytest calls it ""."""
+    """Return the id of a suite outside the root, such as one of the package: pytest's would be
+    ""."""
     from sampler_parity.harness.suite.shipped import suite_id
 
     return None if path.is_relative_to(root) else f"{suite_id(path)}.toml"
 
 
 def _looks_like_suite(path: Path) -> bool:
-    """Whether a file that nobody named is meant as a suite; a broken one in its folder is."""
+    """Return whether a file that nobody named is meant as a suite; so is a broken one in its
+    folder."""
     from sampler_parity.harness.suite.model import BLOCKS
 
     try:
@@ -138,7 +141,7 @@ def _looks_like_suite(path: Path) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The distribution tests of a session share one error budget."""
+    """Share one error budget among the distribution tests of a session."""
     config.stash[_CELLS] = sum(isinstance(item, CellTest) for item in items)
 
 
@@ -165,12 +168,13 @@ class SuiteTests(pytest.File):
 
 
 def _test_name(case: str, backend: str) -> str:
-    """ "crossing-token-is-kept[mine]" for top_p/crossing-token-is-kept: the file says the rest."""
+    """Return "crossing-token-is-kept[mine]" for top_p/crossing-token-is-kept: the file has the
+    rest."""
     return f"{case.partition('/')[2]}[{_short(backend)}]"
 
 
 def _short(backend: str) -> str:
-    """The name of NAME=COMMAND; what has no name is its own."""
+    """Return the name of NAME=COMMAND; a backend without a name is its own."""
     return backend.partition("=")[0]
 
 
@@ -184,7 +188,8 @@ class _SuiteTest(pytest.Item):
         self.on = on
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        """What differs and how to see it again, in place of a traceback through the harness."""
+        """Show what differs and how to run it again, in place of a traceback through the
+        harness."""
         if isinstance(excinfo.value, _Unmet):
             return "\n".join(excinfo.value.args[0])
         return super().repr_failure(excinfo, style)
@@ -205,7 +210,7 @@ class _SuiteTest(pytest.Item):
 
 
 class CaseTest(_SuiteTest):
-    """A case on a backend: fails where `run` would say that it does not meet what is required."""
+    """A case on a backend: it fails if `run` would report it as not met."""
 
     def __init__(self, *, case: "Case", **options: Any) -> None:
         super().__init__(**options)

@@ -1,7 +1,7 @@
-"""Models at the edges, of what is read and written: no unknown key, no change after reading.
+"""Strict models for data that is read and written: no unknown key, no change after reading.
 
-One configuration for all of them, their JSON Schema as it is committed, and the first thing that is
-wrong with what was read, as one line for a user.
+All share one configuration. This module also makes their committed JSON Schema, and the one-line
+message for the first error in a file.
 """
 
 import json
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sampler_parity.harness.sanitize import limits
 
-# What validates is built when it is first needed: a process needs few of the models.
+# Validators are built when they are first needed: a process needs few of the models.
 STRICT = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
@@ -28,7 +28,7 @@ class StrictFigures(BaseModel):
 
 
 def schema_text(model: type[BaseModel]) -> str:
-    """The text of a committed schema, of what the model writes."""
+    """Return the text of the committed schema of a model."""
     schema = model.model_json_schema(mode="serialization")
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
@@ -48,7 +48,7 @@ _FIXES = ABOUT_KEYS | {"string_too_long": "shorten it"}
 
 
 class Mistake(NamedTuple):
-    """What to tell of a failed validation: pydantic's type of it, where, what, and the mend."""
+    """A failed validation: pydantic's type of it, the place, the problem and the fix."""
 
     type: str
     location: tuple[int | str, ...]
@@ -57,7 +57,8 @@ class Mistake(NamedTuple):
 
 
 def mistake(error: ValidationError) -> Mistake:
-    """The mistake to show. Of a union every member complains; what is not about keys says most."""
+    """Return the mistake to show. Every member of a union reports one: those that are not about
+    keys are the most useful."""
     errors = error.errors(include_url=False)
     shown = next((e for e in errors if e["type"] not in ABOUT_KEYS), errors[0])
     reason = shown["msg"].removeprefix("Value error, ")
@@ -65,6 +66,6 @@ def mistake(error: ValidationError) -> Mistake:
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Place and reason in one line: "chain.0.k: Field required"."""
+    """Format place and reason in one line: "chain.0.k: Field required"."""
     _, location, reason, _ = mistake(error)
     return f"{'.'.join(str(part) for part in location)}: {reason}"

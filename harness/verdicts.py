@@ -1,7 +1,7 @@
 """The verdicts, best first. docs/reference/verdicts.md says what each means.
 
-`skipped` stands apart: the case was not asked, for the backend claims no such sampler or request.
-It is neither met nor failed, and counted for itself.
+`skipped` stands apart: the case was not run, because the backend claims no such sampler or request.
+It is neither met nor failed, and has its own count.
 """
 
 from collections.abc import Sequence
@@ -33,10 +33,11 @@ def worst(verdicts: list[Verdict]) -> Verdict:
 
 
 def passing(required: Sequence[Verdict], accept: Accept) -> list[Verdict]:
-    """The verdicts that pass where a case requires these, and so much is accepted: `identical` adds
-    nothing, `tied` what is no worse than a tie, `close` what is no worse than rounding.
+    """Return the verdicts that pass if a case requires these: `identical` adds nothing, `tied` all
+    that is no worse than a tie, `close` all that is no worse than rounding.
 
-    A case that requires something else of a backend (diverged, unsupported) means that alone.
+    A case that requires another behaviour of a backend (diverged, unsupported) passes with that
+    alone.
     """
     as_the_reference = set(ORDER[: ORDER.index("close") + 1])
     if accept == "identical" or as_the_reference.isdisjoint(required):
@@ -45,7 +46,7 @@ def passing(required: Sequence[Verdict], accept: Accept) -> list[Verdict]:
     return [verdict for verdict in ORDER if verdict in required or verdict in better]
 
 
-# What a server does with a parameter.
+# How a server treats a parameter.
 ServerVerdict = Literal[
     "honoured",
     "clamped",

@@ -23,15 +23,20 @@ NAMESPACE = "sampler_parity.engines"
 class Engine(Strict):
     """Describe a backend of an engine: `[[backend]]`.
 
-    name: as in `-b`. what: one line about it. worker: the module of the folder with a class
-    `Worker`; or command: a program and a file of the folder, "{environment}" stands for the folder
-    of its packages. needs: what must be installed. device: what it is bound to. builds: it takes
-    BUILD or BUILD:DEVICE behind an @. environment: the `[[environment]]` with its packages, if it
-    has one; a version may then stand behind an @. suites: those that it is checked with next to
-    the reference, "properties" among them. draws: those that the reference need not repeat.
+    name: as in `-b`. what: one line about it.
+    worker: the module of the folder with a class `Worker`.
+    command: in place of a worker, a program and a file of the folder. "{environment}" stands for
+    the folder of its packages.
+    needs: what must be installed. device: what it is bound to.
+    builds: it takes BUILD or BUILD:DEVICE behind an @.
+    environment: the `[[environment]]` with its packages, if it has one. A version may then follow
+    an @.
+    suites: those that it is checked with next to the reference, "properties" among them.
+    draws: those that the reference need not repeat.
     in_make_engines: `make engines` runs both. grammars: the verdicts that pass in [[grammar]]
-    blocks. page: of docs/, if the engine's README.md is not its page. module: full name of the
-    worker's module, filled in here.
+    blocks.
+    page: of docs/, if the engine's README.md is not its page.
+    module: full name of the worker's module, filled in here.
     """
 
     name: str
@@ -66,10 +71,10 @@ class Environment(Strict):
     """Describe packages of an engine that never meet ours: `[[environment]]`.
 
     name: that of `engines add`. needs: its packages as NAME==VERSION, of Node NAME@VERSION; the
-    first is the engine's and names the version. whole: what those need is installed, too; else
-    they alone, for an engine that asks for more than its samplers do (Node: what they call
-    optional is left out). without: what of the whole is left out. folder: of engines/, filled in
-    here.
+    first is the engine's and names the version.
+    whole: install what those need, too. Else they alone are installed, for an engine that asks for
+    more than its samplers do; with Node, all but the optional packages.
+    without: packages that are left out. folder: of engines/, filled in here.
     """
 
     name: str
@@ -105,10 +110,10 @@ class SamplerRow(Strict):
 class Server(Strict):
     """Describe a server that we can start: `[[server]]`, by the folder's server.py.
 
-    environment: the one that has its packages. ready: a path that answers once it is up. ours: it
-    runs on this Python, with those packages behind. reads_folder: it reads a model as a folder of
-    Hugging Face's. known: verdicts that it is known for, by id of the result. folder: of engines/,
-    filled in here.
+    environment: the one that has its packages. ready: a path that answers once it is up.
+    ours: it runs on this Python, with those packages behind.
+    reads_folder: it reads a model as a folder of Hugging Face's.
+    known: verdicts that it is known for, by id of the result. folder: of engines/, filled in here.
     """
 
     name: str

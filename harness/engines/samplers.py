@@ -107,6 +107,6 @@ def build_chain(
 
 
 def separates_prompt(chain: Iterable[Iterable[str]]) -> bool:
-    """Return whether a stage of a chain tells the prompt from the output."""
+    """Return whether a stage of a chain treats the prompt and the output differently."""
     names = (name for stage in chain for name in stage)
     return any(hasattr(ALL_SAMPLERS.get(name), "accept_prompt") for name in names)

@@ -1,4 +1,4 @@
-"""What runs a worker: its name and arguments follow."""
+"""The command that runs a worker: its name and arguments follow."""
 
 import sys
 

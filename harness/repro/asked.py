@@ -1,4 +1,5 @@
-"""What every program of a case holds: rows, what was accepted, what the reference leaves."""
+"""The parts that every program of a case needs: rows, accepted tokens, the reference's
+candidates."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,9 +19,9 @@ _WIDTH = 96
 
 @dataclass(frozen=True)
 class Place:
-    """Where what is left is compared, counted from 0, and what it is expected to be there.
+    """The step and the stage, counted from 0, whose candidates are compared.
 
-    build: the release whose functions are called; reference: the one whose meanings are expected.
+    build: the release whose functions are called; reference: the release whose meaning is expected.
     """
 
     step: int
@@ -39,7 +40,8 @@ class Asked:
 
 
 def asked_of(case: Case, place: Place) -> Asked:
-    """Raises InputError where no program can be written, with the reason."""
+    """Return the parts for a place. Raises InputError with the reason if no program can be
+    written."""
     ready = _prepared(case, place.reference)
     trace, refusal = reference_trace(ready)
     if refusal or len(trace) <= place.step or len(trace[place.step]) <= place.stage:
@@ -49,7 +51,7 @@ def asked_of(case: Case, place: Place) -> Asked:
 
 
 def short(source: str, case: str) -> str:
-    """The source. Raises InputError where it has too many lines."""
+    """Return the source. Raises InputError if it has too many lines."""
     if (lines := source.count("\n")) > LINES:
         raise InputError(
             case, f"would take {lines} lines, more than {LINES}", "name a smaller case"
@@ -58,7 +60,7 @@ def short(source: str, case: str) -> str:
 
 
 def _prepared(case: Case, release: str) -> Prepared:
-    """Raises InputError for a case that is not plain stages over few logits."""
+    """Prepare a case. Raises InputError unless it is plain stages over few logits."""
     if not isinstance(case, StagesCase) or case.check != "stages":
         raise InputError(case.id, "is not a plain chain on rows of logits", "name another case")
     if case.script != "plain" or case.prompt or case.output:
@@ -76,7 +78,7 @@ def _prepared(case: Case, release: str) -> Prepared:
 
 
 def _accepted(ready: Prepared, trace: Any, step: int) -> int:
-    """The token that a step accepts. Raises InputError where it accepts none."""
+    """Return the token that a step accepts. Raises InputError if it accepts none."""
     accept = ready.steps[step].accept
     token = trace[step][-1].token if accept == "selected" else accept
     if token is None:
@@ -85,7 +87,7 @@ def _accepted(ready: Prepared, trace: Any, step: int) -> int:
 
 
 def in_lines(items: list[str], separator: str = ",", indent: str = "   ") -> str:
-    """As many of them in a line as _WIDTH takes."""
+    """Join items, as many on a line as _WIDTH allows."""
     lines, line = [], indent
     for item in items:
         if len(line) + len(item) + 2 > _WIDTH and line.strip():

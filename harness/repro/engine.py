@@ -1,4 +1,4 @@
-"""What a script of an engine is made of: SCRIPT in engines/NAME/script.py."""
+"""The parts of an engine's script: SCRIPT in engines/NAME/script.py."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sampler_parity.harness.repro.asked import Asked
 
 Stages = list[tuple[str, dict[str, Any]]]  # up to the one that differs
 
-# Of a script in Python: the row, and what a stage should leave of it.
+# In a script in Python: the row, and the candidates expected after a stage.
 GIVEN = """\
 inf, nan = float("inf"), float("nan")
 LOGITS = [
@@ -26,10 +26,10 @@ VALUES = [
 
 @dataclass(frozen=True)
 class Engine:
-    """source: a text with fields, of which all engines have `title`, `about`, `packages`, `file`,
-    `row`, `ids`, `values` and `stage`. file: what it is called. packages: as an installer names
-    them, of the versions that a backend tells. fields: what the engine's own text has beside them,
-    or in place of them."""
+    """source: a text with fields. All engines fill `title`, `about`, `packages`, `file`, `row`,
+    `ids`, `values` and `stage`. file: its name. packages: as an installer names them, of the
+    versions that a backend reports. fields: further fields of the engine's text, or others in place
+    of those."""
 
     source: str
     file: str
@@ -38,7 +38,8 @@ class Engine:
 
 
 def pinned(version: str) -> str:
-    """`transformers 5.23.0, torch 2.13.0+cpu` as pip names them; a device is no package."""
+    """Format `transformers 5.23.0, torch 2.13.0+cpu` as pip names them; a device is not a
+    package."""
     words = [part.split(" ") for part in version.split(", ")]
     pairs = [pair for pair in words if len(pair) == 2]
     return " ".join(f"{name}=={number.split('+')[0]}" for name, number in pairs)
@@ -49,7 +50,7 @@ def keywords(of: dict[str, Any]) -> str:
 
 
 def number(value: Any) -> str:
-    """A float32 as a literal that Python and JavaScript read as the same float32."""
+    """Format a float32 as a literal that Python and JavaScript read as the same float32."""
     return str(np.float32(value)).replace("np.float32(", "").rstrip(")")
 
 
@@ -57,8 +58,8 @@ Calls = Callable[[str, dict[str, Any], list[int]], tuple[list[str], list[str]]]
 
 
 def of_calls(calls: Calls, in_javascript: bool = False) -> Any:
-    """The fields of a text that is stage after stage; calls: the lines of one, and what they
-    import."""
+    """Return the fields of a text that is stage after stage; calls: the lines of one, and its
+    imports."""
 
     def fields(_asked: Asked, stages: Stages, tokens: list[int]) -> dict[str, str]:
         if any(name in ("dist", "greedy") for name, _ in stages):

@@ -1,5 +1,5 @@
-"""The program of a failing case of a bundle: of what was made small of it, where there is such; and
-the text of a report for it, to the makers of the engine."""
+"""Write the program of a failing case of a bundle, of the minimized case if there is one, and the
+text of a report to the engine's project."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,8 +44,8 @@ class Repro:
 
 
 def repro(folder: Path, name: str, backend: str | None = None) -> Repro:
-    """A program, and a report with it. backend: the first that differs. Raises InputError for a
-    bundle, a case or a backend that is not there, and where no such program can be written."""
+    """Return a program, and a report with it. backend: by default the first that differs. Raises
+    InputError for an unknown bundle, case or backend, and if no such program can be written."""
     bundle = read(folder)
     failure = _failure(bundle, name, backend)
     info, result = bundle.backend(failure.backend), failure.result
@@ -100,11 +100,12 @@ def _failure(bundle: Bundle, name: str, backend: str | None) -> Failure:
 
 
 def _release(backend: str, info: BackendInfo) -> str:
-    """Raises InputError for what is no build of llama.cpp with its chain on the CPU."""
+    """Return the release. Raises InputError unless it is a build of llama.cpp with its chain on the
+    CPU."""
     if info.name != "llama.cpp":
         engines = ", ".join(["llama.cpp", *scripted()])
         raise InputError(backend, f"is none of {engines}: no program is written", "name one: -b")
-    release = info.version.split(" ")[0]  # a wheel is told behind it
+    release = info.version.split(" ")[0]  # a wheel follows it
     try:
         check_known(release)
     except ChainError as error:

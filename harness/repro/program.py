@@ -1,7 +1,7 @@
 """A case as a program in C++ that needs libllama and nothing else, not even its headers.
 
-It declares what it calls, fills an array of candidates from literals, lets the chain's samplers
-follow each other, and compares the bits of ids and logits behind one of them with those expected.
+It declares the functions that it calls, fills an array of candidates from literals and applies the
+chain's samplers. It compares the bits of ids and logits behind one of them with those expected.
 """
 
 import re
@@ -25,10 +25,10 @@ _SOURCE = Path(__file__).with_name("program.cpp")  # with @fields@
 
 
 def program(case: Case, place: Place, about: str) -> str:
-    """The source. about: a line for its head.
+    """Return the source. about: a line for its head.
 
-    Raises InputError where no such program can be written, with the reason; Unsupported for a
-    sampler that the release does not have.
+    Raises InputError with the reason if no such program can be written; Unsupported for a sampler
+    that the release does not have.
     """
     step, stage = place.step, place.stage
     asked = asked_of(case, place)
@@ -66,7 +66,7 @@ def program(case: Case, place: Place, about: str) -> str:
 
 
 def _made(name: str, parameters: dict[str, Any], release: str, place: int) -> tuple[str, str, str]:
-    """A stage's declaration, its call, and the data that it points at."""
+    """Return a stage's declaration, its call, and the data that it points at."""
     taken = signature(name, release)
     values, data = dict(parameters), ""
     if name == "logit_bias":
@@ -98,7 +98,7 @@ def _argument(kind: Any, value: Any) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A float32 in C++, exactly."""
+    """Format a float32 in C++, exactly."""
     number = np.float32(value)
     if np.isnan(number):
         return "NAN"

@@ -1,4 +1,4 @@
-"""A report of a failing case in the form that the project concerned asks for. Nothing is sent: a
+"""A report of a failing case in the form that the engine's project asks for. Nothing is sent: a
 person reads it, runs the program and decides."""
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def _form(engine: str) -> str:
 
 
 def report(engine: str, finding: Finding, source: str, file: str, command: str) -> str:
-    """engine: whose form it has; one that is not known gets a plain one."""
+    """Format a report. engine: whose form it has; an unknown one gets a plain form."""
     result = finding.result
     language = {"cpp": "cpp", "py": "python", "mjs": "javascript"}[file.rpartition(".")[2]]
     steps = (
@@ -64,4 +64,4 @@ def _whose(finding: Finding) -> str:
     stage = finding.result.stage
     if stage in SAMPLERS:
         return f"{stage} of llama.cpp {finding.reference} leaves with the same parameters"
-    return f"its documentation and source say of these parameters ({stage})"
+    return f"its documentation and source define for these parameters ({stage})"

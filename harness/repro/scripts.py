@@ -1,9 +1,9 @@
 """A case as a script in Python or JavaScript that calls an engine and nothing of ours.
 
-A row goes through the engine's own functions, in the order of the chain, and what is left behind
-one of them (every logit that is not -inf) is compared with what llama.cpp, or the engine's own
-specification, leaves there. Where an engine has no function for a stage, or draws with a generator
-of its own, no script is written.
+A row goes through the engine's own functions, in the order of the chain. The candidates after one
+of them (every logit that is not -inf) are compared with those that llama.cpp, or the engine's own
+specification, leaves there. No script is written for a stage without a function of the engine, or
+for an engine that draws with a generator of its own.
 """
 
 import functools
@@ -31,8 +31,8 @@ def engine_of(name: str) -> Engine:
 
 
 def script(name: str, version: str, case: Case, place: Place, about: str) -> str:
-    """The source. name: one of `scripted`. Raises InputError where no script can be written, and
-    Unsupported for a stage that the engine has no function for."""
+    """Return the source. name: one of `scripted`. Raises InputError if no script can be written,
+    and Unsupported for a stage that the engine has no function for."""
     engine, asked = engine_of(name), asked_of(case, place)
     chain = asked.ready.chain[: place.stage + 1]
     stages = [(key, of) for stage in chain for key, of in stage.items()]

@@ -17,7 +17,7 @@ ARRAYS = 256 * MIB  # the arrays of one difference: six of 2^20 numbers take 24 
 NESTING = 64  # lists and tables inside one another, in JSON; a chain in a counterexample has 6
 WHOLE = (1 << 63) - 1  # any whole number; SQLite and int64 hold it
 
-# Of a suite: sizes that real models and machines have, with a margin of a thousand.
+# Limits of a suite: sizes that real models and machines have, with a margin of a thousand.
 ID = 200  # characters; a file of a bundle's artifacts is named after it, twice over
 TOKENS = MIB  # of a history, a prompt, a text
 STEPS = 1 << 16
@@ -29,7 +29,7 @@ VOCAB = 1 << 20
 RANDOM = 100_000  # random chains, grammars or tries of a block; our largest has 10,000
 GRAMMAR = 1 << 16  # characters of GBNF; llama.cpp's largest example has 3,000
 
-# Of an option.
+# Limits of an option.
 JOBS = 1_024
 SECONDS = 1e6  # eleven days: no request waits longer
 ROUNDS = 100_000

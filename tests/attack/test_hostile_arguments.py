@@ -219,7 +219,7 @@ def test_a_hostile_number_is_refused(command: str, option: str) -> None:
 
 def test_a_pipe_of_leaves_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "leaves.json")
-    with in_time(), pytest.raises(InputError, match="it is no file, but a folder, a pipe"):
+    with in_time(), pytest.raises(InputError, match="it is not a regular file, but a folder"):
         read_descriptor(str(tmp_path / "leaves.json"), "m", lambda _: [])
 
 

@@ -243,7 +243,7 @@ def test_what_no_llama_cpp_has_is_expected_as_its_documentation_says() -> None:
     result = BackendResult(verdict="diverged", stage="exllamav3_xtc", what="p")
     finding = Finding(XTC, result, "exllamav3 1.6.5", "", "v0.5.0", "Linux x86_64")
     text = report("exllamav3", finding, "", "repro.py", "python repro.py")
-    assert "what its documentation and source say of these parameters (exllamav3_xtc)" in text
+    assert "what its documentation and source define for these parameters (exllamav3_xtc)" in text
     assert "llama.cpp" not in text
 
 
