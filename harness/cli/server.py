@@ -134,7 +134,7 @@ def server_fingerprint(
     client = Client(address, spoken, model or itself.model, seconds=timeout)
     with lines_to(line_target(json, False)):
         done = fingerprint(
-            client, itself.says, lambda statement: print_line(statement_line(statement)), seconds
+            client, itself.text, lambda statement: print_line(statement_line(statement)), seconds
         )
         for line in last_lines(done):
             print_line(line)
@@ -212,5 +212,5 @@ def dialect_of(name: str) -> "Dialect":
 def shown(result: "ServerResult") -> None:
     """Print a line for a result."""
     mark = "" if result.met or result.verdict == "skipped" else "  FAILED"
-    silent = f" (in silence: {'; '.join(result.silent)})" if result.silent else ""
+    silent = f" (accepted silently: {'; '.join(result.silent)})" if result.silent else ""
     print_line(f"{result.verdict:<14} {result.name:<22} {result.evidence}{silent}{mark}")

@@ -1,1 +1,1 @@
-"""Servers: what one reached over HTTP does with each sampling parameter, seen from outside."""
+"""Check over HTTP how a server treats each sampling parameter."""

@@ -30,8 +30,8 @@ class Address:
 def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Address:
     """Read an address. key_variable: of the environment, with the key.
 
-    anywhere: accept another machine's. Raises InputError for what is no address, for one with a
-    password in it, and for another machine's.
+    anywhere: accept another machine's. Raises InputError if it is not an address, has a password in
+    it, or is another machine's.
     """
     try:
         parts = urlsplit(url)
@@ -49,12 +49,12 @@ def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Addr
 
 
 def _plain(path: str) -> bool:
-    """Tell whether a line of HTTP can hold a path."""
+    """Return whether a line of HTTP can hold a path."""
     return path.isascii() and path.isprintable() and " " not in path
 
 
 def of_this_machine(host: str) -> bool:
-    """Tell whether a host is this machine, by its name: nothing is resolved."""
+    """Return whether a host is this machine, by its name alone: nothing is resolved."""
     if host == "localhost":
         return True
     try:

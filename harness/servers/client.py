@@ -32,7 +32,7 @@ class TokenProbability:
 
     @property
     def p(self) -> float:
-        return math.exp(min(self.logprob, 700.0))  # a server may say anything
+        return math.exp(min(self.logprob, 700.0))  # a server may send anything
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class TokenReport:
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold an answer to a request. refusal: why the server refused, or "". tokens: None where it
-    names none. times: of a stream, when each event came (time.monotonic)."""
+    """Hold an answer to a request. refusal: why the server refused, or "". tokens: None if it names
+    none. times: of a stream, when each event came (time.monotonic)."""
 
     sent: Mapping[str, Any]
     text: str = ""
@@ -64,8 +64,8 @@ class Answer:
 
 @dataclass
 class Traffic:
-    """Count requests. silent: how many in a row had no answer in time. Those that were sent at once
-    count as one. until: when the last of them ended (time.monotonic)."""
+    """Count requests. silent: how many in a row had no answer in time; requests sent at once count
+    as one. until: when the last one ended (time.monotonic)."""
 
     requests: int = 0
     silent: int = 0

@@ -1,8 +1,8 @@
-"""Predict each token of many clients at once: a text shows what reaches it from another.
+"""Predict each token of many clients at once, so that a text shows an effect of another one.
 
 In a batch llama.cpp's logits differ in their last bits (docs/results/sequences.md), so now and then
-a token differs: it must be one that the reference draws, too, from logits that are moved by no more
-than that, with the state that its sampler then has. Any other token comes from elsewhere.
+a token differs. Such a token must be one that the reference also draws, with the state of its
+sampler, from logits that moved by no more than that. Any other token comes from elsewhere.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from sampler_parity.harness.servers.state import CLIENTS
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler
 
 LENGTH = 16
-# Of a logit, by a batch: 0.0072 at most in docs/results/sequences.md (haswell, float16 weights).
+# A batch moves a logit by 0.0072 at most: docs/results/sequences.md (haswell, float16 weights).
 MOVED = 0.0072
 _REQUEST = {"temperature": 0.9, "repeat_penalty": 1.1}  # the rest as documented
 

@@ -1,7 +1,7 @@
-"""Connect to a server until a time, whatever the server does, and for so many bytes.
+"""Connect to a server until a time, whatever the server does, and read a limited number of bytes.
 
-Every wait has what is left of the time: for each address of a name, for the keys of TLS, and for
-each part of an answer. Bytes are counted before anything reads them, headers and frames, too.
+Every wait has the rest of the time: for each address of a name, for the keys of TLS, and for each
+part of an answer. Bytes are counted before anything reads them, headers and frames, too.
 """
 
 import io
@@ -24,7 +24,7 @@ def connected(address: Address, until: float) -> socket.socket:
 
 
 def reached(address: Address, timeout_s: float) -> None:
-    """Raises InputError where nothing listens: then no result is a verdict on a server."""
+    """Raise InputError if nothing listens: then no result is a verdict on a server."""
     try:
         _plain(address, time.monotonic() + timeout_s).close()
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Check what a server does past its context, where each token is predicted.
+"""Check a server's behaviour past its context, for servers whose every token is predicted.
 
-Neither of the two that are predicted shifts it, as documented: a text ends with the context, and a
-prompt that is longer is refused. Sources: tools/server/README.md of llama.cpp at v0.5.0
-(`--context-shift`, off unless asked for); `Llama.create_completion` of llama-cpp-python 0.3.36.
+Neither of these two servers shifts the context, as documented: a text ends with the context, and a
+longer prompt is refused. Sources: tools/server/README.md of llama.cpp at v0.5.0 (`--context-shift`,
+off by default); `Llama.create_completion` of llama-cpp-python 0.3.36.
 """
 
 from collections.abc import Iterator

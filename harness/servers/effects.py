@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sampler_parity.harness.servers.client import Answer
 from sampler_parity.harness.servers.dialects import Parameter
 from sampler_parity.harness.servers.observation import Observation
-from sampler_parity.harness.servers.probe import LENGTH, SEEDS, CannotTell, Probe
+from sampler_parity.harness.servers.probe import LENGTH, SEEDS, Probe, Undetermined
 
 
 def _greedy(probe: Probe, row: Parameter) -> Observation:
@@ -39,7 +39,7 @@ def _clamped(probe: Probe) -> Observation | None:
     for lower in (1.0, 1.5):
         if [one.text for one in hot] == [one.text for one in probe.hots(temperature=lower)]:
             high = probe.client.dialect.hot
-            line = f"temperature {high:g} is taken in silence as {lower}"
+            line = f"temperature {high:g} is silently changed to {lower}"
             return Observation("clamped", line, hot[0])
     return None
 
@@ -86,7 +86,7 @@ def _forces(probe: Probe, row: Parameter) -> Observation:
 def _changes(probe: Probe, row: Parameter) -> Observation:
     """Require another hot text of the same seed."""
     if not probe.seeds:
-        raise CannotTell("no seed repeats a text, so two cannot be compared")
+        raise Undetermined("no seed repeats a text, so two cannot be compared")
     base, answer = probe.hot(**row.at(row.neutral)), probe.hot(**row.at(row.effective))
     right = f"{row.name} {json.dumps(row.effective)}: another text of the same seed"
     return _effect(answer.text != base.text, True, right, answer)

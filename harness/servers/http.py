@@ -8,7 +8,7 @@ with one line:
     crashed   no connection, one that is closed in the middle, no HTTP, a status of 500 or more
     rejected  what comes is no answer: no JSON, too much of it, packed, half an event, a redirect
 
-A status of 400 to 499 is an answer: the server refuses the request, and says why.
+A status of 400 to 499 is an answer: the server refuses the request, and gives a reason.
 """
 
 import http.client

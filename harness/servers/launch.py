@@ -19,7 +19,7 @@ from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
 
 _LEAVES_S = 30.0  # longer than engines/vllm/server.py gives its processes
-CONTEXT = 512  # of a text, of those whose server.py says so
+CONTEXT = 512  # of a text, for servers whose server.py sets it
 _READY_S = 300.0  # vllm imports torch in three processes: 171 s on two busy cores
 
 

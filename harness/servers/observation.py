@@ -1,4 +1,4 @@
-"""What a check observes of a server, and the record that it becomes."""
+"""An observation of a server by a check, and the record that it becomes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ ServerTest = Callable[[Client], Observation]
 
 
 class NotComputed(Exception):  # noqa: N818 - no defect
-    """Say why there are no logits to compare an answer with."""
+    """The logits to compare an answer with could not be computed."""
 
     def __init__(self, why: str, answer: Answer) -> None:
         super().__init__(f"not computed: llama.cpp {why}")

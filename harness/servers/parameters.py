@@ -1,9 +1,10 @@
-"""Check what a server does with each parameter of its dialect: honours it, ignores it, or else.
+"""Check each parameter of a server's dialect: the server honours it, ignores it, or does something
+else.
 
-Every request states all that the dialect documents, without effect, but for what it asks about; so
-a default that nobody documents cannot hide behind it. Texts are compared, so nothing of the model
-need be known. A verdict says how the effect looks from outside; that the values are right, only the
-oracle shows (harness/servers/oracle/check.py).
+Every request states all documented parameters at values without effect, except those that are
+tested, so an undocumented default cannot interfere. Texts are compared, so the model may be
+unknown. A verdict is about the visible effect; only the oracle shows that the values are right
+(harness/servers/oracle/check.py).
 """
 
 import json
@@ -18,7 +19,7 @@ from sampler_parity.harness.servers.dialects import EOS, UNKNOWN, WORD, Paramete
 from sampler_parity.harness.servers.effects import EFFECTS
 from sampler_parity.harness.servers.http import ServerFailure
 from sampler_parity.harness.servers.observation import Observation, failed, result_of
-from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, SEEDS, CannotTell, Probe
+from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, SEEDS, Probe, Undetermined
 from sampler_parity.harness.verdicts import ServerVerdict
 
 STATUS_500 = "nonsense is answered with status 500"
@@ -51,10 +52,10 @@ def check_parameter(probe: Probe, row: Parameter) -> ServerResult:
             observed = _default(probe, row) or _nonsense(probe, row, silent) or observed
     except ServerFailure as failure:
         return _result(probe.client, row.name, failed(failure), [])
-    except CannotTell as why:
+    except Undetermined as why:
         return _result(probe.client, row.name, Observation("skipped", str(why)), [])
     required: list[ServerVerdict] = ["honoured"]
-    if not row.documented:  # reported, and no failure either way
+    if not row.documented:  # a note, not a failure
         required = ["honoured", "ignored", "undocumented"]
     if silent and row.documented:  # what is clamped is nonsense
         required.append("clamped")
@@ -70,7 +71,7 @@ def _filled(probe: Probe, row: Parameter) -> Parameter:
         text = text.replace(json.dumps(WORD), json.dumps(_word(probe)))
     if EOS in text:
         if (eos := probe.client.eos) is None:
-            raise CannotTell("which token ends a text is not known: --eos")
+            raise Undetermined("which token ends a text is not known: --eos")
         as_key = probe.client.dialect.text != "llama-server"
         text = text.replace(f'"{EOS}"', f'"{eos}"' if as_key else str(eos))
     effective, also = json.loads(text)
@@ -90,7 +91,7 @@ def _choose_prompt(probe: Probe) -> None:
 def _word(probe: Probe) -> str:
     words = _later(probe.greedy().text)
     if not words:
-        raise CannotTell("the greedy text has no word to look for")
+        raise Undetermined("the greedy text has no word to look for")
     return words[0]
 
 
@@ -100,7 +101,7 @@ def _later(text: str) -> list[str]:
 
 
 def _default(probe: Probe, row: Parameter) -> Observation | None:
-    """Return None where the default is as documented, or nothing can be told of it."""
+    """Return None if the default is as documented, or cannot be determined."""
     if row.default is None or not probe.seeds or row.effect in ("length", "seed"):
         return None
     for seed in SEEDS:
@@ -116,7 +117,7 @@ def _default(probe: Probe, row: Parameter) -> Observation | None:
 
 
 def _nonsense(probe: Probe, row: Parameter, silent: list[str]) -> Observation | None:
-    """Add nonsense that is accepted to `silent`; a value that becomes another is a verdict."""
+    """Add nonsense that is accepted to `silent`; return a verdict if a value becomes another."""
     if _accepted(probe, silent, row.at(row.wrong)) is not None:
         silent.append(f"wrong type {json.dumps(row.wrong)}")
     if row.beyond is None:
@@ -129,13 +130,13 @@ def _nonsense(probe: Probe, row: Parameter, silent: list[str]) -> Observation | 
         return None
     if probe.hot(**row.at(row.bound)).text != beyond.text:
         return None
-    line = f"{row.name} {row.beyond} is taken in silence as {row.bound}"
+    line = f"{row.name} {row.beyond} is silently changed to {row.bound}"
     return Observation("clamped", line, beyond)
 
 
 def _accepted(probe: Probe, silent: list[str], nonsense: dict[str, Any]) -> Answer | None:
-    """Return the answer to nonsense; None where it is refused. With a status of 500 a server calls
-    the client's mistake its own, and goes on."""
+    """Return the answer to nonsense; None if it is refused. A status of 500 counts as a refusal:
+    the server reports the client's mistake as its own, and continues."""
     try:
         answer = probe.hot(**nonsense)
     except ServerFailure as failure:
@@ -159,7 +160,7 @@ def _undocumented(observed: Observation) -> Observation:
 
 
 def _unknown_name(probe: Probe) -> ServerResult:
-    """Send a name that no server has: an error, or silence."""
+    """Send a name that no server has: it is refused, or accepted silently."""
     name = "unknown name"
     try:
         answer = probe.greedy(**{UNKNOWN: 1})
@@ -168,7 +169,7 @@ def _unknown_name(probe: Probe) -> ServerResult:
     if answer.refusal:
         refused = Observation("honoured", f"refused: {answer.refusal}", answer)
         return _result(probe.client, name, refused, [])
-    line = "a name that no server has is taken in silence: so is a typing error"
+    line = "a name that no server has is accepted silently, so typing errors are, too"
     done = _result(probe.client, name, Observation("ignored", line, answer), [name])
     return done.model_copy(update={"required": ["honoured", "ignored"]})
 

@@ -16,7 +16,7 @@ from sampler_parity.harness.servers.probe import PROMPTS
 TOP = 5
 _LENGTH = 8
 # A float32 log-probability is exact to 1e-7 of itself; batches change logits by up to 0.002 (ggml,
-# float16 weights). A server that rounds to three decimals is told by its digits, not by this.
+# float16 weights). A server that rounds to three decimals is detected by its digits instead.
 _NEAR = 5e-3
 
 
@@ -33,7 +33,7 @@ def _ask(client: Client, **changed: Any) -> Answer:
 
 def _count(client: Client) -> Observation:
     answer = _ask(client)
-    # OpenAI's list may have the chosen token beside them
+    # OpenAI's list may have the chosen token, too
     wrong = [len(p.top) for p in answer.reports if not TOP <= len(p.top) <= TOP + 1]
     if not answer.reports and not answer.refusal:
         line = f"{client.dialect.probabilities}: no probabilities come"

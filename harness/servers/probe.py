@@ -19,8 +19,9 @@ LENGTH = 24
 SEEDS = (7, 8, 9)
 
 
-class CannotTell(Exception):  # noqa: N818 - an answer
-    """Say why nothing can be told of a parameter. answer: the one that shows it."""
+class Undetermined(Exception):  # noqa: N818 - an answer
+    """The effect of a parameter cannot be determined, for this reason. answer: the one that shows
+    it."""
 
     def __init__(self, why: str, answer: Answer | None = None) -> None:
         super().__init__(why)
@@ -37,7 +38,7 @@ class Probe:
 
     greedy_seed: is sent with greedy requests. until: ends the requests (time.monotonic). seeds:
     whether a seed repeats a text. wide: whether neutral values of undocumented parameters are sent,
-    too, where a server accepts unknown names.
+    too, if a server accepts unknown names.
     """
 
     client: Client
@@ -92,19 +93,19 @@ class Probe:
         return next((row for row in rows if row.name == name), None)
 
     def required_row(self, name: str, what: str = "") -> Parameter:
-        """Return a parameter's row. Raises CannotTell where the dialect has none."""
+        """Return a parameter's row. Raises Undetermined where the dialect has none."""
         row = self.row(name)
         if row is None:
-            raise CannotTell(f"the dialect has no {what or name}")
+            raise Undetermined(f"the dialect has no {what or name}")
         return row
 
     def need_seeds(self) -> None:
-        """Raises CannotTell where a seed does not repeat a text."""
+        """Raise Undetermined if a seed does not repeat a text."""
         if not self.seeds:
-            raise CannotTell("no seed repeats")
+            raise Undetermined("no seed repeats")
 
     def has_effect(self, name: str) -> bool:
-        """Tell whether a filter has an effect: at its extreme it leaves the most likely token."""
+        """Return whether a filter has an effect: at its extreme it leaves the most likely token."""
         row = self.row(name)
         if row is None or row.effect != "greedy":
             return False
@@ -113,9 +114,9 @@ class Probe:
         return free and not answer.refusal and answer.text == self.greedy().text
 
     def need_effect(self, name: str) -> None:
-        """Raises CannotTell for a filter without effect."""
+        """Raise Undetermined for a filter without effect."""
         if not self.has_effect(name):
-            raise CannotTell(f"{name} has no effect")
+            raise Undetermined(f"{name} has no effect")
 
     def bias(self, value: float) -> dict[str, Any]:
         """Return a bias on TOKEN as the dialect writes it; {} where it has none."""

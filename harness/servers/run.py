@@ -58,7 +58,7 @@ def token_by_token(oracle: Oracle, dialect: str) -> list[CheckGroup]:
 
 @dataclass(frozen=True)
 class ServerCheck:
-    """Say what to ask of a server. name: of the server, in the bundle. about: its version. known:
+    """The questions for a server. name: of the server, in the bundle. about: its version. known:
     verdicts that are required in place of `honoured`, by id of the result."""
 
     name: str
@@ -106,7 +106,7 @@ def run_checks(
 
 
 def met(done: Bundle) -> bool:
-    """Tell whether something was asked, and all of it is as required."""
+    """Return whether something was asked, and all of it is as required."""
     return bool(_judged(done)) and all(_judged(done))
 
 
@@ -116,7 +116,7 @@ def required(done: Bundle) -> str:
 
 
 def _judged(done: Bundle) -> list[bool]:
-    """Tell of each result that is not skipped whether it is as required."""
+    """Return for each result that is not skipped whether it is as required."""
     return [result.met for result in done.servers if result.verdict != "skipped"]
 
 

@@ -1,14 +1,14 @@
-"""Measure what a sampling chain costs through a server.
+"""Measure the cost of a sampling chain through a server.
 
-Reported are tokens a second and the time between them, and nothing is required of them.
+It reports tokens a second and the time between them, and requires nothing of them.
 
 In each round 1, 8 or 32 clients stream a text at once, greedily and with a chain, in random order,
-so that what slows the machine down slows both down. The ratio is the median over rounds of the time
-a token takes with the chain to that without, its interval from a bootstrap over the rounds
+so that a slow machine slows both down. The ratio is the median over rounds of the time a token
+takes with the chain to that without, its interval from a bootstrap over the rounds
 (harness/checks/timing/verdict.py).
 
-A request costs as much as a dozen tokens before its first, so a text that ends early makes tokens
-dear: no text ends before its length where the dialect has `ignore_eos`.
+The first token costs a request as much as a dozen others, so short texts would make tokens look
+slow: no text ends before its length if the dialect has `ignore_eos`.
 """
 
 import math
@@ -101,7 +101,7 @@ def _at_once(
 
 
 def timed_round(answers: Sequence[Answer], seconds: float) -> TimedRound:
-    """Time a round. Of a server that names no tokens, the parts of its streams count."""
+    """Time a round. If a server names no tokens, the parts of its streams count."""
     tokens = sum(len(one.times if one.tokens is None else one.tokens) for one in answers)
     gaps = [
         round((after - before) * 1e9)

@@ -1,6 +1,6 @@
 """Check that nothing of one request reaches another.
 
-Texts are compared with those of the same requests alone. Where no seed repeats a text, they are
+Texts are compared with those of the same requests alone. If no seed repeats a text, they are
 greedy. Batches change the last bits of logits (docs/background/sequences.md), and so now and then a
 token: `at once` counts the texts that stay. The text of another client is an error.
 """

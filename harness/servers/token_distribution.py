@@ -36,9 +36,9 @@ PARTS = 5  # of [0, 1): a temperature shows in as few, and each costs the test p
 TEXTS, LENGTH = 5, 80  # of a setting: mlx-lm takes 10 ms a token on the CPU
 
 # The parameters to ask with, in llama.cpp's names and order: filters see the model's own
-# probabilities, unless the dialect says that the temperature comes first.
+# probabilities, unless the temperature comes first in the dialect.
 SETTINGS: dict[str, dict[str, float]] = {
-    "as the model says": {},
+    "the model's own": {},
     "temperature 0.5": {"temperature": 0.5},
     "temperature 1.6": {"temperature": 1.6},
     "top_k 4": {"top_k": 4},
@@ -59,8 +59,8 @@ class Uniforms:
 def check_distribution(
     client: Client, model: KnownModel, texts: int = TEXTS
 ) -> Iterator[ServerResult]:
-    """Return a result for each setting. Raises InputError where nothing decodes the model. The
-    chance that any of them fails for a right server is that of a run."""
+    """Return a result for each setting. The chance that any of them fails for a right server is
+    that of a run. Raises InputError if nothing decodes the model."""
     yield from observe_with(model, "law", setting_tests(texts), client)
 
 
@@ -149,14 +149,14 @@ def uniforms_of(
         p = distribution_of(row, chain)
         share = float(p[token])
         if share == 0 and not _rounding(row, token, chain):
-            return Uniforms(np.array(values), f"token {i} is {token}, which the law excludes")
+            return Uniforms(np.array(values), f"token {i} is {token}: excluded")
         more = float(p[p > share].sum())
         values.append(min(more + rng.uniform() * share, np.nextafter(1, 0)))
     return Uniforms(np.array(values))
 
 
 def _rounding(row: Row, token: int, chain: ChainSpec) -> bool:
-    """Tell whether logits that differ by rounding keep a token. All that is more likely becomes a
+    """Return whether logits that differ by rounding keep a token: all that is more likely becomes a
     little less so, the rest a little more."""
     likelier = row > row[token]
     moved = np.where(likelier, row - ROUNDING, row + ROUNDING).astype(np.float32)

@@ -1,8 +1,8 @@
-"""Compare a server's probabilities with the model's logits, where we have the model.
+"""Compare a server's probabilities with the model's logits, if we have the model.
 
-A logprob is documented as that of the model, before any sampler: log-softmax of the logits. What
-llama-server calls post_sampling_probs are the p that it draws from: the reference's, float32 for
-float32. Where values differ, the check looks for a meaning that they fit.
+A logprob is documented as that of the model, before any sampler: log-softmax of the logits.
+llama-server's post_sampling_probs are the p that it draws from: the reference's, float32 for
+float32. If values differ, the check looks for a meaning that they fit.
 """
 
 import math

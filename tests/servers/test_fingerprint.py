@@ -21,7 +21,7 @@ from sampler_parity.harness.servers.fingerprint.known_engines import (
     release,
 )
 from sampler_parity.harness.servers.fingerprint.self_report import self_report
-from sampler_parity.harness.servers.fingerprint.trait import CANNOT, Trait, probe_of, trait_of
+from sampler_parity.harness.servers.fingerprint.trait import UNDETERMINED, Trait, probe_of, trait_of
 from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 from tests.support.command_line import cli
 from tests.support.fake_server import Answered, Answering, Sent, answered, fake_server
@@ -155,7 +155,7 @@ def test_where_the_time_is_over_nothing_is_reported_and_nothing_sent() -> None:
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"])
         done = fingerprint(client, "nothing", lambda _: None, seconds=-1)
-    assert {statement.says for statement in done.statements} == {CANNOT}
+    assert {statement.says for statement in done.statements} == {UNDETERMINED}
     assert (done.requests, done.resembles) == (0, [])
 
 
@@ -182,7 +182,7 @@ def test_a_release_is_a_range_of_what_came_and_went() -> None:
     assert release({"typical_p 0": "more than one token"})[0] == "b4980 or earlier"
     newer = {"top_n_sigma": "has an effect", "dry_penalty_last_n -1": "all of the context"}
     assert release(newer)[0] == "b4753 or later, b10068 or earlier"
-    assert release({})[0] == CANNOT
+    assert release({})[0] == UNDETERMINED
 
 
 @pytest.mark.parametrize(
@@ -218,11 +218,11 @@ def test_the_command_says_each_statement_with_its_evidence(few: Address, tmp_pat
     )
     assert done.returncode == 0
     assert "seed                               repeats - seed 7 twice one text" in done.stdout
-    assert "2/2 told" in done.stdout
+    assert "2/2 determined" in done.stdout
     assert done.stdout.rstrip().endswith("resembles nothing known")
     written = json.loads((tmp_path / "f.json").read_text())
     assert [statement["says"] for statement in written["statements"]] == [
-        *("taken in silence", "repeats")
+        *("accepted silently", "repeats")
     ]
     assert written["statements"][1]["curl"].startswith("curl http://127.0.0.1:")
 

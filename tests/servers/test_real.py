@@ -48,7 +48,7 @@ def test_a_real_server_resembles_its_own_engine(name: str) -> None:
         pytest.skip(f"unavailable: {why}")
     with started(REAL[name], model_path(GOLDEN)) as address:
         client = Client(address, DIALECTS[REAL[name].dialect])
-        done = fingerprint(client, self_report(address, 10).says, lambda _: None, seconds=200)
+        done = fingerprint(client, self_report(address, 10).text, lambda _: None, seconds=200)
     (engine,) = done.resembles
     assert engine.lower().startswith(name.replace("mlx-lm", "mlx lm"))
     assert done.likes[0].differs == []

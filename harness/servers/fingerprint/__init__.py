@@ -1,1 +1,1 @@
-"""Which sampler order and which meanings a server has, from outside; which engine it resembles."""
+"""Find a server's sampler order and meanings from outside, and the engine that it resembles."""

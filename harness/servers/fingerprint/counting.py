@@ -1,8 +1,8 @@
-"""Tell what penalties count, by how often a token comes that is forced.
+"""Find out which tokens penalties count, by how often a forced token comes.
 
 A bias on one token makes a greedy text of it alone. A penalty per occurrence takes more at each,
 and ends that after a few; one per token takes once, and never does. With a prompt that holds the
-token already, the first place of the text tells whether the prompt counts.
+token already, the first place of the text shows whether the prompt counts.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Any
 
 from sampler_parity.harness.servers.client import Answer
 from sampler_parity.harness.servers.fingerprint.trait import LENGTH, Trait, TraitTest
-from sampler_parity.harness.servers.probe import CannotTell, Probe
+from sampler_parity.harness.servers.probe import Probe, Undetermined
 
 _BIASES = (10.0, 15.0, 20.0, 30.0, 50.0)
 _SPARE = 6.0  # above the smallest bias that forces: three times the largest penalty of OpenAI's
@@ -63,27 +63,27 @@ class _Forcing:
 
 
 def _forcing(probe: Probe, which: str, before: int = 0) -> _Forcing:
-    """Force a token under a penalty that has an effect. Raises CannotTell. before: how often the
+    """Force a token under a penalty that has an effect. Raises Undetermined. before: how often the
     token stands at the end of the prompt."""
     name = probe.repeat_name if which == "repeat" else which
     row = probe.required_row(name, f"{which} penalty")
     answer = probe.greedy(**{name: row.effective})
     if answer.refusal:
-        raise CannotTell(f"{name} is refused: {answer.refusal}")
+        raise Undetermined(f"{name} is refused: {answer.refusal}")
     if answer.text == probe.greedy().text:
-        raise CannotTell(f"{name} has no effect on the greedy text")
+        raise Undetermined(f"{name} has no effect on the greedy text")
     force = _forced(probe, probe.prompt)
     prompt = probe.prompt + force[1] * before if force else ""
     if force is None or (force := _forced(probe, prompt)) is None:
-        raise CannotTell("no bias makes a text of one token")
+        raise Undetermined("no bias makes a text of one token")
     return _Forcing(name, *force, prompt)
 
 
 def _before_bias(probe: Probe, which: str, before: int = 0) -> _Forcing:
-    """Force a token under a penalty that comes after the bias. Raises CannotTell."""
+    """Force a token under a penalty that comes after the bias. Raises Undetermined."""
     forcing = _forcing(probe, which, before)
     if forcing.name == probe.repeat_name and forcing.with_penalty(probe, 4.0)[1] == LENGTH:
-        raise CannotTell("logit_bias comes after it")
+        raise Undetermined("logit_bias comes after it")
     return forcing
 
 
@@ -96,7 +96,7 @@ def _counts(which: str, weak: float, probe: Probe) -> Trait:
         return Trait("once per token", line, answer)
     if length > 1:
         return Trait("per occurrence", line, answer)
-    raise CannotTell(line, answer)
+    raise Undetermined(line, answer)
 
 
 def _prompt(which: str, strong: float, probe: Probe) -> Trait:

@@ -15,12 +15,17 @@ from sampler_parity.harness.servers.fingerprint.known_engines import (
 from sampler_parity.harness.servers.fingerprint.meanings import FIRST, MEANINGS
 from sampler_parity.harness.servers.fingerprint.precedence import PRECEDENCE
 from sampler_parity.harness.servers.fingerprint.sampler_order import SAMPLER_ORDER
-from sampler_parity.harness.servers.fingerprint.trait import CANNOT, TraitTest, probe_of, trait_of
+from sampler_parity.harness.servers.fingerprint.trait import (
+    UNDETERMINED,
+    TraitTest,
+    probe_of,
+    trait_of,
+)
 from sampler_parity.harness.servers.probe import Probe
 from sampler_parity.harness.strict import Strict
 
 SECONDS = 50.0  # of requests: the minute has time for the last one
-# What tells engines apart first: a slow server has no time for all.
+# Statements that distinguish engines come first: a slow server has no time for all.
 STATEMENTS: dict[str, TraitTest] = {
     **FIRST,
     **PRECEDENCE,
@@ -31,7 +36,8 @@ STATEMENTS: dict[str, TraitTest] = {
 
 
 class Statement(Strict):
-    """says: a value, or "cannot tell"; evidence: what shows it, or why not. curl: the request."""
+    """`says`: a value, or "undetermined"; evidence: what shows it, or why not. curl: the
+    request."""
 
     name: str
     says: str
@@ -40,7 +46,7 @@ class Statement(Strict):
 
 
 class Fingerprint(Strict):
-    """Hold all statements about a server. resembles: engines, most first; none where too little is
+    """Hold all statements about a server. resembles: engines, most first; none if too little is
     alike. release: of llama.cpp's servers. likes: all that were compared."""
 
     address: str
@@ -65,13 +71,13 @@ def fingerprint(
     for name, test in STATEMENTS.items():
         statements.append(_statement(probe, name, test))
         if name == "unknown names":
-            probe.wide = statements[-1].says == "taken in silence"
+            probe.wide = statements[-1].says == "accepted silently"
         report(statements[-1])
     says = {statement.name: statement.says for statement in statements}
     rows = likenesses(says)
     of, why = release(says)
     if client.dialect.text != "llama-server":
-        of, why = CANNOT, "told of llama-server only"
+        of, why = UNDETERMINED, "only llama-server's release is determined"
     return Fingerprint(
         address=client.address.url,
         dialect=client.dialect.name,

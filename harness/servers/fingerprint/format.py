@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sampler_parity.harness.servers.fingerprint.fingerprint import Fingerprint, Statement
-from sampler_parity.harness.servers.fingerprint.trait import CANNOT
+from sampler_parity.harness.servers.fingerprint.trait import UNDETERMINED
 
 _NAME = 34
 
@@ -13,16 +13,16 @@ def statement_line(statement: Statement) -> str:
 
 
 def last_lines(done: Fingerprint) -> Iterator[str]:
-    told = sum(statement.says != CANNOT for statement in done.statements)
-    yield f"{'says of itself':<{_NAME}} {done.says_of_itself}"
+    known = sum(statement.says != UNDETERMINED for statement in done.statements)
+    yield f"{'self-report':<{_NAME}} {done.says_of_itself}"
     yield f"{'release':<{_NAME}} {done.release} - {done.release_evidence}"
     for like in done.likes:
-        of = "" if like.seen else " (by its source; none was asked)"
-        yield f"{'like ' + like.engine:<{_NAME}} {like.equal}/{like.told}{of}"
+        note = "" if like.seen else " (by its source, not observed)"
+        yield f"{'like ' + like.engine:<{_NAME}} {like.equal}/{like.told}{note}"
         if like.engine in done.resembles:
             yield from (f"{'':<{_NAME}} but {line}" for line in like.differs)
     most = " or ".join(done.resembles) or "nothing known"
     yield (
-        f"fingerprint   {told}/{len(done.statements)} told, {done.requests} requests,"
+        f"fingerprint   {known}/{len(done.statements)} determined, {done.requests} requests,"
         f" {done.seconds:g} s   resembles {most}"
     )

@@ -1,6 +1,6 @@
 """Compare a server's statements with those of known engines.
 
-A statement that cannot be told, of the server or of the engine, does not count.
+A statement that is undetermined, of the server or of the engine, does not count.
 """
 
 import functools
@@ -9,11 +9,11 @@ from pathlib import Path
 
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.files import read_table
-from sampler_parity.harness.servers.fingerprint.trait import CANNOT
+from sampler_parity.harness.servers.fingerprint.trait import UNDETERMINED
 from sampler_parity.harness.strict import Strict
 
-ENOUGH = 8  # statements that both tell
-_LIKE = 0.8  # of them: less resembles nothing known
+ENOUGH = 8  # statements that are known of both
+_LIKE = 0.8  # share of equal ones: with less it resembles nothing known
 
 
 class KnownEngine(Strict):
@@ -26,7 +26,7 @@ class KnownEngine(Strict):
 
 @functools.cache
 def known_engines() -> list[KnownEngine]:
-    """Return ours, then those of engines/NAME/fingerprint.toml; last those that nobody asked.
+    """Return ours, then those of engines/NAME/fingerprint.toml; last those that were never asked.
     Raises InputError for a file that is not valid."""
     ours = sorted(Path(__file__).with_name("known").glob("*.toml"))
     theirs = sorted(engines_folder().glob("*/fingerprint.toml"))
@@ -35,8 +35,10 @@ def known_engines() -> list[KnownEngine]:
 
 
 class Likeness(Strict):
-    """Count the statements that a server shares with an engine. seen: whether the engine's were
-    observed; else they are of its source. differs: statements with what the engine's are."""
+    """Count the statements that a server shares with an engine. `told`: those that are known of
+    both.
+    seen: whether the engine's were observed; else they are from its source. differs: the statements
+    that differ, with the engine's value."""
 
     engine: str
     seen: bool
@@ -52,7 +54,7 @@ def likenesses(says: Mapping[str, str]) -> list[Likeness]:
 
 
 def _likeness(engine: KnownEngine, says: Mapping[str, str]) -> Likeness:
-    both = [name for name in engine.says if says.get(name, CANNOT) != CANNOT]
+    both = [name for name in engine.says if says.get(name, UNDETERMINED) != UNDETERMINED]
     differs = [name for name in both if says[name] != engine.says[name]]
     return Likeness(
         engine=engine.name,
@@ -64,7 +66,7 @@ def _likeness(engine: KnownEngine, says: Mapping[str, str]) -> Likeness:
 
 
 def alike(rows: list[Likeness]) -> list[str]:
-    """Return the engines that a server resembles most: several where nothing tells them apart."""
+    """Return the engines that a server resembles most: several if nothing distinguishes them."""
     if not rows:
         return []
     best = rows[0]
@@ -83,12 +85,12 @@ def release(says: Mapping[str, str]) -> tuple[str, str]:
             why.append(f"{name}: {answer}")
             oldest, newest = since or oldest, until or newest
     if not (oldest or newest):
-        return CANNOT, "no statement that changed between releases is told"
+        return UNDETERMINED, "no statement that changed between releases is determined"
     words = [f"{oldest} or later" if oldest else "", f"{newest} or earlier" if newest else ""]
     return ", ".join(word for word in words if word), "; ".join(why)
 
 
-# Of each statement the releases that it allows; the oldest bound last, the newest first.
+# For each statement the releases that it allows; the oldest bound last, the newest first.
 _RELEASES = (
     ("top_n_sigma", "has an effect", "b4753", ""),
     ("typical_p 0", "one token", "b5590", ""),

@@ -1,4 +1,4 @@
-"""Tell what single values mean: seeds, temperatures, what is off at 0, defaults, logprobs."""
+"""Find the meanings of single values: seeds, temperatures, what is off at 0, defaults, logprobs."""
 
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from sampler_parity.harness.servers.fingerprint.trait import (
     TraitTest,
     accepted,
 )
-from sampler_parity.harness.servers.probe import SEEDS, CannotTell, Probe
+from sampler_parity.harness.servers.probe import SEEDS, Probe, Undetermined
 
 _DEFAULTS: dict[str, tuple[float, ...]] = {
     "temperature": (0.0, 0.7, 0.8, 1.0),
@@ -25,7 +25,7 @@ _DEFAULTS: dict[str, tuple[float, ...]] = {
 
 def _unknown(probe: Probe) -> Trait:
     (answer,) = accepted([probe.greedy(**{UNKNOWN: 1})])
-    return Trait("taken in silence", f"{UNKNOWN}: 1 is no error", answer)
+    return Trait("accepted silently", f"{UNKNOWN}: 1 is no error", answer)
 
 
 def _seed(probe: Probe) -> Trait:
@@ -61,14 +61,14 @@ def _temperature(value: float, probe: Probe) -> Trait:
 def _neutral_value(
     name: str, value: float, everything: float, also: dict[str, Any], probe: Probe
 ) -> Trait:
-    """Tell whether a filter leaves everything, or one token alone. also: sorts what is left, so
+    """Test whether a filter leaves everything, or one token alone. also: sorts what is left, so
     that equal seeds draw equal tokens."""
     row = probe.required_row(name)
     extreme = probe.hot(**{name: row.effective}, **also)
     largest = [answer.text for answer in probe.hots(**{name: everything}, **also)]
     greedy = probe.greedy().text
     if extreme.text != greedy or all(text == greedy for text in largest):
-        raise CannotTell(f"{name} has no effect", extreme)
+        raise Undetermined(f"{name} has no effect", extreme)
     answers = accepted(probe.hots(**{name: value}, **also))
     texts = [answer.text for answer in answers]
     if all(text == greedy for text in texts):
@@ -102,7 +102,7 @@ def _dry_window(probe: Probe) -> Trait:
     dry = {"dry_multiplier": 8.0, "dry_allowed_length": 1}
     inside = probe.greedy(**dry, dry_penalty_last_n=64)
     if inside.text == probe.greedy().text:
-        raise CannotTell("DRY has no effect on the greedy text", inside)
+        raise Undetermined("DRY has no effect on the greedy text", inside)
     (answer,) = accepted([probe.greedy(**dry, dry_penalty_last_n=-1)])
     if answer.text == probe.greedy().text:
         return Trait("off", "the text without DRY", answer)
@@ -110,7 +110,7 @@ def _dry_window(probe: Probe) -> Trait:
 
 
 def _has(name: str, probe: Probe) -> Trait:
-    """Tell whether a parameter that not every release has changes a text."""
+    """Test whether a parameter that not every release has changes a text."""
     row = probe.required_row(name)
     probe.need_seeds()
     plain = probe.hot(**row.also)
@@ -133,23 +133,23 @@ def _default(what: str, probe: Probe) -> Trait:
     if len(equal) == 1:
         return Trait(equal[0], f"{evidence} {equal[0]}", answers[0])
     if equal:
-        raise CannotTell(f"{evidence} {' and '.join(equal)}")
+        raise Undetermined(f"{evidence} {' and '.join(equal)}")
     tried = ", ".join(f"{value:g}" for value in values)
     return Trait("another", f"{evidence} none of {tried}", answers[0])
 
 
 def _logprobs(probe: Probe, **changed: Any) -> Trait:
-    """Tell whether logprobs are those before a change, which would change them if it came first."""
+    """Test whether logprobs are those before a change, which would change them if it came first."""
     sent = {**probe.client.dialect.probabilities, "length": 1}
     if not probe.client.dialect.probabilities:
-        raise CannotTell("the dialect has none")
+        raise Undetermined("the dialect has none")
     for name in changed:
         probe.required_row(name)
     changing = probe.bias(50.0) if "logit_bias" in changed else changed
     plain = probe.ask(temperature=1.0, **sent)
     other = probe.ask(**{"temperature": 1.0, **sent, **changing})
     if not (plain.reports and other.reports):
-        raise CannotTell(f"no probabilities come {other.refusal}", other)
+        raise Undetermined(f"no probabilities come {other.refusal}", other)
     off = _apart(plain, other)
     what = ", ".join(f"{name} {value}" for name, value in changing.items())
     if off <= NEAR:

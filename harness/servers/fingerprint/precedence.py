@@ -1,8 +1,10 @@
-"""Tell which sampler comes first, by texts where one token is left, else by draws of one token.
+"""Find which of two samplers comes first, by texts where one token is left, else by draws of one
+token.
 
-Draws stand on the probabilities of the five most likely first tokens, which the server gives. A
-filter's threshold is put where one order leaves the most likely token alone and the other does
-not: one draw of another token decides, and none in as many as would miss it once in 10,000 times.
+Draws need the probabilities of the five most likely first tokens, which the server gives. A
+filter's threshold is put where one order leaves the most likely token alone and the other does not.
+One draw of another token then decides. If none comes, there are enough draws to miss it only once
+in 10,000 times.
 """
 
 import math
@@ -13,7 +15,7 @@ from typing import Any
 
 from sampler_parity.harness.servers.client import Answer
 from sampler_parity.harness.servers.fingerprint.trait import PROMPTS, Trait, TraitTest
-from sampler_parity.harness.servers.probe import CannotTell, Probe
+from sampler_parity.harness.servers.probe import Probe, Undetermined
 
 _MISSED = 1e-4
 _MOST = 60  # draws
@@ -31,7 +33,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Hold a request that tells two orders apart. One order leaves one token; under the other,
+    """Hold a request that distinguishes two orders. One order leaves one token; under the other,
     `mass` of the draws are other tokens."""
 
     place: _Place
@@ -43,7 +45,7 @@ _Planner = Callable[[_Place, float], _Plan | None]
 
 
 def _places(probe: Probe) -> list[_Place]:
-    """Return prompts with the five most likely first tokens. Raises CannotTell without any."""
+    """Return prompts with the five most likely first tokens. Raises Undetermined without any."""
     wanted = probe.client.dialect.probabilities
     places = []
     for prompt in PROMPTS if wanted else ():
@@ -55,7 +57,7 @@ def _places(probe: Probe) -> list[_Place]:
             if len(p) == 5 and p[-1] > 0 and sum(p) <= 1 + 1e-4:
                 places.append(_Place(prompt, texts, p))
     if not places:
-        raise CannotTell("no probabilities of the five most likely tokens come")
+        raise Undetermined("no probabilities of the five most likely tokens come")
     return places
 
 
@@ -110,16 +112,16 @@ def _renormalized(place: _Place, filtered: dict[str, Any], left: int) -> _Plan |
 
 
 def _drawn(make: _Planner, names: tuple[str, str], narrow: str, wide: str, probe: Probe) -> Trait:
-    """Tell by draws. narrow, wide: the values where one token is left, and where several are."""
+    """Decide by draws. narrow, wide: the values where one token is left, and where several are."""
     for name in names:
         if name != "temperature":
             probe.need_effect(name)
     if len({probe.hot(seed).text for seed in range(20, 24)}) == 1:
-        raise CannotTell("all seeds give one text")
+        raise Undetermined("all seeds give one text")
     made = [make(place, probe.client.dialect.hot) for place in _places(probe)]
     plans = [plan for plan in made if plan is not None]
     if not plans:
-        raise CannotTell(f"no probabilities of {len(PROMPTS)} prompts part the orders")
+        raise Undetermined(f"no probabilities of {len(PROMPTS)} prompts part the orders")
     plan = max(plans, key=lambda plan: plan.mass)
     return _by_draws(probe, plan, narrow, wide, "temperature" in names)
 
@@ -128,20 +130,20 @@ def _by_draws(probe: Probe, plan: _Plan, narrow: str, wide: str, control: bool =
     """Draw. control: without its temperature a request must leave one token under either order."""
     needed = math.log(_MISSED) / math.log1p(-plan.mass)
     if needed > _MOST:
-        raise CannotTell(f"{needed:.3g} draws would be needed")
+        raise Undetermined(f"{needed:.3g} draws would be needed")
     draws = math.ceil(needed)
     first = plan.place.texts[0]
     line = ", ".join(f"{name} {value:.4g}" for name, value in plan.sent.items())
     line += f", where the most likely have {' '.join(f'{p:.3f}' for p in plan.place.p)}"
     answer, others = _other(probe, plan.place, plan.sent, draws)
     if answer.refusal:
-        raise CannotTell(f"{line}: refused: {answer.refusal}", answer)
+        raise Undetermined(f"{line}: refused: {answer.refusal}", answer)
     if not others:
         return Trait(narrow, f"{line}: {draws} draws of one token", answer)
     if control:
         checked, more = _other(probe, plan.place, {**plan.sent, "temperature": 1.0}, _CONTROLS)
         if more:
-            raise CannotTell(f"{line}: without temperature too {checked.got} was drawn", checked)
+            raise Undetermined(f"{line}: without temperature too {checked.got} was drawn", checked)
     return Trait(wide, f"{line}: {answer.got} was drawn, not only {first!r}", answer)
 
 
@@ -166,7 +168,7 @@ def _crossing(probe: Probe) -> Trait:
     probe.need_effect("top_p")
     places = [place for place in _places(probe) if place.p[1] > 0.1 * place.p[0]]
     if not places:
-        raise CannotTell("no probabilities of the five most likely tokens come")
+        raise Undetermined("no probabilities of the five most likely tokens come")
     place = max(places, key=lambda place: place.p[1] / (place.p[0] + place.p[1]))
     mass = place.p[1] / (place.p[0] + place.p[1])
     top_p = place.p[0] + 0.4 * place.p[1]
@@ -191,7 +193,7 @@ def _penalties(other: str, probe: Probe) -> Trait:
     if answer.text == plain.text:
         return Trait(f"{other} first", f"{line}: the greedy text without the penalty", answer)
     line += f": the greedy text, neither with nor without the penalty: {answer.got}"
-    raise CannotTell(line, answer)
+    raise Undetermined(line, answer)
 
 
 def _at_zero(probe: Probe, other: str, moved: Answer, penalty: dict[str, Any]) -> Trait:
@@ -201,22 +203,22 @@ def _at_zero(probe: Probe, other: str, moved: Answer, penalty: dict[str, Any]) -
     alive = probe.seeds and not hot.refusal and hot.text != probe.hot().text
     if alive and other == "temperature":
         return Trait("temperature first", f"{line}, but when it is high", hot)
-    raise CannotTell(line, moved)
+    raise Undetermined(line, moved)
 
 
 def _bias_top_k(probe: Probe) -> Trait:
     biased = probe.bias(100.0)
     if not (biased and probe.has_effect("top_k")):
-        raise CannotTell("top_k has no effect, or there is no logit_bias")
+        raise Undetermined("top_k has no effect, or there is no logit_bias")
     plain, moved = probe.greedy(), probe.greedy(**biased)
     if moved.refusal or moved.text == plain.text:
-        raise CannotTell("logit_bias has no effect", moved)
+        raise Undetermined("logit_bias has no effect", moved)
     answer = probe.ask(temperature=1.0, top_k=1, seed=7, **biased)
     if answer.text == moved.text:
         return Trait("logit_bias first", "top_k 1: the biased text", answer)
     if answer.text == plain.text:
         return Trait("top_k first", "top_k 1: the text without the bias", answer)
-    raise CannotTell(f"another text: {answer.got}", answer)
+    raise Undetermined(f"another text: {answer.got}", answer)
 
 
 PRECEDENCE: dict[str, TraitTest] = {

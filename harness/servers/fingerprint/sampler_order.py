@@ -1,4 +1,4 @@
-"""Tell the order of a server that takes one by name (`samplers`), by texts of the same seeds.
+"""Find the order of a server that takes one by name (`samplers`), by texts of the same seeds.
 
 Its own order gives the texts of the same order written out. The orders tried are the defaults of
 llama.cpp's releases, and v0.5.0's with one sampler at another place.
@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from sampler_parity.harness.servers.fingerprint.trait import Trait, TraitTest
-from sampler_parity.harness.servers.probe import CannotTell, Probe
+from sampler_parity.harness.servers.probe import Probe, Undetermined
 from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 
 # Each strong enough that its place shows.
@@ -47,16 +47,16 @@ def _order(probe: Probe) -> Trait:
     mixed = DEFAULT_ORDER[::-1]
     refused = probe.hot(**_STRONG, samplers=list(mixed))
     if refused.refusal or _texts(probe, mixed) == own == _texts(probe, DEFAULT_ORDER):
-        raise CannotTell(f"samplers has no effect {refused.refusal}", refused)
+        raise Undetermined(f"samplers has no effect {refused.refusal}", refused)
     for tried, order in enumerate(_orders(), 1):
-        # the first seed tells most orders apart: the others are asked where it does not
+        # the first seed distinguishes most orders: the others are asked if it does not
         first = probe.hot(**_STRONG, samplers=list(order))
         if first.text == own[0] and _texts(probe, order) == own:
             alike = [f"{a}/{b}" for a, b, o in _exchanged(order) if _texts(probe, o) == own]
             line = f"{len(own)} seeds: its texts are those of this order, the {tried}. tried"
             line += f"; exchanged, no other texts: {', '.join(alike) or 'none'}"
             return Trait(", ".join(order), line, probe.hot(**_STRONG))
-    raise CannotTell(f"its texts are those of none of {tried} orders", probe.hot(**_STRONG))
+    raise Undetermined(f"its texts are those of none of {tried} orders", probe.hot(**_STRONG))
 
 
 def _texts(probe: Probe, order: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Read what a server says of itself, and choose the dialect to ask it in."""
+"""Read a server's description of itself, and choose the dialect to ask it in."""
 
 import time
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ _PATHS = ("/props", "/api/version", "/version", "/v1/models")
 
 @dataclass(frozen=True)
 class SelfReport:
-    """Hold a report. dialect: by the paths that answer; "" where none tells. says: in its own
+    """Hold a report. dialect: by the paths that answer; "" if none shows it. text: in its own
     words. model: the first that it names."""
 
     dialect: str
-    says: str
+    text: str
     model: str
 
 
@@ -36,14 +36,14 @@ def self_report(address: Address, seconds: float) -> SelfReport:
     if version.get("version") and model["owned_by"] == "vllm":
         return SelfReport("vllm", f"/version: vLLM {version['version']}", model["id"])
     owner = model["owned_by"]
-    says = f"/v1/models: owned by {owner}" if owner else "nothing"
+    text = f"/v1/models: owned by {owner}" if owner else "nothing"
     if owner == "me":  # llama_cpp/server/app.py
-        return SelfReport("llama-cpp-python", says, "")
-    return SelfReport("openai" if answers["/v1/models"] else "", says, model["id"])
+        return SelfReport("llama-cpp-python", text, "")
+    return SelfReport("openai" if answers["/v1/models"] else "", text, model["id"])
 
 
 def dialect_name(address: Address, itself: SelfReport) -> str:
-    """Return the name of a dialect. Raises InputError where nothing tells."""
+    """Return the name of a dialect. Raises InputError if no path shows it."""
     if not itself.dialect:
         fix = "name what it speaks with --dialect"
         raise InputError(address.url, f"none of {', '.join(_PATHS)} answers", fix)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.http import ServerFailure
-from sampler_parity.harness.servers.probe import SEEDS, CannotTell, Probe, TimeOver
+from sampler_parity.harness.servers.probe import SEEDS, Probe, TimeOver, Undetermined
 
-CANNOT = "cannot tell"
+UNDETERMINED = "undetermined"
 REFUSED = "refused"
 LENGTH = 12  # tokens of a text: few, for a large model gives 20 a second
 NEAR = 5e-3  # of logprobs: harness/servers/probabilities.py
-# Where a text goes on in many ways, draws tell most; the last one repeats itself, for penalties.
+# Draws show most after a prompt with many continuations; the last repeats itself, for penalties.
 PROMPTS = (
     "The",
     "It is",
@@ -49,17 +49,17 @@ def probe_of(client: Client, until: float, wide: bool = False) -> Probe:
 
 
 def trait_of(probe: Probe, test: TraitTest) -> Trait:
-    """Run a test. What prevents an answer is one, too."""
+    """Run a test. A failure to answer gives the trait "undetermined"."""
     try:
         return test(probe)
     except Refused as refused:
         return Trait(REFUSED, refused.answer.refusal, refused.answer)
-    except CannotTell as why:
-        return Trait(CANNOT, str(why), why.answer)
+    except Undetermined as why:
+        return Trait(UNDETERMINED, str(why), why.answer)
     except ServerFailure as failure:
-        return Trait(CANNOT, failure.line)
+        return Trait(UNDETERMINED, failure.line)
     except TimeOver:
-        return Trait(CANNOT, "the time is over")
+        return Trait(UNDETERMINED, "the time is over")
 
 
 def accepted(answers: list[Answer]) -> list[Answer]:

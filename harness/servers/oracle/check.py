@@ -1,7 +1,7 @@
 """Compare every token of a server on a known model with the oracle's.
 
-A chain is honoured where all its requests give the reference's texts: token by token, or byte by
-byte of a server that names no tokens. The evidence has the place of the first difference.
+A chain is honoured if all its requests give the reference's texts: token by token, or byte by byte
+if a server names no tokens. The evidence has the place of the first difference.
 """
 
 import json

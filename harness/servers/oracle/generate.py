@@ -24,8 +24,8 @@ class ExpectedText:
 
 @dataclass(frozen=True)
 class Oracle:
-    """Hold what predicts a server: its sampler and its model. chains: the parameters to ask with,
-    by name. each: requests of a chain."""
+    """Hold the predictor of a server: its sampler and its model. chains: the parameters to ask
+    with, by name. each: requests of a chain."""
 
     sampler: SamplerFactory
     model: KnownModel

@@ -1,4 +1,4 @@
-"""The model of a server, where we have it, too."""
+"""A server's model, if we have it, too."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -56,8 +56,8 @@ class KnownModel:
         return [*prompt[: self.adds_bos], *self.vocab.tokenize(text.encode())]
 
 
-# Of a logprob, between two engines on the golden model's float16 weights: twice what 240 of MLX LM
-# 0.32.2 were off llama.cpp's by at most, 0.0019; of 1,331 of it and of vLLM later 0.0024.
+# The difference of a logprob between two engines on the golden model's float16 weights: twice the
+# largest of 240 of MLX LM 0.32.2, 0.0019. Among 1,331 of it and of vLLM the largest was 0.0024.
 ROUNDING = 0.004
 
 ModelTest = Callable[["DecodedModel", Client], Observation]

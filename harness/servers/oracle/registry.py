@@ -1,4 +1,4 @@
-"""Find what predicts a server: an oracle, or a model alone."""
+"""Find the predictor of a server: an oracle, or a model alone."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,14 +23,14 @@ from sampler_parity.reference.vocab import Vocab
 
 
 def sampler_of(dialect: str) -> SamplerFactory:
-    """Return what builds the sampler of a dialect in CHAINS."""
+    """Return the builder of the sampler of a dialect in CHAINS."""
     if dialect == "llama-server":
         return samplers.llama_server
     return cast(SamplerFactory, _of_engine(dialect, "sampler"))
 
 
 def _of_engine(server: str, name: str) -> Any:
-    """Return what the oracle.py of a server's engine has under a name, or None."""
+    """Return an object of the oracle.py of a server's engine by its name, or None."""
     engine = real_servers()[server].folder
     if not (engines_folder() / engine / "oracle.py").is_file():
         return None
@@ -47,7 +47,7 @@ def oracle_of_server(server: str, each: int) -> Oracle | None:
 
 
 def oracle_of_dialect(dialect: str, build: str, each: int) -> Oracle:
-    """Return the oracle of a server that somebody else started on the golden model. build: of
+    """Return the oracle of a server on the golden model that somebody else started. build: of
     llama.cpp, that decodes as the server does; "": the installed one. Raises InputError."""
     if dialect not in CHAINS:
         fix = f"--golden goes with {' or '.join(CHAINS)}"
@@ -63,7 +63,7 @@ def _oracle(dialect: str, model: KnownModel, each: int) -> Oracle:
 def _built(build: str) -> tuple[Path, str]:
     folder, release = builds.resolve(build)
     if release is None:
-        problem = "nothing says of which release it is"
+        problem = "its release is unknown"
         raise InputError(f"build {build!r}", problem, "add it with `builds add`, and --release")
     return folder, release
 
