@@ -1,1 +1,1 @@
-"""How a backend is asked: messages, scratch file, process."""
+"""Ask a backend: messages, scratch file, process."""

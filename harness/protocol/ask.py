@@ -36,7 +36,7 @@ _WITHOUT = {
     "draws": "no draws",
     "time": "times nothing",
     "uniforms": "takes no uniforms",
-    "origin": "does not tell the prompt from the output",
+    "origin": "does not distinguish the prompt from the output",
     "decode": "decodes no model",
     "generate": "decodes no model",
     "capture": "captures no logits",
@@ -66,7 +66,7 @@ class Setting:
     dtype: Dtype = "float32"
 
     def fields(self) -> dict[str, Any]:
-        """As in the requests run, draws and time."""
+        """Return the fields of the requests run, draws and time."""
         return {k: value for k, value in vars(self).items() if k not in ("n_prompt", "dtype")}
 
 

@@ -165,5 +165,5 @@ def _one_by_one(
 
 
 def _copied(got: Got) -> Got:
-    """What holds beyond the next request."""
+    """Copy the candidates, which the next request would overwrite."""
     return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())

@@ -106,7 +106,7 @@ class Capturer(Protocol):
     """A backend that records a model's logits after texts."""
 
     def tokenize(self, request: p.TokenizeRequest) -> p.TokenizeReply:
-        """Raises InputError for a bad model."""
+        """Return the tokens of texts. Raises InputError for a bad model."""
 
     def capture(self, request: p.CaptureRequest, rows: NDArray[np.float32]) -> None:
         """Fill rows: [len(positions), n_vocab]. Raises InputError for a bad model."""
@@ -145,7 +145,7 @@ class Throughput(Protocol):
     """A backend that decodes many sequences at once and times it."""
 
     def throughput(self, request: p.ThroughputRequest) -> p.ThroughputReply:
-        """Raises InputError for a bad model."""
+        """Decode many sequences and time it. Raises InputError for a bad model."""
 
 
 @runtime_checkable
@@ -164,14 +164,15 @@ class SkipRatios(Protocol):
     """A backend into whose chain a token trie can be put."""
 
     def skip_ratio(self, request: p.SkipRatioRequest) -> p.SkipRatioReply:
-        """Raises InputError for leaves that do not fit the model, Unsupported."""
+        """Measure what a token trie saves. Raises InputError for leaves that do not fit the model,
+        Unsupported."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """What lies in the scratch file for rounds of speculative sampling. logits: float32[drafted +
-    1, n_vocab], draft_rows: float32[drafted, n_vocab], drafts: int32[n, drafted], seeds: uint32[n].
-    """
+    """The contents of the scratch file for rounds of speculative sampling. logits: float32[drafted
+    + 1, n_vocab], draft_rows: float32[drafted, n_vocab], drafts: int32[n, drafted], seeds:
+    uint32[n]."""
 
     logits: NDArray[np.float32]
     draft_rows: NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""What the reply to `skip_ratio` holds: what a token trie saves against a grammar, and its cost."""
+"""The reply to `skip_ratio`: the time that a token trie saves against a grammar, and its cost."""
 
 from typing import Annotated, Literal
 
@@ -48,9 +48,12 @@ class SetCosts(StrictFigures):
 
 
 class Law(StrictFigures):
-    """kl_trie, kl_grammar: in nats, of what the masks make from the conditional, over leaves and
-    over texts; None where there are too many spellings to walk. spellings: token sequences that
-    the grammar takes; beyond_trie: the share of them that the trie does not."""
+    """The effect of masks on the distribution of the leaves.
+
+    kl_trie, kl_grammar: in nats, from the conditional, over leaves and over texts; None if there
+    are too many spellings to walk. spellings: token sequences that the grammar takes; beyond_trie:
+    the share of them that the trie does not.
+    """
 
     kl_trie: float | None
     kl_grammar: float | None
@@ -63,8 +66,8 @@ class Measured(StrictFigures):
     for. docs/background/token-trie.md explains them.
 
     skip_ratio_exact: the mean by the reference's trie; skip_ratio_off: steps at which the sampler
-    left another number of candidates. None and 0 of a grammar. tokens_sha256: of the leaves taken,
-    as int32, to be compared among devices.
+    left another number of candidates. For a grammar they are None and 0. tokens_sha256: of the
+    leaves taken, as int32, for comparison among devices.
     """
 
     mode: Mode

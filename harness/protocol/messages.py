@@ -1,4 +1,4 @@
-"""The adapter protocol: what the harness and a backend process say to each other.
+"""The adapter protocol: the messages between the harness and a backend process.
 
 One JSON object a line: requests on the backend's stdin, replies on its stdout. Arrays do not travel
 in JSON: they lie in a scratch file that both sides map, as raw little-endian values, named by byte
@@ -53,8 +53,8 @@ class HelloRequest(Numbered):
 
 
 class HelloReply(Numbered):
-    """protocol: the version that the backend speaks. One that does not say speaks version 1.
-    dtypes: of rows that it takes, for `run`, `batch`, `draws` and `time`; float32 is always one.
+    """protocol: the version that the backend speaks, by default 1. dtypes: of rows that it takes,
+    for `run`, `batch`, `draws` and `time`; float32 is always one.
 
     samplers: those that it can be asked for. uncallable: those that it has and that cannot be asked
     for, each with the reason. platform: of a build for another one, its row in reference/platforms.
@@ -110,8 +110,8 @@ class Step(Message):
 
 
 class Rows(Message):
-    """count rows of n logits at a byte offset of the scratch file. dtype: of those that hello says
-    it takes; left out where it is float32."""
+    """count rows of n logits at a byte offset of the scratch file. dtype: one that hello names;
+    left out for float32."""
 
     at: int = Field(ge=0)
     """byte offset in the scratch file"""
@@ -127,10 +127,10 @@ class RunRequest(Numbered):
     """Build the chain, accept the history, take the steps.
 
     With detail "stages" the backend writes the candidates after every stage of every step to the
-    scratch file from `out` on: ids int32[n], logits float32[n], p float32[n], one after the other.
-    whole_chain asks for one more stage in each step: the result of applying the chain as one
-    object, if the backend has such a thing. A backend that has nothing else claims no_stages and
-    writes the candidates after the whole chain alone. vocab is the path of a GGUF file or null.
+    scratch file, from `out` on, one after the other. Each has ids int32[n], logits float32[n], p
+    float32[n]. whole_chain asks for one more stage in each step: the result of applying the chain
+    as one object, if the backend has such a thing. A backend that has nothing else claims no_stages
+    and writes the candidates after the whole chain alone. vocab is the path of a GGUF file or null.
     """
 
     do: Literal["run"] = "run"
@@ -209,10 +209,14 @@ class Sampled(Message):
 class BatchStep(Message):
     """Operations first, one after the other; then these live rows sample, and each accepts.
 
-    ["join", s] appends sequence s as a new row, ["leave", i] takes the row at place i out and those
-    behind it move up by one, ["clone", i] appends a copy of row i in its state, ["swap", i, j]
-    exchanges two rows, ["reset", i] resets the chain of row i as `run` does. Each place is the
-    one at that moment. No row samples twice in a step; rows that are not named do not sample.
+    - ["join", s] appends sequence s as a new row.
+    - ["leave", i] takes the row at place i out; those behind it move up by one.
+    - ["clone", i] appends a copy of row i in its state.
+    - ["swap", i, j] exchanges two rows.
+    - ["reset", i] resets the chain of row i as `run` does.
+
+    Each place is the one at that moment. No row samples twice in a step; rows that are not named do
+    not sample.
     """
 
     before: list[Operation] = []
@@ -241,8 +245,8 @@ RowStages = Annotated[list[Stages], FailFast()]
 
 
 class BatchReply(Numbered):
-    """Of each step and each row that sampled in it, in the order of `sample`: the selected token or
-    null, and the candidates after each stage of its chain."""
+    """Results for each step and each row that sampled in it, in the order of `sample`: the selected
+    token or null, and the candidates after each stage of its chain."""
 
     ok: Literal[True] = True
     tokens: Annotated[list[RowTokens], FailFast()]
@@ -323,7 +327,7 @@ class DecodeReply(Numbered):
 
 
 class TokenizeRequest(Numbered):
-    """Token ids of texts: special tokens parsed, begin-of-text added as the model says."""
+    """Token ids of texts: special tokens parsed, begin-of-text added if the model asks for it."""
 
     do: Literal["tokenize"] = "tokenize"
     model: str = Field(description="path of a GGUF file")
@@ -592,7 +596,7 @@ _REQUESTS: dict[str, type[Request]] = {
 
 
 def request_of(data: Any) -> Request:
-    """The request that a line of JSON is. Raises ValueError.
+    """Return the request in a line of JSON. Raises ValueError.
 
     Its `do` names the model that validates it: for a union pydantic would build them all.
     """
@@ -603,7 +607,7 @@ def request_of(data: Any) -> Request:
 
 
 def plain(value: Any) -> Any:
-    """JSON data with non-finite numbers as strings."""
+    """Return JSON data with non-finite numbers as strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if isinstance(value, dict):
@@ -613,8 +617,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-# What a text, or a list of texts, may stand in, of a request or a chain: there "nan" is a word and
-# no number.
+# Fields of a request or a chain with a text or a list of texts: there "nan" is a word, no number.
 TEXTS = frozenset(
     [
         "scratch", "vocab", "model", "texts", "leaves", "prompts", "seq_breakers", "grammar_str",
@@ -625,7 +628,7 @@ TEXTS = frozenset(
 
 
 def numbers(value: Any) -> Any:
-    """The inverse of plain, for what is no text."""
+    """Return the inverse of `plain`, except in texts."""
     if value in ("inf", "-inf", "nan"):
         return float(value)
     if isinstance(value, dict):
@@ -636,8 +639,8 @@ def numbers(value: Any) -> Any:
 
 
 def _text(key: str, item: Any) -> bool:
-    """The texts of a request about sequences are no such list: each has a chain. Breakers of dry
-    may be none, or lists of tokens, beside texts."""
+    """Return whether a field holds texts. The texts of a request about sequences are tables, each
+    with a chain. Breakers of dry may be none, or lists of tokens, too."""
     texts = item if isinstance(item, list) else [item]
     return key in TEXTS and not any(isinstance(text, dict) for text in texts)
 

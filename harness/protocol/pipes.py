@@ -47,7 +47,7 @@ if sys.platform == "win32":
             time.sleep(_POLL_S)
 
     def wait_writable(pipe: IO[bytes], timeout_s: float) -> bool:
-        """Return True: Windows cannot tell in advance."""
+        """Return True: Windows cannot check it in advance."""
         return True
 
     def unread(pipe: IO[bytes]) -> int:

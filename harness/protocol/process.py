@@ -1,13 +1,14 @@
 """Start a backend process, send it requests, and turn every failure into a verdict.
 
 Life of a connection, and which failure belongs to which step:
-  start    the command is missing or ends at once               -> crashed
-  hello    no reply in time, no JSON, another protocol version  -> timeout, crashed
-           another version of the engine than before            -> crashed
-           it refuses version 2 and then version 1              -> unsupported, rejected
-  request  the process dies, prints no valid reply, stays silent -> crashed, timeout
-           it answers {"ok": false}                             -> unsupported, rejected
-           its reply does not fit the request, or more follows  -> crashed
+- start: the command is missing or ends at once -> crashed
+- hello: no reply in time, no JSON, another protocol version -> timeout, crashed
+- hello: another version of the engine than before -> crashed
+- hello: it refuses version 2 and then version 1 -> unsupported, rejected
+- request: the process dies, prints no valid reply, stays silent -> crashed, timeout
+- request: it answers {"ok": false} -> unsupported, rejected
+- request: its reply does not fit the request, or more follows -> crashed
+
 After crashed and timeout the process is killed and the next request starts a new one. A problem
 after a good reply (another line, the end of the process, a damaged scratch file) goes into `late`
 with the number of the request that had the reply: the next case is not blamed.
@@ -80,7 +81,7 @@ class BackendProcess:
         assert self._hello is not None
         self.version = self.version or self._hello.version
         if self._hello.version != self.version:
-            raise self.violation(f"it says version {self._hello.version}, before {self.version}")
+            raise self.violation(f"it reports version {self._hello.version}, before {self.version}")
         return self._hello
 
     def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
@@ -161,7 +162,7 @@ class BackendProcess:
         return reply
 
     def _started(self) -> Group:
-        """Raises OSError."""
+        """Start the process. Raises OSError."""
         environment = small(os.environ) | {"GGML_NO_BACKTRACE": "1"}  # else an abort starts gdb
         if self.main is not None and may_fork():
             words = self.command[self.command.index("-m") + 1 :]

@@ -81,7 +81,7 @@ class Scratch:
         return np.frombuffer(self._map, dtype, n, at)
 
     def read(self, at: int, n: int, dtype: DTypeLike) -> NDArray[Any]:
-        """The n values at a byte offset, copied; fewer where the file ends before.
+        """Return a copy of the n values at a byte offset; fewer if the file ends before.
 
         They hold until that place is read again, for the next request: fresh memory each time would
         take longer than the copying.
@@ -126,7 +126,7 @@ class Scratch:
             elif shutil.disk_usage(self.path.parent).free < size - self._reserved:
                 raise OSError("no space left")
         except OSError as error:
-            problem = f"no room for {size / 2**20:.0f} MiB of arrays: {error.strerror or error}"
+            problem = f"no space for {size / 2**20:.0f} MiB of arrays: {error.strerror or error}"
             fix = "free some space, or set TMPDIR to a folder with more"
             raise InputError(f"scratch file in {self.path.parent}", problem, fix) from None
         self._reserved = size

@@ -26,11 +26,11 @@ class Text(Strict):
 
 
 class Change(Strict):
-    """What happens to a slot before a step.
+    """A change of a slot before a step.
 
-    join: the text of that index comes into it; it is empty. copy: it becomes what `other` is, with
-    its memory and a clone of its chain; it is empty. leave: its memory and its chain are dropped.
-    reset: its chain is reset, its memory stays.
+    join: the text of that index comes into it; it is empty. copy: it becomes a copy of `other`,
+    with its memory and a clone of its chain; it is empty. leave: its memory and its chain are
+    dropped. reset: its chain is reset, its memory stays.
     """
 
     do: Literal["join", "copy", "leave", "reset"]
@@ -99,7 +99,7 @@ class SequencesRequest(Strict):
 
 
 def check_script(slots: int, texts: int, steps: list[SequencesStep]) -> None:
-    """Raises ValueError for a step that uses a slot or a text that is not there, or joins a slot
+    """Raise ValueError for a step that uses a slot or a text that is not there, or joins a slot
     that is taken."""
     taken: set[int] = set()
     for at, step in enumerate(steps):

@@ -93,7 +93,7 @@ def test_a_prompt_needs_a_backend_that_distinguishes_it_if_a_sampler_does(
     got = result(of, NoOrigin()).backends["mine"]
     assert (got.verdict, got.detail) == (
         verdict,
-        "does not tell the prompt from the output" if verdict == "skipped" else "",
+        "does not distinguish the prompt from the output" if verdict == "skipped" else "",
     )
     if fields.get("chain") == OPENAI:
         assert result(of, reference.Worker()).ok

@@ -104,7 +104,7 @@ def test_a_capability_that_hello_does_not_claim_is_not_asked_for(what: str, cann
 def test_a_prompt_is_sent_only_to_backends_that_distinguish_it_from_the_output(canned: Any) -> None:
     backend = canned(nothing, {}, capabilities=["run"])
     setting = ask.Setting(TOP_K, V, history=[1, 2], n_prompt=1)
-    with pytest.raises(BackendFailure, match="does not tell the prompt from the output") as caught:
+    with pytest.raises(BackendFailure, match="does not distinguish the prompt") as caught:
         ask.run(backend, setting, [ROW], STEPS)
     assert (caught.value.verdict, backend.sent) == ("unsupported", 0)
 

@@ -119,6 +119,6 @@ def test_a_full_temporary_folder_is_one_line_before_anything_is_asked(small_disk
         scratch.ensure(1 << 21)
     scratch.remove()
     assert str(caught.value) == (
-        f"scratch file in {small_disk}: no room for 2 MiB of arrays: No space left on device"
+        f"scratch file in {small_disk}: no space for 2 MiB of arrays: No space left on device"
         " - free some space, or set TMPDIR to a folder with more"
     )
