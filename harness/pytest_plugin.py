@@ -229,13 +229,13 @@ class CaseTest(_SuiteTest):
         if result.met(process.name):
             return
         got = result.backends[process.name]
-        said = [*difference_lines(result, process.name, self.backend_info.version, got)]
+        lines = [*difference_lines(result, process.name, self.backend_info.version, got)]
         if result.refusal:
-            said.append(f"  the reference stopped: {result.refusal}")
+            lines.append(f"  the reference stopped: {result.refusal}")
         if result.unmet:
-            said.append(f"  the reference misses the published result: {result.unmet}")
-        said.append(f"  required: {' or '.join(result.passing(process.name))}")
-        raise _Unmet([*said, self.replay(self.case.id)])
+            lines.append(f"  the reference misses the published result: {result.unmet}")
+        lines.append(f"  required: {' or '.join(result.passing(process.name))}")
+        raise _Unmet([*lines, self.replay(self.case.id)])
 
 
 class CellTest(_SuiteTest):
@@ -260,5 +260,5 @@ class CellTest(_SuiteTest):
         if got.decision not in required:
             head = f"{got.decision.upper()} {self.cell.id}   {process.name}"
             bounds = f"  estimate {got.estimate}, in [{got.low}, {got.high}], {got.draws:,} draws"
-            said = [head, bounds, f"  {got.detail}", f"  required: {' or '.join(required)}"]
-            raise _Unmet([*(line for line in said if line.strip()), self.replay(self.cell.id)])
+            lines = [head, bounds, f"  {got.detail}", f"  required: {' or '.join(required)}"]
+            raise _Unmet([*(line for line in lines if line.strip()), self.replay(self.cell.id)])

@@ -115,7 +115,7 @@ def _calls(stages: Stages) -> list[str]:
 
 def _fields(asked: Asked, stages: Stages, _tokens: list[int]) -> dict[str, str]:
     if any(name in ("dist", "greedy") for name, _ in stages):
-        raise InputError("ExLlamaV3", "differs in what is selected", "name a case of a filter")
+        raise InputError("ExLlamaV3", "differs in the selected token", "name a case of a filter")
     fields = {"calls": "\n".join(_calls(stages))}
     if stages[0][0] in OWN:
         expected = asked.expected

@@ -102,7 +102,7 @@ def _calls(name: str, of: dict[str, Any]) -> tuple[list[str], str]:
 
 def _fields(_asked: Asked, stages: Stages, tokens: list[int]) -> dict[str, str]:
     if any(name in ("dist", "greedy", "vllm_sample") for name, _ in stages):
-        raise InputError("vLLM", "differs in what is selected", "name a case of a filter")
+        raise InputError("vLLM", "differs in the selected token", "name a case of a filter")
     arguments: dict[str, Any] = {}
     parts = []
     for name, given in stages:

@@ -52,7 +52,7 @@ _OWN = (
     ),
     Engine(
         name="null",
-        what="does nothing: the floor of every timing",
+        what="does nothing: the lower bound of every timing",
         module=f"{_HARNESS}.backends.null",
         suites=["timing"],
     ),

@@ -1,4 +1,4 @@
-"""A backend that does nothing: the floor of every timing."""
+"""A backend that does nothing: the lower bound of every timing."""
 
 from typing import Any
 

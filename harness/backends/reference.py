@@ -93,7 +93,7 @@ class Worker:
 
     samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS
     version = NEWEST
-    platform: str | None = None  # of who does not call __init__, too: a planted fault
+    platform: str | None = None  # also for a planted fault, which does not call __init__
 
     def __init__(self, meaning: str = NEWEST) -> None:
         keep_freed_memory()

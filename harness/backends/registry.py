@@ -84,9 +84,7 @@ def _words(name: str, command: str) -> list[str]:
     try:
         parts = shell.split(command)
     except ValueError as error:
-        raise InputError(
-            f"backend {name!r}", f"no command: {error}", "close its quotes"
-        ) from None
+        raise InputError(f"backend {name!r}", f"no command: {error}", "close its quotes") from None
     if not parts or "\0" in command:
         raise InputError(f"backend {name!r}", "no command", "name a program")
     return parts

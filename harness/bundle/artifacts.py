@@ -44,7 +44,7 @@ def _stem(case: str, backend: str) -> str:
 
 
 def array_of(content: bytes) -> NDArray[Any]:
-    """Read the array of a .npy file. Raises ValueError for what is none."""
+    """Read the array of a .npy file. Raises ValueError if it is none."""
     try:
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError, OverflowError, MemoryError, TypeError) as error:

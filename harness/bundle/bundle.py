@@ -100,7 +100,7 @@ class Bundle:
     counts: dict[str, int] = field(default_factory=dict)
 
     def backend(self, name: str) -> BackendInfo:
-        """Return run.json's entry of a backend. Raises InputError where there is none."""
+        """Return run.json's entry of a backend. Raises InputError if there is none."""
         if name not in self.info.backends:
             raise InputError(self.folder, f"backend {name!r} is not in run.json", _AGAIN)
         return self.info.backends[name]

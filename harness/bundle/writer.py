@@ -41,7 +41,7 @@ class BundleWriter:
     done: set[str] = field(default_factory=set)
 
     def append(self, *records: BaseModel) -> None:
-        """Write records to the disk. Raises InputError where it cannot: then none of them is in."""
+        """Write records to the disk. Raises InputError if it cannot: then none of them is in."""
         lines = [(to_line(record) + "\n").encode() for record in records]
         sha256 = self.sha256.copy()
         sums = digests.of_lines(sha256, lines)
@@ -71,7 +71,7 @@ class BundleWriter:
 
 
 def create(folder: Path, info: RunInfo) -> BundleWriter:
-    """Create a bundle. Raises InputError where one already is, or the folder cannot be written."""
+    """Create a bundle. Raises InputError if one already is, or the folder cannot be written."""
     if (folder / "results.jsonl").exists():
         raise InputError(folder, "holds a bundle already", "use --resume or another -o")
     about = _text_of(info)

@@ -41,9 +41,9 @@ class Model:
         if n_vocab != self.n_vocab:
             problem = f"has a vocabulary of {self.n_vocab} tokens, asked for {n_vocab}"
             raise InputError(self.path, problem, "name the model that the prompts were made for")
-        foreign = [token for token in tokens if not 0 <= token < self.n_vocab]
-        if foreign:
-            raise InputError(self.path, f"has no token {foreign[0]}, which the prompt holds")
+        unknown = [token for token in tokens if not 0 <= token < self.n_vocab]
+        if unknown:
+            raise InputError(self.path, f"has no token {unknown[0]}, which the prompt holds")
 
     def __del__(self) -> None:
         if self.model:

@@ -139,8 +139,8 @@ class Position:
 
 
 class NativeTrie(Position):
-    """One llama_sampler; `pointer` is what a chain takes, and frees. behind: the tries of the spans
-    that it opens by itself, one at the end of the other."""
+    """One llama_sampler; a chain takes `pointer`, and frees it. behind: the tries of the spans that
+    it opens by itself, one at the end of the other."""
 
     def __init__(
         self,

@@ -307,7 +307,7 @@ def generated(
     stages, size = reply.handed_back, backend.scratch.size()
     fit = (1 <= s.n <= n_vocab and _inside(size, s) for s in stages)
     if len(stages) != n or not all(fit):
-        raise backend.violation("what the graph handed back is not there for every token")
+        raise backend.violation("the graph's candidates are missing for a token")
     return [_got(backend, stage) for stage in stages]
 
 

@@ -23,7 +23,7 @@ from sampler_parity.harness.protocol.live import Live, sequences_of
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences and what is done with them. vocab, dtype: as of a Setting."""
+    """Sequences and the operations on them. vocab, dtype: as of a Setting."""
 
     sequences: list[p.BatchSequence]
     steps: list[p.BatchStep]

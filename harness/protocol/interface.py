@@ -128,7 +128,7 @@ class Drawer(Protocol):
     ) -> NDArray[np.int32]:
         """Apply all stages but the last once, the last n times; uniforms: to draw with, or None.
 
-        Raises Unsupported where it cannot take uniforms.
+        Raises Unsupported if it cannot take uniforms.
         """
 
 

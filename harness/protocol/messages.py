@@ -508,7 +508,7 @@ class SpeculativeRequest(Numbered):
 
     rows: drafted + 1 rows of the target's logits. In each round a fresh chain accepts the history;
     every seed of it is the round's. The chain is applied to a row, and knows the tokens accepted
-    before. rule: `rejection` of the drafted tokens, or `matching` them with what is sampled.
+    before. rule: `rejection` of the drafted tokens, or `matching` them with the samples.
     draft_rows: byte offset of float32[drafted, n_vocab], what the drafts were drawn from. drafts:
     of int32[n, drafted]; seeds: of uint32[n]; out: of int32[n, drafted + 1], the tokens of each
     round, -1 behind the last.
@@ -547,7 +547,7 @@ class ByeRequest(Numbered):
 
 
 class ErrorReply(Numbered):
-    """The backend goes on; this request had no result."""
+    """The request had no result; the backend continues."""
 
     ok: Literal[False] = False
     kind: Literal["unsupported", "rejected"]

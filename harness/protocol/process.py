@@ -147,7 +147,7 @@ class BackendProcess:
         except BackendFailure as refused:
             if refused.verdict not in ("unsupported", "rejected"):
                 raise
-            self._hello = self._greeted(1)  # who speaks that alone refuses another
+            self._hello = self._greeted(1)  # a backend that speaks only that refuses another
 
     def _greeted(self, version: int) -> p.HelloReply:
         """Offer a version of the protocol; return the reply, in that version or a lower one."""

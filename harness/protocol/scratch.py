@@ -62,9 +62,9 @@ class Scratch:
         return ""
 
     def ensure(self, size: int) -> None:
-        """Make the file at least this long; who made it has the space for it, too.
+        """Make the file at least this long; its maker also reserves the space.
 
-        Raises InputError where there is no space.
+        Raises InputError if there is no space.
         """
         if self.size() < size:
             os.ftruncate(self._file.fileno(), 1 << (size - 1).bit_length())

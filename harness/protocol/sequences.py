@@ -12,7 +12,7 @@ from sampler_parity.harness.strict import Strict
 
 
 class Text(Strict):
-    """A prompt and the chain that goes on with it; the chain accepts the prompt first.
+    """A prompt and the chain that continues it; the chain accepts the prompt first.
 
     forced: the tokens that follow the prompt, in place of what would be sampled; while they last,
     the chain accepts them and samples nothing.

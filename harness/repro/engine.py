@@ -63,7 +63,7 @@ def of_calls(calls: Calls, in_javascript: bool = False) -> Any:
 
     def fields(_asked: Asked, stages: Stages, tokens: list[int]) -> dict[str, str]:
         if any(name in ("dist", "greedy") for name, _ in stages):
-            raise InputError("the case", "differs in what is selected", "name a case of a filter")
+            raise InputError("the case", "differs in the selected token", "name a case of a filter")
         parts = [calls(name, of, tokens) for name, of in stages]
         names = sorted({name for _, imported in parts for name in imported})
         imported = (

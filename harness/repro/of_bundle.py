@@ -34,7 +34,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Repro:
-    """file: what the source is called in its own head. command: compiles, or installs, and runs it.
+    """file: the name in the head of the source. command: compiles, or installs, and runs it.
     report: to be sent by a person."""
 
     source: str

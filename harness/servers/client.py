@@ -105,7 +105,7 @@ class Client:
         return {name: value for name, value in parameters.items() if name not in not_own}
 
     def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Answer:
-        """Return the answer. Raises ServerFailure where none comes."""
+        """Return the answer. Raises ServerFailure if none comes."""
         sent = self.body(prompt, parameters)
         with self._counted(sent):
             reply = http.ask(self.address, self.dialect.path, sent, self.seconds)

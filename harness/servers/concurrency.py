@@ -39,7 +39,7 @@ class Replay:
 def check_concurrency(
     client: Client, model: KnownModel, clients: int = CLIENTS
 ) -> Iterator[ServerResult]:
-    """Check a server whose every token is predicted. Raises InputError where nothing decodes."""
+    """Check a server whose every token is predicted. Raises InputError if nothing decodes."""
     tests = {f"{clients} at once, predicted": partial(_at_once, clients)}
     yield from observe_with(model, "state", tests, client)
 

@@ -61,7 +61,7 @@ def _with_keys(plain: socket.socket, address: Address, until: float) -> socket.s
 
 
 def left(until: float) -> float:
-    """Return the seconds left. Raises TimeoutError where there are none."""
+    """Return the seconds left. Raises TimeoutError if there are none."""
     seconds = until - time.monotonic()
     if seconds <= 0:
         raise TimeoutError

@@ -42,7 +42,7 @@ class Dialect:
     temperature at which texts differ. always: fields of each request. group: the field that
     parameters stand in. probabilities: what asks for those of the five most likely tokens. drawn:
     what asks for the ids of those drawn, where they are not always named. temperature_first:
-    filters see what it left. chat: the prompt is the message of a user, which a template of the
+    filters see its result. chat: the prompt is the message of a user, which a template of the
     server's puts into a text."""
 
     name: str

@@ -50,7 +50,7 @@ def started(real: Server, model: Path) -> Iterator[Address]:
         except TimeoutError:
             output.seek(0)
             lines = output.read().decode(errors="replace").strip().splitlines()
-            problem = f"does not start: {one_line(lines[-1]) if lines else 'it said nothing'}"
+            problem = f"does not start: {one_line(lines[-1]) if lines else 'without any output'}"
             raise InputError(f"server {real.name}", problem) from None
         yield address
 
@@ -107,7 +107,7 @@ def _process(words: list[str], output: int) -> Iterator["subprocess.Popen[bytes]
 
 
 def _wait(real: Server, address: Address, run: "subprocess.Popen[bytes]") -> None:
-    """Wait until it answers. Raises TimeoutError where it ends or does not."""
+    """Wait until it answers. Raises TimeoutError if it ends or does not."""
     until = time.monotonic() + _READY_S
     while time.monotonic() < until and run.poll() is None:
         try:

@@ -57,7 +57,7 @@ def check_parameter(probe: Probe, row: Parameter) -> ServerResult:
     required: list[ServerVerdict] = ["honoured"]
     if not row.documented:  # a note, not a failure
         required = ["honoured", "ignored", "undocumented"]
-    if silent and row.documented:  # what is clamped is nonsense
+    if silent and row.documented:  # the clamped value is nonsense
         required.append("clamped")
     requests = probe.client.traffic.requests - before
     done = _result(probe.client, row.name, observed, silent)

@@ -93,7 +93,7 @@ class Probe:
         return next((row for row in rows if row.name == name), None)
 
     def required_row(self, name: str, what: str = "") -> Parameter:
-        """Return a parameter's row. Raises Undetermined where the dialect has none."""
+        """Return a parameter's row. Raises Undetermined if the dialect has none."""
         row = self.row(name)
         if row is None:
             raise Undetermined(f"the dialect has no {what or name}")

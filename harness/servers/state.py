@@ -112,7 +112,7 @@ def _answered(client: Client) -> Observation:
 
 
 def _at_once(client: Client) -> Observation:
-    """Compare those that get an answer. Raises ServerFailure where none does."""
+    """Compare those that get an answer. Raises ServerFailure if none does."""
     prompts, requests, alone = _several(client, CLIENTS)
     with ThreadPoolExecutor(CLIENTS) as pool:
         tried = list(pool.map(partial(_tried, client), prompts, requests))

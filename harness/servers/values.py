@@ -65,7 +65,7 @@ def log_softmax(row: Row, temperature: float = 1.0) -> Values:
 
 
 def check_values(client: Client, model: KnownModel) -> Iterator[ServerResult]:
-    """Return a result for each test. Raises InputError where nothing decodes the model."""
+    """Return a result for each test. Raises InputError if nothing decodes the model."""
     yield from observe_with(model, "probabilities", value_tests(client.dialect), client)
 
 
@@ -110,7 +110,7 @@ def _reports(
     if answer.refusal or not answer.reports:
         return answer, []
     reports = answer.reports
-    if dialect.drawn and answer.tokens is None:  # mlx-lm names what it drew where no list is asked
+    if dialect.drawn and answer.tokens is None:  # mlx-lm names its tokens if no list is asked for
         alone = client.complete(text, sent).reports
         reports = tuple(
             TokenReport(own.token, one.top) for own, one in zip(alone, reports, strict=False)

@@ -60,7 +60,7 @@ class Bench:
     """A model, prompts, the leaves of a payload, and every way to generate one of them.
 
     descriptor: a workload's name, a JSON file, or the texts. worker: llama.cpp; by default the one
-    installed. delay_ms: what every forward pass takes longer in what is timed, as with a larger
+    installed. delay_ms: added to every forward pass that is timed, as with a larger
     model. compiled: the trie's samplers are those of C++; it needs the llama.cpp installed. Raises
     InputError for what does not fit together, Unsupported for a build that cannot generate.
     """

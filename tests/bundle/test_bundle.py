@@ -202,7 +202,5 @@ def test_a_name_that_no_bundle_can_be_written_with_is_refused_before_a_run(tmp_p
     info = INFO.model_copy(update={"command": ["sampler-parity", "run", "my \udcff/a.toml"]})
     with pytest.raises(InputError) as error:
         create(tmp_path / "b", info)
-    assert str(error.value).endswith(
-        "/a.toml: is not UTF-8, the encoding of a bundle - rename it"
-    )
+    assert str(error.value).endswith("/a.toml: is not UTF-8, the encoding of a bundle - rename it")
     assert not (tmp_path / "b").exists()

@@ -170,7 +170,7 @@ def test_what_the_graph_hands_back_must_be_there_for_every_token(canned: Any) ->
     claims = {"capabilities": ["generate", "in_graph"]}
     for handed_back in ([stage()], [stage(), stage(n=0)], [stage(), stage(at=1 << 40)]):
         reply = {"tokens": [1, 2], "handed_back": handed_back}
-        with pytest.raises(BackendFailure, match="not there for every token"):
+        with pytest.raises(BackendFailure, match="missing for a token"):
             ask.generate(canned(rows, reply, **claims), GENERATE)
     reply = {"tokens": [1, 2], "handed_back": [stage(), stage()]}
     assert len(ask.generate(canned(rows, reply, **claims), GENERATE).handed_back or []) == 2

@@ -121,7 +121,7 @@ def test_a_script_tells_a_right_engine_from_a_wrong_one(
 @pytest.mark.parametrize(
     ("engine", "of", "problem"),
     [
-        ("transformers", case([{"dist": {"seed": 1}}], [1.0, 2.0]), "differs in what is selected"),
+        ("transformers", case([{"dist": {"seed": 1}}], [1.0, 2.0]), "differs in the selected"),
         (
             "transformers",
             case([{"dry": {"dry_multiplier": 0.0}}], [1.0, 2.0], vocab="bpe"),
@@ -130,10 +130,10 @@ def test_a_script_tells_a_right_engine_from_a_wrong_one(
         ("mlx_lm", case([{"temp": {"temp": 0.5}}], [1.0, 2.0]), "no function that is temp"),
         ("Transformers.js", case([{"top_p": {"p": 0.5}}], [1.0, 2.0]), "no class that is top_p"),
         ("transformers", case([{"top_k": {"k": 1}}], [0.1234567] * 399), "would take"),
-        ("vllm", case([{"vllm_sample": {"seed": 1}}], [1.0, 2.0]), "differs in what is selected"),
+        ("vllm", case([{"vllm_sample": {"seed": 1}}], [1.0, 2.0]), "differs in the selected token"),
         ("vllm", case([{"temp": {"temp": 0.0}}], [1.0, 2.0]), "no temperature of 0"),
         ("vllm", case([{"vllm_logprobs": {}}], [1.0, 2.0]), "no function that is vllm_logprobs"),
-        ("exllamav3", case([{"greedy": {}}], [1.0, 2.0]), "differs in what is selected"),
+        ("exllamav3", case([{"greedy": {}}], [1.0, 2.0]), "differs in the selected token"),
         ("exllamav3", case([{"typical_p": {"p": 0.5}}], [1.0, 2.0]), "no typical_p on a CPU"),
         ("exllamav3", case([{"exllamav3_combo": {"top_k": 1}}], [1.0, 2.0]), "leaves no p"),
         (

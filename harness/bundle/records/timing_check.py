@@ -38,7 +38,7 @@ class DetectionCurve(Strict):
 
 
 class TimingCheckResult(Strict):
-    """effect: the smallest share that a verdict calls slower. alarm_rate: what is stated of A/A.
+    """effect: the smallest share that a verdict calls slower. alarm_rate: the stated rate of A/A.
 
     noise: of each trial, at most rounds. met: the alarms at every number of rounds are within the
     stated rate.

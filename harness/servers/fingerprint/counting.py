@@ -88,7 +88,7 @@ def _before_bias(probe: Probe, which: str, before: int = 0) -> _Forcing:
 
 
 def _counts(which: str, weak: float, probe: Probe) -> Trait:
-    """Count with a weak penalty: one time cannot end what is forced, twelve times can."""
+    """Count with a weak penalty: one time cannot end a forced text, twelve times can."""
     forcing = _before_bias(probe, which)
     answer, length = forcing.with_penalty(probe, weak)
     line = f"{forcing.name} {weak:g}: the forced token comes {length} times of {LENGTH}"

@@ -63,7 +63,7 @@ def trait_of(probe: Probe, test: TraitTest) -> Trait:
 
 
 def accepted(answers: list[Answer]) -> list[Answer]:
-    """Return the answers. Raises Refused where the first one is a refusal."""
+    """Return the answers. Raises Refused if the first one is a refusal."""
     if answers[0].refusal:
         raise Refused(answers[0])
     return answers

@@ -44,7 +44,7 @@ def difference(got: Answer, want: ExpectedText) -> str:
 
 
 def check_tokens(client: Client, oracle: Oracle) -> Iterator[ServerResult]:
-    """Return a result for each chain. Raises InputError where nothing decodes the model."""
+    """Return a result for each chain. Raises InputError if nothing decodes the model."""
     model = oracle.model
     asked = requests(oracle.each, client.dialect.length, oracle.chains, model.prompts)
     with closing(model.logits()) as logits, ThreadPoolExecutor(1) as pool:

@@ -32,7 +32,7 @@ class KnownModel:
 
     @cached_property
     def tokens_by_text(self) -> dict[str, list[int]]:
-        """Return the tokens that a text may be. Servers replace or leave out what is no UTF-8, and
+        """Return the tokens that a text may be. Servers replace or leave out invalid UTF-8, and
         some leave out special tokens."""
         ids: dict[str, list[int]] = {}
         for token, piece in enumerate(self.vocab.pieces):
@@ -81,7 +81,7 @@ class DecodedModel:
 def observe_with(
     known: KnownModel, group: Group, tests: Mapping[str, ModelTest], client: Client
 ) -> Iterator[ServerResult]:
-    """Run tests that compare with a model's logits. Raises InputError where nothing decodes the
+    """Run tests that compare with a model's logits. Raises InputError if nothing decodes the
     model."""
     with closing(known.logits()) as logits:
         model = DecodedModel(known, logits)
