@@ -122,10 +122,10 @@ def test_a_server_that_hangs_has_its_fingerprint_within_the_time() -> None:
     with raw_server(hangs) as raw:
         client = Client(raw.address, DIALECTS["vllm"], seconds=60)
         itself = self_report(raw.address, 0.2)
-        done = fingerprint(client, itself.says, lambda _: None, seconds=0.2)
+        done = fingerprint(client, itself.text, lambda _: None, seconds=0.2)
     assert time.monotonic() - begun < 3
     assert done.resembles == []
-    assert {statement.says for statement in done.statements} == {"cannot tell"}
+    assert {statement.says for statement in done.statements} == {"undetermined"}
 
 
 def test_requests_at_once_without_an_answer_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
