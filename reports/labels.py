@@ -1,9 +1,34 @@
 """Labels that several pages have: numbers with units, verdicts, data as lines."""
 
 import json
+import re
 from typing import Any
 
 from sampler_parity.harness.sanitize.printable import one_line
+
+
+_VECTORS = {  # what a build of llama.cpp lists of a CPU, the widest first
+    "AVX512": "AVX-512",
+    "AVX2": "AVX2",
+    "AVX": "AVX",
+    "SVE": "SVE",
+    "NEON": "NEON",
+    "SSE3": "SSE3",
+}
+
+
+def device_label(device: str) -> str:
+    """Return a device for a reader: "AMD EPYC, AVX-512" for llama.cpp's list of CPU features.
+
+    Names of devices stay, without "CPU (...)"; of the features only the widest vector unit stays.
+    A text in another form is returned as it is. The JSON keeps the whole text.
+    """
+    names, *features = device.split(" | ")
+    enabled = {name for part in features for name in re.findall(r"(\w+) = [1-9]", part)}
+    if not enabled:
+        return device
+    widest = [label for name, label in _VECTORS.items() if name in enabled][:1]
+    return ", ".join([re.sub(r"\bCPU \(([^()]*(?:\([^()]*\)[^()]*)*)\)", r"\1", names), *widest])
 
 
 def state_of(ok: bool) -> str:

@@ -11,7 +11,7 @@ from sampler_parity.harness.failures.format_difference import (
     side_by_side,
 )
 from sampler_parity.harness.sanitize.printable import one_line, visible
-from sampler_parity.reports.labels import duration, lines_of, tail
+from sampler_parity.reports.labels import device_label, duration, lines_of, tail
 from sampler_parity.reports.pages.parity.model import Difference
 
 
@@ -144,3 +144,28 @@ def test_lines_of_a_counterexample_put_rows_on_lines_of_their_own() -> None:
     assert lines_of(data) == (
         'steps: 1\nchain:\n  {"temp": {"temp": 0.5}}\n  {"dist": {"seed": 1}}'
     )
+
+
+EPYC = (
+    "CPU (AMD EPYC) | CPU : SSE3 = 1 | SSSE3 = 1 | AVX = 1 | AVX2 = 1 | FMA = 1 | AVX512 = 1 | "
+    "AVX512_VBMI = 1 | LLAMAFILE = 1 | OPENMP = 1 | REPACK = 1 | "
+)
+
+
+@pytest.mark.parametrize(
+    ("device", "label"),
+    [
+        (EPYC, "AMD EPYC, AVX-512"),
+        (EPYC.replace("AVX512 = 1", "AVX512 = 0"), "AMD EPYC, AVX2"),
+        ("CPU (Xeon(R) CPU) | CPU : SSE3 = 1 | AVX = 1 | ", "Xeon(R) CPU, AVX"),
+        ("CUDA0 (NVIDIA H200), CPU (AMD EPYC) | CUDA : ARCHS = 900 | CPU : AVX2 = 1 | ",
+         "CUDA0 (NVIDIA H200), AMD EPYC, AVX2"),
+        ("CPU (Apple M2) | CPU : NEON = 1 | ", "Apple M2, NEON"),
+        ("CPU (VIA) | CPU : OPENMP = 1 | ", "VIA"),
+        ("cpu | native", "cpu | native"),
+        ("NVIDIA H200", "NVIDIA H200"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_device_is_its_name_and_its_widest_vector_unit(device: str, label: str) -> None:
+    assert device_label(device) == label

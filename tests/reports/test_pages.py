@@ -277,3 +277,15 @@ def test_bundles_of_the_index_are_those_given(tmp_path: Path) -> None:
     assert json.loads(index.model_dump_json())["kind"] == "index"
     read: Bundle = read_finished(first.folder)
     assert index.bundles[0].cases == len(read.cases)
+
+
+def test_pages_show_a_short_device_and_the_json_all_of_it(tmp_path: Path) -> None:
+    device = "CPU (AMD EPYC) | CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 1 | "
+    info = run_info("llama.cpp")
+    info.backends["llama.cpp"].device = device
+    bundle = write_bundle(tmp_path / "x", info, [case("a", {"llama.cpp": got()})])
+    for path in write_report([bundle], tmp_path / "out", ["json", "md", "html"]):
+        text = path.read_text()
+        assert (path.name, "SSE3" in text) == (path.name, path.suffix == ".json")
+        if path.name in ("index.html", "parity.html", "parity.md"):
+            assert "AMD EPYC, AVX-512" in text

@@ -8,7 +8,7 @@ from sampler_parity.harness.comparison.records import Cell, Column, Ratio, Speed
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.document import Tone
-from sampler_parity.reports.labels import duration, factor, figure
+from sampler_parity.reports.labels import device_label, duration, factor, figure
 from sampler_parity.reports.pages.compare.model import Comparison
 
 
@@ -24,7 +24,7 @@ def place(report: Comparison, i: int) -> str:
     """Return the processor and, where it is another, the device."""
     run = run_of(report, i)
     device = run.backends[report.columns[i].backend].device
-    return ", on ".join(filter(None, [one_line(device, 60), run.machine.cpu]))
+    return ", on ".join(filter(None, [one_line(device_label(device), 60), run.machine.cpu]))
 
 
 _DECISIONS = ("equivalent", "undecided", "different")  # best first, as ORDER

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import duration, state_of
+from sampler_parity.reports.labels import device_label, duration, state_of
 from sampler_parity.reports.pages.index import labels
 from sampler_parity.reports.pages.index.model import Checked, Index, Made, PageLine, Told
 from sampler_parity.reports.parts import state
@@ -138,7 +138,7 @@ def _backend(b: Checked) -> doc.Cells:
         doc.num(labels.required(b), tone),
         doc.TableCell(doc.Untrusted(labels.counted(b)), kind="text"),
         doc.TableCell(doc.Name(" ".join(filter(None, (b.version, b.build)))), kind="text"),
-        doc.TableCell(one_line(b.device, 60), kind="text"),
+        doc.TableCell(one_line(device_label(b.device), 60), kind="text"),
         b.judged_by,
     ]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import figure, share_of
+from sampler_parity.reports.labels import device_label, figure, share_of
 from sampler_parity.reports.pages.invariance.chart import by_width
 from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
 
@@ -57,7 +57,7 @@ def _configurations(report: InvarianceReport) -> doc.InHtml:
     rows: doc.Rows = [
         [
             (doc.Name(row.backend), " of ", doc.Name(row.bundle)),
-            row.device,
+            device_label(row.device),
             row.machine,
             f"{row.texts} of {row.tokens} tokens",
             doc.Code(row.replay),

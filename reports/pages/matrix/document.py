@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import state_of
+from sampler_parity.reports.labels import device_label, state_of
 from sampler_parity.reports.pages.matrix import labels
 from sampler_parity.reports.pages.matrix.model import Cell, Difference, Engine, Matrix
 from sampler_parity.reports.parts import state
@@ -117,7 +117,9 @@ def _engine(engine: Engine) -> doc.Fold:
     if engine.unavailable:
         blocks.append(doc.Paragraph(f"Did not run: {one_line(engine.unavailable, 400)}"))
     else:
-        facts = filter(None, (engine.version, engine.build, one_line(engine.device, 60)))
+        facts = filter(
+            None, (engine.version, engine.build, one_line(device_label(engine.device), 60))
+        )
         blocks.append(doc.Paragraph(", ".join(facts), "quiet"))
         table = doc.Table(
             "What was judged, what differs, why, and the command that replays it.",

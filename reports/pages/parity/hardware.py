@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import figure, share_of
+from sampler_parity.reports.labels import device_label, figure, share_of
 from sampler_parity.reports.pages.parity import model
 
 
@@ -51,7 +51,9 @@ def _configuration(c: model.Configuration) -> doc.Cells:
         *(doc.num(figure(value)) for value in (c.difference, c.kl_max, c.kl_mean)),
         *(doc.num(share_of(*pair)) for pair in ((c.top1, c.rows), (c.parted, c.texts))),
         doc.num("none" if c.earliest is None else f"{c.earliest + 1}"),
-        doc.TableCell((doc.Name(c.device), ", on ", doc.Name(c.machine)), kind="wide"),
+        doc.TableCell(
+            (doc.Name(device_label(c.device)), ", on ", doc.Name(c.machine)), kind="wide"
+        ),
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import duration, factor, share_of, tail
+from sampler_parity.reports.labels import device_label, duration, factor, share_of, tail
 from sampler_parity.reports.pages.parity.labels import tally_cell
 from sampler_parity.reports.pages.parity.model import Row, Section, TimedBackend, Timing
 from sampler_parity.reports.parts import folded
@@ -17,7 +17,7 @@ def backends(section: Section) -> doc.Table:
     rows: doc.Rows = []
     for s in section.backends:
         gone = [("unavailable: ", doc.Name(s.unavailable))] if s.unavailable else []
-        facts = doc.Name(" ".join(filter(None, (s.version, s.build, s.device))))
+        facts = doc.Name(" ".join(filter(None, (s.version, s.build, device_label(s.device)))))
         times = [doc.num(duration(seconds * 1e9)) for seconds in (s.backend_s, s.wall_s)]
         met = share_of(s.tally.met, s.tally.judged) if s.tally.cases else "no case"
         name = doc.Lines([doc.Name(s.name), *gone])
