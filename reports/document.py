@@ -242,6 +242,13 @@ class Region(Block):
 
 
 @dataclass(frozen=True)
+class Columns(Block):
+    """Parts next to each other on a wide screen, below each other on a narrow one."""
+
+    parts: Sequence[Sequence[Block]]
+
+
+@dataclass(frozen=True)
 class InHtml(Block):
     """What Markdown leaves out."""
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from sampler_parity.harness.sanitize.printable import one_line
 
-
 _VECTORS = {  # what a build of llama.cpp lists of a CPU, the widest first
     "AVX512": "AVX-512",
     "AVX2": "AVX2",

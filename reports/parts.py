@@ -49,6 +49,14 @@ def machine(run: RunInfo) -> list[doc.Block]:
     return [doc.Facts(facts), doc.Fold(features, [doc.Paragraph(doc.Code(" ".join(m.cpu_flags)))])]
 
 
+def machine_line(run: RunInfo) -> doc.Paragraph:
+    """Return the machine in one line."""
+    m = run.machine
+    memory = f"{m.memory_bytes / 1073741824:.1f} GiB"
+    names = (m.cpu, f"{m.cores} logical cores", memory, m.system, m.machine, m.libc)
+    return doc.Paragraph(doc.Untrusted(", ".join(filter(None, (*names, f"Python {m.python}")))))
+
+
 def machine_fold(run: RunInfo) -> doc.Fold:
-    """Return the machine behind the name of its processor."""
-    return doc.Fold(doc.Untrusted(run.machine.cpu), machine(run))
+    """Return commands, packages and processor features, folded."""
+    return doc.Fold("Commands, packages and processor features", machine(run))

@@ -7,17 +7,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sampler_parity.harness.failures.groups import Small
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
 
 class PageFinding(Strict):
-    """anchor: the id of its place on its page, the same from run to run. fails: it fails the page;
-    else it is something to know."""
+    """A line of index.html. anchor: the id of its place on its page, the same from run to run.
+
+    fails: it fails the page; else it is a note. replay: the command that runs an example again, or
+    "". minimized: the smallest input found that shows it.
+    """
 
     text: str
     anchor: str
     fails: bool = True
+    replay: str = ""
+    minimized: Small | None = None
 
 
 class HeatCell(Strict):

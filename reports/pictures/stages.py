@@ -20,12 +20,17 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.block import GivenCase, StagesCase
 from sampler_parity.harness.checks.stages.prepared import begin, prepare, reference_step
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures.groups import Small
 from sampler_parity.harness.inputs.logits import LiteralRows, Literals
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.suite.validation import Checked
 from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reports.pictures.picture import BAD, DOT, INK, WIDTH, legend, picture, plain
 
+CHART = (
+    "What the reference does to the probabilities of this input, stage by stage, and what the "
+    "backend keeps where that is something else."
+)
 TOKENS = 32  # of a panel: the likeliest before the first stage
 PANELS = 8  # of a picture
 # Tokens, steps, stages: what a counterexample may ask of a report. A shrunk one has few.
@@ -105,6 +110,14 @@ def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | No
         return drawn(stages, salt)
     except (ValidationError, InputError, UndefinedInputError):
         return ""
+
+
+def of_minimized(small: Small, salt: str) -> str:
+    """Return an <svg> element of a minimized input, with the ids that the backend left."""
+    left = None
+    if set(small.got) != set(small.expected) and small.stage_index is not None:
+        left = Left(small.got, small.step or 0, small.stage_index)
+    return of_counterexample(small.case, salt, left)
 
 
 def drawn(stages: list[Change], salt: str) -> str:

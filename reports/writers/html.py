@@ -88,6 +88,10 @@ class _Writer:
             case doc.Region(place, inner):
                 start = f'<section aria-labelledby="{escape(place)}">'
                 return f"{start}\n{self.blocks(inner)}\n</section>"
+            case doc.Columns(parts):
+                texts = [text for part in parts if (text := self.blocks(part))]
+                sides = "\n".join(f"<div>\n{text}\n</div>" for text in texts)
+                return f'<div class="columns">\n{sides}\n</div>' if len(texts) > 1 else sides
             case doc.InHtml(inner):
                 return self.blocks(inner)
             case _:

@@ -28,6 +28,8 @@ def _blocks(blocks: Sequence[doc.Block], share: float) -> Iterator[str]:
         match block:
             case doc.InMarkdown(inner) | doc.Region(_, inner):
                 yield from _blocks(inner, share)
+            case doc.Columns(parts):
+                yield from (line for part in parts for line in _blocks(part, share))
             case doc.Fold(_, inner) if block.markdown:
                 yield from _blocks(inner, share)
             case doc.Heading(level, content):

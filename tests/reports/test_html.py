@@ -11,7 +11,7 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.cards import CARDS
+from sampler_parity.reports.pages.parity.cards import CARDS, CASES
 from sampler_parity.reports.pages.parity.document import document
 from sampler_parity.reports.writers.html import html
 from tests.support.chromium import See, Seen
@@ -151,12 +151,13 @@ def test_html_shows_a_divergence_with_values_counterexample_and_command(tmp_path
         assert words in page.text
 
 
-def test_html_tells_of_cases_with_one_cause_on_one_card_and_lists_each(tmp_path: Path) -> None:
+def test_html_tells_of_cases_with_one_cause_on_one_card_and_counts_the_rest(tmp_path: Path) -> None:
     page = page_of(tmp_path, *(case(f"case-{i:03}", {"native": diverged()}) for i in range(130)))
     assert len(page.all("article")) == 1
     assert "130 cases diverge at top_p: keeps 63 fewer than p allows" in page.text
-    assert "All 130 cases" in page.text
-    for i in range(130):
+    assert f"{CASES} of 130 results" in page.text
+    assert f"{130 - CASES} more cases are in the JSON." in page.text
+    for i in range(CASES):
         assert f"--case case-{i:03} -b native" in page.text
 
 
@@ -164,7 +165,7 @@ def test_html_of_cases_that_were_skipped_says_how_many(tmp_path: Path) -> None:
     cases = [case(name, {"native": got("skipped", detail="no dry")}) for name in ("a", "b")]
     page = page_of(tmp_path, case("c", {"native": diverged()}), *cases)
     assert "2 cases are skipped" in page.text
-    assert "All 0 cases" not in page.text
+    assert "All 0 results" not in page.text
 
 
 def test_html_begins_with_the_worst_group_and_folds_all_but_a_few(tmp_path: Path) -> None:

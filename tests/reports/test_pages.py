@@ -127,12 +127,12 @@ def test_the_worst_of_all_bundles_is_the_first_finding(tmp_path: Path) -> None:
     assert (cell.failing, cell.worst) == (3, "diverged")
 
 
-def test_the_index_begins_with_the_verdict_the_map_and_the_findings(tmp_path: Path) -> None:
+def test_the_index_begins_with_the_verdict_the_findings_and_the_map(tmp_path: Path) -> None:
     cases = [case(f"c{i}", {"x": diverged(stage=f"s{i}")}, samplers=[f"s{i}"]) for i in range(15)]
     overview(tmp_path, write_bundle(tmp_path / "b", run_info("x"), cases))
     text = (tmp_path / "overview" / "index.html").read_text()
     places = [
-        text.index(part) for part in ('class="state', 'id="map"', 'id="findings"', 'id="results"')
+        text.index(part) for part in ('class="state', 'id="findings"', 'id="map"', 'id="results"')
     ]
     assert places == sorted(places)
     assert "<summary>3 more</summary>" in text
@@ -282,7 +282,8 @@ def test_bundles_of_the_index_are_those_given(tmp_path: Path) -> None:
 def test_pages_show_a_short_device_and_the_json_all_of_it(tmp_path: Path) -> None:
     device = "CPU (AMD EPYC) | CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 1 | "
     info = run_info("llama.cpp")
-    info.backends["llama.cpp"].device = device
+    facts = info.backends["llama.cpp"].model_copy(update={"device": device})
+    info = info.model_copy(update={"backends": {"llama.cpp": facts}})
     bundle = write_bundle(tmp_path / "x", info, [case("a", {"llama.cpp": got()})])
     for path in write_report([bundle], tmp_path / "out", ["json", "md", "html"]):
         text = path.read_text()

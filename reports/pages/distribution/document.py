@@ -11,7 +11,7 @@ from sampler_parity.reports.pages.distribution.model import (
     DistributionReport,
     DistributionSection,
 )
-from sampler_parity.reports.parts import bundle_heading, folded, machine_fold, state
+from sampler_parity.reports.parts import bundle_heading, folded, machine_fold, machine_line, state
 from sampler_parity.reports.summary import anchor
 
 CARDS = 8  # failures shown in full; the others are folded
@@ -56,7 +56,10 @@ def _region(report: DistributionReport, i: int) -> doc.Region:
         folded(len(section.rows), "test", 40, [_table(section)]),
         *([doc.InMarkdown([doc.Items(replays)])] if replays else []),
         doc.InHtml(
-            [doc.Heading(3, "Machine and versions", f"{b}-machine"), machine_fold(section.run)]
+            [
+                doc.Heading(3, "Machine and versions", f"{b}-machine"),
+                *(machine_line(section.run), machine_fold(section.run)),
+            ]
         ),
     ]
     return doc.Region(b, blocks)

@@ -1,14 +1,23 @@
 """From bundles and the pages made of them to what index.html says."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.page import ReadyPage
-from sampler_parity.reports.pages.index.model import Checked, Index, Made, PageLine, Told
+from sampler_parity.reports.pages.index.model import (
+    Checked,
+    Index,
+    Made,
+    PageLine,
+    SuiteCount,
+    Told,
+)
+from sampler_parity.reports.times import times
 
 
 @dataclass(frozen=True)
@@ -22,9 +31,12 @@ class Overview:
 
 def index_of(overview: Overview) -> Index:
     pages, bundles = overview.pages, overview.bundles
+    findings = sorted(_told(pages), key=lambda told: not told.fails)
+    findings[1:] = [told.model_copy(update={"minimized": None}) for told in findings[1:]]
+    cases = [case for bundle in bundles for case in bundle.cases]
     index = Index(
         ok=bool(pages) and all(made.summary.ok is not False for made in pages),
-        findings=sorted(_told(pages), key=lambda told: not told.fails),
+        findings=findings,
         heat_map=next((made.summary.heat_map for made in pages if made.summary.heat_map), None),
         pages=[
             PageLine(
@@ -38,6 +50,8 @@ def index_of(overview: Overview) -> Index:
         missing=overview.missing,
         backends=[_checked(bundle, name) for bundle in bundles for name in bundle.info.backends],
         bundles=[_made(bundle) for bundle in bundles],
+        suites=_suites(cases),
+        times=times(cases),
     )
     return Index.model_validate(visible(index.model_dump()))
 
@@ -47,6 +61,25 @@ def _told(pages: list[ReadyPage[list[Bundle], Any]]) -> list[Told]:
         Told(stem=made.page.stem, title=made.page.title, **finding.model_dump())
         for made in pages
         for finding in made.summary.findings
+    ]
+
+
+def _suites(cases: list[CaseResult]) -> list[SuiteCount]:
+    by_suite: dict[str, list[CaseResult]] = defaultdict(list)
+    for case in cases:
+        by_suite[case.suite].append(case)
+    return [
+        SuiteCount(
+            suite=suite,
+            cases=len(members),
+            steps=sum(case.steps for case in members),
+            samplers=dict(
+                Counter(
+                    name for case in members for name in dict.fromkeys(case.samplers)
+                ).most_common()
+            ),
+        )
+        for suite, members in sorted(by_suite.items())
     ]
 
 

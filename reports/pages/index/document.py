@@ -1,17 +1,36 @@
 """index.html: the verdict, the map, findings, results, and what was checked on what."""
 
+import functools
 import shlex
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
+from sampler_parity.harness.failures.format_difference import differing_lines, in_one_line
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import device_label, duration, state_of
 from sampler_parity.reports.pages.index import labels
 from sampler_parity.reports.pages.index.model import Checked, Index, Made, PageLine, Told
-from sampler_parity.reports.parts import state
+from sampler_parity.reports.parts import folded, state
+from sampler_parity.reports.pictures.stages import CHART, of_counterexample, of_minimized
 from sampler_parity.reports.summary import HeatCell, HeatMap
+from sampler_parity.reports.times import OPEN, times_fold
 
+WIDE = 3  # backends: a map of so many has the whole width
 FINDINGS = 12  # shown at once; the others are folded
+FOLDED = 400  # of those
+EXAMPLE: dict[str, Any] = {
+    "id": "example",
+    "description": "a row of ten logits",
+    "why": "shows what each stage does",
+    "chain": [{"top_k": {"k": 7}}, {"top_p": {"p": 0.9}}, {"temp": {"temp": 0.6}}],
+    "logits": {"rows": [[1.5, 3.25, 0.5, 2.75, -1.0, 2.0, 0.0, 2.25, 1.0, -0.5]]},
+}
+EXAMPLE_CAPTION = (
+    "The reference takes a row of ten logits through top_k (7), top_p (0.9) and temp (0.6): each "
+    "panel shows the probabilities before and after a stage, and × marks a token that it removes."
+)
 BRIEF = 8  # findings in Markdown
 ROWS = 12  # of the table of backends that are shown at once
 BUNDLES = 100  # in Markdown
@@ -19,17 +38,63 @@ BUNDLES = 100  # in Markdown
 
 def document(index: Index) -> doc.Document:
     """Return the page of an index."""
+    failing = bool(index.findings and index.findings[0].fails)
+    sides = [[*_map(index.heat_map)], [] if failing or not index.heat_map else [*_example()]]
+    narrow = index.heat_map is not None and len(index.heat_map.backends) < WIDE
     blocks = [
-        doc.InHtml([state(index.ok, f"{labels.total(index)}."), *_map(index.heat_map)]),
+        doc.InHtml([state(index.ok, f"{labels.total(index)}."), doc.Paragraph(labels.run(index))]),
         *_findings(index),
+        doc.InHtml([doc.Columns(sides)] if narrow else [block for side in sides for block in side]),
+        doc.InHtml([doc.Columns([[*_suites(index)], [*_times(index)]])]),
         *_results(index),
+        doc.InHtml([*_not_judged(index)]),
         *_checked(index),
         doc.InHtml([doc.Heading(2, "Where it comes from", "bundles")]),
         *(doc.InHtml([_fold(made, len(index.bundles) == 1)]) for made in index.bundles),
         *(doc.InMarkdown([_brief(made)]) for made in index.bundles[:BUNDLES]),
     ]
     title = f"sampler-parity: {state_of(index.ok)}"
-    return doc.Document(title, "Samplers against their reference", [], blocks)
+    return doc.Document(title, "sampler-parity: samplers against their reference", [], blocks)
+
+
+def _example() -> Iterator[doc.Block]:
+    """Yield a fixed row on its way through a chain: the reference computes it for this page."""
+    yield doc.Heading(2, "A row goes through a chain", "example")
+    yield doc.Picture("Chart of the probabilities, example", EXAMPLE_CAPTION, _drawn_example)
+
+
+@functools.cache
+def _drawn_example(salt: str) -> str:
+    return of_counterexample(EXAMPLE, salt)
+
+
+def _suites(index: Index) -> Iterator[doc.Block]:
+    if not index.suites:
+        return
+    yield doc.Heading(2, "Samplers by suite", "suites")
+    caption = "Cases of each suite, and how many of them use each sampler, the most frequent first."
+    rows: doc.Rows = [
+        [
+            doc.Name(suite.suite.removeprefix("parity/") or "(none)"),
+            *(doc.num(f"{n:,}") for n in (suite.cases, suite.steps)),
+            doc.TableCell(doc.Untrusted(labels.samplers(suite)), kind="text"),
+        ]
+        for suite in index.suites
+    ]
+    table = doc.Table(caption, "Suite | Cases | Steps | Samplers", rows, style="stacked")
+    yield folded(len(rows), "suite", OPEN, [table], False)
+
+
+def _times(index: Index) -> Iterator[doc.Block]:
+    if index.times:
+        yield doc.Heading(2, "Time per sampler", "times")
+        yield times_fold(index.times)
+
+
+def _not_judged(index: Index) -> Iterator[doc.Block]:
+    lines = [doc.Item(text, "quiet") for text in labels.not_judged(index)]
+    yield doc.Heading(2, "Not judged", "not-judged")
+    yield doc.Items(lines, "findings") if lines else doc.Paragraph("Nothing was left out.")
 
 
 def _map(heat_map: HeatMap | None) -> Iterator[doc.Block]:
@@ -68,15 +133,37 @@ def _findings(index: Index) -> Iterator[doc.Block]:
     if not index.findings:
         return
     items = [_finding(told) for told in index.findings]
-    more = doc.Items(items[FINDINGS:], "findings")
-    fold = [doc.Fold(f"{len(items) - FINDINGS:,} more", [more])] if len(items) > FINDINGS else []
-    shown = doc.Items(items[:FINDINGS], "findings")
-    yield doc.InHtml([doc.Heading(2, "Findings", "findings"), shown, *fold])
+    first = index.findings[0]
+    card = [_card(first)] if first.fails and first.replay else []
+    more = doc.Items(items[FINDINGS : FINDINGS + FOLDED], "findings")
+    left_out = len(items) - FINDINGS - FOLDED
+    note = [doc.Paragraph(f"{left_out:,} more findings are in the JSON.")] if left_out > 0 else []
+    fold = [doc.Fold(f"{len(items) - FINDINGS:,} more", [more, *note])] if items[FINDINGS:] else []
+    shown = doc.Items(items[len(card) : FINDINGS], "findings")
+    yield doc.InHtml(
+        [doc.Heading(2, "Findings", "findings"), *card, *([shown] if shown.items else []), *fold]
+    )
     brief = [
         (doc.Strong("finding") if told.fails else "finding", ": ", doc.Untrusted(told.text, 220))
         for told in index.findings
     ]
     yield doc.InMarkdown([doc.Items(brief, most=BRIEF, what="more findings")])
+
+
+def _card(told: Told) -> doc.Card:
+    """Return the first finding in full: its sentence, how to run it again, and its picture."""
+    blocks: list[doc.Block] = [doc.Paragraph("Replay:"), doc.Pre(told.replay)]
+    if small := told.minimized:
+        case = doc.Code(one_line(in_one_line(small.case), 400))
+        facts: list[doc.Block] = [
+            doc.Paragraph(("Smallest input: ", case)),
+            *(doc.Paragraph(doc.Untrusted(line)) for line in differing_lines(small)),
+        ]
+        draw = partial(of_minimized, small)
+        picture = doc.Picture("Chart of the probabilities, first finding", CHART, draw)
+        blocks.append(doc.Columns([facts, [picture]]))
+    link = doc.Link(one_line(told.text, 400), f"{told.stem}.html#{told.anchor}")
+    return doc.Card(link, "first-finding", blocks, level=3)
 
 
 def _finding(told: Told) -> doc.Item:
@@ -87,7 +174,6 @@ def _finding(told: Told) -> doc.Item:
 def _results(index: Index) -> Iterator[doc.Block]:
     missing = [f"{title}: not measured in these bundles" for title in index.missing]
     shown = [_result(page) for page in index.pages]
-    shown += [doc.Item(text, "quiet") for text in missing]
     yield doc.InHtml([doc.Heading(2, "Results", "results"), doc.Items(shown, "pages")])
     brief = [
         (

@@ -1,10 +1,15 @@
 """Labels of index.html."""
 
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import ORDER
+from sampler_parity.reference.registry import REFERENCE_ROWS
 from sampler_parity.reports.document import Tone
-from sampler_parity.reports.labels import several
-from sampler_parity.reports.pages.index.model import Checked, Index, Made
+from sampler_parity.reports.labels import device_label, several
+from sampler_parity.reports.pages.index.model import Checked, Index, Made, SuiteCount
 from sampler_parity.reports.summary import HeatCell
+
+NAMED = 4  # backends in a line
+FIRST = 2  # samplers of a suite
 
 
 def counted(backend: Checked) -> str:
@@ -46,6 +51,46 @@ def total(index: Index) -> str:
     if index.samplers:
         parts.append(several(len(index.samplers), "sampler"))
     return ", ".join([*(parts or ["no case"]), several(len(index.backends), "backend")])
+
+
+def run(index: Index) -> str:
+    """Return project, version, date, how much ran, and each backend with its device, if few."""
+    versions = ", ".join(sorted({made.version for made in index.bundles}))
+    days = sorted({made.started[:16].replace("T", " ") for made in index.bundles})
+    when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
+    ran = [backend for backend in index.backends if not backend.unavailable]
+    names = dict.fromkeys(
+        ", ".join(filter(None, (" ".join((b.name, b.version)), device_label(b.device))))
+        for b in ran
+    )
+    on = "; ".join(names) if len(names) <= NAMED else several(len(names), "backend")
+    much = f"{several(index.cases, 'case')}, {several(index.steps, 'step')}"
+    return f"sampler-parity {versions}, {when} UTC. {much}, on {on or 'no backend'}."
+
+
+def samplers(suite: SuiteCount) -> str:
+    """Return how many cases use each sampler: "top_p 363, dist 12 and 3 more"."""
+    shown = [f"{name} {n:,}" for name, n in list(suite.samplers.items())[:FIRST]]
+    rest = len(suite.samplers) - len(shown)
+    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+
+
+def not_judged(index: Index) -> list[str]:
+    """Return what has no verdict: backends, skipped cases, samplers and pages."""
+    lines = [
+        f"{b.name} of {b.bundle}: did not run: {one_line(b.unavailable, 200)}"
+        for b in index.backends
+        if b.unavailable
+    ]
+    lines += [
+        f"{b.name} of {b.bundle}: {several(b.verdicts['skipped'], 'case')} skipped: the backend "
+        "does not claim what they need"
+        for b in index.backends
+        if b.verdicts.get("skipped")
+    ]
+    left = [name for name in REFERENCE_ROWS if name not in index.samplers]
+    lines += [f"No case: {', '.join(left)}"] if index.cases and left else []
+    return lines + [f"{title}: not measured in these bundles" for title in index.missing]
 
 
 def heat(cell: HeatCell) -> str:

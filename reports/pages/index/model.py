@@ -3,8 +3,10 @@
 from typing import Literal
 
 from sampler_parity.harness.bundle.info import Machine
+from sampler_parity.harness.failures.groups import Small
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports.summary import HeatMap
+from sampler_parity.reports.times import SamplerTime
 
 
 class PageLine(Strict):
@@ -17,13 +19,15 @@ class PageLine(Strict):
 
 
 class Told(Strict):
-    """A finding of a page. anchor: its place there."""
+    """A finding of a page. anchor: its place there. minimized: of the first finding alone."""
 
     stem: str
     title: str
     text: str
     anchor: str
     fails: bool
+    replay: str = ""
+    minimized: Small | None = None
 
 
 class Checked(Strict):
@@ -61,6 +65,15 @@ class Made(Strict):
     machine: Machine
 
 
+class SuiteCount(Strict):
+    """Cases and steps of a suite over all bundles. samplers: by name, how many cases use each."""
+
+    suite: str
+    cases: int
+    steps: int
+    samplers: dict[str, int]
+
+
 class Index(Strict):
     """findings: those that fail first. missing: titles of pages for which there is nothing."""
 
@@ -73,6 +86,8 @@ class Index(Strict):
     missing: list[str]
     backends: list[Checked]
     bundles: list[Made]
+    suites: list[SuiteCount] = []
+    times: list[SamplerTime] = []
 
     @property
     def cases(self) -> int:

@@ -17,7 +17,9 @@ from sampler_parity.reports.pages.parity import model
 from sampler_parity.reports.pages.parity.devices import devices
 from sampler_parity.reports.pages.parity.drift import drift
 from sampler_parity.reports.pages.parity.matrix import matrix
+from sampler_parity.reports.pages.parity.merged import agreements
 from sampler_parity.reports.pages.parity.speed import REFERENCE, timing
+from sampler_parity.reports.times import times
 
 SLOWEST = 15
 
@@ -88,6 +90,8 @@ def section(bundle: Bundle) -> model.Section:
         problems=problems,
         slowest=_slowest(cases),
         timings=_timings(bundle, cases),
+        times=times(cases),
+        agreeing=agreements(cases),
     )
 
 

@@ -1,4 +1,4 @@
-"""Groups of failures on the parity page: a card for each, and its cases."""
+"""Findings on the parity page: a card or a fold for each cause, with some of its cases."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -12,88 +12,152 @@ from sampler_parity.harness.failures.format_difference import (
     side_by_side,
 )
 from sampler_parity.harness.failures.groups import FOLDED, Example, Group, Small
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import lines_of
 from sampler_parity.reports.pages.parity.labels import card_id
+from sampler_parity.reports.pages.parity.merged import Finding, merged
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section
-from sampler_parity.reports.pictures.stages import Left, of_counterexample
+from sampler_parity.reports.pictures.stages import CHART, of_minimized
 
-CARDS = 5  # groups shown in full: with more, what else is on the page lies screens away
+CARDS = 5  # findings shown in full: with more, what else is on the page lies screens away
+FOLDS = 60  # findings that can be unfolded, of all bundles; the others are rows of a table
+LINES = 400  # rows of that table
+CASES = 20  # of a finding in full
+FEW = 5  # cases of a folded finding
+LONGEST = 2000  # characters of the smallest input
+ROW = 300  # characters of what differs in a row of a table
 SHOWN = 20  # groups in Markdown, of each kind
-CHART = (
-    "What the reference does to the probabilities of this input, stage by stage, and what the "
-    "backend keeps where that is something else."
-)
+Rows = dict[tuple[str, str], Difference]  # by case and backend
 
 
 def failures(report: Report, section: Section) -> Iterator[doc.Block]:
-    """Yield the groups that are worst, in full, then the others, folded."""
-    of_group = {(d.case, d.backend): d for d in section.differences}
-    cards = section.reported[:CARDS]
-    for group in [*section.reported, *section.folded]:
-        name = card_id(report, section, group)
-        ats = [(case, group.backend) for case in group.cases]
-        rows = [of_group[at] for at in ats if at in of_group]  # what was skipped is no difference
-        blocks = [*_smallest(group, name), *_members(rows)]
-        if group in cards:
-            yield doc.Card(group.text, name, blocks)
-        else:
-            yield doc.Fold(f"{group.text} ({group.backend})", blocks, id=name)
+    """Yield the worst findings in full, then folds, then a table of the others."""
+    rows = {(d.case, d.backend): d for d in section.differences}
+    told, folded = merged(section.reported), merged(section.folded)
+    cards, rest = told[:CARDS], [*told[CARDS:], *folded]
+    for found in cards:
+        yield doc.Card(
+            found.sentence,
+            card_id(report, section, found),
+            [*_smallest(found), _members(found, rows)],
+        )
+    if len(rest) > 1:
+        yield doc.Paragraph(
+            f"{len(rest):,} more findings, the worst first. Pictures: `sampler-parity explain "
+            "BUNDLE CASE --plot FILE`.",
+            "quiet",
+        )
+    folds = FOLDS // len(report.sections)
+    for found in rest[:folds]:
+        blocks = [*_smallest(found, drawn=False), _members(found, rows, FEW)]
+        yield doc.Fold(found.sentence, blocks, id=card_id(report, section, found))
+    if left := rest[folds:]:
+        table = _lines(report, section, left)
+        yield doc.Fold(f"{len(left):,} more findings, a row each", [table])
+
+
+def _lines(report: Report, section: Section, found: Sequence[Finding]) -> doc.Table:
+    rows = [
+        doc.TableRow(
+            [
+                doc.TableCell(one_line(f.sentence, 300), kind="text"),
+                doc.Code(one_line(f.shown.example.replay, 300)),
+            ],
+            card_id(report, section, f),
+        )
+        for f in found
+    ]
+    caption = "A case of each; all cases are in the JSON."
+    return doc.Table(
+        caption,
+        "Finding | Replay",
+        rows,
+        style="stacked",
+        most_html=LINES // len(report.sections),
+        what="findings",
+    )
 
 
 def brief(section: Section) -> doc.Table:
-    """Return a row for each group of failures, the worst first."""
-    told, folded = section.reported, section.folded
-    groups = [*told[:SHOWN], *folded[:SHOWN], *told[SHOWN:], *folded[SHOWN:]]
-    rows = [_brief(group) for group in groups]
+    """Return a row for each finding, the worst first."""
+    told, folded = merged(section.reported), merged(section.folded)
+    found = [*told[:SHOWN], *folded[:SHOWN], *told[SHOWN:], *folded[SHOWN:]]
+    rows = [_brief(one) for one in found]
     most = len(told[:SHOWN]) + len(folded[:SHOWN])
     head, what = "Finding | Backend | Smallest | Replay", "groups of failures"
     return doc.Table("", head, rows, most=most, what=what)
 
 
-def _brief(group: Group) -> list[doc.Inline]:
-    example, text = group.example, doc.Untrusted(group.text)
+def _brief(found: Finding) -> list[doc.Inline]:
+    group = found.shown
+    example, text = group.example, doc.Untrusted(found.text)
     parts: list[doc.Inline] = [doc.Name(example.case)]
     if example.small is not None:
         parts.append(doc.Name(in_one_line(example.small.case)))
     parts += map(doc.Untrusted, [*differing_lines(example.shown), *known_lines(group)])
     smallest = (parts[0], *(piece for part in parts[1:] for piece in ("; ", part)))
     finding = text if group.verdict in FOLDED else doc.Strong(text)
-    return [finding, doc.Name(group.backend), smallest, doc.Code(example.replay)]
+    backends = doc.Lines([doc.Name(name) for name in found.backends])
+    return [finding, backends, smallest, doc.Code(example.replay)]
 
 
-def differences(caption: str, rows: Sequence[Difference]) -> doc.Table:
-    """Return a table of cases that are not identical."""
+def differences(caption: str, rows: Sequence[Difference], most: int = CASES) -> doc.Table:
+    """Return a table of cases that are not identical, with at most so many rows in HTML."""
     return doc.Table(
         caption,
-        "Case | Backend | Verdict | Where | What | Replay",
+        "Case | Backend | Verdict | Where | Got and expected | Replay",
         [
             [
                 *(d.case, d.backend, d.verdict, place(d)),
-                doc.TableCell(_both_sides(d), kind="wide"),
+                doc.TableCell(one_line(_both_sides(d), ROW), kind="wide"),
                 doc.Code(d.replay),
             ]
             for d in rows
         ],
+        style="stacked",
+        most_html=most,
+        what="cases",
     )
 
 
 def _both_sides(d: Difference) -> str:
-    sides = [f"{what}: {got}, expected {expected}" for what, got, expected in side_by_side(d)]
+    sides = [f"{what}: got {got}, expected {expected}" for what, got, expected in side_by_side(d)]
     return "; ".join(filter(None, [*sides, d.detail]))
 
 
-def _members(rows: Sequence[Difference]) -> list[doc.Block]:
-    if not rows:
-        return []
-    summary = "The one case" if len(rows) == 1 else f"All {len(rows):,} cases"
-    return [doc.Fold(summary, [differences("The cases of this group.", rows)])]
+def _members(found: Finding, differences_by: Rows, most: int = CASES) -> doc.Block:
+    """Return the first results of a finding on its backends; a skipped case is no difference."""
+    ats = [(case, group.backend) for group in found.groups for case in group.cases]
+    rows = [differences_by[at] for at in ats if at in differences_by]
+    n = len(rows)
+    shown = f"All {n:,} results" if n <= most else f"{most} of {n:,} results"
+    summary = "The one result" if n == 1 else shown
+    table = differences("Results of this finding, the smallest case first.", rows, most)
+    return doc.Fold(summary, [table] if rows else [])
 
 
-def _smallest(group: Group, name: str) -> Iterator[doc.Block]:
+def _smallest(found: Finding, drawn: bool = True) -> Iterator[doc.Block]:
+    """Yield the replay line, then the smallest input and what differs, next to its picture."""
+    group = found.shown
+    e = group.example
+    yield from (doc.Paragraph("Replay:"), doc.Pre(e.replay))
+    facts = [*_facts(group)]
+    picture = doc.Picture(
+        f"Chart of the probabilities, {found.anchor}", CHART, partial(_draw, e.small)
+    )
+    yield from [doc.Columns([facts, [picture]])] if drawn and e.small else facts
+    if e.small:
+        case_lines = doc.Pre(lines_of(e.small.case, LONGEST))
+        yield doc.Fold("The smallest input as a case of a suite", [case_lines])
+
+
+def _facts(group: Group) -> Iterator[doc.Block]:
     e = group.example
     if e.small:
-        yield doc.Paragraph(("Smallest input: ", doc.Code(in_one_line(e.small.case))))
+        yield doc.Paragraph(
+            ("Smallest input: ", doc.Code(one_line(in_one_line(e.small.case), LONGEST)))
+        )
     yield from _values(e.shown)
     yield from map(doc.Paragraph, known_lines(group))
     at = f"{', ' if place(e) else ''}{place(e)}. Required: {' or '.join(e.required)}."
@@ -105,27 +169,17 @@ def _smallest(group: Group, name: str) -> Iterator[doc.Block]:
         yield doc.Paragraph(e.said)
     if e.detail:
         yield doc.Pre(e.detail)
-    if e.small:
-        label = f"Chart of the probabilities, {name}"
-        yield doc.Picture(label, CHART, partial(_stages, e.small))
-        case_lines = doc.Pre(lines_of(e.small.case))
-        yield doc.Fold("The smallest input as a case of a suite", [case_lines])
-    yield from (doc.Paragraph("Replay:"), doc.Pre(e.replay))
 
 
 def _values(at: Small | Example) -> Iterator[doc.Block]:
     rows: list[doc.Cells] = [[*side] for side in side_by_side(at)]
     if isinstance(at, Small) and at.got != at.expected:
         left = [", ".join(map(str, ids)) or "none" for ids in (at.got, at.expected)]
-        rows.append(["ids left", *(doc.TableCell(ids, kind="wide") for ids in left)])
+        rows.append(["ids left", *left])
     if rows:
-        yield doc.Table("First difference", "What | Got | Expected", rows)
+        yield doc.Table("First difference", "What | Got | Expected", rows, style="sides")
     yield from (doc.Paragraph(f"{key}: {value}") for key, value in other_values(at))
 
 
-def _stages(small: Small, salt: str) -> str:
-    """Draw what the reference does to a small input, and what the backend left."""
-    left = None
-    if set(small.got) != set(small.expected) and small.stage_index is not None:
-        left = Left(small.got, small.step or 0, small.stage_index)
-    return of_counterexample(small.case, salt, left)
+def _draw(small: Small | None, salt: str) -> str:
+    return of_minimized(small, salt) if small else ""

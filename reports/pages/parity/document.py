@@ -8,13 +8,17 @@ from sampler_parity.reports.pages.parity import tables
 from sampler_parity.reports.pages.parity.across import implementations, releases
 from sampler_parity.reports.pages.parity.cards import brief, differences, failures
 from sampler_parity.reports.pages.parity.hardware import hardware
+from sampler_parity.reports.pages.parity.merged import agreement_lines
 from sampler_parity.reports.pages.parity.model import Report, Section
-from sampler_parity.reports.parts import bundle_heading, folded, machine_fold, state
+from sampler_parity.reports.parts import bundle_heading, folded, machine_fold, machine_line, state
+from sampler_parity.reports.times import OPEN, times_fold
 
 INTRO = (
     "Samplers compared with the reference, which follows llama.cpp v0.5.0, stage by stage and to "
     "the bit."
 )
+WIDE = 3  # backends: the tables of so many are not set next to each other
+ALLOWED = 100  # rows of allowed differences, of all bundles
 COUNTS = (
     "Cases by verdict. A case counts for the sampler at which it first differs; for all of its "
     "chain where none does, or none can be named. The worst first."
@@ -45,23 +49,27 @@ def document(report: Report) -> doc.Document:
 
 
 def _region(report: Report, section: Section, b: str) -> doc.Region:
-    few = 12 if len(report.sections) == 1 else 0
+    alone = len(report.sections) == 1
+    few = OPEN // len(report.sections) if section.ok else 12 * alone
     samplers = tables.verdicts(section, section.matrix, "Sampler", COUNTS)
     caption = "Cases by verdict, suite by suite. The worst first."
     suites = tables.verdicts(section, section.suites, "Suite", caption)
+    by_sampler = _part(
+        *("Samplers by backend and verdict", f"{b}-matrix"),
+        folded(len(section.matrix), "sampler", few, [samplers]),
+    )
+    by_suite = _part("Suites", f"{b}-suites", folded(len(section.suites), "suite", few, [suites]))
+    timed = doc.InHtml([*_times(section, b, few)])
+    both: list[list[doc.Block]] = [[*by_sampler, timed], [doc.InHtml(by_suite)]]
+    narrow = len(section.backends) < WIDE and section.ok
     blocks = [
         bundle_heading(section.bundle, b, f": {state_of(section.ok)}"),
-        doc.InHtml([*_top(section, b), *_failures(report, section, b)]),
+        doc.InHtml([*_top(section), *_failures(report, section, b)]),
         *_brief(section),
+        doc.InHtml([_links(section, b)]),
         *_part("Backends", f"{b}-backends", tables.backends(section)),
-        *_part(
-            *("Samplers by backend and verdict", f"{b}-matrix"),
-            folded(len(section.matrix), "sampler", few, [samplers]),
-        ),
-        doc.InHtml([*_accepted(section, b)]),
-        doc.InHtml(
-            [*_part("Suites", f"{b}-suites", folded(len(section.suites), "suite", few, [suites]))]
-        ),
+        *([doc.Columns(both)] if narrow else [block for part in both for block in part]),
+        doc.InHtml([*_accepted(section, b, ALLOWED // len(report.sections))]),
         *_part("Speed", f"{b}-speed", *tables.speed(section, few)),
         doc.InHtml([*_end(section, b)]),
     ]
@@ -73,7 +81,7 @@ def _part(title: str, place: str, *blocks: doc.Block) -> list[doc.Block]:
     return [doc.InHtml([doc.Heading(3, title, place)]), *blocks]
 
 
-def _top(section: Section, b: str) -> Iterator[doc.Block]:
+def _top(section: Section) -> Iterator[doc.Block]:
     run = section.run
     cases = f"{section.cases_met:,}/{section.cases_judged:,} cases as required on every backend."
     yield state(section.ok, cases if section.cases else "the bundle holds no case.")
@@ -82,25 +90,38 @@ def _top(section: Section, b: str) -> Iterator[doc.Block]:
         f" s; started {run.started}; profile {run.profile}, seed {run.seed}.",
         "quiet",
     )
-    failed = len(section.failures) + len(section.problems)
+
+
+def _failed(section: Section) -> int:
+    return len(section.failures) + len(section.problems)
+
+
+def _links(section: Section, b: str) -> doc.Links:
     parts = {
-        "failures": f"Failures ({failed:,})",
+        "failures": f"Failures ({_failed(section):,})" if not section.ok else "",
         "backends": "Backends",
         "matrix": "Samplers",
-        "accepted": f"Allowed differences ({len(section.accepted):,})",
+        "times": "Time per sampler" if section.times else "",
         "suites": "Suites",
-        "speed": "Speed",
+        "accepted": f"Allowed differences ({len(section.accepted):,})" if section.accepted else "",
+        "speed": "Speed" if section.timings else "",
         "slow": "Slowest cases",
         "machine": "Machine",
     }
-    links = [(title, f"#{b}-{place}") for place, title in parts.items()]
-    yield doc.Links(f"Parts of {section.bundle}", links)
+    links = [(title, f"#{b}-{place}") for place, title in parts.items() if title]
+    return doc.Links(f"Parts of {section.bundle}", links)
 
 
 def _failures(report: Report, section: Section, b: str) -> Iterator[doc.Block]:
-    yield doc.Heading(3, "Failures", f"{b}-failures")
-    if not section.failures and not section.problems:
-        yield doc.Paragraph("None." if section.ok else "No case ran.")
+    """Yield the findings; of a bundle that passed, only the cases that were skipped."""
+    if not section.ok:
+        yield doc.Heading(3, f"Failures ({_failed(section):,})", f"{b}-failures")
+        if not _failed(section):
+            yield doc.Paragraph("No case ran.")
+    if section.agreeing:
+        lines = [doc.Item(text, "bad") for text in agreement_lines(section.agreeing)]
+        yield doc.Heading(4, "Backends that agree with each other", f"{b}-agreement")
+        yield doc.Items(lines, "findings")
     yield from failures(report, section)
     if section.problems:
         yield tables.problems(section)
@@ -120,13 +141,20 @@ def _brief(section: Section) -> Iterator[doc.Block]:
     yield doc.InMarkdown([doc.Paragraph((f"{met}, {counts}, on ", *names, "."))])
 
 
-def _accepted(section: Section, b: str) -> Iterator[doc.Block]:
-    yield doc.Heading(3, "Allowed differences", f"{b}-accepted")
+def _accepted(section: Section, b: str, most: int) -> Iterator[doc.Block]:
     n = len(section.accepted)
+    if not n:
+        return
+    yield doc.Heading(3, "Allowed differences", f"{b}-accepted")
     summary = f"{n:,} results that are not identical and that their cases allow"
     caption = "Results that are not identical, with a verdict that the case allows."
-    none = doc.Paragraph("None.")
-    yield doc.Fold(summary, [differences(caption, section.accepted)]) if n else none
+    yield doc.Fold(summary, [differences(caption, section.accepted, most)])
+
+
+def _times(section: Section, b: str, few: int) -> Iterator[doc.Block]:
+    if section.times:
+        yield doc.Heading(3, "Time per sampler", f"{b}-times")
+        yield times_fold(section.times, few)
 
 
 def _end(section: Section, b: str) -> Iterator[doc.Block]:
@@ -134,4 +162,4 @@ def _end(section: Section, b: str) -> Iterator[doc.Block]:
     shown = tables.slowest(section) if n else doc.Paragraph("No case ran.")
     yield from (doc.Heading(3, "Slowest cases", f"{b}-slow"), folded(n, "case", 0, [shown]))
     heading = doc.Heading(3, "Machine and versions", f"{b}-machine")
-    yield from (heading, machine_fold(section.run))
+    yield from (heading, machine_line(section.run), machine_fold(section.run))

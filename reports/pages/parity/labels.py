@@ -1,8 +1,8 @@
 """Labels of the parity page: tallies of verdicts, their colour, and the places of groups."""
 
-from sampler_parity.harness.failures.groups import Group
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports import document as doc
+from sampler_parity.reports.pages.parity.merged import Finding
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
 
 
@@ -34,8 +34,8 @@ def _tone(tally: Tally) -> doc.Tone:
     return "good" if tally.verdicts.get("identical", 0) == tally.judged else "fair"
 
 
-def card_id(report: Report, section: Section, group: Group) -> str:
-    """Return the id of a group: its anchor, behind that of its bundle where there are some."""
+def card_id(report: Report, section: Section, finding: Finding) -> str:
+    """Return the id of a finding: its anchor, after that of its bundle if there are several."""
     if len(report.sections) == 1:
-        return group.anchor
-    return f"b{report.sections.index(section) + 1}-{group.anchor}"
+        return finding.anchor
+    return f"b{report.sections.index(section) + 1}-{finding.anchor}"

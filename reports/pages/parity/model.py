@@ -12,6 +12,7 @@ from sampler_parity.harness.failures.groups import FOLDED, Group
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.matrix_model import ParityMatrix
+from sampler_parity.reports.times import SamplerTime
 
 RULE_FACTOR = 2
 RULE_EXTRA_NS = 50_000
@@ -143,6 +144,13 @@ class Timing(Strict):
     parity_cases: int
 
 
+class Agreement(Strict):
+    """Backends that all answered these cases with the same values, which the reference has not."""
+
+    backends: list[str]
+    cases: list[str]
+
+
 class Section(Strict):
     """One bundle. ok: at least one case was judged, every required verdict met, nothing left out.
 
@@ -167,6 +175,8 @@ class Section(Strict):
     problems: list[Problem]
     slowest: list[SlowCase]
     timings: list[Timing]
+    times: list[SamplerTime] = []
+    agreeing: list[Agreement] = []
 
     @property
     def reported(self) -> list[Group]:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.groups import Group, rank
 from sampler_parity.reports.pages.parity.labels import card_id
+from sampler_parity.reports.pages.parity.merged import agreement_lines, merged
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
 from sampler_parity.reports.summary import HeatCell, HeatMap, HeatRow, PageFinding
 
@@ -14,16 +15,21 @@ _ORDER = list(ALL_SAMPLERS)
 def findings(report: Report) -> list[PageFinding]:
     """The groups of failures, the worst first, then cases without a result."""
     several = len(report.sections) > 1
-    of_all = [(part, group) for part in report.sections for group in _failing(part)]
+    of_all = [(part, found) for part in report.sections for found in merged(_failing(part))]
     lines = [
         PageFinding(
-            text=f"{f'{part.bundle}: ' if several else ''}{group.text}, on {group.backend}",
-            anchor=card_id(report, part, group),
+            text=f"{f'{part.bundle}: ' if several else ''}{found.sentence}",
+            anchor=card_id(report, part, found),
+            replay=found.shown.example.replay,
+            minimized=found.shown.example.small,
         )
-        for part, group in sorted(of_all, key=lambda pair: rank(pair[1]))
+        for part, found in sorted(of_all, key=lambda pair: rank(pair[1].groups[0]))
     ]
     for number, part in enumerate(report.sections, 1):
         where = f"{part.bundle}: " if several else ""
+        for text in agreement_lines(part.agreeing):
+            place = f"b{number}-agreement"
+            lines.append(PageFinding(text=f"{where}{text}", anchor=place, fails=False))
         if part.problems:
             text = f"{where}{len(part.problems):,} cases without a result"
             lines.append(PageFinding(text=text, anchor=f"b{number}-failures"))
@@ -64,11 +70,15 @@ def _worst(report: Report, part: Section) -> dict[tuple[str, str], tuple[Group, 
     """By sampler and backend, the worst group of failures that counts for them, and its place."""
     samplers = {(d.case, d.backend): d.samplers for d in part.differences}
     worst: dict[tuple[str, str], tuple[Group, str]] = {}
-    for group in _failing(part):
-        for case in group.cases:
-            chain = samplers[case, group.backend]
-            for sampler in [group.stage] if group.stage in chain else chain:
-                worst.setdefault((sampler, group.backend), (group, card_id(report, part, group)))
+    for found in merged(_failing(part)):
+        place = card_id(report, part, found)
+        for group in found.groups:
+            for case in group.cases:
+                chain = samplers[case, group.backend]
+                for sampler in [group.stage] if group.stage in chain else chain:
+                    at = sampler, group.backend
+                    if at not in worst or rank(group) < rank(worst[at][0]):
+                        worst[at] = group, place
     return worst
 
 

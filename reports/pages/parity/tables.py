@@ -27,6 +27,7 @@ def backends(section: Section) -> doc.Table:
         "What ran, and how often it met what the cases require. The worst first.",
         "Backend | Verdicts | As required | Own calls | Wall time | Version, build, device",
         rows,
+        style="stacked",
         markdown="backend | as required | verdicts | version, build, device",
     )
 

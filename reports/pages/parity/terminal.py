@@ -5,6 +5,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.labels import duration, state_of
 from sampler_parity.reports.pages.parity import model
+from sampler_parity.reports.pages.parity.merged import Finding, agreement_lines, merged
 
 SHOWN = 5
 BRIEF = 20
@@ -48,12 +49,18 @@ def _device_line(c: model.Configuration) -> str:
 def _failures(part: model.Section) -> list[str]:
     """The groups that are worst in full, a line for each other."""
     labels = {summary.name: _label(summary) for summary in part.backends}
-    shown: list[str] = []
-    for group in part.reported[:SHOWN]:
-        shown += lines(group, labels[group.backend])
-    rest = part.reported[SHOWN:]
-    brief = [*rest[:BRIEF], *part.folded]
-    shown += [f"{one_line(group.text)}   {labels[group.backend]}" for group in brief]
+
+    def on(found: Finding) -> str:
+        return ", ".join(labels[name] for name in found.backends)
+
+    reported = merged(part.reported)
+    shown = [*agreement_lines(part.agreeing)]
+    for found in reported[:SHOWN]:
+        first = found.shown.model_copy(update={"text": found.text})
+        shown += lines(first, on(found))
+    rest = reported[SHOWN:]
+    brief = [*rest[:BRIEF], *merged(part.folded)]
+    shown += [f"{one_line(found.text)}   {on(found)}" for found in brief]
     for problem in part.problems[:SHOWN]:
         shown += [
             f"{problem.kind.upper()} {one_line(problem.case)}",

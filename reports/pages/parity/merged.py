@@ -1,0 +1,129 @@
+"""Groups of several backends with one cause as one finding; backends that agree with each other."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.failures.groups import FOLDED, Group
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reports.labels import several
+from sampler_parity.reports.pages.parity.model import Agreement
+
+AS_IF = "; as if: "
+_NAMED = 6  # backends that a sentence names
+_DIFFERENT: tuple[Verdict, ...] = (
+    *("diverged", "explained", "boundary", "close", "tied", "reordered"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause on one or more backends. groups: one for each backend, the worst first."""
+
+    groups: Sequence[Group]
+
+    @property
+    def shown(self) -> Group:
+        """Return the group whose example is shown: one with a minimized input, if any has one."""
+        with_input = (group for group in self.groups if group.example.small)
+        return next(with_input, self.groups[0])
+
+    @property
+    def backends(self) -> list[str]:
+        return [group.backend for group in self.groups]
+
+    @property
+    def anchor(self) -> str:
+        """Return an anchor that does not depend on how many cases each backend fails."""
+        return min(group.anchor for group in self.groups)
+
+    @property
+    def text(self) -> str:
+        """Return the sentence, with the least and the most cases where backends differ in them."""
+        counts = sorted({len(group.cases) for group in self.groups})
+        if len(counts) == 1:
+            return self.shown.text
+        most = max(self.groups, key=lambda group: len(group.cases))
+        said = most.text.partition(" ")[2].partition(AS_IF)[0]
+        cause = "".join(self.shown.text.partition(AS_IF)[1:])
+        return f"{counts[0]:,} to {counts[-1]:,} {said}{cause}"
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.text}, on {named(self.backends)}"
+
+
+def named(backends: Sequence[str]) -> str:
+    """Return "a, b and c", or "a, b, c, d, e, f and 3 more"."""
+    shown = [*backends[:_NAMED]]
+    if len(backends) > _NAMED:
+        shown.append(f"{len(backends) - _NAMED:,} more")
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def merged(groups: Iterable[Group]) -> list[Finding]:
+    """Return a finding for each cause, in the order of the groups. A backend is in it once."""
+    found: list[list[Group]] = []
+    by_kind: dict[tuple[Verdict, str, str], list[list[Group]]] = defaultdict(list)
+    for group in groups:
+        alike = by_kind[group.verdict, group.stage, group.what]
+        same = next((members for members in alike if _joins(group, members)), None)
+        if same is None:
+            same = []
+            found.append(same)
+            alike.append(same)
+        same.append(group)
+    return [Finding(members) for members in found]
+
+
+def _joins(group: Group, members: list[Group]) -> bool:
+    return all(group.backend != m.backend and _same_cause(group, m) for m in members)
+
+
+def _same_cause(a: Group, b: Group) -> bool:
+    """Return whether the same planted faults explain both; without one of them, the same words."""
+    if a.known and b.known:
+        return {fault.name for fault in a.known} == {fault.name for fault in b.known}
+    return _words(a) == _words(b)
+
+
+def _words(group: Group) -> str:
+    """Return the text without the number of cases and without the faults that do the same."""
+    return group.text.partition(AS_IF)[0].partition(":")[2]
+
+
+def agreements(cases: Iterable[CaseResult]) -> list[Agreement]:
+    """Return the sets of backends that give one answer, which is not the reference's.
+
+    A case counts where two backends or more answered it, all of them failed, and all have the same
+    first difference: step, stage and values.
+    """
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for case in cases:
+        answers = {
+            name: result for name, result in case.backends.items() if result.verdict not in FOLDED
+        }
+        if len(answers) > 1 and all(map(case.failed, answers)) and _one(list(answers.values())):
+            found[tuple(answers)].append(case.id)
+    ranked = sorted(found.items(), key=lambda item: -len(item[1]))
+    return [Agreement(backends=[*names], cases=ids) for names, ids in ranked]
+
+
+def _one(results: list[BackendResult]) -> bool:
+    first = results[0]
+    return first.verdict in _DIFFERENT and all(_place(first) == _place(r) for r in results)
+
+
+def _place(result: BackendResult) -> tuple[object, ...]:
+    return result.verdict, result.step, result.stage, result.what, result.values, result.row
+
+
+def agreement_lines(agreeing: Iterable[Agreement]) -> Iterator[str]:
+    """Yield a sentence for each set of backends."""
+    for same in agreeing:
+        yield (
+            f"{len(same.backends)} backends agree with each other and not with the reference in "
+            f"{several(len(same.cases), 'case')}: {named(same.backends)}. At the first difference "
+            "they have the same values."
+        )

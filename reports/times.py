@@ -1,0 +1,77 @@
+"""Mean time of a sampler's step on each backend and on the reference, from the records of cases."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
+from sampler_parity.harness.strict import Strict
+from sampler_parity.reports import document as doc
+from sampler_parity.reports.labels import duration, factor
+from sampler_parity.reports.parts import folded
+
+CAPTION = (
+    "Mean time per step, over the cases whose chain is this sampler alone; not a benchmark. "
+    "Backend: its own sampler calls. Reference: Python, with the copy of the candidates that the "
+    "comparison needs. Ratio: reference to backend."
+)
+_UNANSWERED = ("skipped", "unsupported", "rejected", "crashed", "timeout")
+OPEN = 40  # rows
+
+
+class SamplerTime(Strict):
+    """The cases of one sampler alone that a backend answered; times in ns, each over all steps."""
+
+    sampler: str
+    backend: str
+    cases: int
+    steps: int
+    backend_ns: int
+    reference_ns: int
+
+
+def times(cases: Iterable[CaseResult]) -> list[SamplerTime]:
+    """Return a row for each sampler and backend, in the order of the reference's samplers.
+
+    Cases that draw are left out: their draws are not counted as steps.
+    """
+    members: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
+    for case in cases:
+        if len(case.samplers) == 1 and case.steps and not case.draws and case.reference_s:
+            for name, result in case.backends.items():
+                if result.ns and result.verdict not in _UNANSWERED:
+                    members[case.samplers[0], name].append(case)
+    rows = [_row(*key, of_key) for key, of_key in members.items()]
+    order = {sampler: i for i, sampler in enumerate(ALL_SAMPLERS)}
+    return sorted(rows, key=lambda row: order.get(row.sampler, len(order)))
+
+
+def _row(sampler: str, backend: str, cases: list[CaseResult]) -> SamplerTime:
+    return SamplerTime(
+        sampler=sampler,
+        backend=backend,
+        cases=len(cases),
+        steps=sum(case.steps for case in cases),
+        backend_ns=sum(case.backends[backend].ns for case in cases),
+        reference_ns=round(sum(case.reference_s for case in cases) * 1e9),
+    )
+
+
+def times_fold(rows: list[SamplerTime], limit: int = OPEN) -> doc.Fold:
+    """Return the table of times, folded above `limit` rows; with one backend named in its head."""
+    names = list(dict.fromkeys(row.backend for row in rows))
+    several = len(names) > 1
+    cells: doc.Rows = [
+        [
+            doc.Name(row.sampler),
+            *([doc.TableCell(doc.Name(row.backend), kind="keep")] if several else []),
+            *(doc.num(f"{n:,}") for n in (row.cases, row.steps)),
+            *(doc.num(duration(ns / row.steps)) for ns in (row.backend_ns, row.reference_ns)),
+            doc.num(factor(row.reference_ns / row.backend_ns, None, None)),
+        ]
+        for row in rows
+    ]
+    own: list[doc.Inline] = ["Backend", "Cases", "Steps", "Its time"]
+    one: list[doc.Inline] = ["Cases", "Steps", *map(doc.Name, names)]
+    head: list[doc.Inline] = ["Sampler", *(own if several else one), "Reference", "Ratio"]
+    return folded(len(rows), "row", limit, [doc.Table(CAPTION, head, cells, style="sticky")], False)

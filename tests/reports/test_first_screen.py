@@ -1,0 +1,327 @@
+"""What index.html and parity.html show at once, of a run that passed and of one that failed."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.reports.pages.index.model import Index
+from sampler_parity.reports.pages.parity.build import report_of
+from sampler_parity.reports.pages.parity.document import document
+from sampler_parity.reports.pages.parity.merged import agreements, merged, named
+from sampler_parity.reports.pages.parity.terminal import terminal_lines
+from sampler_parity.reports.times import times
+from sampler_parity.reports.write import write_report
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
+from tests.support.chromium import See
+from tests.support.html_page import Page, lost_links
+from tests.support.report_bundles import (
+    bundle_of,
+    case,
+    diverged,
+    got,
+    read_back,
+    run_info,
+    write_bundle,
+)
+
+ENGINES = tuple("abcdef")
+MOST_BYTES = 1_000_000
+SMALL: dict[str, Any] = {
+    "id": "x/a",
+    "description": "a fact",
+    "why": "a defect",
+    "chain": [{"top_k": {"k": 3}}],
+    "logits": {"rows": [[2.0, 1.0, 0.5, 0.25]]},
+}
+
+
+def shown(text: str) -> str:
+    """Return the text of a page outside of closed folds."""
+    closed = re.compile(
+        r"<details(?: id=\"[^\"]*\")?>(?:(?!<details|</details>).)*</details>", re.DOTALL
+    )
+    opened = re.compile(r"<details[^>]* open>((?:(?!<details|</details>).)*)</details>", re.DOTALL)
+    while (less := opened.sub(r"\1", closed.sub("", text))) != text:
+        text = less
+    return Page(text).text
+
+
+def timed(name: str, sampler: str, ns: int, reference_s: float, **fields: Any) -> CaseResult:
+    return case(name, {"x": got(ns=ns)}, samplers=[sampler], reference_s=reference_s, **fields)
+
+
+def passing(folder: Path) -> Path:
+    cases = [
+        timed("a", "top_k", 3_000, 9e-6, steps=3),
+        timed("b", "top_p", 1_000, 4e-6, suite="parity/chains"),
+        case("c", {"x": got("skipped", detail="no dry")}, samplers=["dry"]),
+    ]
+    info = run_info("x", suites={"parity/top_p": "1", "parity/chains": "2"})
+    return write_bundle(folder / "passing", info, cases)
+
+
+def failing(folder: Path, *names: str, **fields: Any) -> Bundle:
+    """Each backend diverges in the same way, and each has a minimized input."""
+    cases = [case("a", {name: diverged(**fields) for name in names})]
+    return read_back(folder / "failing", run_info(*names), cases, [*map(minimized, names)])
+
+
+def minimized(name: str, fault: str = "top_k/off-by-one") -> CounterexampleResult:
+    known = Known(name=fault, fault="one is missing", explains=1, tried=1)
+    return CounterexampleResult(
+        id=f"a on {name}", case="a", backend=name, smaller=SMALL, got=[0, 1],
+        result=diverged(stage="top_k", stage_index=0), expected=[0, 1, 2], known=[known],
+    )  # fmt: skip
+
+
+def pages(folder: Path, bundle: Path) -> dict[str, str]:
+    files = write_report([bundle], folder, ["html", "json"])
+    return {path.name: path.read_text() for path in files}
+
+
+def test_what_is_folded_is_not_shown() -> None:
+    text = "<p>a</p><details><summary>b</summary><p>c</p><details open><p>d</p></details></details>"
+    assert shown(text) == "a"
+    assert shown(text.replace("<details>", "<details open>")) == "a b c d"
+
+
+def test_index_of_a_passing_run_shows_its_content_without_unfolding(tmp_path: Path) -> None:
+    text = pages(tmp_path / "r", passing(tmp_path))["index.html"]
+    seen = shown(text)
+    for words in (
+        "sampler-parity 0.1.0, 2026-01-01 00:00 UTC. 3 cases, 5 steps, on x 1.0.",
+        "top_p 2 4 top_k 1, dry 1",
+        "chains 1 1 top_p 1",
+        "top_k 1 3 1 µs 3 µs 3 ×",
+        "top_p 1 1 1 µs 4 µs 4 ×",
+        "not a benchmark",
+        "The reference takes a row of ten logits through top_k (7), top_p (0.9) and temp (0.6)",
+        "x of passing: 1 case skipped: the backend does not claim what they need",
+        "No case: greedy, dist, min_p",
+        "Distribution: not measured in these bundles",
+    ):
+        assert words in seen
+    assert len(Page(text).all("svg")) == 1
+    assert text == pages(tmp_path / "again", passing(tmp_path / "2"))["index.html"]
+
+
+def test_times_are_those_of_cases_with_one_sampler_that_were_answered() -> None:
+    cases = [
+        timed("a", "top_k", 300, 1e-6, steps=3),
+        timed("b", "top_k", 100, 3e-6),
+        timed("draws", "top_k", 9999, 1.0, draws=100),
+        case("chain", {"x": got(ns=9999)}, samplers=["top_k", "top_p"], reference_s=1.0),
+        case("skipped", {"x": got("skipped", ns=9999)}, samplers=["top_k"], reference_s=1.0),
+        case("crash", {"x": got("crashed", ns=9999)}, samplers=["top_k"], reference_s=1.0),
+    ]
+    (row,) = times(cases)
+    assert (row.sampler, row.backend, row.cases, row.steps) == ("top_k", "x", 2, 4)
+    assert (row.backend_ns, row.reference_ns) == (400, 4000)
+
+
+def test_a_passing_parity_page_is_open_up_to_forty_rows(tmp_path: Path) -> None:
+    text = pages(tmp_path / "r", passing(tmp_path))["parity.html"]
+    seen = shown(text)
+    assert "None." not in seen
+    assert "Failures" not in seen
+    for words in (
+        "top_k 1 1/1 identical",
+        "parity/chains 2 1 1/1 identical",
+        "top_k 1 3 1 µs 3 µs 3 ×",
+        "Test CPU, 2 logical cores, 8.0 GiB, Linux 6.1, x86_64, glibc 2.36, Python 3.11.2",
+    ):
+        assert words in seen
+    cases = [case(f"c{i}", {"x": got()}, suite=f"parity/s{i}") for i in range(41)]
+    many = pages(tmp_path / "m", write_bundle(tmp_path / "many", run_info("x"), cases))
+    assert "parity/s0" not in shown(many["parity.html"])
+    assert "41 suites" in many["parity.html"]
+
+
+def test_one_cause_on_several_backends_is_one_finding(tmp_path: Path) -> None:
+    bundle = failing(tmp_path, "a", "b", "c")
+    text = pages(tmp_path / "r", bundle.folder)
+    sentence = "1 case diverges at top_p: keeps 63 fewer than p allows; as if: one is missing"
+    for name in ("index.html", "parity.html"):
+        seen = shown(text[name])
+        assert seen.count("as if: one is missing") == 1
+        assert f"{sentence}, on a, b and c" in seen
+        assert "sampler-parity run parity/top_p --case a -b a" in seen
+        places = [seen.index(part) for part in (sentence, "Smallest input: top_k", "kept by the")]
+        assert places == sorted(places)
+        assert len(Page(text[name]).all("svg")) == 1
+    assert lost_links({name: t for name, t in text.items() if name.endswith("html")}) == []
+    report = report_of([bundle])
+    assert markdown(document(report)).count("one is missing") == 1
+    assert sum("as if: one is missing" in line for line in terminal_lines(report)) == 1
+    assert len(Index.model_validate_json(text["index.json"]).findings) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault", "findings"),
+    [
+        ({}, "top_k/off-by-one", 1),
+        ({"stage": "top_k"}, "top_k/off-by-one", 2),
+        ({"values": {"survivors": {"got": 9, "expected": 8}}}, "top_k/off-by-one", 2),
+        ({"verdict": "close"}, "top_k/off-by-one", 2),
+        ({}, "top_k/another", 2),
+    ],
+)
+def test_another_stage_difference_verdict_or_fault_is_another_finding(
+    tmp_path: Path, fields: dict[str, Any], fault: str, findings: int
+) -> None:
+    other = diverged().model_copy(update=fields)
+    cases = [case("a", {"a": diverged(), "b": other}, samplers=["top_k", "top_p"])]
+    records = [minimized("a"), minimized("b", fault)]
+    (section,) = report_of([read_back(tmp_path / "x", run_info("a", "b"), cases, records)]).sections
+    assert len(merged(section.findings)) == findings
+
+
+def test_a_finding_says_how_many_cases_where_backends_differ_in_it(tmp_path: Path) -> None:
+    cases = [case(f"c{i}", {"a": diverged(), "b": diverged() if i else got()}) for i in range(3)]
+    (section,) = report_of([bundle_of(tmp_path / "x", run_info("a", "b"), cases)]).sections
+    (found,) = merged(section.findings)
+    assert found.sentence == (
+        "2 to 3 cases diverge at top_p: keeps 63 fewer than p allows, on a and b"
+    )
+    assert found.anchor == min(group.anchor for group in section.findings)
+    assert named(["a"]) == "a"
+    assert named([*"abcdefgh"]) == "a, b, c, d, e, f and 2 more"
+
+
+OTHER = diverged().values | {"got": 0.125}
+
+
+@pytest.mark.parametrize(
+    ("last", "agree"),
+    [
+        (diverged(), 6),
+        (got("skipped"), 5),
+        (got("unsupported"), 5),
+        (got(), 0),
+        (diverged(values=OTHER), 0),
+        (diverged(step=1), 0),
+        (diverged(stage="temp"), 0),
+        (got("crashed"), 0),
+    ],
+)
+def test_backends_agree_where_all_that_answered_give_the_same(
+    last: BackendResult, agree: int
+) -> None:
+    results = dict.fromkeys(ENGINES[:5], diverged()) | {"f": last}
+    found = agreements([case("a", results), case("b", dict.fromkeys(ENGINES, got()))])
+    assert [len(same.backends) for same in found] == [agree] * bool(agree)
+
+
+def test_agreement_has_a_sentence_on_every_page(tmp_path: Path) -> None:
+    bundle = failing(tmp_path, *ENGINES)
+    words = (
+        "6 backends agree with each other and not with the reference in 1 case: a, b, c, d, e and "
+        "f. At the first difference they have the same values."
+    )
+    text = pages(tmp_path / "r", bundle.folder)
+    assert words in shown(text["index.html"])
+    assert words in shown(text["parity.html"])
+    assert words in terminal_lines(report_of([bundle]))
+    assert (
+        "agree with"
+        not in pages(tmp_path / "one", failing(tmp_path / "1", "a").folder)["index.html"]
+    )
+
+
+def test_parity_page_of_many_failures_is_at_most_a_megabyte(tmp_path: Path) -> None:
+    long = {"got": "y" * 3000, "expected": "z" * 3000}
+    cases = [
+        case(
+            f"case-{i:04}",
+            {name: diverged(stage=f"stage-{i % 300}-{name}", values=long) for name in ENGINES},
+        )
+        for i in range(600)
+    ]
+    bundle = write_bundle(tmp_path / "x", run_info(*ENGINES), cases)
+    text = pages(tmp_path / "r", bundle)
+    assert len(text["parity.json"]) > 2 * MOST_BYTES
+    assert len(text["parity.html"].encode()) <= MOST_BYTES
+    assert re.search(r"[\d,]+ more findings are in the JSON", text["parity.html"])
+
+
+def test_parity_page_of_six_bundles_is_at_most_a_megabyte(tmp_path: Path) -> None:
+    read = []
+    for name in ENGINES:
+        cases = [
+            case(f"c{i:04}", {name: diverged(stage=f"s{i % 200}")}, suite=f"parity/s{i % 20}")
+            for i in range(1000)
+        ]
+        read.append(read_finished(write_bundle(tmp_path / name, run_info(name), cases)))
+    assert len(html(document(report_of(read))).encode()) <= MOST_BYTES
+
+
+BOXES = """(page) => {
+  const box = (css) => page.querySelector(css)?.getBoundingClientRect();
+  const heads = [...page.querySelectorAll('.sides th')].filter(h => h.textContent === 'Expected');
+  const wide = [...page.querySelectorAll('.scroll')].filter(s => s.checkVisibility());
+  return JSON.stringify({
+    map: box('#map'), example: box('#example'), card: box('article'), picture: box('.chart svg'),
+    replay: box('article pre'), expected: heads[0]?.getBoundingClientRect(),
+    stretched: Math.max(...wide.map(s => s.scrollWidth - s.clientWidth)),
+    paragraph: [...page.querySelectorAll('p.long')].map(p => p.getBoundingClientRect().width)[0],
+    text: page.querySelector('main').clientWidth,
+  });
+}"""
+
+
+@pytest.mark.slow
+class TestInChromium:
+    def test_map_and_picture_are_next_to_each_other_where_there_is_room(
+        self, see: See, tmp_path: Path
+    ) -> None:
+        text = pages(tmp_path / "r", passing(tmp_path))["index.html"]
+        long = f'<main id="content"><p class="long">{"word " * 100}</p>'
+        text = text.replace('<main id="content">', long)
+        narrow, wide = (json_of(seen.answer) for seen in see(text, 390, 1280, act=BOXES))
+        assert wide["map"]["top"] == wide["example"]["top"]
+        assert wide["map"]["right"] < wide["example"]["left"]
+        assert narrow["map"]["bottom"] < narrow["example"]["top"]
+        assert narrow["map"]["left"] == narrow["example"]["left"]
+        assert wide["paragraph"] == wide["text"] > 1000
+        stacked = text.replace(".columns { display: grid;", ".columns { display: block;")
+        (seen,) = see(stacked, 1280, act=BOXES)
+        assert json_of(seen.answer)["map"]["top"] < json_of(seen.answer)["example"]["top"]
+
+    def test_the_first_screen_of_a_failure_is_the_finding(self, see: See, tmp_path: Path) -> None:
+        text = pages(tmp_path / "r", failing(tmp_path, "a", "b", "c").folder)
+        both = [text["index.html"], text["parity.html"]]
+        for seen in see(both, 1280, act=BOXES):
+            boxes = json_of(seen.answer)
+            assert boxes["card"]["top"] < boxes["replay"]["top"] < boxes["picture"]["top"]
+            assert boxes["picture"]["bottom"] < 900
+
+    def test_expected_stays_on_a_phone_and_a_build_does_not_stretch_its_table(
+        self, see: See, tmp_path: Path
+    ) -> None:
+        info = run_info("x")
+        facts = info.backends["x"].model_copy(update={"build": "GCC " + "sha256 0a1b2c " * 40})
+        info = info.model_copy(update={"backends": {"x": facts}})
+        values = {"got": " ".join(map(str, range(300))), "expected": "1 2 3"}
+        bundle = write_bundle(tmp_path / "b", info, [case("a", {"x": diverged(values=values)})])
+        text = pages(tmp_path / "r", bundle)["parity.html"]
+        narrow, wide = (json_of(seen.answer) for seen in see(text, 390, 1280, act=BOXES))
+        assert 0 < narrow["expected"]["left"] < narrow["expected"]["right"] <= 390
+        assert wide["stretched"] == 0
+        loose = text.replace(".sides { table-layout: fixed; width: 100%;", ".sides {")
+        loose = loose.replace(
+            ".sides th, .sides td { overflow-wrap: anywhere; }", "td { white-space: nowrap; }"
+        )
+        (seen,) = see(loose, 390, act=BOXES)
+        assert json_of(seen.answer)["expected"]["right"] > 390
+
+
+def json_of(answer: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(answer)
+    return read
