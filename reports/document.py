@@ -1,9 +1,9 @@
-"""The document model: what a page shows, before a format is chosen. The writers render it.
+"""The document model: the content of a page, before a format is chosen.
 
-A plain string is ours: words and numbers. Whatever a bundle, an adapter or a file says of itself
-stands in `Untrusted`, `Name` or `Code`, which each writer escapes as its format needs.
+The writers render it. A plain string is our own: words and numbers. Text from a bundle, an adapter
+or a file stands in `Untrusted`, `Name` or `Code`, which each writer escapes as its format needs.
 
-Markdown is short, for a comment on a pull request: it leaves out what is folded, cards, pictures,
+Markdown is short, for a comment on a pull request: it leaves out folded parts, cards, pictures,
 lists of links and facts, and everything in `InHtml`.
 """
 
@@ -42,7 +42,7 @@ class Strong:
 
 @dataclass(frozen=True)
 class Toned:
-    """Content with a colour, which says again what the words say. small: in small letters."""
+    """Content with a colour, which repeats the meaning of its words. small: in small letters."""
 
     content: "Inline"
     tone: Tone
@@ -70,7 +70,7 @@ Inline: TypeAlias = Union[str, Untrusted, Strong, Toned, Link, Lines, tuple["Inl
 
 
 class Block:
-    """What stands below each other on a page."""
+    """A part of a page; parts follow each other from top to bottom."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,14 @@ Rows: TypeAlias = list[TableRow | Cells]
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table. head: with "|" between, or a cell each. style: classes of CSS; "stacked": a card a
-    row on a phone; "sortable", "facets": a script sorts and filters it. markdown: the heads of the
-    columns that Markdown has; None: all. most: rows in Markdown, most_html: in HTML;
-    what: how the others are called.
+    """A table.
+
+    head: a cell each, or a string with "|" between cells.
+    style: classes of CSS. "stacked": each row is a card on a phone. "sortable", "facets": a script
+    sorts and filters the table.
+    markdown: the heads of the columns that Markdown shows; None: all.
+    most, most_html: rows in Markdown and in HTML.
+    what: the noun for the rows that are left out.
     """
 
     caption: Inline
@@ -220,7 +224,7 @@ class Pre(Block):
 
 @dataclass(frozen=True)
 class Facts(Block):
-    """Terms, each with what is said of it."""
+    """Terms, each with its description."""
 
     facts: Sequence[tuple[Inline, Inline | list[Block]]]
 
@@ -250,14 +254,14 @@ class Columns(Block):
 
 @dataclass(frozen=True)
 class InHtml(Block):
-    """What Markdown leaves out."""
+    """Parts that Markdown leaves out."""
 
     blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
 class InMarkdown(Block):
-    """What stands in Markdown alone, mostly in place of something that is folded."""
+    """Parts that only Markdown shows, mostly in place of a folded part."""
 
     blocks: Sequence[Block]
 

@@ -7,11 +7,15 @@ from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.harness.verdicts import Verdict
 
 _OF_LLAMA_CPP = ("llama.cpp", "reference")
-_SAID: tuple[Verdict, ...] = ("skipped", "unsupported", "rejected")  # the backend's reply says why
+_SAID: tuple[Verdict, ...] = (
+    "skipped",
+    "unsupported",
+    "rejected",
+)  # the backend's reply gives the reason
 
 
 def of_llama_cpp(name: str) -> bool:
-    """Whether it is llama.cpp in any build, and the reference, which is its double."""
+    """Return whether it is a build of llama.cpp, or the reference, which is its double."""
     return without_build(name) in _OF_LLAMA_CPP
 
 

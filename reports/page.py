@@ -1,7 +1,7 @@
-"""What a page of the report is, and a page with something to say.
+"""A page of the report, before and after its bundles are read.
 
-Every page is one `Page` in its own folder (reports/pages/NAME/page.py): how the model, which is its
-JSON, is built, and functions of that model. The writers make every other format of them.
+Every page is one `Page` in its own folder (reports/pages/NAME/page.py): a function that builds the
+model, which is its JSON, and functions of that model. The writers make all other formats.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,9 +26,9 @@ _ENDING = {"junit": "junit.xml"}
 class Page(Generic[Source, Model]):
     """A page, before anything is read.
 
-    stem: of its files. answers: the question that it is there for. build: None where there is
-    nothing to say. summary: what it comes to, for index.html and the terminal. junit_tests: None:
-    it has no such file. missed: whether index.html says that there is no such page.
+    stem: the name of its files. answers: the question that it answers. build: returns None if the
+    bundles hold nothing for it. summary: its result for index.html and the terminal. junit_tests:
+    None if it has no such file. missed: whether index.html reports that the page is missing.
     """
 
     stem: str
@@ -42,14 +42,17 @@ class Page(Generic[Source, Model]):
     missed: bool = True
 
     def made(self, source: Source) -> "ReadyPage[Source, Model] | None":
-        """Return None where it has nothing to say. Raises InputError for what cannot be read."""
+        """Return None if there is nothing to show.
+
+        Raises InputError if the source cannot be read.
+        """
         model = self.build(source)
         return None if model is None else ReadyPage(self, source, model)
 
 
 @dataclass(frozen=True)
 class ReadyPage(Generic[Source, Model]):
-    """A page with something to say."""
+    """A page with content."""
 
     page: Page[Source, Model]
     source: Source

@@ -1,5 +1,5 @@
-"""What a page comes to: for index.html its findings and the map of samplers by backend, for the
-terminal its lines.
+"""The result of a page: its findings and the map of samplers for index.html, its lines for the
+terminal.
 """
 
 import hashlib

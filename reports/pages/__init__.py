@@ -1,2 +1,4 @@
-"""One folder a page: page.py says what it is; model, build and one file a format. No page imports
-another; reports/write.py lists them."""
+"""One folder for each page: page.py defines it, next to its model, build and formats.
+
+No page imports another; reports/write.py lists them.
+"""

@@ -1,4 +1,4 @@
-"""Forest plots as inline SVG: a line a row with its interval, beside what it is judged by.
+"""Forest plots as inline SVG: a line for each row with its interval and its limit.
 
 The label stands above its line, so that a picture is as readable on a phone as on a desk.
 """

@@ -35,9 +35,11 @@ def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt:
 
 
 def _plain_logarithms(figure: "Figure") -> None:
-    """Write ticks of logarithmic axes as numbers: matplotlib writes powers of ten in mathtext,
-    which is off. Where powers of ten alone would be one tick or none, those between have their
-    numbers."""
+    """Write ticks of logarithmic axes as numbers.
+
+    Matplotlib writes powers of ten in mathtext, which is off. An axis with one power of ten or none
+    gets numbers between them.
+    """
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":

@@ -1,7 +1,7 @@
-"""What each stage of a case does to the probabilities, before and after, as inline SVG.
+"""The effect of each stage of a case on the probabilities, before and after, as inline SVG.
 
-The reference runs the case; what a backend left where it first differs stands beside it, where a
-bundle has that.
+The reference runs the case. If a bundle has the ids that a backend left at the first difference,
+they are drawn too.
 """
 
 from collections.abc import Mapping, Sequence

@@ -109,7 +109,7 @@ class _Writer:
         return f"{start}\n{svg}\n{caption}\n</figure>"
 
     def table(self, table: doc.Table) -> str:
-        """A group is no landmark: two may have the same name."""
+        """Return a table in a group; a group is no landmark, because two may have the same name."""
         name = f"t{next(self.tables)}"
         heads = [_inline(head) for head in table.heads]
         rows = [row if isinstance(row, doc.TableRow) else doc.TableRow(row) for row in table.rows]
@@ -150,7 +150,7 @@ class _Writer:
 
 
 def _cell(cell: doc.TableCell | doc.Inline) -> doc.TableCell:
-    """A command is wide."""
+    """Return a cell; the cell of a command is wide."""
     return (
         cell
         if isinstance(cell, doc.TableCell)

@@ -23,7 +23,7 @@ def _whole(document: doc.Document, share: float) -> str:
 
 
 def _blocks(blocks: Sequence[doc.Block], share: float) -> Iterator[str]:
-    """The lines of each block, and an empty one behind it."""
+    """Yield the lines of each block, and an empty one after it."""
     for block in blocks:
         match block:
             case doc.InMarkdown(inner) | doc.Region(_, inner):
@@ -68,7 +68,7 @@ def _table(block: doc.Table, most: int) -> Iterator[str]:
 
 
 def _lower(head: str) -> str:
-    """Of a head in HTML, as Markdown has it: "p (Holm)", "SHA-256" stay."""
+    """Return a head of HTML as Markdown shows it; "p (Holm)" and "SHA-256" stay."""
     return head[:1].lower() + head[1:] if head[1:2].islower() or head[:2] == "A " else head
 
 

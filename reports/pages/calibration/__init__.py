@@ -1,1 +1,1 @@
-"""What the distribution tests themselves get wrong, and what they catch."""
+"""Error rates of the distribution tests: false alarms and detected faults."""

@@ -1,4 +1,4 @@
-"""From bundles to what the calibration page says."""
+"""Builds the model of the calibration page from bundles."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo

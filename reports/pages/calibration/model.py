@@ -1,4 +1,4 @@
-"""What the calibration page says; reports/schemas/calibration.schema.json is made of it."""
+"""The model of the calibration page; reports/schemas/calibration.schema.json is made of it."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""From several bundles to what the comparison says."""
+"""Builds the model of the comparison from several bundles."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.comparison import columns
@@ -7,7 +7,6 @@ from sampler_parity.reports.pages.compare.model import Comparison
 
 
 def report_of(bundles: list[Bundle]) -> Comparison | None:
-    """Return None where nothing can be compared with anything: a single bundle has nothing beside
-    it."""
+    """Return None if nothing can be compared, as with a single bundle."""
     compared = columns.compare(bundles) if len(bundles) > 1 else None
     return Comparison.model_validate(visible(compared.model_dump())) if compared else None

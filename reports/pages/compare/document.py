@@ -161,7 +161,7 @@ def _speeds(report: Comparison) -> doc.Table:
     return doc.Table(
         "Median, and its ratio to the column that it is compared with, with a bootstrap 95% "
         "interval. Coloured where the interval leaves out 1. The largest change first. Runs of "
-        "different times and machines: a ratio tells what was measured there, not why.",
+        "different times and machines: a ratio shows a difference, not its cause.",
         ["Figure", *_names(report)],
         rows,
         style="sticky",

@@ -70,7 +70,7 @@ def differing(report: Comparison, i: int) -> str:
 
 
 def column_tone(report: Comparison, i: int) -> Tone:
-    """bad: something is worse. fair: something is other, or nothing can be compared."""
+    """Return "bad" if a result is worse, "fair" if one is different or nothing can be compared."""
     column = report.columns[i]
     if changed(report, i)["worse"]:
         return "bad"
@@ -78,13 +78,15 @@ def column_tone(report: Comparison, i: int) -> Tone:
 
 
 def change_tone(row: Verdicts, i: int, base: int | None) -> Tone:
-    """What is the same needs no colour."""
+    """Return a colour for a result that changed; a result that is the same has none."""
     tones: dict[str, Tone] = {"better": "good", "worse": "bad", "other": "fair", "": "quiet"}
     return tones.get(change(row, i, base), "")
 
 
 def apart_tone(report: Comparison, row: Cell) -> Tone:
-    """good: where intervals are apart, every column lies nearer to the law than its base."""
+    """Return "good" if intervals are apart and every column is nearer to the exact distribution
+    than its base.
+    """
     farther = [
         mine.estimate > base.estimate
         for column, mine in zip(report.columns, row.intervals, strict=True)
@@ -154,7 +156,7 @@ def ratio(change: Ratio | None) -> str:
 
 
 def ratio_tone(row: Speed, i: int) -> Tone:
-    """good: surely better than the base; bad: surely worse; else nothing."""
+    """Return "good" if surely better than the base, "bad" if surely worse, else ""."""
     change = row.ratios[i]
     if (
         change is None

@@ -1,4 +1,4 @@
-"""What the comparison says; reports/schemas/compare.schema.json is made of it."""
+"""The model of the comparison; reports/schemas/compare.schema.json is made of it."""
 
 from typing import Literal
 

@@ -1,1 +1,1 @@
-"""Whether draws follow the exact law."""
+"""Tests whether draws follow the exact distribution."""

@@ -1,4 +1,4 @@
-"""From bundles to what the distribution page says."""
+"""Builds the model of the distribution page from bundles."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo

@@ -1,4 +1,4 @@
-"""What the distribution page says; reports/schemas/distribution.schema.json is made of it."""
+"""The model of the distribution page; reports/schemas/distribution.schema.json is made of it."""
 
 from typing import Literal
 

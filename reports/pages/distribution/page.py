@@ -92,7 +92,7 @@ def junit_tests(report: DistributionReport) -> Iterator[JunitTest]:
 DISTRIBUTION = Page[list[Bundle], DistributionReport](
     stem="distribution",
     title="Distribution",
-    answers="Do the draws of every backend follow the exact law of its chain?",
+    answers="Do the draws of every backend follow the exact distribution of its chain?",
     model=DistributionReport,
     build=report_of,
     document=document,

@@ -101,7 +101,7 @@ def _counted(counted: Counted | None) -> doc.TableCell:
 
 
 def _measured(measured: Measured | None) -> doc.TableCell:
-    """With its ratio to the baseline of the same run."""
+    """Return the cell of a measurement with its ratio to the baseline of the same run."""
     if measured is None:
         return doc.num("none")
     text = f"{figure(measured.value)} {measured.unit}"

@@ -1,4 +1,4 @@
-"""What the history page says; reports/schemas/history.schema.json is made of it."""
+"""The model of the history page; reports/schemas/history.schema.json is made of it."""
 
 from typing import Literal
 

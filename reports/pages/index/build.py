@@ -1,4 +1,4 @@
-"""From bundles and the pages made of them to what index.html says."""
+"""Builds the model of index.html from bundles and the pages made of them."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from sampler_parity.reports.times import times
 
 @dataclass(frozen=True)
 class Overview:
-    """The bundles, the pages made of them, and the titles of those that have nothing to say."""
+    """The bundles, the pages made of them, and the titles of the pages without content."""
 
     bundles: list[Bundle]
     pages: list[ReadyPage[list[Bundle], Any]]
@@ -123,7 +123,7 @@ def _made(bundle: Bundle) -> Made:
 
 
 def _others(bundle: Bundle) -> dict[str, int]:
-    """Results that are no cases, by what they are."""
+    """Return how many results of each kind other than cases there are."""
     return {
         "prompt": len(bundle.decodings),
         "invariance": len(bundle.invariances),

@@ -1,4 +1,4 @@
-"""What index.html says; reports/schemas/index.schema.json is made of it."""
+"""The model of index.html; reports/schemas/index.schema.json is made of it."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""index.html: what was checked, on what, what came of it, and links to the pages that say more."""
+"""index.html: what was checked, on which backends, the results, and links to the other pages."""
 
 from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.index.build import Overview, index_of

@@ -1,4 +1,4 @@
-"""From bundles to what the invariance page says."""
+"""Builds the model of the invariance page from bundles."""
 
 from collections.abc import Iterator
 

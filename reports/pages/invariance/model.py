@@ -1,4 +1,4 @@
-"""What the invariance page says; reports/schemas/invariance.schema.json is made of it."""
+"""The model of the invariance page; reports/schemas/invariance.schema.json is made of it."""
 
 from typing import Literal
 

@@ -66,7 +66,10 @@ def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) ->
 
 
 def _results(bundles: Sequence[Bundle]) -> Results:
-    """Of one that did not run, none. A case that several bundles have counts once, as the worst."""
+    """Return no result for an engine that did not run.
+
+    A case in several bundles counts once, as the worst.
+    """
     results: dict[str, dict[tuple[str, str], Result]] = defaultdict(dict)
     for bundle in bundles:
         names = [name for name, info in bundle.info.backends.items() if info.reference == NEWEST]
@@ -83,7 +86,7 @@ def _results(bundles: Sequence[Bundle]) -> Results:
 
 
 def _property(result: Result) -> str:
-    """The name of the property that a result is about; or ''."""
+    """Return the name of the property that a result is about, or ""."""
     folder, _, name = result.case.suite.partition("/")
     return name if folder == FOLDER else ""
 
@@ -129,7 +132,7 @@ def _engine(
 
 
 def _absent(present: set[str]) -> Iterator[Absent]:
-    """Engines that would answer and are in no bundle."""
+    """Yield the engines that can run and are in no bundle."""
     for row in ENGINES.values():
         if row.name not in present and (row.in_make_engines or row.device):
             suites = [suite for suite in row.suites if suite != FOLDER]

@@ -16,8 +16,8 @@ from sampler_parity.reports.pages.matrix.model import Asked, Cell, Difference
 from sampler_parity.reports.pages.matrix.properties import FOLDER
 from sampler_parity.reports.summary import anchor
 
-OTHERS = 12  # ids of cases beside the first
-LONGEST = 160  # characters of what an engine said
+OTHERS = 12  # ids of cases after the first
+LONGEST = 160  # characters of a reply of an engine
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def cell_of(
     explained: dict[Key, str],
     asked: Asked | None = None,
 ) -> Cell:
-    """asked: of a property, of which each case that differs stands by itself."""
+    """Return a cell. asked: of a property, in which each case that differs has its own entry."""
     judged = [result for result in results if result.got.verdict != "skipped"]
     verdicts = [result.got.verdict for result in judged]
     lacks = "" if judged or not results else results[0].got.detail
@@ -116,7 +116,9 @@ def _difference(
 
 
 def _margin(got: BackendResult) -> float | None:
-    """Of a boundary its share of the cut; of what is close, by how much the first value is off."""
+    """Return the distance from the cut for a boundary, as a share of the cut; for a close value, by
+    how much the first value is off.
+    """
     values = got.values
     if got.verdict == "boundary":
         return _number(values.get("margin"))

@@ -1,4 +1,4 @@
-"""An engine's own draws against the exact law, as one cell of the matrix."""
+"""An engine's own draws against the exact distribution, as one cell of the matrix."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

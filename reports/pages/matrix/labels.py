@@ -28,7 +28,7 @@ def differs(cell: Cell) -> list[str]:
 
 
 def tone(cell: Cell) -> Tone:
-    """Return the colour of a cell, which says again what its words say."""
+    """Return the colour of a cell, which repeats the meaning of its words."""
     if not cell.judged:
         return "quiet"
     if cell.met < cell.judged or cell.unexplained:

@@ -1,4 +1,4 @@
-"""What the matrix page says; reports/schemas/matrix.schema.json is made of it."""
+"""The model of the matrix page; reports/schemas/matrix.schema.json is made of it."""
 
 from typing import Any, Literal
 
@@ -10,10 +10,12 @@ from sampler_parity.harness.verdicts import Verdict
 class Difference(Strict):
     """Cases of a cell with one verdict, at one stage, of one explanation; of a property one case.
 
-    why: suites/explanations.toml, or what the engine said; "": not explained. required: whether
-    each case allows the verdict. margin: of a boundary how far from the cut, the largest share of
-    it; of a close value by how much it is off, the largest. case: the first one, with what the
-    suite says of it, both sides and the command that replays it. others: ids of more, not all.
+    why: from suites/explanations.toml, or the reply of the engine; "" if it is not explained.
+    required: whether each case allows the verdict.
+    margin: the largest distance. For a boundary it is a share of the cut; for a close value it is
+    by how much the value is off.
+    case: the first one, with its reason, both sides and the command that replays it.
+    others: ids of more cases, not all.
     """
 
     verdict: Verdict
@@ -56,9 +58,12 @@ class Cell(Strict):
 
 
 class Law(Strict):
-    """An engine's own draws against the exact law: distribution tests, of which so many decide that
-    it is the same, and so many as required. others: what the others decide. anchor: of the worst
-    that is not as required, on the page of distributions; or ""."""
+    """An engine's own draws against the exact distribution.
+
+    So many distribution tests decide that it is the same, and so many decide as required.
+    others: the decisions of the other tests. anchor: of the worst one that is not as required, on
+    the distribution page; or "".
+    """
 
     tests: int
     equivalent: int

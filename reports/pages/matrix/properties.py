@@ -1,4 +1,4 @@
-"""What is asked of a property: the cases of its suite, in words."""
+"""Properties that engines are tested for: the cases of their suite, in words."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,7 +16,7 @@ _ORDER = (
 
 
 def asked_of(bundles: Sequence[Bundle], names: Collection[str]) -> list[Asked]:
-    """In an order of their own, in the words that the suites have here."""
+    """Return the properties in a fixed order, in the words of the suites here."""
     ordered = [name for name in _ORDER if name in names]
     return [_asked(bundles, name) for name in [*ordered, *sorted(set(names) - set(ordered))]]
 

@@ -1,4 +1,4 @@
-"""From a finished bundle to what a report says of it. The worst stands first everywhere."""
+"""Builds the model of the parity page from a finished bundle. The worst stands first everywhere."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ def report_of(bundles: list[Bundle]) -> model.Report:
 
 
 def headlines(report: model.Report) -> list[str]:
-    """What the report comes to, in a few lines."""
+    """Return the result of the report in a few lines."""
     met = sum(s.cases_met for s in report.sections)
     judged = sum(s.cases_judged for s in report.sections)
     lines = [f"{met:,}/{judged:,} cases as required on every backend"]
@@ -54,7 +54,10 @@ def headlines(report: model.Report) -> list[str]:
 
 
 def section(bundle: Bundle) -> model.Section:
-    """Raises InputError where results name backends that run.json does not."""
+    """Return the section of a bundle.
+
+    Raises InputError if results name backends that run.json lacks.
+    """
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
     cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
     small = [
@@ -96,7 +99,10 @@ def section(bundle: Bundle) -> model.Section:
 
 
 def _digests(bundle: Bundle, info: RunInfo) -> dict[str, str]:
-    """Of the suites whose results stand here: those that others alone came of have their pages."""
+    """Return the digests of suites with cases.
+
+    Suites with only other results have their own pages.
+    """
     others = {visible(result.suite) for result in bundle.other_results}
     others -= {visible(case.suite) for case in bundle.cases}
     return {suite: digest for suite, digest in info.suites.items() if suite not in others}
@@ -110,7 +116,9 @@ def _check_names(folder: Path, info: RunInfo, cases: list[CaseResult]) -> None:
 
 
 def _whole(case: CaseResult, names: list[str]) -> bool:
-    """Whether each of these backends has a result for the case; and, if asked, the required one."""
+    """Return whether each of these backends has a result for the case and, if asked, the required
+    one.
+    """
     return bool(names) and all(name in case.backends and not case.failed(name) for name in names)
 
 
@@ -170,7 +178,7 @@ def _rows(
 
 
 def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[model.Row]:
-    """A row for each sampler; of a backend, the cases that say something of it there."""
+    """Return a row for each sampler; a backend counts the cases that are evidence for it there."""
     rows = []
     for sampler in sorted({sampler for case in cases for sampler in case.samplers}):
         through = [case for case in cases if sampler in case.samplers]
@@ -284,6 +292,6 @@ def _timings(bundle: Bundle, cases: list[CaseResult]) -> list[model.Timing]:
 
 
 def _slowness(row: model.Timing) -> tuple[int, float]:
-    """Rule not met first, then not judged, then by the largest ratio of the reference."""
+    """Return a sort key: rule not met first, then not judged, then the largest ratio."""
     ratios = [b.ratio.value for b in row.backends if b.ratio and b.name == "reference"]
     return ({False: 0, None: 1, True: 2}[row.rule.met], -max(ratios, default=0.0))

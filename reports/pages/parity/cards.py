@@ -20,13 +20,12 @@ from sampler_parity.reports.pages.parity.merged import Finding, merged
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section
 from sampler_parity.reports.pictures.stages import CHART, of_minimized
 
-CARDS = 5  # findings shown in full: with more, what else is on the page lies screens away
-FOLDS = 60  # findings that can be unfolded, of all bundles; the others are rows of a table
-LINES = 400  # rows of that table
-CASES = 20  # of a finding in full
-FEW = 5  # cases of a folded finding
-LONGEST = 2000  # characters of the smallest input
-ROW = 300  # characters of what differs in a row of a table
+# Findings of a page: so many in full, in folds, and as rows of a table.
+CARDS, FOLDS, LINES = 5, 60, 400
+# Cases of a finding in full and of a folded one.
+CASES, FEW = 20, 5
+# Characters of the smallest input, and of a row of a table.
+LONGEST, ROW = 2000, 300
 SHOWN = 20  # groups in Markdown, of each kind
 Rows = dict[tuple[str, str], Difference]  # by case and backend
 

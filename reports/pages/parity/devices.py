@@ -1,8 +1,8 @@
 """Hardware configurations: from what backends decoded and generated to tables.
 
 Figures of a configuration are against the first backend of its bundle. Configurations of other
-bundles are compared with the first of all by the digests of their logits, which say whether they
-are equal to the bit, and by the rows that the bundles keep.
+bundles are compared with the first of all in two ways: by the digests of their logits, which are
+equal if all bits are, and by the rows that the bundles keep.
 """
 
 from collections.abc import Iterator
@@ -43,12 +43,12 @@ def devices(bundles: list[Bundle], sections: list[model.Section]) -> model.Devic
 
 
 def _first(bundle: Bundle) -> str:
-    """The backend that the others are compared with: the first that ran."""
+    """Return the backend that the others are compared with: the first that ran."""
     return next(name for name, info in bundle.info.backends.items() if not info.unavailable)
 
 
 def _texts(bundle: Bundle) -> list[CaseResult]:
-    """Generations of two backends or more."""
+    """Return the generations of two backends or more."""
     return [c for c in bundle.cases if sum(bool(b.text_sha256) for b in c.backends.values()) > 1]
 
 
@@ -101,7 +101,7 @@ def _parted(name: str, bundle: Bundle) -> Iterator[model.PartedText]:
 
 
 def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[model.Across]:
-    """Each configuration of a bundle beside the first of the base bundle."""
+    """Yield each configuration of a bundle, compared with the first of the base bundle."""
     base_name, first = base
     wanted = {(d.model_sha256, d.prompt_sha256): d for d in first.decodings}
     for backend in bundle.info.backends:

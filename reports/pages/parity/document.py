@@ -1,4 +1,4 @@
-"""The parity page: a part for each bundle, then what is said over all of them."""
+"""The parity page: a part for each bundle, then parts over all of them."""
 
 from collections.abc import Iterator
 

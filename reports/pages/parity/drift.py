@@ -15,7 +15,7 @@ from sampler_parity.reports.pages.parity import model
 
 
 def drift(bundles: list[Bundle], sections: list[model.Section]) -> model.Drift | None:
-    """Every build of llama.cpp in these bundles; None where none was judged by an old release."""
+    """Return every build of llama.cpp in these bundles; None if an old release judged none."""
     parts = [
         (section.bundle, bundle, name)
         for bundle, section in zip(bundles, sections, strict=True)
@@ -63,7 +63,7 @@ def _row(
 
 
 def _cell(sampler: str, results: list[CaseResult], backend: str, release: str) -> model.DriftCell:
-    """The cases of a sampler on a build; changes: how many need each of its old meanings."""
+    """Return the cases of a sampler on a build. changes: how many need each of its old meanings."""
     of_sampler = [case for case in results if sampler in case.samplers and backend in case.backends]
     own = {change.name for change in CHANGES if sampler in change.samplers}
     changes: Counter[str] = Counter()
@@ -91,7 +91,7 @@ def _cell(sampler: str, results: list[CaseResult], backend: str, release: str) -
 
 
 def _verdict(cells: list[model.DriftCell], columns: list[model.DriftColumn]) -> str:
-    """In words, from the columns in order of their releases."""
+    """Return the verdict in words, from the columns in order of their releases."""
     has = [
         (cell, column.release)
         for cell, column in zip(cells, columns, strict=True)

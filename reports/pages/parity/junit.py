@@ -1,9 +1,9 @@
 """The parity page as tests for JUnit: one for every case on every backend.
 
-The message of a test begins with the group of failures that it is of, its text names the smallest
-of them. A verdict that the case does not allow is a failure, or an error if the backend crashed or
-took too long. A case without a result is an error. `unsupported` where the case allows it is
-skipped. What the reference refused, and an expectation that it missed, is a failure everywhere.
+The message of a test begins with its group of failures, its text names the smallest of them. A
+verdict that the case does not allow is a failure, or an error if the backend crashed or took too
+long. A case without a result is an error. `unsupported` is skipped if the case allows it. A case
+that the reference refused, and an expectation that it missed, is a failure everywhere.
 """
 
 from collections.abc import Iterator

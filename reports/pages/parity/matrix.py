@@ -1,8 +1,8 @@
 """The parity matrix, sampler x implementation, over all bundles of a report.
 
-Only what is judged by the newest release stands here: how a build keeps to its own release is said
-by the table of drift. llama.cpp's builds alone need no matrix; with another implementation they
-stand beside it.
+It holds only results that are judged by the newest release; the table of drift compares a build
+with its own release. If only builds of llama.cpp ran, there is no matrix; next to another
+implementation they are in it.
 """
 
 from collections import Counter, defaultdict
@@ -89,7 +89,7 @@ def _cell(
 def _differences(
     name: str, results: list[BackendResult], explained: dict[Key, str]
 ) -> Iterator[matrix_model.MatrixDifference]:
-    """The worst verdict first, of one verdict the most frequent stage."""
+    """Yield the worst verdict first; of one verdict, the most frequent stage first."""
     groups: dict[tuple[Verdict, str], list[BackendResult]] = defaultdict(list)
     for result in results:
         if result.verdict != "identical":
@@ -109,7 +109,7 @@ def _differences(
 def _unexplained(
     name: str, results: list[tuple[CaseResult, BackendResult]], explained: dict[Key, str]
 ) -> int:
-    """Of a backend of this project; those of others are their authors' to explain."""
+    """Count for a backend of this project; other authors explain their own."""
     if without_build(name) not in ENGINES:
         return 0
     return sum(

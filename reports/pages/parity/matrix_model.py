@@ -5,9 +5,9 @@ from sampler_parity.harness.verdicts import Verdict
 
 
 class MatrixDifference(Strict):
-    """Cases of a cell with the same verdict and first differing stage ("" where none is named).
+    """Cases of a cell with the same verdict and first differing stage ("" if none is named).
 
-    why: suites/explanations.toml, or what the backend said when it refused; "": not explained.
+    why: from suites/explanations.toml, or the backend's reason for refusing; "": not explained.
     """
 
     stage: str

@@ -1,4 +1,6 @@
-"""What a parity report says. The JSON report is this model; the other formats show it.
+"""The model of a parity report.
+
+The JSON report is this model; the other formats show it.
 
 Counts are whole numbers of cases. Steps, stages and ranks count from 0. Non-finite numbers are the
 strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from these models.
@@ -84,7 +86,7 @@ class Difference(Strict):
 
 
 class Problem(Strict):
-    """A case that says nothing, or whose reference is wrong: it fails on every backend."""
+    """A case without evidence, or whose reference is wrong: it fails on every backend."""
 
     case: str
     suite: str
@@ -105,7 +107,7 @@ class SlowCase(Strict):
 
 
 class Ratio(Strict):
-    """Of medians, to llama.cpp. low and high: bootstrap 95% interval; None with one round."""
+    """Ratio of medians to llama.cpp. low and high: bootstrap 95% interval; None with one round."""
 
     value: float
     low: float | None
@@ -180,12 +182,12 @@ class Section(Strict):
 
     @property
     def reported(self) -> list[Group]:
-        """The groups of failures that are told in full."""
+        """Return the groups of failures that are shown in full."""
         return [group for group in self.findings if group.verdict not in FOLDED]
 
     @property
     def folded(self) -> list[Group]:
-        """The groups of which a line says everything."""
+        """Return the groups that one line describes."""
         return [group for group in self.findings if group.verdict in FOLDED]
 
     @property
@@ -259,7 +261,7 @@ class Drift(Strict):
 
 
 class Configuration(Strict):
-    """A backend on its device, beside the first of its bundle.
+    """A backend on its device, compared with the first of its bundle.
 
     compared: prompts that have figures, of `prompts`; equal: those whose logits are equal to the
     bit. top1: of `rows` positions. difference: largest absolute of two logits. kl_*: in nats.
@@ -303,7 +305,7 @@ class PartedText(Strict):
 
 
 class Across(Strict):
-    """A configuration beside the first of another bundle. The figures are of `kept` rows."""
+    """A configuration compared with the first of another bundle. The figures are of `kept` rows."""
 
     bundle: str
     backend: str

@@ -1,4 +1,4 @@
-"""What index.html says of the parity page: its findings, and samplers by backend as a map."""
+"""The parity page in index.html: its findings, and samplers by backend as a map."""
 
 from collections import defaultdict
 
@@ -13,7 +13,7 @@ _ORDER = list(ALL_SAMPLERS)
 
 
 def findings(report: Report) -> list[PageFinding]:
-    """The groups of failures, the worst first, then cases without a result."""
+    """Return the findings, the worst first, then the cases without a result."""
     several = len(report.sections) > 1
     of_all = [(part, found) for part in report.sections for found in merged(_failing(part))]
     lines = [
@@ -40,7 +40,7 @@ def findings(report: Report) -> list[PageFinding]:
 
 
 def heat_map(report: Report) -> HeatMap | None:
-    """Over all bundles; None without a case."""
+    """Return the map over all bundles; None without a case."""
     backends = list(dict.fromkeys(s.name for part in report.sections for s in part.backends))
     tallies: dict[tuple[str, str], list[Tally]] = defaultdict(list)
     worst: dict[tuple[str, str], tuple[Group, str]] = {}
@@ -62,12 +62,12 @@ def heat_map(report: Report) -> HeatMap | None:
 
 
 def _failing(part: Section) -> list[Group]:
-    """What was skipped is no failure."""
+    """Return the groups of failures; a skipped case is no failure."""
     return [group for group in [*part.reported, *part.folded] if group.verdict != "skipped"]
 
 
 def _worst(report: Report, part: Section) -> dict[tuple[str, str], tuple[Group, str]]:
-    """By sampler and backend, the worst group of failures that counts for them, and its place."""
+    """Return, by sampler and backend, the worst group that counts there, and its place."""
     samplers = {(d.case, d.backend): d.samplers for d in part.differences}
     worst: dict[tuple[str, str], tuple[Group, str]] = {}
     for found in merged(_failing(part)):

@@ -20,7 +20,7 @@ _RESAMPLES = 2000
 
 
 def timing(result: TimingResult, parity_met: int, parity_cases: int) -> model.Timing:
-    """A row of the report. Backends with another number of samples get no ratio."""
+    """Return a row of the report. Backends with another number of samples get no ratio."""
     native = _rounds(result, NATIVE)
     medians = {name: float(np.median(ns)) for name, ns in result.ns.items() if ns}
     backends = [
@@ -48,7 +48,7 @@ def timing(result: TimingResult, parity_met: int, parity_cases: int) -> model.Ti
 
 
 def judge(reference_ns: float | None, native_ns: float | None) -> model.Rule:
-    """The ratio rule on two medians; not judged where either is missing."""
+    """Judge two medians by the ratio rule; not judged if either is missing."""
     missing = [n for n, x in ((REFERENCE, reference_ns), (NATIVE, native_ns)) if x is None]
     if reference_ns is None or native_ns is None:
         return model.Rule(limit_ns=None, met=None, why=f"{' and '.join(missing)} not timed")
@@ -57,7 +57,7 @@ def judge(reference_ns: float | None, native_ns: float | None) -> model.Rule:
 
 
 def _rounds(result: TimingResult, name: str) -> NDArray[Any] | None:
-    """float64[rounds, repetitions], or None where the samples are not whole rounds."""
+    """Return float64[rounds, repetitions], or None if the samples are not whole rounds."""
     ns = result.ns.get(name, [])
     if not ns or len(ns) % result.repetitions:
         return None

@@ -101,7 +101,7 @@ def speed(section: Section, few: int) -> Iterator[doc.Block]:
 
 
 def _timed(t: Timing, timed: TimedBackend) -> doc.Cells:
-    """The rule and the parity stand once, in the row of the first backend."""
+    """Return a row; the rule and the parity stand once, in the row of the first backend."""
     ratio = "" if timed.name == "llama.cpp" else "no ratio"
     if r := timed.ratio:
         ratio = factor(r.value, r.low, r.high)

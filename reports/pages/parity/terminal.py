@@ -1,4 +1,4 @@
-"""What a run prints at its end: the worst groups of failures, then counts for every backend."""
+"""The lines that a run prints last: the worst groups of failures, then counts for every backend."""
 
 from sampler_parity.harness.failures.format_difference import lines
 from sampler_parity.harness.sanitize.printable import one_line
@@ -47,7 +47,7 @@ def _device_line(c: model.Configuration) -> str:
 
 
 def _failures(part: model.Section) -> list[str]:
-    """The groups that are worst in full, a line for each other."""
+    """Return the worst findings in full, and a line for each other."""
     labels = {summary.name: _label(summary) for summary in part.backends}
 
     def on(found: Finding) -> str:
@@ -80,7 +80,9 @@ def _failing(part: model.Section, backend: str) -> set[Verdict]:
 
 
 def _backend_line(summary: model.BackendSummary, failing: set[Verdict]) -> str:
-    """failing: the verdicts that are not as required; a crash that its case asks for is none."""
+    """Return the counts of a backend. failing: verdicts that are not as required; a required crash
+    is not one.
+    """
     counts = summary.tally
     parts = [f"{counts.verdicts.get('identical', 0):,}/{counts.judged:,} identical"]
     parts += [

@@ -1,7 +1,7 @@
-"""From bundles to what the platforms page says: predictions, and the builds that confirm them.
+"""Builds the model of the platforms page: predictions, and the builds that confirm them.
 
-A case counts for the sampler at which it parts first; for all of its chain where it does not. A
-build counts where it was judged by the reference of its own platform: `--reference own`.
+A case counts for the sampler at which it first differs; for all of its chain if it does not. A
+build counts if it was judged by the reference of its own platform: `--reference own`.
 """
 
 import json
@@ -94,7 +94,7 @@ def _row(platform: Platform) -> dict[str, str]:
 
 
 def _confirmed(name: str, bundles: Sequence[Bundle]) -> tuple[list[model.Build], Judged]:
-    """The builds of a platform that were judged by its reference, and all that they were asked."""
+    """Return the builds of a platform that were judged by its reference, and all their cases."""
     builds, everything = [], []
     for bundle in bundles:
         for backend, info in bundle.info.backends.items():
@@ -127,7 +127,7 @@ def _cell(
     judged: Judged,
     small: Sequence[PartingResult],
 ) -> model.Cell:
-    """sampler: "", of all."""
+    """Return a cell. sampler: "" for all samplers."""
     aparts = [apart for p in asked if (apart := p.apart.get(platform))]
     drawing = [p for p in asked if p.draws]
     texts = [p for p in drawing if _is_text(p)]

@@ -1,4 +1,4 @@
-"""What the platforms page says; reports/schemas/platforms.schema.json is made of it."""
+"""The model of the platforms page; reports/schemas/platforms.schema.json is made of it."""
 
 from typing import Literal
 
@@ -6,9 +6,12 @@ from sampler_parity.harness.strict import Strict
 
 
 class Operation(Strict):
-    """What parts cases at a sampler: words of the operations, each of which does it alone. case: an
-    example, smaller: it made small, with what differs there first and its two values; replay: the
-    command that predicts the example again."""
+    """Operations that make cases differ at a sampler, in words; each of them does it alone.
+
+    case: an example.
+    smaller: the example minimized, with its first difference and the two values.
+    replay: the command that predicts the example again.
+    """
 
     words: str
     cases: int
@@ -21,10 +24,14 @@ class Operation(Strict):
 
 
 class Cell(Strict):
-    """A sampler on a platform. cases: that say something of it; of these have the same bits, order
-    and survivors so many, of `drawing` the same tokens. texts: of long ones on a model's logits,
-    same_texts: written alike to the end; token: the first that differs in any. judged: cases that
-    real builds were asked, and of these identical to the prediction so many."""
+    """A sampler on a platform.
+
+    cases: those that are evidence for it. So many of these have the same bits, order and survivors,
+    and so many of `drawing` the same tokens.
+    texts: long ones on a model's logits. same_texts: equal to the end. token: the first that
+    differs in any.
+    judged: cases that ran on real builds; so many of these are identical to the prediction.
+    """
 
     sampler: str
     cases: int
@@ -74,7 +81,7 @@ class Column(Strict):
 
 
 class PlatformsReport(Strict):
-    """here: the platform that the others are put beside. steady: samplers that part nothing."""
+    """here: the platform to compare the others with. steady: samplers without a difference."""
 
     schema_version: Literal[1] = 1
     kind: Literal["platforms"] = "platforms"

@@ -1,4 +1,4 @@
-"""From bundles to what the servers page says."""
+"""Builds the model of the servers page from bundles."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.server import ServerResult

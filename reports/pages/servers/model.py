@@ -1,4 +1,4 @@
-"""What the servers page says; reports/schemas/servers.schema.json is made of it."""
+"""The model of the servers page; reports/schemas/servers.schema.json is made of it."""
 
 from typing import Literal
 
@@ -8,8 +8,9 @@ from sampler_parity.harness.verdicts import ServerVerdict
 
 
 class Cell(Strict):
-    """What a server does with a parameter, or of a fact. known: a verdict that is required though
-    it is not the right one."""
+    """The behaviour of a server for a parameter or a fact. known: a verdict that is required
+    although it is not the right one.
+    """
 
     server: str
     name: str
@@ -59,5 +60,5 @@ class ServersReport(Strict):
         return [cell for cell in cells if cell.verdict != "skipped"]
 
     def names(self, group: Group) -> list[str]:
-        """Of all servers, as they come."""
+        """Return the names over all servers, in their order."""
         return [*dict.fromkeys(cell.name for s in self.servers for cell in s.of(group))]

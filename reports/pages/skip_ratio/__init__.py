@@ -1,1 +1,1 @@
-"""What a token trie saves."""
+"""Time that a token trie saves."""

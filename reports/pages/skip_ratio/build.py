@@ -1,4 +1,4 @@
-"""From bundles to what the skip-ratio page says."""
+"""Builds the model of the skip-ratio page from bundles."""
 
 from sampler_parity.harness.bundle.bundle import Bundle as ReadBundle
 from sampler_parity.harness.bundle.info import RunInfo
@@ -44,7 +44,7 @@ def _key(result: SkipRatioResult) -> tuple[str, str, str, float]:
 
 
 def _row(bundle_name: str, info: RunInfo, raw: SkipRatioResult, base: Measured | None) -> Row:
-    """base: the same without a delay."""
+    """Return a row. base: the same without a delay."""
     result = SkipRatioResult.model_validate(visible(raw.model_dump()))
     measured = result.measured
     failed = [_unmet(check) for check in result.checks if not check.met]

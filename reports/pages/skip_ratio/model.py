@@ -1,4 +1,4 @@
-"""What a skip-ratio report says; reports/schemas/skip-ratio.schema.json is made of it."""
+"""The model of a skip-ratio report; reports/schemas/skip-ratio.schema.json is made of it."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from sampler_parity.harness.strict import Strict
 
 
 class _Part(Strict, ser_json_inf_nan="strings"):
-    """A law may be infinitely far off."""
+    """A part whose distribution may be infinitely far off."""
 
 
 class Row(_Part):

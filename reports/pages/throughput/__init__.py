@@ -1,1 +1,1 @@
-"""What sampling costs."""
+"""Time that sampling takes."""

@@ -1,4 +1,4 @@
-"""From bundles to what the throughput page says."""
+"""Builds the model of the throughput page from bundles."""
 
 from collections import defaultdict
 

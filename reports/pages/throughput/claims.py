@@ -1,6 +1,6 @@
-"""What engines say of their own speed, as cells: the claim, and what a bundle shows.
+"""Claims of engines about their own speed, as cells: the claim, and the measurement of a bundle.
 
-tsampler's page says: 3 to 5 ms a token, native 0.1 to 0.3 ms, 6 to 11% of the time of decoding,
+tsampler's page states: 3 to 5 ms a token, native 0.1 to 0.3 ms, 6 to 11% of the time of decoding,
 which it puts at 40 ms for small models. Its vocabulary there has 65,536 tokens.
 """
 
@@ -39,7 +39,7 @@ def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
     measured = [w for w in widths if w.sequences == 1 and not w.in_graph]
     return of_timings + [
         Claim(
-            claim=f"the same, beside decoding {row.model} as measured here",
+            claim=f"the same, next to decoding {row.model} as measured here",
             seen=f"{ours / row.decode_ns:.1%} of {duration(row.decode_ns)}",
             holds=None,
         )

@@ -138,7 +138,7 @@ def _claims(section: model.ThroughputSection, b: str) -> Iterator[doc.Block]:
         ]
         for c in section.claims
     ]
-    yield doc.Heading(3, "What engines say of themselves", f"{b}-claims")
+    yield doc.Heading(3, "Claims of engines about their speed", f"{b}-claims")
     yield doc.Table(
         "Each claim and what this bundle shows.", "Claim | Seen | Holds", rows, "stacked"
     )

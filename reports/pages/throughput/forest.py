@@ -17,7 +17,9 @@ _COLOUR: dict[TimingVerdict, str] = {
 
 
 def compared(section: ThroughputSection) -> list[ForestLine]:
-    """What has a ratio and its interval: what is decided first, and of that the largest ratio."""
+    """Return the backends with a ratio and its interval: decided ones first, then the largest
+    ratio.
+    """
     several = len({row.backend for row in section.timings if row.compared}) > 1
     lines = [
         ForestLine(
@@ -36,7 +38,7 @@ def compared(section: ThroughputSection) -> list[ForestLine]:
 
 
 def ratios(section: ThroughputSection, salt: str) -> str:
-    """An <svg> element, or "" where nothing is compared."""
+    """Return an <svg> element, or "" if nothing is compared."""
     shown = sorted(compared(section)[:ROWS], key=lambda line: -(line.value or 1))
     within = (1 / (1 + section.effect), 1 + section.effect)
     return forest(shown, "time / time of the first backend", salt, within)

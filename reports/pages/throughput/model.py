@@ -1,4 +1,4 @@
-"""What the throughput page says; its JSON. reports/schemas/throughput.schema.json is made of it.
+"""The model of the throughput page; reports/schemas/throughput.schema.json is made of it.
 
 Times are nanoseconds of one application of a chain, or of one step of all sequences. A ratio is
 time on this backend / time on the baseline of the same record, of paired rounds; above 1 is slower.
@@ -14,8 +14,10 @@ from sampler_parity.harness.strict import Strict
 
 
 class Compared(Strict):
-    """A backend beside the baseline. low, high: 95% interval. noise: of the baseline beside itself.
-    None where there is none."""
+    """A backend compared with the baseline.
+
+    low, high: 95% interval. noise: of the baseline compared with itself. None if there is none.
+    """
 
     verdict: TimingVerdict
     ratio: float | None
@@ -120,7 +122,7 @@ class WidthRow(Strict):
 
 
 class Remark(Strict):
-    """What disturbed a timing, or why there is none. more: how many others share it."""
+    """A disturbance of a timing, or why there is none. more: how many others share it."""
 
     id: str
     more: int
@@ -128,7 +130,10 @@ class Remark(Strict):
 
 
 class Claim(Strict):
-    """What an engine says of itself, and what this bundle shows. holds: None: not measured."""
+    """A claim of an engine about itself, and the result of this bundle. holds:
+
+    None: not measured.
+    """
 
     claim: str
     seen: str

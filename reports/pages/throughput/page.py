@@ -37,7 +37,7 @@ def _headlines(report: ThroughputReport) -> Iterator[str]:
         counted = Counter(row.compared.verdict for row in rows if row.compared)
         verdicts = ", ".join(f"{n:,} {verdict}" for verdict, n in counted.most_common())
         if rows:
-            against = f": beside the first backend {verdicts}" if verdicts else ""
+            against = f": compared with the first backend {verdicts}" if verdicts else ""
             yield f"{len(rows):,} {name} on {len({r.backend for r in rows}):,} backends{against}"
     if widths:
         best = max(widths, key=lambda row: row.generation.value)
@@ -98,7 +98,7 @@ def _check(check: TimingCheckResult) -> Iterator[str]:
 THROUGHPUT = Page[list[Bundle], ThroughputReport](
     stem="throughput",
     title="Throughput",
-    answers="What does sampling cost, alone and while a model is decoded, beside llama.cpp?",
+    answers="What does sampling cost, alone and while a model is decoded, compared with llama.cpp?",
     model=ThroughputReport,
     build=report_of,
     document=document,

@@ -59,7 +59,7 @@ def _decoded(rounds: list[Generation]) -> Rounds:
 
 
 def _rate(ns: Rounds, tokens: int) -> Rate:
-    """Of rounds that made so many tokens each."""
+    """Return the rate of rounds that made so many tokens each."""
     interval = ratio_of_rounds(np.full(len(ns), 1e9 * tokens), ns)
     if interval is None:
         return Rate(value=0.0, low=None, high=None)
@@ -72,7 +72,7 @@ def _rate(ns: Rounds, tokens: int) -> Rate:
 
 
 def _of_one(result: ThroughputResult, together: Rounds, alone: Rounds) -> OfOne | None:
-    """What a sequence of many takes, in shares of one alone."""
+    """Return the time of a sequence of many, as a share of one alone."""
     interval = ratio_of_rounds(together / result.sequences, alone)
     if interval is None:
         return None
@@ -87,7 +87,10 @@ def _of_one(result: ThroughputResult, together: Rounds, alone: Rounds) -> OfOne 
 def _share(
     result: ThroughputResult, backend: ThroughputOnBackend, sample: Rounds, decode: Rounds
 ) -> float | None:
-    """Of sampling. In the graph it is part of decoding: what is above the baseline's decoding."""
+    """Return the share of sampling.
+
+    In the graph, sampling is the time above the baseline's decoding.
+    """
     total = sample + decode
     if not backend.in_graph:
         return float(np.median(sample / total))
