@@ -6,28 +6,22 @@ from typing import Any
 
 from sampler_parity.harness.sanitize.printable import one_line
 
-_VECTORS = {  # what a build of llama.cpp lists of a CPU, the widest first
-    "AVX512": "AVX-512",
-    "AVX2": "AVX2",
-    "AVX": "AVX",
-    "SVE": "SVE",
-    "NEON": "NEON",
-    "SSE3": "SSE3",
-}
+# Vector units as builds of llama.cpp list them, the widest first.
+_VECTORS = ("AVX512", "AVX2", "AVX", "SVE", "NEON", "SSE3")
 
 
 def device_label(device: str) -> str:
     """Return a device for a reader: "AMD EPYC, AVX-512" for llama.cpp's list of CPU features.
 
-    Names of devices stay, without "CPU (...)"; of the features only the widest vector unit stays.
-    A text in another form is returned as it is. The JSON keeps the whole text.
+    Only the widest vector unit of the features stays. Other texts are returned as they are.
     """
     names, *features = device.split(" | ")
     enabled = {name for part in features for name in re.findall(r"(\w+) = [1-9]", part)}
     if not enabled:
         return device
-    widest = [label for name, label in _VECTORS.items() if name in enabled][:1]
-    return ", ".join([re.sub(r"\bCPU \(([^()]*(?:\([^()]*\)[^()]*)*)\)", r"\1", names), *widest])
+    cpu = re.sub(r"\bCPU \(([^()]*(?:\([^()]*\)[^()]*)*)\)", r"\1", names)
+    widest = [name.replace("AVX512", "AVX-512") for name in _VECTORS if name in enabled]
+    return ", ".join([cpu, *widest[:1]])
 
 
 def state_of(ok: bool) -> str:

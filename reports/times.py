@@ -1,7 +1,7 @@
 """Mean time of a sampler's step on each backend and on the reference, from the records of cases."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
@@ -57,8 +57,12 @@ def _row(sampler: str, backend: str, cases: list[CaseResult]) -> SamplerTime:
     )
 
 
-def times_fold(rows: list[SamplerTime], limit: int = OPEN) -> doc.Fold:
-    """Return the table of times, folded above `limit` rows; with one backend named in its head."""
+def times_part(
+    rows: list[SamplerTime], level: int, place: str, limit: int = OPEN
+) -> Iterator[doc.Block]:
+    """Yield a heading and the table of times, folded above `limit` rows."""
+    if not rows:
+        return
     names = list(dict.fromkeys(row.backend for row in rows))
     several = len(names) > 1
     cells: doc.Rows = [
@@ -71,7 +75,9 @@ def times_fold(rows: list[SamplerTime], limit: int = OPEN) -> doc.Fold:
         ]
         for row in rows
     ]
-    own: list[doc.Inline] = ["Backend", "Cases", "Steps", "Its time"]
-    one: list[doc.Inline] = ["Cases", "Steps", *map(doc.Name, names)]
-    head: list[doc.Inline] = ["Sampler", *(own if several else one), "Reference", "Ratio"]
-    return folded(len(rows), "row", limit, [doc.Table(CAPTION, head, cells, style="sticky")], False)
+    own: list[doc.Inline] = ["Backend"] if several else []
+    backend: doc.Inline = "Its time" if several else doc.Name(names[0])
+    head: list[doc.Inline] = ["Sampler", *own, "Cases", "Steps", backend, "Reference", "Ratio"]
+    table = doc.Table(CAPTION, head, cells, style="sticky")
+    yield doc.Heading(level, "Time per sampler", place)
+    yield folded(len(rows), "row", limit, [table], False)

@@ -1,4 +1,4 @@
-"""What index.html and parity.html show at once, of a run that passed and of one that failed."""
+"""The first screen of index.html and parity.html, for a run that passed and one that failed."""
 
 import json
 import re
@@ -147,11 +147,11 @@ def test_a_passing_parity_page_is_open_up_to_forty_rows(tmp_path: Path) -> None:
 def test_one_cause_on_several_backends_is_one_finding(tmp_path: Path) -> None:
     bundle = failing(tmp_path, "a", "b", "c")
     text = pages(tmp_path / "r", bundle.folder)
-    sentence = "1 case diverges at top_p: keeps 63 fewer than p allows; as if: one is missing"
+    sentence = "1 case diverges at top_p: keeps 63 fewer than p allows, on a, b and c"
     for name in ("index.html", "parity.html"):
         seen = shown(text[name])
         assert seen.count("as if: one is missing") == 1
-        assert f"{sentence}, on a, b and c" in seen
+        assert f"{sentence}; as if: one is missing" in seen
         assert "sampler-parity run parity/top_p --case a -b a" in seen
         places = [seen.index(part) for part in (sentence, "Smallest input: top_k", "kept by the")]
         assert places == sorted(places)
@@ -191,6 +191,13 @@ def test_a_finding_says_how_many_cases_where_backends_differ_in_it(tmp_path: Pat
         "2 to 3 cases diverge at top_p: keeps 63 fewer than p allows, on a and b"
     )
     assert found.anchor == min(group.anchor for group in section.findings)
+    known = Known(name="x", fault="one is missing", explains=1, tried=1)
+    groups = [group.model_copy() for group in section.findings]
+    text = f"{groups[1].text}; as if: one is missing"
+    groups[1] = groups[1].model_copy(update={"known": [known], "text": text})
+    (found,) = merged(groups)
+    assert found.shown == groups[1]
+    assert found.text.endswith(f"; as if (on {groups[1].backend}): one is missing")
     assert named(["a"]) == "a"
     assert named([*"abcdefgh"]) == "a, b, c, d, e, f and 2 more"
 
@@ -263,6 +270,7 @@ def test_parity_page_of_six_bundles_is_at_most_a_megabyte(tmp_path: Path) -> Non
 
 
 BOXES = """(page) => {
+  page.querySelectorAll('article').forEach(a => { a.style.contentVisibility = 'visible'; });
   const box = (css) => page.querySelector(css)?.getBoundingClientRect();
   const heads = [...page.querySelectorAll('.sides th')].filter(h => h.textContent === 'Expected');
   const wide = [...page.querySelectorAll('.scroll')].filter(s => s.checkVisibility());
@@ -296,11 +304,14 @@ class TestInChromium:
 
     def test_the_first_screen_of_a_failure_is_the_finding(self, see: See, tmp_path: Path) -> None:
         text = pages(tmp_path / "r", failing(tmp_path, "a", "b", "c").folder)
-        both = [text["index.html"], text["parity.html"]]
-        for seen in see(both, 1280, act=BOXES):
+        for name in ("index.html", "parity.html"):
+            (seen,) = see(text[name], 1280, act=BOXES)
             boxes = json_of(seen.answer)
             assert boxes["card"]["top"] < boxes["replay"]["top"] < boxes["picture"]["top"]
             assert boxes["picture"]["bottom"] < 900
+            pushed = text[name].replace("<article", "<div style='height:40rem'></div><article")
+            (seen,) = see(pushed, 1280, act=BOXES)
+            assert json_of(seen.answer)["picture"]["bottom"] > 900
 
     def test_expected_stays_on_a_phone_and_a_build_does_not_stretch_its_table(
         self, see: See, tmp_path: Path

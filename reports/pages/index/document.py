@@ -1,6 +1,5 @@
 """index.html: the verdict, the map, findings, results, and what was checked on what."""
 
-import functools
 import shlex
 from collections.abc import Iterator
 from functools import partial
@@ -15,11 +14,10 @@ from sampler_parity.reports.pages.index.model import Checked, Index, Made, PageL
 from sampler_parity.reports.parts import folded, state
 from sampler_parity.reports.pictures.stages import CHART, of_counterexample, of_minimized
 from sampler_parity.reports.summary import HeatCell, HeatMap
-from sampler_parity.reports.times import OPEN, times_fold
+from sampler_parity.reports.times import OPEN, times_part
 
 WIDE = 3  # backends: a map of so many has the whole width
-FINDINGS = 12  # shown at once; the others are folded
-FOLDED = 400  # of those
+FINDINGS, FOLDED = 12, 400  # shown at once, and folded
 EXAMPLE: dict[str, Any] = {
     "id": "example",
     "description": "a row of ten logits",
@@ -45,7 +43,7 @@ def document(index: Index) -> doc.Document:
         doc.InHtml([state(index.ok, f"{labels.total(index)}."), doc.Paragraph(labels.run(index))]),
         *_findings(index),
         doc.InHtml([doc.Columns(sides)] if narrow else [block for side in sides for block in side]),
-        doc.InHtml([doc.Columns([[*_suites(index)], [*_times(index)]])]),
+        doc.InHtml([doc.Columns([[*_suites(index)], [*times_part(index.times, 2, "times")]])]),
         *_results(index),
         doc.InHtml([*_not_judged(index)]),
         *_checked(index),
@@ -60,19 +58,15 @@ def document(index: Index) -> doc.Document:
 def _example() -> Iterator[doc.Block]:
     """Yield a fixed row on its way through a chain: the reference computes it for this page."""
     yield doc.Heading(2, "A row goes through a chain", "example")
-    yield doc.Picture("Chart of the probabilities, example", EXAMPLE_CAPTION, _drawn_example)
-
-
-@functools.cache
-def _drawn_example(salt: str) -> str:
-    return of_counterexample(EXAMPLE, salt)
+    draw = partial(of_counterexample, EXAMPLE)
+    yield doc.Picture("Chart of the probabilities, example", EXAMPLE_CAPTION, draw)
 
 
 def _suites(index: Index) -> Iterator[doc.Block]:
     if not index.suites:
         return
     yield doc.Heading(2, "Samplers by suite", "suites")
-    caption = "Cases of each suite, and how many of them use each sampler, the most frequent first."
+    caption = "Cases of each suite, and how many of them use its most frequent samplers; +: others."
     rows: doc.Rows = [
         [
             doc.Name(suite.suite.removeprefix("parity/") or "(none)"),
@@ -83,12 +77,6 @@ def _suites(index: Index) -> Iterator[doc.Block]:
     ]
     table = doc.Table(caption, "Suite | Cases | Steps | Samplers", rows, style="stacked")
     yield folded(len(rows), "suite", OPEN, [table], False)
-
-
-def _times(index: Index) -> Iterator[doc.Block]:
-    if index.times:
-        yield doc.Heading(2, "Time per sampler", "times")
-        yield times_fold(index.times)
 
 
 def _not_judged(index: Index) -> Iterator[doc.Block]:

@@ -69,10 +69,10 @@ def run(index: Index) -> str:
 
 
 def samplers(suite: SuiteCount) -> str:
-    """Return how many cases use each sampler: "top_p 363, dist 12 and 3 more"."""
+    """Return how many cases use each sampler: "top_p 363, dist 12, +3"."""
     shown = [f"{name} {n:,}" for name, n in list(suite.samplers.items())[:FIRST]]
     rest = len(suite.samplers) - len(shown)
-    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+    return ", ".join([*shown, *([f"+{rest:,}"] if rest else [])])
 
 
 def not_judged(index: Index) -> list[str]:

@@ -11,7 +11,7 @@ from sampler_parity.reports.pages.parity.hardware import hardware
 from sampler_parity.reports.pages.parity.merged import agreement_lines
 from sampler_parity.reports.pages.parity.model import Report, Section
 from sampler_parity.reports.parts import bundle_heading, folded, machine_fold, machine_line, state
-from sampler_parity.reports.times import OPEN, times_fold
+from sampler_parity.reports.times import OPEN, times_part
 
 INTRO = (
     "Samplers compared with the reference, which follows llama.cpp v0.5.0, stage by stage and to "
@@ -59,7 +59,7 @@ def _region(report: Report, section: Section, b: str) -> doc.Region:
         folded(len(section.matrix), "sampler", few, [samplers]),
     )
     by_suite = _part("Suites", f"{b}-suites", folded(len(section.suites), "suite", few, [suites]))
-    timed = doc.InHtml([*_times(section, b, few)])
+    timed = doc.InHtml([*times_part(section.times, 3, f"{b}-times", few)])
     both: list[list[doc.Block]] = [[*by_sampler, timed], [doc.InHtml(by_suite)]]
     narrow = len(section.backends) < WIDE and section.ok
     blocks = [
@@ -149,12 +149,6 @@ def _accepted(section: Section, b: str, most: int) -> Iterator[doc.Block]:
     summary = f"{n:,} results that are not identical and that their cases allow"
     caption = "Results that are not identical, with a verdict that the case allows."
     yield doc.Fold(summary, [differences(caption, section.accepted, most)])
-
-
-def _times(section: Section, b: str, few: int) -> Iterator[doc.Block]:
-    if section.times:
-        yield doc.Heading(3, "Time per sampler", f"{b}-times")
-        yield times_fold(section.times, few)
 
 
 def _end(section: Section, b: str) -> Iterator[doc.Block]:

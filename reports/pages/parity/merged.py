@@ -12,9 +12,7 @@ from sampler_parity.reports.pages.parity.model import Agreement
 
 AS_IF = "; as if: "
 _NAMED = 6  # backends that a sentence names
-_DIFFERENT: tuple[Verdict, ...] = (
-    *("diverged", "explained", "boundary", "close", "tied", "reordered"),
-)
+_DIFFERENT = ("diverged", "explained", "boundary", "close", "tied", "reordered")
 
 
 @dataclass(frozen=True)
@@ -25,9 +23,8 @@ class Finding:
 
     @property
     def shown(self) -> Group:
-        """Return the group whose example is shown: one with a minimized input, if any has one."""
-        with_input = (group for group in self.groups if group.example.small)
-        return next(with_input, self.groups[0])
+        """Return the group whose example is shown: a known fault or a minimized input first."""
+        return max(self.groups, key=lambda group: (bool(group.known), bool(group.example.small)))
 
     @property
     def backends(self) -> list[str]:
@@ -40,18 +37,26 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Return the sentence, with the least and the most cases where backends differ in them."""
-        counts = sorted({len(group.cases) for group in self.groups})
-        if len(counts) == 1:
-            return self.shown.text
-        most = max(self.groups, key=lambda group: len(group.cases))
-        said = most.text.partition(" ")[2].partition(AS_IF)[0]
-        cause = "".join(self.shown.text.partition(AS_IF)[1:])
-        return f"{counts[0]:,} to {counts[-1]:,} {said}{cause}"
+        """Return the sentence. Backends may differ in the number of cases and in known faults."""
+        return "".join(self._parts())
 
     @property
     def sentence(self) -> str:
-        return f"{self.text}, on {named(self.backends)}"
+        """Return the sentence with its backends."""
+        said, fault = self._parts()
+        return f"{said}, on {named(self.backends)}{fault}"
+
+    def _parts(self) -> tuple[str, str]:
+        """Return the sentence and, after it, the planted fault that does the same, or ""."""
+        counts = sorted({len(group.cases) for group in self.groups})
+        most = max(self.groups, key=lambda group: len(group.cases))
+        words = most.text.partition(AS_IF)[0]
+        if len(counts) > 1:
+            words = f"{counts[0]:,} to {counts[-1]:,} {words.partition(' ')[2]}"
+        known = [group.backend for group in self.groups if group.known]
+        of = f" (on {named(known)})" if 0 < len(known) < len(self.groups) else ""
+        fault = self.shown.text.partition(AS_IF)[2]
+        return words, f"{AS_IF.replace(':', f'{of}:')}{fault}" if fault else ""
 
 
 def named(backends: Sequence[str]) -> str:
