@@ -57,6 +57,7 @@ PACKAGES = (
     "reports.pictures",
     "reports.document",
     "reports.parts",
+    "reports.times",
     "reports.writers",
     "reports.page",
     "reports.pages",

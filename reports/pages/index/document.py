@@ -16,7 +16,7 @@ from sampler_parity.reports.pictures.stages import CHART, of_counterexample, of_
 from sampler_parity.reports.summary import HeatCell, HeatMap
 from sampler_parity.reports.times import OPEN, times_part
 
-WIDE = 3  # backends: a map of so many has the whole width
+WIDE = 3  # backends: tables of so many have the whole width
 FINDINGS, FOLDED = 12, 400  # shown at once, and folded
 EXAMPLE: dict[str, Any] = {
     "id": "example",
@@ -30,7 +30,7 @@ EXAMPLE_CAPTION = (
     "panel shows the probabilities before and after a stage, and × marks a token that it removes."
 )
 BRIEF = 8  # findings in Markdown
-ROWS = 12  # of the table of backends that are shown at once
+ROWS = 12  # of a table that are shown at once: of backends, and after a failure of others
 BUNDLES = 100  # in Markdown
 
 
@@ -38,12 +38,16 @@ def document(index: Index) -> doc.Document:
     """Return the page of an index."""
     failing = bool(index.findings and index.findings[0].fails)
     sides = [[*_map(index.heat_map)], [] if failing or not index.heat_map else [*_example()]]
-    narrow = index.heat_map is not None and len(index.heat_map.backends) < WIDE
+    few = ROWS if failing else OPEN
+    tables = [[*_suites(index, few)], [*times_part(index.times, 2, "times", few)]]
+    if len({backend.name for backend in index.backends}) < WIDE:
+        parts: list[doc.Block] = [doc.Columns(sides), doc.Columns(tables)]
+    else:
+        parts = [block for side in (*sides, *tables) for block in side]
     blocks = [
         doc.InHtml([state(index.ok, f"{labels.total(index)}."), doc.Paragraph(labels.run(index))]),
         *_findings(index),
-        doc.InHtml([doc.Columns(sides)] if narrow else [block for side in sides for block in side]),
-        doc.InHtml([doc.Columns([[*_suites(index)], [*times_part(index.times, 2, "times")]])]),
+        doc.InHtml(parts),
         *_results(index),
         doc.InHtml([*_not_judged(index)]),
         *_checked(index),
@@ -62,7 +66,7 @@ def _example() -> Iterator[doc.Block]:
     yield doc.Picture("Chart of the probabilities, example", EXAMPLE_CAPTION, draw)
 
 
-def _suites(index: Index) -> Iterator[doc.Block]:
+def _suites(index: Index, few: int) -> Iterator[doc.Block]:
     if not index.suites:
         return
     yield doc.Heading(2, "Samplers by suite", "suites")
@@ -76,7 +80,7 @@ def _suites(index: Index) -> Iterator[doc.Block]:
         for suite in index.suites
     ]
     table = doc.Table(caption, "Suite | Cases | Steps | Samplers", rows, style="stacked")
-    yield folded(len(rows), "suite", OPEN, [table], False)
+    yield folded(len(rows), "suite", few, [table], False)
 
 
 def _not_judged(index: Index) -> Iterator[doc.Block]:

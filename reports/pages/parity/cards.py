@@ -14,7 +14,7 @@ from sampler_parity.harness.failures.format_difference import (
 from sampler_parity.harness.failures.groups import FOLDED, Example, Group, Small
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import lines_of
+from sampler_parity.reports.labels import lines_of, several
 from sampler_parity.reports.pages.parity.labels import card_id
 from sampler_parity.reports.pages.parity.merged import Finding, merged
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section
@@ -26,6 +26,7 @@ CARDS, FOLDS, LINES = 5, 60, 400
 CASES, FEW = 20, 5
 # Characters of the smallest input, and of a row of a table.
 LONGEST, ROW = 2000, 300
+OPEN = 12  # folds that are shown at once
 SHOWN = 20  # groups in Markdown, of each kind
 Rows = dict[tuple[str, str], Difference]  # by case and backend
 
@@ -41,12 +42,17 @@ def failures(report: Report, section: Section) -> Iterator[doc.Block]:
             card_id(report, section, found),
             [*_smallest(found), _members(found, rows)],
         )
-    if len(rest) > 1:
-        yield doc.Paragraph(
-            f"{len(rest):,} more findings, the worst first. Pictures: `sampler-parity explain "
-            "BUNDLE CASE --plot FILE`.",
-            "quiet",
-        )
+    if rest:
+        others = [*_others(report, section, rest, rows)]
+        yield doc.Fold(several(len(rest), "more finding"), others, len(rest) <= OPEN)
+
+
+def _others(
+    report: Report, section: Section, rest: Sequence[Finding], rows: Rows
+) -> Iterator[doc.Block]:
+    """Yield a fold for each finding, without a picture, and a table of those after them."""
+    plot = "sampler-parity explain BUNDLE CASE --plot FILE"
+    yield doc.Paragraph(("The worst first. Pictures: ", doc.Code(plot)), "quiet")
     folds = FOLDS // len(report.sections)
     for found in rest[:folds]:
         blocks = [*_smallest(found, drawn=False), _members(found, rows, FEW)]

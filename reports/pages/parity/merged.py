@@ -42,9 +42,10 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """Return the sentence with its backends."""
-        said, fault = self._parts()
-        return f"{said}, on {named(self.backends)}{fault}"
+        """Return the sentence with its backends; several stand before the planted fault."""
+        words, fault = self._parts()
+        on = f", on {named(self.backends)}"
+        return words + (on + fault if len(self.groups) > 1 else fault + on)
 
     def _parts(self) -> tuple[str, str]:
         """Return the sentence and, after it, the planted fault that does the same, or ""."""
