@@ -76,10 +76,10 @@ html_title = "sampler-parity"
 html_copy_source = False
 html_show_sphinx = html_show_copyright = False
 
-# On the front page, before the first heading: what the whole site has beside the pages.
+# On the front page, before the first heading: links to pages that only the whole site has.
 ON_THIS_SITE = """\
-[Each finding](findings/index.md) has a page here: whom it concerns, since when, and a program that
-shows it alone. [Measured](measured/index.md) has engines, releases, platforms and servers.
+[Each finding](findings/index.md) has a page here with a program that shows
+it alone. [Measured](measured/index.md) has engines, releases, platforms and servers.
 
 """
 
@@ -119,7 +119,7 @@ def short_title(path: Path) -> str:
 
 
 def on_end(app: Any, error: Exception | None) -> None:
-    """A host shows index.html."""
+    """Copy the front page to index.html, which a host shows."""
     if error is None:
         shutil.copy(Path(app.outdir) / f"{root_doc}.html", Path(app.outdir) / "index.html")
 

@@ -4,8 +4,8 @@
     sampler-parity run parity/temp batch/relations -b "mine=python examples/adapter.py"
 
 docs/reference/protocol.md is the specification. `f32` rounds where llama.cpp holds a float, so
-temp and greedy are identical to the bit. Of equal logits top_k takes the lower ids (llama.cpp what
-its sort leaves), and exp is double (llama.cpp: expf): other verdicts than `identical`, in places.
+temp and greedy are identical to the bit. Other verdicts occur in places: top_k takes the lower ids
+of equal logits (llama.cpp: those that its sort leaves), and exp is double (llama.cpp: expf).
 """
 
 import bisect

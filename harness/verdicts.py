@@ -1,4 +1,4 @@
-"""The verdicts, best first. docs/reference/verdicts.md says what each means.
+"""The verdicts, best first. docs/reference/verdicts.md defines each.
 
 `skipped` stands apart: the case was not run, because the backend claims no such sampler or request.
 It is neither met nor failed, and has its own count.

@@ -106,9 +106,7 @@ class Candidates:
 
     def softmax(self, sort: bool) -> None:
         """Set p = exp(logit - max) / sum, as `llama_sampler_softmax_impl`; sort first if asked to.
-
-        All logits -inf give NaN everywhere. Raises UndefinedInputError without candidates.
-        """
+        All logits -inf give NaN everywhere. Raises UndefinedInputError without candidates."""
         if len(self) == 0:
             raise UndefinedInputError("softmax of no candidates (llama.cpp aborts)")
         if sort and not self.sorted:

@@ -85,10 +85,8 @@ class Chain:
         return self.samplers.pop(index) if 0 <= index < len(self.samplers) else None
 
     def copy_from(self, other: "Chain") -> None:
-        """Copy the state of every sampler of the other chain (llama_sampler_copy).
-
-        Raises UndefinedInputError if the chains are not alike: llama.cpp aborts.
-        """
+        """Copy the state of every sampler of the other chain (llama_sampler_copy). Raises
+        UndefinedInputError if the chains are not alike: llama.cpp aborts."""
         kinds = [[type(sampler) for sampler in chain.samplers] for chain in (self, other)]
         if kinds[0] != kinds[1]:
             raise UndefinedInputError("llama.cpp aborts: a copy between chains that are not alike")
@@ -100,9 +98,7 @@ class Chain:
     @property
     def seed(self) -> int:
         """llama_sampler_get_seed: the seed of the last sampler that reports one, else DEFAULT_SEED.
-
-        xtc and adaptive_p report none.
-        """
+        xtc and adaptive_p report none."""
         seeds = (_seed(sampler) for sampler in reversed(self.samplers))
         return next((seed for seed in seeds if seed != DEFAULT_SEED), DEFAULT_SEED)
 

@@ -14,10 +14,8 @@ BUILDS = {"v0.2.0": 10566, "v0.3.0": 10621, "v0.4.0": 10809, "v0.5.0": 11146}
 
 
 def order(release: str) -> tuple[float, ...]:
-    """Return a key that sorts releases by age, however they are named: b3889 < v0.5.0 < b11549.
-
-    A version newer than all in BUILDS comes after every build. Raises ChainError.
-    """
+    """Return a key that sorts releases by age, however they are named: b3889 < v0.5.0 < b11549. A
+    version newer than all in BUILDS comes after every build. Raises ChainError."""
     if match := re.fullmatch(r"b(\d{1,9})", release):
         return (int(match[1]),)
     if release in BUILDS:

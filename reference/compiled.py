@@ -60,10 +60,8 @@ def vectorize(signatures: list[str]) -> Callable[[Callable[..., Any]], Any]:
 
 
 def load_numba() -> None:
-    """Load Numba without SciPy's linear algebra, which takes as long as the rest.
-
-    Numba imports it only to see that it is there, and nothing here calls it.
-    """
+    """Load Numba without SciPy's linear algebra, which takes as long as the rest. Numba imports it
+    only to see that it is there, and nothing here calls it."""
     if "scipy.linalg" in sys.modules or "numba.np.arraymath" in sys.modules:
         return
     hidden: dict[str, Any] = {"scipy.linalg": None}
@@ -77,10 +75,8 @@ def load_numba() -> None:
 
 
 def _know_plain_arrays() -> None:
-    """Skip Numba's check whether a plain array of numbers is masked.
-
-    The check loads numpy.ma for each new type: a tenth of the time to the first result.
-    """
+    """Skip Numba's check whether a plain array of numbers is masked. The check loads numpy.ma for
+    each new type: a tenth of the time to the first result."""
     from numba import types
     from numba.extending import typeof_impl
     from numba.np.numpy_support import from_dtype, map_layout

@@ -185,10 +185,8 @@ def _total_of_squares(x: FloatArray, mean: Any) -> Any:
 
 
 def total_of_squares(x: FloatArray, mean: Any = 0) -> Any:
-    """Compute `float acc; acc += pow(x[i] - mean, 2)`.
-
-    The difference and acc are in x's type; squares and additions are in double.
-    """
+    """Compute `float acc; acc += pow(x[i] - mean, 2)`. The difference and acc are in x's type;
+    squares and additions are in double."""
     return x.dtype.type(_total_of_squares(x, x.dtype.type(mean)))
 
 

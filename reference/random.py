@@ -42,18 +42,14 @@ class Mt19937:
 
     def uniform_double(self) -> float:
         """Draw std::uniform_real_distribution<double>(0, 1): generate_canonical from two words.
-
-        libc++ may return 1.0.
-        """
+        libc++ may return 1.0."""
         low, high = self.words(2).tolist()
         value = (float(low) + float(high) * 2.0**32) / 2.0**64
         return value if value < 1.0 or platforms.current().random == "libc++" else _BELOW_ONE
 
     def uniform_float(self) -> np.float32:
         """Draw std::uniform_real_distribution<float>(0, 1): generate_canonical from one word.
-
-        libc++ may return 1.0.
-        """
+        libc++ may return 1.0."""
         value = np.float32(self.words(1)[0]) / np.float32(2.0**32)
         return value if value < 1 or platforms.current().random == "libc++" else _BELOW_ONE_F
 
@@ -140,10 +136,8 @@ def pcg_hash(state: int) -> int:
 
 @jit
 def pcg_floats(first: int, n: int) -> NDArray[np.float32]:
-    """Return `float(word) / 4294967296.0f` of n states from first on, modulo 2**32: float32[n].
-
-    24 significant bits; the 128 largest words give 1.0.
-    """
+    """Return `float(word) / 4294967296.0f` of n states from first on, modulo 2**32: float32[n]. 24
+    significant bits; the 128 largest words give 1.0."""
     values = np.empty(n, np.float32)
     for i in range(n):
         values[i] = np.float32(pcg_hash((first + i) & 0xFFFFFFFF)) / np.float32(4294967296.0)

@@ -65,9 +65,7 @@ class Change:
 
     def in_force(self, release: str) -> bool | None:
         """Return whether a release has the old meaning; None if it lies between the two observed.
-
-        Raises ChainError for a text that is no release.
-        """
+        Raises ChainError for a text that is no release."""
         at = order(release)
         if order(self.last_old) < at < order(self.first_new):
             return None
@@ -117,9 +115,7 @@ def samplers_of(
     newest: Mapping[str, Callable[..., Sampler]] = REFERENCE_SAMPLERS,
 ) -> Mapping[str, Callable[..., Sampler]]:
     """Put the old meanings that these changes took away, any set of them, into the newest samplers.
-
-    Raises ChainError for a name that is no change.
-    """
+    Raises ChainError for a name that is no change."""
     names = {change if isinstance(change, str) else change.name for change in changes}
     known = {change.name: change for change in CHANGES}
     if unknown := sorted(names - set(known)):

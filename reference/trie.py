@@ -53,10 +53,8 @@ class Payload:
         return max(max(leaf.tokens) for d in self.descriptors for leaf in d.leaves)
 
     def check(self, n_vocab: int | None, model_id: str = "") -> None:
-        """Raise ChainError for another model's payload and for tokens beyond n_vocab.
-
-        Not part of reading, because a cached payload meets other models.
-        """
+        """Raise ChainError for another model's payload and for tokens beyond n_vocab. Not part of
+        reading, because a cached payload meets other models."""
         if model_id and self.model_id != model_id:
             raise ChainError(f"modelId: is for {self.model_id!r}, the model is {model_id!r}")
         if n_vocab is None or self.largest_token < n_vocab:
@@ -264,10 +262,8 @@ class TrieCache(Generic[T]):
         return cache_key(text)
 
     def acquire(self, text: str) -> tuple[str, T]:
-        """Return the key for its release, and the built value.
-
-        Raises ChainError and then keeps nothing.
-        """
+        """Return the key for its release, and the built value. Raises ChainError and then keeps
+        nothing."""
         key = self.key(text)
         if key not in self.entries:
             self.entries[key] = Entry(self.build(read_payload(text)))

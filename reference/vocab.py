@@ -166,10 +166,8 @@ def _utf8_parts(text: bytes) -> list[bytes]:
 
 
 def decode(text: bytes) -> str:
-    """Decode UTF-8, with U+FFFD for every single byte that does not belong to a character.
-
-    For slices of valid text. (llama.cpp also reads overlong forms and surrogates as characters.)
-    """
+    """Decode UTF-8, with U+FFFD for every single byte that does not belong to a character. For
+    slices of valid text. (llama.cpp also reads overlong forms and surrogates as characters.)"""
     out, start = "", 0
     while start < len(text):
         for n in (1, 2, 3, 4):

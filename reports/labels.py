@@ -11,10 +11,8 @@ _VECTORS = ("AVX512", "AVX2", "AVX", "SVE", "NEON", "SSE3")
 
 
 def device_label(device: str) -> str:
-    """Return a device for a reader: "AMD EPYC, AVX-512" for llama.cpp's list of CPU features.
-
-    Only the widest vector unit of the features stays. Other texts are returned as they are.
-    """
+    """Return a device for a reader: "AMD EPYC, AVX-512" for llama.cpp's list of CPU features. Only
+    the widest vector unit of the features stays. Other texts are returned as they are."""
     names, *features = device.split(" | ")
     enabled = {name for part in features for name in re.findall(r"(\w+) = [1-9]", part)}
     if not enabled:
@@ -81,10 +79,8 @@ def tail(p99_ns: float, p999_ns: float, samples: int) -> str:
 
 
 def lines_of(data: dict[str, Any] | None, limit: int = 2000) -> str:
-    """Return a counterexample, one key a line, lists of rows one row a line, without empty texts.
-
-    A line is cut at limit characters: what could not be shrunk may hold a whole vocabulary.
-    """
+    """Return a counterexample, one key a line, lists of rows one row a line, without empty texts. A
+    line is cut at limit characters: what could not be shrunk may hold a whole vocabulary."""
     lines = []
     for key, item in (data or {}).items():
         if item == "":

@@ -42,10 +42,8 @@ class Page(Generic[Source, Model]):
     missed: bool = True
 
     def made(self, source: Source) -> "ReadyPage[Source, Model] | None":
-        """Return None if there is nothing to show.
-
-        Raises InputError if the source cannot be read.
-        """
+        """Return None if there is nothing to show. Raises InputError if the source cannot be
+        read."""
         model = self.build(source)
         return None if model is None else ReadyPage(self, source, model)
 

@@ -77,10 +77,8 @@ def summary_lines(bundle: Bundle) -> list[str]:
 
 
 def write_page(page: ReadyPage[Any, Any], folder: Path) -> list[Path]:
-    """Write one page alone, in every format that it has, as commands of several bundles do.
-
-    Raises InputError where what writes HTML is not installed.
-    """
+    """Write one page alone, in every format that it has, as commands of several bundles do. Raises
+    InputError where what writes HTML is not installed."""
     need("report", "HTML")
     return write_texts(folder, _texts([page], ("json", "md", "html")))
 

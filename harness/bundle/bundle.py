@@ -133,10 +133,8 @@ def done_ids(folder: Path) -> set[str]:
 
 
 def read(folder: Path) -> Bundle:
-    """Read a bundle. Raises InputError for one that is missing, torn or malformed.
-
-    Cases, logits and cells stand in the order of their suites and ids, whichever ended first.
-    """
+    """Read a bundle. Raises InputError for one that is missing, torn or malformed. Cases, logits
+    and cells stand in the order of their suites and ids, whichever ended first."""
     info = read_info(folder)
     by_kind: dict[str, list[Any]] = defaultdict(list)
     with collection_paused():

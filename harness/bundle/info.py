@@ -23,7 +23,7 @@ class BackendInfo(Strict):
     """build of the implementation"""
     device: str = ""
     """device that it computed on"""
-    platform: str = Field(default="", description="that it says its build is for")
+    platform: str = Field(default="", description="that it reports for its build")
     """platform that its build is for, as it reports"""
     capabilities: list[str] = []
     """requests and options that it supports"""

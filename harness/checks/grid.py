@@ -46,10 +46,8 @@ class Subset(Block):
 def points(
     axes: Axes, chosen: bool | Subset | list[Subset], quick: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the points of the grid, or those of its quick subsets, each once.
-
-    Raises ValueError if a subset names a value that the grid lacks, in either profile.
-    """
+    """Yield the points of the grid, or those of its quick subsets, each once. Raises ValueError if
+    a subset names a value that the grid lacks, in either profile."""
     subsets = [] if isinstance(chosen, bool) else chosen if isinstance(chosen, list) else [chosen]
     restricted = [_restrict(axes, subset) for subset in subsets]
     if not quick or chosen is True:
@@ -88,10 +86,8 @@ def _restrict(axes: Axes, subset: Subset) -> Axes:
 
 
 def fill(value: Any, varied: Mapping[str, Any], n: int) -> Any:
-    """Replace "$name" by its value and "V", "V+1", "V-1" by the size of the vocabulary.
-
-    Raises ValueError for a name that is not in vary.
-    """
+    """Replace "$name" by its value and "V", "V+1", "V-1" by the size of the vocabulary. Raises
+    ValueError for a name that is not in vary."""
     if isinstance(value, dict):
         return {
             key: fill(item, varied, n) if key != _NEVER_REPLACED else _named(item, varied)

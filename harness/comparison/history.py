@@ -91,9 +91,7 @@ class Measured:
 
 def add(database: Path, folders: list[Path]) -> list[tuple[Path, bool]]:
     """Add finished bundles: all of them or, after an error, none. Return whether each is new.
-
-    Raises InputError for a bundle that is unfinished, torn or malformed, and for another file.
-    """
+    Raises InputError for a bundle that is unfinished, torn or malformed, and for another file."""
     read = [(read_finished(folder), digest(folder)) for folder in folders]
     with _open(database, create=True) as connection:
         return [(bundle.folder, _add(connection, bundle, known)) for bundle, known in read]

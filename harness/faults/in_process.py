@@ -42,10 +42,8 @@ class InProcess(InPlace):
 
 @contextmanager
 def _time_limit(timeout_s: float) -> Iterator[None]:
-    """Raise TimeoutError in slow code within. Only in the main thread of a POSIX system.
-
-    Nothing can be raised in a callback of the compiler, so the timer fires again.
-    """
+    """Raise TimeoutError in slow code within. Only in the main thread of a POSIX system. Nothing
+    can be raised in a callback of the compiler, so the timer fires again."""
 
     def ring(_signal: int, frame: FrameType | None) -> None:
         if frame is None or "llvmlite" not in frame.f_code.co_filename:

@@ -84,10 +84,8 @@ def _cases_of(path: Path) -> list[Case]:
 
 
 def cases_for(mutant: Mutant) -> Iterator[Case]:
-    """Yield the cases with its sampler: the one named for it, its own suite, small ones first.
-
-    The cases of another suite are made only if none before caught it, which is rare.
-    """
+    """Yield the cases with its sampler: the one named for it, its own suite, small ones first. The
+    cases of another suite are made only if none before caught it, which is rare."""
     sampler = mutant.sampler if mutant.sampler != "chain" else mutant.stage
     near = {mutant.sampler, mutant.case.partition("/")[0]}
     of_batch = mutant.sampler == "batch"

@@ -88,9 +88,7 @@ def _judge(
 
 def state_of_ratio(ratio: TimeRatio, max_ratio: float) -> State:
     """Return failed: surely above the limit; met: surely within it; unjudged: the run is too noisy.
-
-    Both ends of the interval are moved outwards by the noise.
-    """
+    Both ends of the interval are moved outwards by the noise."""
     if ratio.noise is None:
         return "unjudged"
     if ratio.low > max_ratio * (1 + ratio.noise):

@@ -97,9 +97,7 @@ def relative(path: Path, folder: Path) -> str:
 
 def read_prompts(path: Path) -> list[Prompt]:
     """Read prompts of a .jsonl file ({"id": ..., "text": ...} a line) or a .txt file (one a line).
-
-    Lines without text are skipped in .txt. Raises InputError naming the line at fault.
-    """
+    Lines without text are skipped in .txt. Raises InputError naming the line at fault."""
     if path.suffix not in (".jsonl", ".txt"):
         raise InputError(path, "is neither .jsonl nor .txt", "see docs/background/golden.md")
     lines = read_file(path, limits.PROMPTS).split(b"\n")

@@ -9,10 +9,8 @@ from sampler_parity.reference.chain import parameters_of
 
 
 def complete(chain: ChainSpec, n_vocab: int) -> ChainSpec:
-    """Fill in the defaults of all parameters, so that an adapter needs none of its own.
-
-    The caller has checked the chain: suites check theirs as they are read.
-    """
+    """Fill in the defaults of all parameters, so that an adapter needs none of its own. The caller
+    has checked the chain: suites check theirs as they are read."""
     return [
         {name: _defaults(name, n_vocab) | parameters}
         for stage in chain

@@ -65,10 +65,8 @@ def check(folder: Path, name: str) -> Path:
 
 
 def write(path: Path, facts: Facts, tensors: Tensors) -> None:
-    """Write a fixture in one step: the same facts and tensors give the same bytes.
-
-    Raises InputError if the file cannot be written.
-    """
+    """Write a fixture in one step: the same facts and tensors give the same bytes. Raises
+    InputError if the file cannot be written."""
     import gguf  # slow to load
 
     part = path.with_name(path.name + ".part")
@@ -101,10 +99,8 @@ def _content(facts: Facts, tensors: Tensors) -> str:
 
 
 def read(path: Path) -> Fixture:
-    """Read a GGUF file. Raises InputError for one that is malformed, or whose digest is wrong.
-
-    A GGUF file of another program has no digest and is taken as it is.
-    """
+    """Read a GGUF file. Raises InputError for one that is malformed, or whose digest is wrong. A
+    GGUF file of another program has no digest and is taken as it is."""
     from sampler_parity.harness.inputs.gguf import BoundedReader  # slow to load
 
     if not path.is_file():

@@ -46,9 +46,7 @@ _SPECIAL = ("<|bos|>", "<|eos|>", "<|eot|>")
 @functools.cache
 def random_128256_path() -> Path:
     """Return the model with 128,256 tokens, in the user's cache folder; make it if it is missing.
-
-    Raises InputError if it cannot be written, or differs from the recorded file.
-    """
+    Raises InputError if it cannot be written, or differs from the recorded file."""
     path = cache_folder() / "models" / "random-128256.gguf"
     if path.is_file() and sha256_of(path) == _SHA256:
         return path
@@ -79,9 +77,7 @@ def write_model(
     path: Path, shape: Shape, weights: Weights, words: list[str], merges: list[str]
 ) -> None:
     """Write a model. Token b is byte b, for b < 256; then the words, <|bos|>, <|eos|>, <|eot|>.
-
-    <|bos|> is put before every text. Words and merges as byte-level BPE writes them.
-    """
+    <|bos|> is put before every text. Words and merges as byte-level BPE writes them."""
     import gguf  # slow to load
 
     writer = gguf.GGUFWriter(path, "llama")
@@ -153,10 +149,8 @@ def make_weights(shape: Shape, spread: float = 0.0, seed: int = 0) -> Weights:
 
 
 def _uneven(width: int, spread: float) -> NDArray[np.float32]:
-    """Make weights that fall as 1 / sqrt(i), their squares summing to spread squared.
-
-    So a few dimensions decide the spread of a step's logits, and steps differ in it.
-    """
+    """Make weights that fall as 1 / sqrt(i), their squares summing to spread squared. So a few
+    dimensions decide the spread of a step's logits, and steps differ in it."""
     rank = np.arange(1, width + 1)
     squares = spread**2 / rank / sum(1 / i for i in range(1, width + 1))
     return np.asarray(np.sqrt(squares), np.float32)

@@ -35,9 +35,7 @@ def library_file(folder: Path) -> Path:
 
 def needed_libraries(folder: Path) -> list[Path]:
     """Return the ggml libraries that libllama links to, in the order in which they can be loaded.
-
-    Not the devices' libraries (libggml-cpu-haswell, libggml-vulkan): ggml chooses among those.
-    """
+    Not the devices' libraries (libggml-cpu-haswell, libggml-vulkan): ggml chooses among those."""
     libraries: list[Path] = []
     for stem in ("libggml-base", "libggml"):
         libraries += [*folder.glob(f"{stem}.so"), *_with_release(folder, stem, "so")]
@@ -52,9 +50,7 @@ def _with_release(folder: Path, stem: str, suffix: str) -> list[Path]:
 
 def device_files(folder: Path) -> dict[str, Path]:
     """Return the devices that a build holds as separate libraries: "haswell", "vulkan" -> the file.
-
-    Empty if the build links its devices.
-    """
+    Empty if the build links its devices."""
     by_device = {
         path.name.split(".")[0].removeprefix("libggml-").removeprefix("cpu-"): path
         for path in sorted(folder.glob("libggml-*.so"))

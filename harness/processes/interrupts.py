@@ -17,10 +17,8 @@ _LATER_S = 0.01
 
 @contextlib.contextmanager
 def interrupts_delayed() -> Iterator[None]:
-    """Turn SIGINT into KeyboardInterrupt, as soon as pydantic has returned.
-
-    Nothing changes off the main thread, or if something else handles SIGINT.
-    """
+    """Turn SIGINT into KeyboardInterrupt, as soon as pydantic has returned. Nothing changes off the
+    main thread, or if something else handles SIGINT."""
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

@@ -59,10 +59,8 @@ class Pool:
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield the index and the result of each call as it ends; Died if its process died.
-
-        Raises what a call raised.
-        """
+        """Yield the index and the result of each call as it ends; Died if its process died. Raises
+        what a call raised."""
         if self._method == "forkserver":  # whose first process then imports what the others need
             get_context("forkserver").set_forkserver_preload([function.__module__])
         waiting = list(enumerate(calls))[::-1]

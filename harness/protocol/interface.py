@@ -127,9 +127,7 @@ class Drawer(Protocol):
         self, candidates: Any, n: int, uniforms: NDArray[np.float64] | None
     ) -> NDArray[np.int32]:
         """Apply all stages but the last once, the last n times; uniforms: to draw with, or None.
-
-        Raises Unsupported if it cannot take uniforms.
-        """
+        Raises Unsupported if it cannot take uniforms."""
 
 
 @runtime_checkable

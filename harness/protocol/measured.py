@@ -62,8 +62,8 @@ class Law(StrictFigures):
 
 
 class Measured(StrictFigures):
-    """What `trie-bench` writes; the first nine fields are those that the token trie's document asks
-    for. docs/background/token-trie.md explains them.
+    """The output of `trie-bench`; the token trie's document requires the first nine fields.
+    docs/background/token-trie.md explains them.
 
     skip_ratio_exact: the mean by the reference's trie; skip_ratio_off: steps at which the sampler
     left another number of candidates. For a grammar they are None and 0. tokens_sha256: of the

@@ -1,9 +1,9 @@
 """The adapter protocol: the messages between the harness and a backend process.
 
-One JSON object a line: requests on the backend's stdin, replies on its stdout. Arrays do not travel
-in JSON: they lie in a scratch file that both sides map, as raw little-endian values, named by byte
-offset. docs/reference/protocol.md is the specification for authors of adapters; the JSON Schema in
-harness/schemas/ is made from these models (`sampler-parity lint` checks that it is up to date).
+One JSON object a line: requests on the backend's stdin, replies on its stdout. Arrays lie in a
+scratch file that both sides map, as raw little-endian values, named by byte offset.
+docs/reference/protocol.md is the specification. `sampler-parity lint` checks that the JSON Schema in
+harness/schemas/ is that of these models.
 
 Numbers that JSON lacks are strings: "inf", "-inf", "nan".
 """
@@ -596,10 +596,8 @@ _REQUESTS: dict[str, type[Request]] = {
 
 
 def request_of(data: Any) -> Request:
-    """Return the request in a line of JSON. Raises ValueError.
-
-    Its `do` names the model that validates it: for a union pydantic would build them all.
-    """
+    """Return the request in a line of JSON. Raises ValueError. Its `do` names the model that
+    validates it: for a union pydantic would build them all."""
     do = data.get("do") if isinstance(data, dict) else None
     if not isinstance(do, str) or do not in _REQUESTS:
         raise ValueError(f"do is {do!r}, and none of {', '.join(_REQUESTS)}")

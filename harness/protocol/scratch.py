@@ -62,10 +62,8 @@ class Scratch:
         return ""
 
     def ensure(self, size: int) -> None:
-        """Make the file at least this long; its maker also reserves the space.
-
-        Raises InputError if there is no space.
-        """
+        """Make the file at least this long; its maker also reserves the space. Raises InputError if
+        there is no space."""
         if self.size() < size:
             os.ftruncate(self._file.fileno(), 1 << (size - 1).bit_length())
             self._length = self.size()

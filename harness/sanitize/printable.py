@@ -12,10 +12,8 @@ LONGEST_LINE = 4_000  # characters; our longest line, the list of all suites, ha
 
 
 def visible(value: Any) -> Any:
-    """Return the data with an escape for every character that does not print.
-
-    Line feeds and tabs stay. inf and nan, which JSON lacks, become strings.
-    """
+    """Return the data with an escape for every character that does not print. Line feeds and tabs
+    stay. inf and nan, which JSON lacks, become strings."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, str):

@@ -79,9 +79,7 @@ def _noise(n: int, k: int, error: float) -> float:
 
 def _one_bin(counts: Counts, n: int, p: Probabilities, error: float) -> Any:
     """Return the distance of one p_i from its Clopper-Pearson interval; |q_i - p_i| <= TV(q, p).
-
-    The intervals of all bins hold together, so the most promising one may be chosen.
-    """
+    The intervals of all bins hold together, so the most promising one may be chosen."""
     each = error / (2 * counts.shape[-1])
     share = counts / n
     promise = abs(share - p) - 6 * np.sqrt(share * (1 - share) / n)

@@ -53,9 +53,7 @@ def is_shipped(path: Path) -> bool:
 
 def find_suites(names: list[str]) -> list[Path]:
     """Return the files of suites given as "parity", "parity/top_p" or by path, each once, in order.
-
-    Raises InputError for a name that is neither a suite, a folder of suites nor a file.
-    """
+    Raises InputError for a name that is neither a suite, a folder of suites nor a file."""
     paths = [path for name in names for path in _find(name)]
     return list(dict.fromkeys(paths))
 

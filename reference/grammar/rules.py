@@ -109,10 +109,8 @@ def _all_in(alternative: list[Element], empty: set[int]) -> bool:
 
 
 def _cycle(edges: list[list[int]]) -> list[int]:
-    """Return a cycle of the graph, its first node again at the end; empty if there is none.
-
-    Raises ChainError for a path of more than MAX_CHAIN: llama.cpp's recursion exhausts its stack.
-    """
+    """Return a cycle of the graph, its first node again at the end; empty if there is none. Raises
+    ChainError for a path of more than MAX_CHAIN: llama.cpp's recursion exhausts its stack."""
     done = [False] * len(edges)
     for start in range(len(edges)):
         path, at, inside = [start], [0], {start}

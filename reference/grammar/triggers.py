@@ -22,10 +22,8 @@ class Trigger:
     pattern: str
 
     def find(self, text: bytes) -> int | None:
-        """Return the start of the grammar's text: the first non-empty group, else the match.
-
-        A pattern from ^ to $ is tried on the whole text first, then anywhere.
-        """
+        """Return the start of the grammar's text: the first non-empty group, else the match. A
+        pattern from ^ to $ is tried on the whole text first, then anywhere."""
         compiled = re.compile(translated(self.pattern))
         match = None
         if self.pattern[:1] == "^" and self.pattern[-1:] == "$":

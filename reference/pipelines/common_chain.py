@@ -120,10 +120,8 @@ def default_chain(
 
 
 def sampler_name(name: str) -> str:
-    """Return the command line's name of a sampler, for every spelling that it takes.
-
-    Any case is taken, with - for _ or without either. Raises ChainError for an unknown one.
-    """
+    """Return the command line's name of a sampler, for every spelling that it takes. Any case is
+    taken, with - for _ or without either. Raises ChainError for an unknown one."""
     plain = name.lower()
     for known in _NAMES:
         if plain in (known, known.replace("_", "-"), known.replace("_", "")):
@@ -134,10 +132,8 @@ def sampler_name(name: str) -> str:
 
 
 def samplers_from_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return SamplingParams.samplers of `--samplers`.
-
-    Unknown names are left out with a warning, as `common_sampler_types_from_names` does.
-    """
+    """Return SamplingParams.samplers of `--samplers`. Unknown names are left out with a warning, as
+    `common_sampler_types_from_names` does."""
     known = []
     for name in names:
         try:
@@ -148,10 +144,8 @@ def samplers_from_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def samplers_from_chars(letters: str) -> tuple[str, ...]:
-    """Return SamplingParams.samplers of `--sampler-seq`; the default is "edskypmxt".
-
-    Unknown letters are left out with a warning, as `common_sampler_types_from_chars` does.
-    """
+    """Return SamplingParams.samplers of `--sampler-seq`; the default is "edskypmxt". Unknown
+    letters are left out with a warning, as `common_sampler_types_from_chars` does."""
     return tuple(_LETTERS[letter] for letter in letters if letter in _LETTERS)
 
 

@@ -179,10 +179,8 @@ class CommonSampler:
         return self.budget.state in (State.IDLE, State.DONE)
 
     def accept(self, token: int, is_generated: bool) -> None:
-        """Accept a token of the prompt (is_generated False) or of an answer.
-
-        A lazy grammar that rested gets the end sequence of the reasoning block, a possible trigger.
-        """
+        """Accept a token of the prompt (is_generated False) or of an answer. A lazy grammar that
+        rested gets the end sequence of the reasoning block, a possible trigger."""
         applies = self.grammar_applies()
         if is_generated and self.budget is not None:
             self.budget.accept(token)

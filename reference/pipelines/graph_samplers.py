@@ -107,9 +107,7 @@ class GraphChain:
 
     def rest(self, ids: NDArray[np.int32], logits: Floats) -> Candidates:
         """Apply the samplers on the CPU to the graph's candidates, if the graph selects no token.
-
-        Raises UndefinedInputError.
-        """
+        Raises UndefinedInputError."""
         cand = Candidates(ids.copy(), logits.copy(), np.zeros_like(logits))
         Chain(self.on_cpu).apply(cand)
         return cand

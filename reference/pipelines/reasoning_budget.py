@@ -176,10 +176,8 @@ class SequenceMatcher:
 
 
 def is_complete_utf8(piece: bytes) -> bool:
-    """Return whether the last character of a piece is whole; `common_utf8_is_complete`.
-
-    True for no bytes; False if the last four, or all, are continuation bytes.
-    """
+    """Return whether the last character of a piece is whole; `common_utf8_is_complete`. True for no
+    bytes; False if the last four, or all, are continuation bytes."""
     for length, byte in enumerate(reversed(piece[-4:]), start=1):
         if byte & 0xC0 != 0x80:
             expected = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1

@@ -138,10 +138,8 @@ def platform_of(name: str) -> Platform:
 
 @contextmanager
 def on(platform: str | Platform | Observed) -> Iterator[None]:
-    """Compute as on this platform inside the block; nested, the innermost counts.
-
-    Raises ChainError for an unknown name.
-    """
+    """Compute as on this platform inside the block; nested, the innermost counts. Raises ChainError
+    for an unknown name."""
     row = platform_of(platform) if isinstance(platform, str) else cast(Platform, platform)
     before = _current.set(row)
     try:

@@ -107,10 +107,8 @@ def insert(keys: FloatArray, at: Order, first: int, i: int) -> None:
 
 @jit
 def sorted_by_few_moves(keys: FloatArray, at: Order, first: int, last: int) -> bool:
-    """Sort by insertion up to the eighth moved key; return whether all is sorted.
-
-    This is __insertion_sort_incomplete.
-    """
+    """Sort by insertion up to the eighth moved key; return whether all is sorted. This is
+    __insertion_sort_incomplete."""
     if last - first <= 1:
         return True
     if last - first <= 5:
@@ -140,9 +138,7 @@ def depth_of(n: int) -> int:
 @jit
 def _partition_first(keys: FloatArray, at: Order, first: int, last: int) -> int:
     """Move keys equal to the first, a largest key, to the front; return where the rest begins.
-
-    Returns last if nothing is left to sort.
-    """
+    Returns last if nothing is left to sort."""
     i, j = first + 1, last - 1
     if not keys[first] > keys[j]:
         while True:
@@ -169,10 +165,8 @@ def _partition_first(keys: FloatArray, at: Order, first: int, last: int) -> int:
 
 @jit
 def _partition(keys: FloatArray, at: Order, first: int, last: int, m: int, j: int) -> Any:
-    """Move keys larger than keys[m] to the front, from first + 1 and below j.
-
-    Returns the place of the pivot, and how many swaps.
-    """
+    """Move keys larger than keys[m] to the front, from first + 1 and below j. Returns the place of
+    the pivot, and how many swaps."""
     i, swaps = first + 1, 0
     if i < j:
         while True:

@@ -123,10 +123,8 @@ class Dry:
 
 
 def suffix_repeats(latest_first: list[int], limit: int) -> list[int]:
-    """Count for each k how many of the latest tokens also stand k tokens earlier, up to limit.
-
-    This is the Z-algorithm in linear time: each count helps inside the longest repeat so far.
-    """
+    """Count for each k how many of the latest tokens also stand k tokens earlier, up to limit. This
+    is the Z-algorithm in linear time: each count helps inside the longest repeat so far."""
     n = len(latest_first)
     counts = [0] * n
     left = right = 0
@@ -179,10 +177,8 @@ def _c_string(text: str) -> bytes:
 
 @functools.lru_cache(maxsize=64)  # chains are built by thousands with the same few breakers
 def _overlaps(breaker: bytes, vocab: Vocab) -> frozenset[tuple[int, tuple[int, ...]]]:
-    """Return the tokens that contain the breaker or end with a beginning of it.
-
-    Each comes with the tail that is missing.
-    """
+    """Return the tokens that contain the breaker or end with a beginning of it. Each comes with the
+    tail that is missing."""
     if not breaker:
         return frozenset()
     heads: set[tuple[int, tuple[int, ...]]] = set()

@@ -162,10 +162,8 @@ def _machine(grammar_str: str, grammar_root: str, vocab: Vocab) -> Machine:
 
 
 def matcher_of(grammar_str: Any, grammar_root: Any, vocab: Vocab | None) -> Matcher | None:
-    """Return the matcher, or None for the empty grammar.
-
-    Raises ChainError for a bad grammar, with line and column.
-    """
+    """Return the matcher, or None for the empty grammar. Raises ChainError for a bad grammar, with
+    line and column."""
     for name, value in (("grammar_str", grammar_str), ("grammar_root", grammar_root)):
         if not isinstance(value, str):
             raise ChainError(f"{name} must be a string, got {value!r}")

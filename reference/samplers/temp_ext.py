@@ -82,10 +82,8 @@ def warm_by_entropy(
     exponent: np.float32,
     scale: Callable[[Candidates, floats.Float], None],
 ) -> None:
-    """Apply a temperature made from the share of the largest possible entropy.
-
-    The candidates are sorted.
-    """
+    """Apply a temperature made from the share of the largest possible entropy. The candidates are
+    sorted."""
     kind = cand.logits.dtype.type
     max_entropy = -floats.log(kind(1) / kind(len(cand)))
     possible = cand.p[cand.p > 0]

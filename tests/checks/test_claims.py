@@ -84,7 +84,7 @@ OPENAI = [{"openai_penalties": {"presence_penalty": 1.0}}]
         ({"chain": [{"temp": {"temp": 0.5}}], "prompt": [0]}, "identical"),
         ({"prompt": [0], "relation": {"kind": "differs_from", "chain": OPENAI}}, "skipped"),
     ],
-    ids=["prompt", "output alone", "a sampler that does not tell", "of the relation"],
+    ids=["prompt", "output alone", "a sampler that does not distinguish", "of the relation"],
 )
 def test_a_prompt_needs_a_backend_that_distinguishes_it_if_a_sampler_does(
     fields: dict[str, Any], verdict: str

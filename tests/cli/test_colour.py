@@ -32,7 +32,7 @@ PLAIN = "\x1b[0m"
         ("cases    2/2 as required   ok", f"cases    2/2 as required   {GREEN}ok{PLAIN}"),
         ("COULD NOT JUDGE parity", f"{YELLOW}COULD NOT JUDGE{PLAIN} parity"),
         ("  replay: run x", f"  {DIM}replay: run x{PLAIN}"),
-        ("the adapter said DIVERGED, FAILED and ok", "the adapter said DIVERGED, FAILED and ok"),
+        ("the adapter wrote DIVERGED, FAILED and ok", "the adapter wrote DIVERGED, FAILED and ok"),
     ],
 )
 def test_what_is_wrong_is_red_and_only_our_own_words_are_coloured(line: str, shown: str) -> None:

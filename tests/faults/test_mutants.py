@@ -202,7 +202,7 @@ def test_broken_adapter_costs_one_case_its_result(name: str) -> None:
 @pytest.mark.slow
 def test_right_adapter_is_not_taken_for_a_broken_one() -> None:
     right = ADAPTERS["adapter/dies"]
-    lives = type(right)("rejects", "says it dies but refuses", right.act)
+    lives = type(right)("rejects", "claims to die but refuses", right.act)
     assert not selftest.try_adapter(lives).caught
 
 

@@ -36,9 +36,7 @@ class Source:
         self, n: int, seed: int | None = None, uniforms: NDArray[np.float64] | None = None
     ) -> NDArray[np.int32]:
         """Return n tokens. seed: used instead of the next one. uniforms: numbers to draw with.
-
-        Raises BackendFailure.
-        """
+        Raises BackendFailure."""
         self._seeds = []
         parts = []
         for start in range(0, n, self._portion):

@@ -16,9 +16,7 @@ _decoded: dict[str, dict[tuple[str, tuple[int, ...]], Rows]] = {}
 
 def rows_of(backend: Backend, logits: Computed) -> Rows:
     """Return the logits after every token of the prompt: float32[len(prompt), n_vocab], read-only.
-
-    Raises BackendFailure.
-    """
+    Raises BackendFailure."""
     cache = _decoded.setdefault(backend.name, {})
     key = (logits.computed, tuple(logits.prompt))
     if key not in cache:

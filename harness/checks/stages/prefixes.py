@@ -18,10 +18,8 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 def by_prefixes(
     ready: Prepared, trace: Trace, backend: Backend, result: BackendResult
 ) -> BackendResult:
-    """Return the result, placed at the last stage of the first prefix that differs.
-
-    A backend with stages stays at `chain`: each of them is correct alone.
-    """
+    """Return the result, placed at the last stage of the first prefix that differs. A backend with
+    stages stays at `chain`: each of them is correct alone."""
     has_stages = "no_stages" not in backend.hello().capabilities
     steps = _steps(ready, trace)
     for length in range(1, len(ready.chain) + 1):

@@ -24,10 +24,8 @@ def check_relation(
     backend: Backend,
     result: BackendResult,
 ) -> BackendResult:
-    """Run the related case on the same backend and compare its last stage with the reference's.
-
-    The backend was identical to the reference, so the reference's trace stands for both runs.
-    """
+    """Run the related case on the same backend and compare its last stage with the reference's. The
+    backend was identical to the reference, so the reference's trace stands for both runs."""
     other, permutation = _related_case(ready, relation)
     ran = ask.run(
         backend,

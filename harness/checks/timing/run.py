@@ -93,9 +93,7 @@ def measure(items: Sequence[Item], context: Context) -> None:
 
 def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: Rounds) -> TimingResult:
     """Time a chain on each backend, REPETITIONS a round, in ns; the first backend is the baseline.
-
-    A backend that fails has no samples, and the result has the reason.
-    """
+    A backend that fails has no samples, and the result has the reason."""
     row = timed.row()
     under = rounds.under
     lanes = [_Lane(backend) for backend in backends]

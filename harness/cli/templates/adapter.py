@@ -62,7 +62,7 @@ class Temp(Sampler):
 
 SAMPLERS: dict[str, Any] = {"greedy": Greedy, "temp": Temp}
 
-# What follows is the protocol: docs/reference/protocol.md of sampler-parity.
+# The rest is the protocol: docs/reference/protocol.md of sampler-parity.
 
 
 def build(chain: list[dict[str, dict[str, Any]]]) -> list[Sampler]:

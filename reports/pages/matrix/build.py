@@ -66,10 +66,8 @@ def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) ->
 
 
 def _results(bundles: Sequence[Bundle]) -> Results:
-    """Return no result for an engine that did not run.
-
-    A case in several bundles counts once, as the worst.
-    """
+    """Return no result for an engine that did not run. A case in several bundles counts once, as
+    the worst."""
     results: dict[str, dict[tuple[str, str], Result]] = defaultdict(dict)
     for bundle in bundles:
         names = [name for name, info in bundle.info.backends.items() if info.reference == NEWEST]

@@ -54,10 +54,8 @@ def headlines(report: model.Report) -> list[str]:
 
 
 def section(bundle: Bundle) -> model.Section:
-    """Return the section of a bundle.
-
-    Raises InputError if results name backends that run.json lacks.
-    """
+    """Return the section of a bundle. Raises InputError if results name backends that run.json
+    lacks."""
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
     cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
     small = [
@@ -99,10 +97,8 @@ def section(bundle: Bundle) -> model.Section:
 
 
 def _digests(bundle: Bundle, info: RunInfo) -> dict[str, str]:
-    """Return the digests of suites with cases.
-
-    Suites with only other results have their own pages.
-    """
+    """Return the digests of suites with cases. Suites with only other results have their own
+    pages."""
     others = {visible(result.suite) for result in bundle.other_results}
     others -= {visible(case.suite) for case in bundle.cases}
     return {suite: digest for suite, digest in info.suites.items() if suite not in others}

@@ -19,10 +19,8 @@ from sampler_parity.reports.pages.parity import model
 
 
 def devices(bundles: list[Bundle], sections: list[model.Section]) -> model.Devices | None:
-    """Return None where no bundle decoded prompts and none holds texts of two backends.
-
-    Raises InputError for a kept row that is missing or malformed.
-    """
+    """Return None where no bundle decoded prompts and none holds texts of two backends. Raises
+    InputError for a kept row that is missing or malformed."""
     parts = [
         (section.bundle, bundle)
         for bundle, section in zip(bundles, sections, strict=True)

@@ -31,9 +31,7 @@ def matrix(
     bundles: list[Bundle], explained: dict[Key, str] | None = None
 ) -> matrix_model.ParityMatrix | None:
     """Return None where nothing but llama.cpp ran. explained: that of suites/explanations.toml.
-
-    Raises InputError for a bad file of explanations.
-    """
+    Raises InputError for a bad file of explanations."""
     results = _results(bundles)
     if all(map(of_llama_cpp, results)):
         return None

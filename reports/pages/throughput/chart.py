@@ -61,10 +61,8 @@ def detection(check: TimingCheckResult, salt: str) -> str:
 
 
 def _detected(curve: DetectionCurve) -> PlotLine:
-    """Return the share that is detected.
-
-    If llama.cpp is compared with itself, each verdict is a false alarm.
-    """
+    """Return the share that is detected. If llama.cpp is compared with itself, each verdict is a
+    false alarm."""
     label = f"{curve.percent:g}% slower" if curve.percent else "A/A (alarms)"
     called = [
         slower + (0 if curve.percent else faster)

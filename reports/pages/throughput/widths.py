@@ -87,10 +87,8 @@ def _of_one(result: ThroughputResult, together: Rounds, alone: Rounds) -> OfOne 
 def _share(
     result: ThroughputResult, backend: ThroughputOnBackend, sample: Rounds, decode: Rounds
 ) -> float | None:
-    """Return the share of sampling.
-
-    In the graph, sampling is the time above the baseline's decoding.
-    """
+    """Return the share of sampling. In the graph, sampling is the time above the baseline's
+    decoding."""
     total = sample + decode
     if not backend.in_graph:
         return float(np.median(sample / total))
