@@ -2,8 +2,8 @@
 
 One JSON object a line: requests on the backend's stdin, replies on its stdout. Arrays lie in a
 scratch file that both sides map, as raw little-endian values, named by byte offset.
-docs/reference/protocol.md is the specification. `sampler-parity lint` checks that the JSON Schema in
-harness/schemas/ is that of these models.
+docs/reference/protocol.md is the specification. `sampler-parity lint` compares the JSON Schema in
+harness/schemas/ with these models.
 
 Numbers that JSON lacks are strings: "inf", "-inf", "nan".
 """
