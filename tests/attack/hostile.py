@@ -1,7 +1,9 @@
-"""Adapters that attack the harness: `python -I -S hostile.py NAME`, with Python's library alone.
+"""Adapters that attack the harness:
 
-Each is examples/adapter.py, right in everything, except that it attacks when it is asked for a case
-with 129 tokens, or when it is greeted. The self-test runs others: harness/faults/adapters.py.
+`python -I -S hostile.py NAME`, with Python's library alone.
+
+Each is examples/adapter.py and correct, except that it attacks when it is asked for a case with 129
+tokens, or when it is greeted. The self-test runs others: harness/faults/adapters.py.
 """
 
 import json
@@ -23,7 +25,7 @@ STAGE = 12 * TRIGGER  # bytes of a stage of all tokens
 
 
 class Attack(NamedTuple):
-    """verdict: of the case attacked with. starts: processes that three cases then take; 0: any.
+    """verdict: of the attacked case. starts: processes that three cases then take; 0: any.
 
     numbered: it claims to repeat numbers. hello: it attacks when greeted. hurried: the harness
     waits half a second for it. harms_later: the next case waits until the scratch file is harmed.

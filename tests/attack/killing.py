@@ -1,7 +1,8 @@
-"""Runs that are killed, and what must hold of them; `python -m tests.attack.killing N` kills N.
+"""Runs that are killed, and checks of what they leave; `python -m tests.attack.killing N` kills N.
 
-After every kill nothing of the run lives, its scratch files are gone, and what was recorded still
-is there. At the end the run is finished by `--resume`: no result is missing, twice or another.
+After every kill no process of the run is alive, its scratch files are gone, and all recorded
+results are kept. At the end `--resume` finishes the run: no result is missing, doubled or
+different.
 """
 
 import json
@@ -89,7 +90,7 @@ class Starter:
 
 @dataclass
 class Victim:
-    """A run in a folder, begun again after each kill."""
+    """A run in a folder, restarted after each kill."""
 
     starter: Starter
     folder: Path
@@ -135,7 +136,7 @@ class Victim:
         self.recorded = lines
 
     def finish(self) -> Counter[str]:
-        """Run to the end; the verdicts."""
+        """Run to the end and return the verdicts."""
         self.begin()
         status = self.wait()
         assert status in (0, 1), (self.folder / "log").read_text()
@@ -192,7 +193,7 @@ def semaphores(family: list[int]) -> list[int]:
 
 
 def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
-    """End the run in each of these ways, and begin it again. Raises AssertionError."""
+    """End the run in each of these ways, and restart it. Raises AssertionError."""
     for name, each in signals.items():
         (victim.folder / "log").write_text("")
         victim.begin()
@@ -216,7 +217,9 @@ def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
 
 
 def kill_often(kills: int, seed: int, folder: Path, *fault: str) -> str:
-    """Kill runs at random moments; what was found, in a line. Raises AssertionError.
+    """Kill runs at random moments and return a line with the result.
+
+    Raises AssertionError.
 
     Before every other kill something more must be recorded, or a slow machine has nothing to lose.
     """

@@ -1,4 +1,4 @@
-"""Every signal to a run, by `make attack`: too long for `make test`."""
+"""Every signal to a run, for `make attack`: too slow for `make test`."""
 
 import sys
 from pathlib import Path

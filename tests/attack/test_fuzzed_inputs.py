@@ -1,6 +1,6 @@
-"""Each parser on inputs made wrong by chance: it takes them, or refuses them in one line.
+"""Each parser on randomly damaged inputs: it accepts them, or refuses them in one line.
 
-A few of each here; `make fuzz-inputs` has a hundred thousand.
+Only a few of each here; `make fuzz-inputs` has a hundred thousand.
 """
 
 import os

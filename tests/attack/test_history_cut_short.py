@@ -1,6 +1,6 @@
-"""`history add` ended at each of its statements, and its disk full at each size of its file.
+"""`history add` killed at each of its statements, and with its disk full at each file size.
 
-Afterwards the file is what it was before that command, and the next one adds its bundle.
+Afterwards the file is as before that command, and the next command adds its bundle.
 """
 
 import os

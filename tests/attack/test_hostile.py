@@ -1,4 +1,4 @@
-"""Hostile adapters: each attack is a verdict on its own case, and nothing is left of it."""
+"""Hostile adapters: each attack gets a verdict on its own case and leaves nothing behind."""
 
 import os
 import sys

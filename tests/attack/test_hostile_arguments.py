@@ -1,6 +1,6 @@
 """Hostile values of every option that is a path or a number: each is refused in one line.
 
-Which options there are is read off the commands, so that a new one has to be put in.
+The options are read from the commands, so a new option must be added here.
 """
 
 import inspect

@@ -1,6 +1,6 @@
-"""Inputs that brought a command down, or kept it for minutes: each is refused in one line.
+"""Inputs that once crashed a command or kept it busy for minutes: each is refused in one line.
 
-cli() fails where the roof of main was reached: a refusal stands where the input is read.
+cli() fails if main has to handle the error: the refusal belongs where the input is read.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Hostile adapters in a sandbox: the verdicts of those without, and nothing of ours in reach."""
+"""Hostile adapters in a sandbox: the same verdicts as without, and no access to our files."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Signals to a run: nothing of it lives on, nothing lies about, nothing recorded is lost.
+"""Signals to a run: no process or file is left, and no recorded result is lost.
 
 Here two of them and twenty kills; tests/attack/long_signals.py has the others (`make attack`).
 """

@@ -1,4 +1,4 @@
-"""Two runs write one folder at the same time: one of them is refused, and nothing stands twice."""
+"""Two runs write one folder at the same time: one of them is refused, and nothing is doubled."""
 
 import subprocess
 from pathlib import Path

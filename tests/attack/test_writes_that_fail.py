@@ -1,8 +1,8 @@
-"""Each call of the system that writes a bundle fails in turn, in each way that a disk fails.
+"""Each system call that writes a bundle fails in turn, in each way that a disk fails.
 
-Whatever fails: nothing that was recorded is lost, doubled or changed, the command ends with exit
-status 2 and one line, and `--resume` completes the bundle to what an undisturbed run makes. The
-cases are not computed here: a result and its artifact are written as a run writes them.
+No recorded result is lost, doubled or changed. The command ends with exit status 2 and one line,
+and `--resume` completes the bundle as an undisturbed run makes it. The cases are not computed here:
+a result and its artifact are written as a run writes them.
 """
 
 import contextlib

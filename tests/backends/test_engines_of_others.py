@@ -1,4 +1,4 @@
-"""Engines with packages of their own: without them one line, with them all of their suites."""
+"""Engines with their own packages: one line without the packages, all of their suites with them."""
 
 from pathlib import Path
 

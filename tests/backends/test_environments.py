@@ -1,4 +1,4 @@
-"""Engines in environments of their own: how one is found, started, and missed."""
+"""Environments of engines: how one is found, started, and reported as missing."""
 
 import subprocess
 import sys
@@ -83,7 +83,7 @@ def test_a_record_that_cannot_be_read_is_one_line() -> None:
 
 
 def test_a_worker_imports_the_standard_library_numpy_and_pydantic_alone() -> None:
-    """All that is loaded before an engine: what else our environment has, another may lack."""
+    """All modules that are loaded before an engine: other packages of ours may be missing there."""
     code = (
         "import sys; sys.argv[1:] = ['null']\n"
         "from sampler_parity.harness.backends import worker\n"

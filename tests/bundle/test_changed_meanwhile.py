@@ -1,4 +1,4 @@
-"""A backend has our rights: what it does to the files of the bundle while the run goes."""
+"""A backend runs with our rights and may change the files of the bundle during the run."""
 
 import os
 import shutil

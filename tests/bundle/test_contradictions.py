@@ -1,4 +1,4 @@
-"""A record that contradicts itself is refused where a bundle is read, and trips no page later."""
+"""A record that contradicts itself is refused when a bundle is read, before any page uses it."""
 
 import json
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""harness/bundle/digests.py: what was changed between a kill and `--resume` is refused, and nothing
-of the bundle is lost."""
+"""harness/bundle/digests.py: changes between a kill and `--resume` are refused; nothing is lost."""
 
 import hashlib
 import json

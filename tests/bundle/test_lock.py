@@ -1,4 +1,4 @@
-"""harness/bundle/lock.py: one writer at a time, and a dead one does not lock for ever."""
+"""harness/bundle/lock.py: one writer at a time; the lock of a dead writer is released."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""harness/bundle/same_run.py: `--resume` goes on with what was begun, and with nothing else."""
+"""harness/bundle/same_run.py: `--resume` continues only the run that was begun."""
 
 from pathlib import Path
 from typing import Any

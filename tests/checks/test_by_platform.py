@@ -1,4 +1,4 @@
-"""Judging a backend by the platform that its build is for."""
+"""Judge a backend by the platform of its build."""
 
 from collections.abc import Iterator
 from typing import Any

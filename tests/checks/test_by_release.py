@@ -1,4 +1,4 @@
-"""Judging a backend by its own release, and finding which old meanings a case needs."""
+"""Judge a backend by its own release, and find which old meanings a case needs."""
 
 import contextlib
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""harness/checks/case.py: each case is of one kind, and each kind has something that runs it."""
+"""harness/checks/case.py: each case is of one kind, and each kind has a runner."""
 
 from typing import Any, get_args
 

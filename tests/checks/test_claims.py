@@ -136,7 +136,7 @@ def test_what_a_release_had_and_a_build_of_it_lacks_is_a_finding_on_that_build_a
 
 
 class Uncallable(reference.Worker):
-    """Has temp, and nobody knows how it is called."""
+    """Has temp, but its signature is unknown."""
 
     def hello(self) -> HelloReply:
         update = {"samplers": ["top_p"], "uncallable": {"temp": "how it is called is not known"}}

@@ -103,7 +103,7 @@ def test_a_planted_fault_is_caught(id: str, mutant: str) -> None:
 
 
 class Without(reference.Worker):
-    """An engine that takes a stage and does not heed it."""
+    """An engine that accepts a stage and ignores it."""
 
     def __init__(self, sampler: str) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ def test_an_argmax_that_takes_another_of_equal_ones_is_no_other_sort() -> None:
 
 
 class InOwnWords(reference.Worker):
-    """An engine that knows nothing but its own sampler, which is akunu's here."""
+    """An engine that knows nothing but its own sampler, akunu's here."""
 
     def hello(self) -> HelloReply:
         return super().hello().model_copy(update={"samplers": ["akunu"]})

@@ -1,4 +1,4 @@
-"""harness/cli/colour.py: colours where a terminal shows them, and nowhere else."""
+"""harness/cli/colour.py: colours only on a terminal that shows them."""
 
 import io
 import sys

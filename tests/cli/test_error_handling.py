@@ -1,4 +1,4 @@
-"""Whatever fails, the command line prints one line and exits with status 2."""
+"""Every failure of the command line prints one line and exits with status 2."""
 
 import signal
 import sys
@@ -16,7 +16,7 @@ from sampler_parity.harness.processes import supervisor
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, failing: Callable[[], Any]) -> int:
-    """The exit status of a command in whose midst this happens."""
+    """Return the exit status of a command during which this happens."""
     monkeypatch.setattr(app, "app", failing)
     with pytest.raises(SystemExit) as ends:
         app.main()

@@ -153,7 +153,7 @@ static const struct {""",
 
 
 def each(*languages: Language) -> pytest.MarkDecorator:
-    """In every run of the tests these, every night all that are compiled, or start slowly."""
+    """Return the parameters: these languages in every run, all others at night."""
     nightly = pytest.mark.nightly
     every = [pytest.param(name, marks=[nightly][name in languages :]) for name in Language]
     return pytest.mark.parametrize("language", every)
@@ -163,8 +163,10 @@ def each(*languages: Language) -> pytest.MarkDecorator:
 def written(
     language: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], list[str]]:
-    """Writes the template into a folder; what it returns runs the lines `compile` of it, as they
-    are printed, but that TypeScript's compiler is tsampler's. Skips where there is none."""
+    """Write the template and return a function that runs its `compile` lines as printed.
+
+    TypeScript's compiler is tsampler's. Skip if a compiler is missing.
+    """
     program = COMPILERS.get(language, "node" if "script" in language else "python")
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")

@@ -1,4 +1,4 @@
-"""The wheel, installed into an environment of its own: every command works in an empty folder."""
+"""The wheel, installed into a new environment: every command works in an empty folder."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""`list`: names that other commands take, and what was meant by one that there is not."""
+"""`list`: names that other commands take, and suggestions for an unknown name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A printed line is one line, printable, and no command to the log of a CI."""
+"""A printed line is one line, printable, and never a command to the log of a CI."""
 
 import ast
 from pathlib import Path

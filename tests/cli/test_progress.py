@@ -1,4 +1,4 @@
-"""harness/cli/progress.py: one line on a terminal, elsewhere one every ten seconds."""
+"""harness/cli/progress.py: one line on a terminal; elsewhere a line every ten seconds."""
 
 import io
 import sys
@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time is what stands in it."""
+    """Set the clock to the number in the list."""
     now = [1000.0]
     monkeypatch.setattr("sampler_parity.harness.cli.progress.time.monotonic", lambda: now[0])
     return now

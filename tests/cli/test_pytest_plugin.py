@@ -1,4 +1,4 @@
-"""harness/pytest_plugin.py: suites as tests, and nothing at all without its option."""
+"""harness/pytest_plugin.py: suites as tests; no effect without its option."""
 
 import shlex
 import sys

@@ -1,4 +1,4 @@
-"""harness/comparison/columns.py: what differs between bundles, and what is not comparable."""
+"""harness/comparison/columns.py: differences between bundles, and cases that are not comparable."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
-"""An adapter without dist, which has llama.cpp's random numbers: what is asked of the others shows
-its faults all the same. One with a sampler that remembers and greedy, one with filters alone."""
+"""Adapters without dist, which has llama.cpp's random numbers: their faults still show.
+
+One has a sampler that remembers and greedy, one has filters alone.
+"""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,7 +28,7 @@ NEED_MORE = {
 
 
 def undetected(sampler: str) -> Iterator[Mutant]:
-    """Its faults that no case shows which asks for it and greedy alone."""
+    """Yield the sampler's faults that no case with it and greedy alone shows."""
     (path,) = find_suites([f"parity/{sampler}"])
     cases = [case for case in expand(path, "quick") if {*case.samplers} <= {sampler, "greedy"}]
     few = [case for case in cases if case.logits.n <= 128]

@@ -1,4 +1,4 @@
-"""The files of faults: what is wrong with one is a line with its place and what to do."""
+"""The files of faults: an error is a line with its place and the fix."""
 
 from pathlib import Path
 

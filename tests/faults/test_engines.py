@@ -1,4 +1,4 @@
-"""Faults planted in engines: by name, in their environment, caught by the case that each names."""
+"""Faults planted in engines: run by name, in their environment, caught by the case they name."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ TOP_K = StagesCase(
 
 
 class OneMore(Reference):
-    """Wrong."""
+    """A planted fault."""
 
 
 PLANTED = Fault("null/planted", OneMore, case="top_k/two", stage="top_k")
@@ -79,7 +79,7 @@ def test_the_worker_of_a_fault_is_the_faulty_class_under_its_own_name() -> None:
 
 
 def tried(right: str, wrong: str, fault: Fault = PLANTED) -> engine_trial.EngineResult:
-    """A worker of the reference, or a mutant of it, in place of the engine and of its fault."""
+    """Try a worker of the reference, or a mutant of it, in place of the engine and of its fault."""
     backends = [InPlace("null", Mutant(name) if name else Reference()) for name in (right, wrong)]
     try:
         return engine_trial.try_fault(fault, TOP_K, *backends)

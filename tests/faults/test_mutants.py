@@ -152,7 +152,7 @@ def test_selftest_of_nothing_does_not_pass() -> None:
 
 @pytest.fixture(scope="module")
 def some_cases() -> list[Case]:
-    """Every 40th of two suites; the whole self-test takes all of all."""
+    """Return every 40th case of two suites; the whole self-test takes all cases."""
     return [
         c for path in find_suites(["parity/chains", "parity/state"]) for c in expand(path, "quick")
     ][::40]

@@ -1,4 +1,4 @@
-"""Accepting ties lets no planted fault through but another sort."""
+"""Accepting ties hides no planted fault except another sort."""
 
 from collections.abc import Iterator
 

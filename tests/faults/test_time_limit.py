@@ -1,4 +1,4 @@
-"""A fault that does not end is ended, but not in a callback of the compiler, which cannot raise."""
+"""A fault that hangs is interrupted, but not in a callback of the compiler, which cannot raise."""
 
 import time
 from typing import Any

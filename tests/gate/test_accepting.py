@@ -27,7 +27,7 @@ def mine(result: BackendResult, **fields: Any) -> CaseResult:
 
 
 def by(tmp_path: Path, result: BackendResult, policy: str, **fields: Any) -> GateResult:
-    """The gate over a case with this result and one that is identical."""
+    """Judge a case with this result and one that is identical."""
     return judged(finished(tmp_path / "b", [mine(result, **fields), both("b")]), policy)
 
 

@@ -1,4 +1,4 @@
-"""harness/gate/gate.py: every rule fails for its reason, and what is missing never passes."""
+"""harness/gate/gate.py: every rule fails for its reason, and missing results never pass."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""harness/gate/speed_rules.py: slower fails, too noisy is not judged, and neither passes."""
+"""harness/gate/speed_rules.py: slower fails, too noisy is not judged; neither passes."""
 
 from pathlib import Path
 

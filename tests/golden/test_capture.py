@@ -1,4 +1,4 @@
-"""Capturing logits of a model: values, order of rows, and every refusal in words."""
+"""Capture logits of a model: values, order of rows, and every refusal."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Verifying golden fixtures and making them again: what is refused, and in which words."""
+"""Verify golden fixtures and make them again: refusals and their messages."""
 
 import json
 import shutil
@@ -48,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(made: Path, tmp_path: Path) -> Path:
-    """A copy to do harm to."""
+    """Return a copy that a test may damage."""
     return shutil.copytree(made, tmp_path / "golden")
 
 
@@ -65,7 +65,7 @@ def flip(path: Path, at: int) -> None:
 
 
 def rewrite(folder: Path, name: str, change: Callable[[Tensors], None]) -> None:
-    """Change a fixture's tensors and have file and manifest agree on it."""
+    """Change a fixture's tensors and update the manifest to match."""
     path = folder / read_manifest(folder)[name].file
     fixture = fixtures.read(path)
     tensors = {key: np.array(value) for key, value in fixture.tensors.items()}

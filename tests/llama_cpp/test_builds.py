@@ -1,4 +1,4 @@
-"""builds: folders of libllama, registered and fetched, and what old releases take."""
+"""builds: folders of libllama, registered and fetched, and the signatures of old releases."""
 
 import ctypes
 import platform

@@ -1,4 +1,4 @@
-"""The trie in C++: its C functions, what it refuses, and the cases of its suite."""
+"""The trie in C++: its C functions, its refusals, and the cases of its suite."""
 
 import shutil
 from contextlib import closing
@@ -40,7 +40,7 @@ def tries(worker: Worker) -> CompiledTrie:
 
 
 def left(library: Libllama, sampler: int, ids: list[int], logits: list[float]) -> list[float]:
-    """The logits behind the sampler."""
+    """Return the logits after the sampler."""
     candidates = NativeCandidates(np.array(logits, np.float32))
     candidates.data["id"] = ids
     library.apply(sampler, candidates.array)
@@ -113,7 +113,7 @@ def test_set_opens_a_span_in_a_chain_and_clear_ends_it(
 def test_in_mode_0_what_stands_behind_a_span_does_not_draw(
     libllama: Libllama, worker: Worker
 ) -> None:
-    """So the first draw behind it is the first of the seed."""
+    """So the first draw after the span is the first of the seed."""
     tries, text = worker.tries, payload([3], [5]).encode()
     dist = {"dist": {"seed": 4}}
     alone = worker._init(dist, 10, None)
@@ -288,7 +288,7 @@ def test_it_is_identical_to_the_reference_on_the_cases_written_by_hand(worker: W
 def test_a_step_is_at_least_five_times_cheaper_than_by_pythons_functions(
     libllama: Libllama, tries: CompiledTrie
 ) -> None:
-    """Compacting, as a session does. The least time of each: other work only adds to it."""
+    """Compacting, as a session does. The least time of each, because other work only adds to it."""
     text = payload([5, 6], [7, 8])
     flat = FlatTrie(read_payload(text).descriptors[0].leaves)
     row = np.zeros(128_256, np.float32)

@@ -1,4 +1,4 @@
-"""Faults planted in the C++ of the trie: the suite's cases that name them see them."""
+"""Faults planted in the C++ of the trie: the suite's cases that name them detect them."""
 
 import shutil
 from contextlib import closing
@@ -99,7 +99,7 @@ def test_a_fault_in_the_cpp_is_seen_by_the_case_that_names_it(source: Path, faul
 
 
 def test_a_processor_without_avx2_masks_the_same(source: Path) -> None:
-    """A fault in what such a one runs is seen, too."""
+    """A fault in the code for such a processor is detected, too."""
     without = changed(source, '__builtin_cpu_supports("avx2")', "false")
     with closing(Inside(without, name="token_trie/compiled")) as backend:
         verdicts = {

@@ -1,5 +1,4 @@
-"""portable.patch: llama.cpp with it gives the same bits wherever it is compiled, and without a
-part of it no longer."""
+"""portable.patch gives llama.cpp the same bits on every compiler; each part of it is needed."""
 
 import re
 from collections.abc import Callable
@@ -116,7 +115,7 @@ FAULTS = {
 
 
 def differing(build: str) -> set[str]:
-    """The cases on which it is not as the portable build of GCC for x86-64 was."""
+    """Return the cases that differ from the portable build of GCC for x86-64."""
     of = recorded()["results"]
     expected, given = of["linux-x64-gcc"] | of["portable"], outcomes(build)
     return {case for case in expected if given[case] != expected[case]}

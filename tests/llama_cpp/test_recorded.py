@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def change(path: Path) -> None:
-    """One bit of its last byte: a string table, which no load looks at."""
+    """Flip a bit of its last byte, in a string table that no load reads."""
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
@@ -90,7 +90,7 @@ def test_adding_the_build_again_takes_it_as_it_is(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_worker_opens_no_library_that_has_changed(folder: Path) -> None:
-    """After the run looked: between two of its processes."""
+    """The change comes after the run checked it, between two of its processes."""
     backend = registry.start("llama.cpp@mine")
     change(folder / "libllama.so")
     try:

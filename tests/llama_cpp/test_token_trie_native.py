@@ -1,4 +1,4 @@
-"""The token trie as a llama_sampler: what llama.cpp's own functions do with it."""
+"""The token trie as a llama_sampler: the effects of llama.cpp's own functions on it."""
 
 import logging
 from pathlib import Path
@@ -302,8 +302,10 @@ def test_in_a_graph_the_trie_runs_on_the_cpu_on_what_the_graph_hands_back(
 def test_compacting_costs_the_same_at_any_vocabulary_and_masking_does_not(
     libllama: Libllama,
 ) -> None:
-    """At 256 times the tokens masking, which looks at all of them, takes many times as long. The
-    least time of each: what else the machine does only adds to it."""
+    """With 256 times the tokens, masking takes many times as long, because it looks at all of them.
+
+    The least time of each, because other work of the machine only adds to it.
+    """
     sizes = (4096, 1 << 20)
     masking, compacting = (apply_us(libllama, sizes, way, 41, min) for way in (False, True))
     assert compacting[1] / compacting[0] < 4 < masking[1] / masking[0]  # measured: 1 and 8 to 10

@@ -1,4 +1,4 @@
-"""wheels: a libllama out of a Python package, checked against the wheel's record."""
+"""wheels: a libllama from a Python package, checked against the wheel's record."""
 
 import base64
 import hashlib
@@ -75,7 +75,7 @@ def test_another_file_under_the_name_of_the_measured_wheel_is_refused(
 def test_a_wheel_becomes_a_build_of_its_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The library is no real one: only that it is not judged before it is asked for."""
+    """The library is not a real one: it must not be checked before it is asked for."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(wheels, "_download", lambda _, folder: wheel(folder, b"library"))
     monkeypatch.setattr(builds, "check", lambda folder: folder / "libllama.so")

@@ -118,7 +118,7 @@ def test_end_of_a_copy_is_that_of_a_program(
 
 
 def waited_for() -> tuple[bool, int | None]:
-    """Whether waiting for a copy ends in time, and how the copy ends that its group ends."""
+    """Return whether a wait for a copy ends in time, and the status if its group ends it."""
     with tempfile.TemporaryFile() as errors:
         group = groups.fork(sleeps, ["program"], {}, errors)
         try:

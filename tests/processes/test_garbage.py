@@ -1,4 +1,4 @@
-"""harness/processes/garbage.py: a start is not looked through for garbage; all that comes is."""
+"""harness/processes/garbage.py: objects of a start are not scanned for garbage; later ones are."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Groups of processes: they end whole, and with who started them, however that ends."""
+"""Groups of processes: a group ends as a whole, and ends with its starter, however that ends."""
 
 import os
 import signal

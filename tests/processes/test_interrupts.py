@@ -1,4 +1,4 @@
-"""Ctrl-C while pydantic builds or validates: not lost, not garbled, and at once elsewhere."""
+"""Ctrl-C while pydantic builds or validates: not lost, not garbled; elsewhere at once."""
 
 import signal
 import threading
@@ -35,14 +35,14 @@ class Text(BaseModel):
 
 @pytest.fixture(autouse=True)
 def _handled_by_default() -> Iterator[None]:
-    """Also where a shell that runs pytest in the background has it ignored."""
+    """Restore the default even where a shell that runs pytest in the background ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
 def then_wait(act: Callable[[], object]) -> None:
-    """And the wait is not waited out."""
+    """Act, then wait, and assert that an interrupt ends the wait."""
     began = time.monotonic()
     try:
         with interrupts_delayed():

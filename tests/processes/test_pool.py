@@ -1,4 +1,4 @@
-"""A process of a pool: what it has of its parent, backends of its own, and how it may end."""
+"""A process of a pool: its inheritance, its own backends, and the ways it may end."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""harness/processes/sandbox.py: what a program reaches from inside, and how it ends there."""
+"""harness/processes/sandbox.py: access from inside, and how a program ends there."""
 
 import os
 import signal

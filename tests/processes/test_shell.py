@@ -1,4 +1,4 @@
-"""Command lines and their words, as a shell has them and as Windows does."""
+"""Command lines split into words, as in a shell and as on Windows."""
 
 import pytest
 from hypothesis import given

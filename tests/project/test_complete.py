@@ -1,5 +1,4 @@
-"""Each sampler and each engine has all that CONTRIBUTING.md asks for; a missing part is named with
-its place."""
+"""Each sampler and engine has every part of CONTRIBUTING.md; missing parts are named."""
 
 import tomllib
 from collections import Counter
@@ -97,7 +96,7 @@ def _of_backend(folder: Path, row: Engine) -> Iterator[str]:
 
 
 def _stages() -> Iterator[str]:
-    """Yield what an engine.toml and the model next to it do not agree on."""
+    """Yield the differences between an engine.toml and the model next to it."""
     for name in engine_names():
         named = {row.name for row in engine_file(name).sampler}
         model = f"{NAMESPACE}.{name}.model"

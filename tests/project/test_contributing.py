@@ -1,6 +1,6 @@
-"""CONTRIBUTING.md followed to the letter: a sampler and an engine are added to a copy of the tree.
+"""CONTRIBUTING.md followed step by step: a sampler and an engine are added to a copy of the tree.
 
-The tests pass there, both run, and with any one place left out the test of completeness names it.
+The tests pass there, and both run. If one place is left out, the test of completeness names it.
 """
 
 import ast
@@ -92,7 +92,7 @@ def readers(root: Path) -> list[str]:
 
 
 def failures(done: subprocess.CompletedProcess[str]) -> set[str]:
-    """Return what failed in a run of pytest; its output where it did not get to the end."""
+    """Return the failures of a run of pytest; its output if it did not finish."""
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return set(re.findall(r"(?m)^(?:FAILED|ERROR) (\S+)", done.stdout))
 
@@ -116,8 +116,10 @@ def test_the_files_that_once_wrote_a_list_out_are_read() -> None:
 
 @pytest.mark.slow
 def test_the_tests_that_read_a_list_pass_and_one_that_writes_it_out_does_not(tree: Path) -> None:
-    """The tests of `readers` without parameters, and those with a toy among their parameters: the
-    others were the same in the tree itself. The test below runs all."""
+    """Run the tests of `readers` without parameters, and those with a toy among their parameters.
+
+    The others were the same in the tree itself. The test below runs all.
+    """
     from sampler_parity.harness.engines.engine_file import engine_names
     from sampler_parity.reference.registry import ROWS
 

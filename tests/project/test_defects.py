@@ -1,4 +1,4 @@
-"""docs/background/defects.md: it has each planted fault's number, and all that it names exists."""
+"""docs/background/defects.md: it has each planted fault's number, and every name in it exists."""
 
 import re
 

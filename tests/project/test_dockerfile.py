@@ -1,4 +1,4 @@
-"""The Dockerfile, as far as it can be judged where no container runs."""
+"""The Dockerfile, as far as it can be checked without running containers."""
 
 import re
 import runpy

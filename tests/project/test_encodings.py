@@ -19,8 +19,10 @@ pytestmark = pytest.mark.skipif(not RUFF.is_file(), reason="ruff is not installe
 
 
 def unnamed(root: Path) -> list[str]:
-    """Files that are opened as text without an encoding, as ruff sees them; and programs whose
-    output is read so, and streams of a descriptor, which it does not look at."""
+    """Return files that are opened as text without an encoding, as ruff reports them.
+
+    Also programs whose output is read so, and streams of a descriptor, which ruff does not check.
+    """
     folders = [name for name in FOLDERS if (root / name).is_dir()]
     check = [
         str(RUFF),

@@ -1,4 +1,4 @@
-"""The table of docs/check-an-engine.md is written from the folders of engines/, and has no hole."""
+"""The table of docs/check-an-engine.md is complete and made from the folders of engines/."""
 
 import pytest
 

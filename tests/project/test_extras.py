@@ -39,7 +39,7 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def loaded_at_once(source: str) -> Iterator[str]:
-    """The packages that a module loads as it is imported: by lines that are in no function."""
+    """Yield the packages that a module loads when it is imported, outside of functions."""
     return (match[1] for match in re.finditer(r"^(?:import|from) (\w+)", source, re.MULTILINE))
 
 

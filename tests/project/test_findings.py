@@ -110,7 +110,7 @@ def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
 
 
 def _ids(suite: str) -> set[str]:
-    """All that `run SUITE --case` may name."""
+    """Return all ids that `run SUITE --case` may name."""
     return {item.id for item in plan_of(RunOptions([suite], ["llama.cpp"], profile="full")).items}
 
 

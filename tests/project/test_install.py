@@ -29,7 +29,7 @@ def lock() -> dict[str, Any]:
 
 
 def entries(text: str) -> dict[str, tuple[str, int]]:
-    """By package its version, and how many digests it has."""
+    """Return the version of each package, and how many digests it has."""
     found = {}
     for entry in re.split(r"\n(?=[a-zA-Z])", text):
         match = re.match(r"([A-Za-z0-9._-]+)==(\S+)", entry)
@@ -69,7 +69,7 @@ def test_every_package_of_an_extra_is_locked_with_digests(extra: str) -> None:
 
 
 def test_no_extra_is_installed_but_by_digest() -> None:
-    """By no command of ours: pip takes any file of a version otherwise."""
+    """None of our commands does so: pip would accept any file of a version."""
     workflows = (ROOT / ".github" / "workflows").glob("*.yml")
     for path in (ROOT / "Makefile", ROOT / "action.yml", *workflows):
         text = path.read_text()

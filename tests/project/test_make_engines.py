@@ -1,4 +1,4 @@
-"""`make engines`: the runs of each engine, the reasons of the others, and the table."""
+"""`make engines`: the runs of each engine, the reasons for skipped ones, and the table."""
 
 import subprocess
 from pathlib import Path

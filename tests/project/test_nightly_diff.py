@@ -1,4 +1,4 @@
-"""Two nights of bundles: every planted change is named with its kind, and nothing else is."""
+"""Two nights of bundles: every planted change is named with its kind, and nothing else is named."""
 
 from pathlib import Path
 

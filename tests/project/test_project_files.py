@@ -39,7 +39,7 @@ def places(text: str) -> set[str]:
 
 
 def large(folder: Path, most: int = 300_000) -> list[str]:
-    """The files that git has of a folder and that are larger; bytes."""
+    """Return the files of a folder in git that are larger than `most` bytes."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=folder, capture_output=True, check=True)
     files = names.stdout.decode().split("\0")[:-1]
     return sorted(name for name in files if (folder / name).stat().st_size > most)

@@ -1,4 +1,4 @@
-"""`make release-check`: each thing that it looks at, with the fault that it must see."""
+"""`make release-check`: each check, with the fault that it must detect."""
 
 import base64
 import gzip
@@ -275,7 +275,7 @@ def test_signatures_of_other_bytes_or_in_other_places_are_named(dist: Path) -> N
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkout as it stands, committed, with all that compiling and installing takes."""
+    """Commit the checkout as it is, with all that compiling and installing takes."""
     subprocess.run(["make", "tsampler"], cwd=ROOT, check=True, capture_output=True)
     python = ROOT / ".venv-release" / "bin" / "python"
     if not python.is_file():

@@ -1,4 +1,4 @@
-"""scripts/release/dry_run.py: what counts as right, and that its suites and policies are valid."""
+"""scripts/release/dry_run.py: its pass condition, and that its suites and policies are valid."""
 
 from pathlib import Path
 

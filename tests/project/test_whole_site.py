@@ -1,4 +1,4 @@
-"""`make site`: a page a finding, reports of what was measured, badges, and where its links lead."""
+"""`make site`: a page for each finding, reports of measurements, badges, and working links."""
 
 import json
 import re

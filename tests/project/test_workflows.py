@@ -298,7 +298,7 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
 
 
 def test_no_job_that_compiles_nothing_fills_the_cache_of_the_compiled_llama_cpp() -> None:
-    """The first job of a key that ends writes its cache, and no other ever does."""
+    """The first job of a key that ends writes its cache; later jobs never do."""
     for path in FILES:
         for job in yaml.safe_load(path.read_text())["jobs"].values():
             of_job = job.get("steps", [])
@@ -321,7 +321,7 @@ def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
 
 
 def actions_of(text: str) -> list[tuple[str, str]]:
-    """Every action of others in a workflow: its name, and what is written behind the @."""
+    """Return every third-party action in a workflow: its name, and its version after the @."""
     return [
         (name, at) for name, at in re.findall(r"uses: ([\w/-]+)@(.*)", text) if "OWNER" not in name
     ]
@@ -341,7 +341,7 @@ def test_an_action_pinned_by_tag_is_another() -> None:
 
 
 def test_scripts_take_no_expression_that_another_could_write() -> None:
-    """A ${{ }} inside a script is put in as text; values come by env instead."""
+    """A ${{ }} inside a script is inserted as text; values come by env instead."""
     assert [step["run"] for step in steps() if "${{" in step.get("run", "")] == []
 
 

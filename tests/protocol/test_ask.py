@@ -1,4 +1,4 @@
-"""Asking a backend: what hello does not claim is not sent, no reply that does not fit passes."""
+"""Requests to a backend: unclaimed features are not sent, and malformed replies do not pass."""
 
 import os
 from collections.abc import Callable, Iterator

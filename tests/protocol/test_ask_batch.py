@@ -1,4 +1,4 @@
-"""A batch is asked of who takes one, and row by row of who does not: the tokens are the same."""
+"""A batch is sent as one request, or row by row to backends without batches: the same tokens."""
 
 from collections.abc import Iterator
 from typing import Any

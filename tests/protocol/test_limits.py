@@ -1,4 +1,4 @@
-"""How long a reply may be, and what it may hold: nothing of it costs more than was asked for."""
+"""Limits of a reply: its length and its contents never cost more than was asked for."""
 
 import json
 import resource

@@ -1,4 +1,4 @@
-"""A worker's memory, its limit and what it keeps, tried in processes of their own."""
+"""A worker's memory: its limit and the memory it keeps, tested in separate processes."""
 
 import ctypes
 import subprocess

@@ -69,7 +69,7 @@ def test_a_number_that_json_lacks_comes_back_from_every_chain_of_a_request(bias:
 
 
 def texts_of(value: Any) -> bool:
-    """Whether it holds a text that is no place in a vocabulary, as V-1 is."""
+    """Return whether it holds a text other than a place in a vocabulary, such as V-1."""
     if isinstance(value, str):
         return not value.startswith("V")
     return isinstance(value, list | tuple) and any(map(texts_of, value))

@@ -1,4 +1,4 @@
-"""Replies that carry the number of their request, and what comes after a reply."""
+"""Replies that carry the number of their request, and output that follows a reply."""
 
 import json
 

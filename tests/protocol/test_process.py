@@ -1,5 +1,7 @@
-"""The connection to a backend: whatever goes wrong is a verdict on one request, and then a new
-process. Small scripts stand for backends here; whole adapters are in test_mutants.py."""
+"""The connection to a backend: a failure is a verdict on one request, then a new process starts.
+
+Small scripts act as backends here; whole adapters are in test_mutants.py.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The scratch file: what the other side does to it never reaches who reads it."""
+"""The scratch file: changes by the other side never affect the reader."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def scratch() -> Iterator[Scratch]:
 def test_a_new_file_that_a_supervisor_sweeps_away_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Between its making and its lock it looks like one whose maker is gone."""
+    """Before it is locked, it looks like a file whose maker is gone."""
     names: list[str] = []
     mkstemp = tempfile.mkstemp
 

@@ -1,4 +1,4 @@
-"""Looking tokens up among candidates, and keeping some."""
+"""Look up tokens among candidates, and keep some."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""build_chain's checks, and what holds of every chain: apply, trace, reset, clone."""
+"""build_chain's checks, and properties of every chain: apply, trace, reset, clone."""
 
 from typing import Any
 

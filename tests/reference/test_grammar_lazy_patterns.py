@@ -1,4 +1,4 @@
-"""grammar_lazy_patterns: when it begins and with what; its patterns against std::regex."""
+"""grammar_lazy_patterns: when it begins and with which text; its patterns against std::regex."""
 
 import random
 

@@ -1,7 +1,7 @@
-"""The native grammar sampler: parity on random grammars, and what it does not survive.
+"""The native grammar sampler: parity on random grammars, and inputs that crash it.
 
-The inputs of docs/findings.md that crash llama.cpp run in processes of their own, and the reference
-refuses each of them with its place.
+The inputs of docs/findings.md that crash llama.cpp run in separate processes. The reference refuses
+each of them with its place.
 """
 
 import random

@@ -215,7 +215,7 @@ def test_a_hard_parameter_works_as_natively(
 def test_no_candidates_abort_llama_cpp_where_they_are_refused(
     native: BackendProcess, stage: dict[str, dict[str, object]]
 ) -> None:
-    """The refusal is no choice of ours: a process that does it dies of an assertion."""
+    """llama.cpp gives us no choice: a process that tries it dies of an assertion."""
     (name,) = stage
     if name in NONE_REFUSED:
         with pytest.raises(BackendFailure, match=r"GGML_ASSERT\(cur_p->size > 0\) failed") as died:

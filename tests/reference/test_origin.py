@@ -27,7 +27,7 @@ def left_by(
     prompt: list[int],
     output: list[int],
 ) -> bytes:
-    """The logits behind one stage, to the bit."""
+    """Return the logits after one stage, to the bit."""
     chain = build_chain([{stage: parameters}], n_vocab=N)
     for token in prompt:
         chain.accept_prompt(token)

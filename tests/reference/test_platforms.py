@@ -1,4 +1,4 @@
-"""reference.platforms: the same chain and seed where compiler or library are others."""
+"""reference.platforms: the same chain and seed with another compiler or library."""
 
 from collections.abc import Callable
 

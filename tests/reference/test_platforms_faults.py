@@ -16,7 +16,7 @@ REAL = "linux-arm64-clang"
 
 
 def apart(names: list[str]) -> set[str]:
-    """The cases of these on which the reference is not as the real build."""
+    """Return the cases on which the reference differs from the real build."""
     results = recorded()["results"]
     wanted, worker = results[DEFAULT] | results[REAL], Worker()
     with on(REAL):

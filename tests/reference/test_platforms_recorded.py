@@ -18,7 +18,7 @@ DECIDE = [part.name for part in fields(Platform) if part.name not in _SAID]
 
 
 def apart(platform: Platform, names: tuple[str, ...], real: str) -> set[str]:
-    """The cases of these on which the reference is not as the real build."""
+    """Return the cases on which the reference differs from the real build."""
     worker, results = Worker(), recorded()["results"]
     wanted: dict[str, Any] = results[DEFAULT] | results[real]
     with on(platform):

@@ -1,4 +1,4 @@
-"""The reference's token trie: the cases of its proposal and its life, by hand."""
+"""The reference's token trie: the cases of its proposal and its life cycle, by hand."""
 
 import logging
 

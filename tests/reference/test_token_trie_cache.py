@@ -1,4 +1,4 @@
-"""The cache of tries: what is kept, what is dropped, and that no two payloads share an entry."""
+"""The cache of tries: kept and dropped entries; no two payloads share an entry."""
 
 import pytest
 from hypothesis import given

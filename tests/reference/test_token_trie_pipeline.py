@@ -1,5 +1,7 @@
-"""A token trie in common_sampler: behind the reasoning budget, with a grammar, native and reference
-alike."""
+"""A token trie in common_sampler, after the reasoning budget and with a grammar.
+
+The native and the reference sampler agree.
+"""
 
 from typing import Any
 

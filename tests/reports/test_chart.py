@@ -1,4 +1,4 @@
-"""Charts: names of others are text, whatever stands in them."""
+"""Charts: untrusted names are text, whatever they contain."""
 
 import re
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""Every text of a bundle, hostile, on every way out: shown and not obeyed.
+"""Every text of a bundle, hostile, in every output: shown, but never interpreted.
 
-The texts are found by the types of the records, so that a new one is here, too.
+The texts are found by the types of the records, so a new field is tested, too.
 """
 
 import json
@@ -93,7 +93,7 @@ def test_all_texts_of_all_records_are_in_it(tmp_path: Path) -> None:
 
 
 def wrong_lines(printed: str) -> list[str]:
-    """Lines that a terminal or the log of a CI would act on, or that have no end."""
+    """Return lines that a terminal or the log of a CI would act on, or that are too long."""
     return [
         line
         for line in printed.split("\n")
@@ -110,7 +110,7 @@ def test_what_is_printed_is_harmless_lines(hostile: Out) -> None:
 
 
 def wrong_markdown(text: str) -> list[str]:
-    """Lines that hold what others wrote as it was, and rows of another length than their table."""
+    """Return lines with unescaped text of others, and rows of another length than their table."""
     lines = text.split("\n")
     wrong = [line for line in lines if not line.isprintable()]
     for line in lines:

@@ -1,4 +1,4 @@
-"""reports/pages/parity/markdown.py: short, and nothing in it is markup of others."""
+"""reports/pages/parity/markdown.py: short, and untrusted text is never markup."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every page of the reports: links, accessibility, and what headless Chromium makes of it."""
+"""Every page of the reports: links, accessibility, and rendering in headless Chromium."""
 
 import json
 from html import unescape

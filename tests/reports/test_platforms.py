@@ -1,4 +1,4 @@
-"""The page about platforms: what is predicted of each, what parts it, what real builds confirm."""
+"""The page about platforms: predictions for each, the causes, and confirmation by real builds."""
 
 from html import unescape
 from pathlib import Path

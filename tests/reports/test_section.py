@@ -1,4 +1,4 @@
-"""reports/pages/parity/build.py: what is counted, what fails, and in which order."""
+"""reports/pages/parity/build.py: counts, failures, and their order."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The writers: each renders any document, and what comes from elsewhere is text in all of them."""
+"""The writers: each renders any document, and untrusted content is text in all of them."""
 
 import pytest
 

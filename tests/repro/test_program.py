@@ -1,4 +1,4 @@
-"""`sampler-parity repro`: the program compiles with nothing of ours, and shows what differs."""
+"""`sampler-parity repro`: the program compiles without our code, and shows the difference."""
 
 import subprocess
 from pathlib import Path

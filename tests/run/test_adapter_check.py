@@ -1,4 +1,4 @@
-"""adapter check: which part of the protocol an adapter does not speak."""
+"""adapter check: the part of the protocol that an adapter does not support."""
 
 import sys
 from typing import Any
@@ -54,7 +54,7 @@ def test_an_adapter_that_talks_garbage_fails_hello() -> None:
 
 
 class Claims(Worker):
-    """The reference, that claims these samplers alone; its ids are moved so far."""
+    """The reference, which claims only these samplers; its ids are shifted by this number."""
 
     def __init__(self, samplers: list[str], moved: int = 0) -> None:
         super().__init__()

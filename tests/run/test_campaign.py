@@ -41,7 +41,7 @@ class Here:
 
 
 class Mutant(InProcess):
-    """Nothing comes after its replies."""
+    """Sends nothing after its replies."""
 
     asked = 0
 
@@ -55,7 +55,7 @@ class Mutant(InProcess):
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The mutant without a process of its own."""
+    """Run the mutant in this process."""
     mutant = Mutant(FAULT.removeprefix("mutant/"))
     monkeypatch.setattr(judging, "backend", lambda *_: mutant)
     yield
@@ -150,7 +150,7 @@ class Enough(Exception):  # noqa: N818 - no error
 
 
 class Recording(Here):
-    """Runs nothing: what it was called with."""
+    """Runs nothing; records its calls."""
 
     def __init__(self) -> None:
         self.names: list[dict[str, str | None]] = []
@@ -202,7 +202,7 @@ def test_what_is_undefined_on_a_platform_is_not_asked_and_no_finding() -> None:
 
 
 def test_a_campaign_that_another_process_writes_is_left_as_it_is(tmp_path: Path) -> None:
-    """Its last line may be half written: who resumes would cut it off."""
+    """Its last line may be half written: a resume would cut it off."""
     campaign.begin(tmp_path, 7, ["reference"], resume=False)
     path = tmp_path / "chunks.jsonl"
     path.write_bytes(path.read_bytes() + b'{"chunk":0,')
@@ -252,8 +252,10 @@ def test_the_command_finds_a_planted_fault_and_its_suite_replays_it(tmp_path: Pa
 
 
 class Large:
-    """An executor of 100 processes: what it was given. A task dies where it holds chunk 4, unless
-    nothing kills."""
+    """An executor of 100 processes that records its tasks.
+
+    A task with chunk 4 dies, unless nothing kills.
+    """
 
     size = 100
 

@@ -34,7 +34,7 @@ WORKER = [*["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-director
 
 @contextmanager
 def dask(folder: Path) -> Iterator[str]:
-    """A scheduler and two workers without a nanny that would start them again; its address.
+    """Start a scheduler and two workers without a nanny that would restart them; yield its address.
 
     The first worker has the resource "gpu".
     """
@@ -60,7 +60,7 @@ def dask(folder: Path) -> Iterator[str]:
 
 
 def client_of(address: str) -> Any:
-    """Dask is loaded by who has a cluster, not by each process that collects tests."""
+    """Return a client. Only processes with a cluster load Dask, not each that collects tests."""
     from distributed import Client
 
     return Client(address, set_as_default=False)

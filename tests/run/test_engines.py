@@ -1,4 +1,4 @@
-"""An engine in an environment of its own that crashes, hangs, lacks a sampler, or becomes another.
+"""An engine in its own environment that crashes, hangs, lacks a sampler, or changes its version.
 
 Its Python is a script here, which speaks the protocol for it.
 """

@@ -1,4 +1,4 @@
-"""The adapters in examples/: small, on their own, and seen to be right where they claim it."""
+"""The adapters in examples/: small, self-contained, and correct on all that they claim."""
 
 import ast
 import shutil

@@ -1,4 +1,4 @@
-"""A process that dies costs the case that ended it its result, and no other."""
+"""A process that dies affects only the case that ended it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ def identical(name: str) -> CaseResult:
 
 
 class Deadly:
-    """An executor whose processes die of one case, and of whatever the first chunk holds."""
+    """An executor whose processes die of one case, and of any case of the first chunk."""
 
     def __init__(self, guilty: str) -> None:
         self.guilty, self.calls = guilty, list[list[str]]()

@@ -1,4 +1,4 @@
-"""harness/run/run.py: whether a run came out as required."""
+"""harness/run/run.py: whether a run met its requirements."""
 
 from pathlib import Path
 

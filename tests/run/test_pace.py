@@ -1,4 +1,4 @@
-"""harness/run/pace.py: how far a run is, and how long it still takes."""
+"""harness/run/pace.py: the progress of a run, and its remaining time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""harness/run/plan.py: what a run will do is known, counted and printed before it is done."""
+"""harness/run/plan.py: a run is planned, counted and printed before it starts."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Predictions of many cases: a record of each, and a small case of every way to part."""
+"""Predictions of many cases: a record of each, and a small case of every kind of difference."""
 
 from pathlib import Path
 from typing import Any

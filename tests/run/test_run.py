@@ -1,4 +1,4 @@
-"""Whole runs through the command line: results, resume after a kill, each kind of bad input."""
+"""Whole runs through the command line: results, resume after a kill, each kind of wrong input."""
 
 import json
 import os

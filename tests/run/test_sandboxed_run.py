@@ -1,4 +1,4 @@
-"""`run --sandbox`: the verdicts of a run without, recorded as what it was."""
+"""`run --sandbox`: the verdicts of a run without it, recorded as sandboxed."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Somebody's top_p in JavaScript: right, it passes where ties are accepted; wrong, it does not."""
+"""An outside author's top_p in JavaScript: right, it passes with ties accepted; wrong, it fails."""
 
 import shutil
 from collections.abc import Iterator

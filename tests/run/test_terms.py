@@ -1,4 +1,4 @@
-"""On which terms cases pass: `--accept`, `--require-all`, and a run in which nothing was judged."""
+"""Terms on which cases pass: `--accept`, `--require-all`, and a run in which nothing was judged."""
 
 import json
 import shutil

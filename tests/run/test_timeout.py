@@ -1,4 +1,4 @@
-"""`run --timeout`: it reaches whatever a run asks of a backend."""
+"""`run --timeout`: it applies to every request of a run."""
 
 import shlex
 import sys

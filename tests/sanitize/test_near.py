@@ -1,4 +1,4 @@
-"""harness/sanitize/near.py: what was probably meant by a word that names nothing."""
+"""harness/sanitize/near.py: suggestions for a word that names nothing."""
 
 import pytest
 

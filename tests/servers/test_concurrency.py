@@ -39,13 +39,13 @@ def test_logits_that_are_moved_as_by_a_batch_pass(monkeypatch: pytest.MonkeyPatc
 
 
 def every_second(change: Callable[[Sent], Sent]) -> Answering:
-    """As if of a neighbour."""
+    """Change every second answer, as a neighbour would."""
     turns = itertools.count()
     return lambda sent: answered({**sent, **change(sent)} if next(turns) % 2 else sent)
 
 
 def exchanged() -> Answering:
-    """The seed, and so the text, of the client before."""
+    """Answer with the seed, and so the text, of the client before."""
     before: list[Sent] = []
 
     def answering(sent: Sent) -> Answered:

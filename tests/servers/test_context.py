@@ -17,7 +17,7 @@ TOO_LONG = (400, {"error": {"message": "exceeds the available context size"}})
 
 
 def ends(sent: Sent) -> Answered:
-    """As llama-server does without a context shift."""
+    """Answer as llama-server does without a context shift."""
     left = SIZE - len(sent["prompt"])
     return answered({**sent, "n_predict": min(sent["n_predict"], left)}) if left > 0 else TOO_LONG
 
@@ -35,7 +35,7 @@ def ends_early(sent: Sent) -> Answered:
 
 
 def forgets(sent: Sent) -> Answered:
-    """With the context full it goes on from another token than its last."""
+    """Continue from another token than the last when the context is full."""
     status, data = ends(sent)
     if status == 200 and sent["n_predict"] > 1:
         data["tokens"][-1] += 1

@@ -1,4 +1,4 @@
-"""A faithful server passes, and each planted fault is called by its name."""
+"""A faithful server passes, and each planted fault gets its name."""
 
 import pytest
 

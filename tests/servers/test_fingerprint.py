@@ -1,5 +1,4 @@
-"""Each statement of a fingerprint, on a server whose order and meanings are known, and on wrong
-ones."""
+"""Each statement of a fingerprint, on servers with a known order and meanings, and wrong ones."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Answers of the right shape with wrong values in it, and servers that hang: each is a verdict."""
+"""Answers of the right shape with wrong values, and servers that hang: each is a verdict."""
 
 import math
 import random

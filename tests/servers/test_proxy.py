@@ -1,4 +1,4 @@
-"""The same faults before a real llama-server, in a proxy: each is called by its name."""
+"""The same faults in a proxy before a real llama-server: each gets its name."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Real servers on the golden model, where their environments are."""
+"""Real servers on the golden model, if their environments are installed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""harness/statistics/coupled.py: draws from equal uniforms, and how far rounding explains them."""
+"""harness/statistics/coupled.py: draws from equal uniforms, and how much rounding explains."""
 
 import numpy as np
 import pytest

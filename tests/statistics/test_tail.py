@@ -1,4 +1,4 @@
-"""harness/statistics/tail.py: what lies below the largest probabilities."""
+"""harness/statistics/tail.py: the mass below the largest probabilities."""
 
 import numpy as np
 import pytest

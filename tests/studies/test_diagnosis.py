@@ -1,4 +1,4 @@
-"""A diagnosis names the planted fault that a sampler written anew has, and none for another."""
+"""A diagnosis names the planted fault of a newly written sampler, and none for a different one."""
 
 from contextlib import closing
 

@@ -1,4 +1,4 @@
-"""studies/findings: every finding has a program that shows it alone, and each of them shows it."""
+"""studies/findings: every finding has a program of its own, and each program shows its finding."""
 
 import re
 from pathlib import Path

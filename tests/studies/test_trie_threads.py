@@ -1,4 +1,4 @@
-"""The compiled trie's cache: what it holds, and its lock under the thread sanitizer."""
+"""The compiled trie's cache: its contents, and its lock under the thread sanitizer."""
 
 import os
 import random

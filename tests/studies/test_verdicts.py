@@ -1,7 +1,7 @@
 """The verdicts of docs/findings/claims.md that rest on a study: it still prints the same figures.
 
-Each figure as the study prints it, and as the page has it where that is another text. Sections that
-time something are left out: no figure of theirs repeats.
+Each figure is given as the study prints it, and as the page has it if that text differs. Sections
+that time something are left out: their figures do not repeat.
 """
 
 import re

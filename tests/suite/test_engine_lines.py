@@ -1,4 +1,4 @@
-"""harness/suite/engine_lines.py: lines of engines about shared suites, and what is refused."""
+"""harness/suite/engine_lines.py: lines of engines about shared suites, and refused lines."""
 
 from collections.abc import Iterator
 from pathlib import Path

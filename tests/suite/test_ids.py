@@ -1,4 +1,4 @@
-"""harness/suite/ids.py and shipped.py: an id that is printed somewhere can be pasted elsewhere."""
+"""harness/suite/ids.py and shipped.py: an id that one command prints can be pasted into another."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_the_first_part_of_an_id_names_its_suites() -> None:
 
 
 def test_a_word_is_looked_for_among_timed_chains_alone() -> None:
-    """All others have a name in two parts: to make 100,000 cases for a slip of the hand is long."""
+    """All others have a name in two parts: to make 100,000 cases for a typing error takes long."""
     suites = suites_of("infill")
     assert suites
     assert all(suite.startswith("timing/") for suite in suites)

@@ -1,4 +1,4 @@
-"""lint: the repository is clean, and each rule notices what it is there for."""
+"""lint: the repository is clean, and each rule finds its fault."""
 
 import shutil
 from pathlib import Path

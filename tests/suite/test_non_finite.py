@@ -1,4 +1,4 @@
-"""NaN and +inf are put before every sampler of llama.cpp that is defined on them."""
+"""Every sampler of llama.cpp that is defined on NaN and +inf is tested with them."""
 
 import math
 

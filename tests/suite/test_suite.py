@@ -1,4 +1,4 @@
-"""The suite format: what expands to which cases, and how a mistake in a file is reported."""
+"""The suite format: the cases of each block, and how a mistake in a file is reported."""
 
 from pathlib import Path
 

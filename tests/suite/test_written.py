@@ -1,4 +1,4 @@
-"""A case as a suite file has it."""
+"""A case as it is written in a suite file."""
 
 import tomllib
 from typing import Any

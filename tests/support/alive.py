@@ -1,4 +1,4 @@
-"""Which processes live, and waiting until something holds."""
+"""Find the processes that are alive, and wait until a condition holds."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def _state(pid: int) -> str:
 
 
 def until(true: Callable[[], object], timeout_s: float = 20.0) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + timeout_s
     while not true():
         assert time.monotonic() < deadline, "not within time"

@@ -1,8 +1,9 @@
-"""The commands of README.md, CONTRIBUTING.md, SECURITY.md and docs/: what is to be pasted.
+"""The commands of README.md, CONTRIBUTING.md, SECURITY.md and docs/ that readers paste.
 
 A command is a line of a block of code without a language whose first word is a program. A block
-that begins with one holds commands alone, a line each (after `\\` it goes on in the next); of one
-that begins with `$ ` only such lines are commands. Every other block is what a program prints.
+that begins with one holds only commands, one for each line (after `\\` it continues in the next).
+In a block that begins with `$ `, only such lines are commands. Every other block is the output of a
+program.
 """
 
 import re

@@ -26,7 +26,7 @@ def table() -> dict[str, dict[str, Any]]:
 
 @cache
 def engines() -> str:
-    """Return what matches a backend of an engine of others."""
+    """Return a pattern that matches a backend of a third-party engine."""
     return f"(?:{'|'.join(re.escape(row.name) for row in engines_of_others())})"
 
 
@@ -48,9 +48,9 @@ def entry(lines: Mapping[str, Any], text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Home:
-    """kind: commit, tests or one of HOMES. run: what is run, and ends with status.
+    """kind: commit, tests or one of HOMES. run: the command, which ends with status.
 
-    needs: a module, a program or a file, without which it cannot.
+    needs: a module, a program or a file that it cannot run without.
     """
 
     kind: str

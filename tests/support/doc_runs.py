@@ -1,4 +1,4 @@
-"""Commands of the docs, run: in this process with every commit, at night as they are pasted."""
+"""Commands of the docs: run in this process with every commit, and at night as they are pasted."""
 
 import glob
 import os

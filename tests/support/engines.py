@@ -1,4 +1,4 @@
-"""A bundle of engines that were asked for properties."""
+"""A bundle of engines with results of properties."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Environments of engines that nobody installed: our own Python under a name of theirs."""
+"""Environments of engines that are not installed: our own Python under their names."""
 
 import sys
 from collections.abc import Mapping
@@ -17,8 +17,10 @@ OURS = f'exec "{sys.executable}" "$@"'
 def only(
     monkeypatch: pytest.MonkeyPatch, folder: Path, rows: Mapping[str, Environment], **backends: str
 ) -> None:
-    """Make these the only environments, with cache and locks in a folder of the test. backends: of
-    each name its environment; the backend is `null`."""
+    """Make these the only environments, with cache and locks in a folder of the test.
+
+    backends: the environment of each name; the backend is `null`.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     locked = property(lambda row: folder / "locked" / row.name)
     monkeypatch.setattr(Environment, "locked", locked)

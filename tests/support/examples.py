@@ -1,4 +1,4 @@
-"""How much of what is alike is tried: the nightly workflow tries all, a commit a part."""
+"""How many similar examples are tried: all in the nightly workflow, a part for each commit."""
 
 import os
 from collections.abc import Iterable

@@ -1,5 +1,6 @@
-"""The system's calls as a bundle is written, of which one fails: for `monkeypatch` in place of `os`
-in harness/bundle/disk.py and harness/bundle/lock.py.
+"""The system's calls that write a bundle, one of which fails.
+
+Use it with `monkeypatch` in place of `os` in harness/bundle/disk.py and harness/bundle/lock.py.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Models of bundles with something in every field, by their types: a new field is in, too."""
+"""Models of bundles with a value in every field, made from their types."""
 
 import types
 from collections.abc import Callable, Iterator

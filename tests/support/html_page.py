@@ -1,4 +1,4 @@
-"""A page as parsed, and what every page of the reports must hold to."""
+"""A parsed page, and the requirements on every page of the reports."""
 
 import base64
 import hashlib

@@ -16,7 +16,7 @@ HELLO = [317, *b"hello the world: hello"]
 
 
 class Inside(InPlace):
-    """A worker that answers in this process. edit: what is done to each reply."""
+    """A worker that answers in this process. edit: a function applied to each reply."""
 
     def __init__(
         self,

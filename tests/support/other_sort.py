@@ -1,4 +1,4 @@
-"""A backend that is right and sorts otherwise: of equal logits the last one comes first."""
+"""A correct backend with another sort: the last of equal logits comes first."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,8 +1,8 @@
 """Texts of 64 tokens: 20 prompts x 6 chains, on the logits that the golden model gave.
 
-The rows are those of golden/small.gguf, from the prompt's first one on; two of the chains take them
-rounded to float16, in which they tie. A token that is drawn is accepted and changes no row: what a
-text shows is the samplers and their state.
+The rows are those of golden/small.gguf, from the prompt's first one on. Two of the chains take them
+rounded to float16, in which they tie. A drawn token is accepted and changes no row, so a text shows
+only the samplers and their state.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Servers that were checked."""
+"""Bundles of checked servers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Faults between a check and a server, each wrong in one way, and what a check must call it."""
+"""Faults between a check and a server, each wrong in one way, and the required verdict."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ Faulty = Callable[[Answering], Answering]
 
 @dataclass(frozen=True)
 class Fault:
-    """result, verdict: what names it."""
+    """result, verdict: the result that reports it."""
 
     name: str
     result: str

@@ -1,5 +1,4 @@
-"""A proxy on the loopback address before a real llama-server: faults stand between, as before the
-small server of this process."""
+"""A proxy on the loopback address before a real llama-server, with the same faults between."""
 
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address

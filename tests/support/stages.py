@@ -1,4 +1,4 @@
-"""One active setting of every sampler, so that its input is looked at."""
+"""One active setting of every sampler, so that each reads its input."""
 
 from tests.support.applied import Spec
 

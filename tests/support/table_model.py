@@ -1,5 +1,7 @@
-"""The model of tests/support/fake_server.py as a backend: `python -m tests.support.table_model N`
-dies at its Nth text."""
+"""The model of tests/support/fake_server.py as a backend.
+
+`python -m tests.support.table_model N` dies at its Nth text.
+"""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A model of llama's architecture that is made in a moment, and its network in numpy."""
+"""A model of llama's architecture that is made quickly, and its network in numpy."""
 
 from dataclasses import replace
 from pathlib import Path

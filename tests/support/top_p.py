@@ -1,4 +1,4 @@
-"""Somebody's top_p in JavaScript, right or with a fault, and the cases that it is shown."""
+"""An outside author's top_p in JavaScript, right or with a fault, and the cases for it."""
 
 from pathlib import Path
 

@@ -353,7 +353,7 @@ TOYS = SAMPLER | SAMPLER_SHOWN | ENGINE
 
 
 def copied(copy: Path) -> Path:
-    """Copy what git has, and what is built of tsampler; `sampler_parity` is the copy there."""
+    """Copy git's files and tsampler's build; `sampler_parity` is the copy there."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Runs JavaScript against our TypeScript, for the tests of tsampler and of the trie's calls."""
+"""Run JavaScript against our TypeScript, for the tests of tsampler and of the trie's calls."""
 
 import json
 import shutil

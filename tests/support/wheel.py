@@ -1,4 +1,4 @@
-"""The wheel of this checkout, and commands that see nothing of the checkout."""
+"""The wheel of this checkout, and commands that run without access to the checkout."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
-"""Runs commands of the installed command line one after another, in one process and this folder.
+"""Run commands of the installed command line one after another, in one process and this folder.
 
 `python wheel_driver.py '[["backends"], ...]'` prints a line of JSON for each: exit status, output.
-One process, because importing takes longer than most of the commands.
+It is one process, because importing takes longer than most of the commands.
 """
 
 import json

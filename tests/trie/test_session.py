@@ -1,4 +1,4 @@
-"""Sessions with a token trie: forced tokens are skipped, everything else is as without it."""
+"""Sessions with a token trie: forced tokens are skipped; all else is as without it."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -56,7 +56,7 @@ def test_skipping_gives_the_tokens_of_one_by_one(session: Session, mode: int) ->
 
 
 def test_forced_tokens_are_decoded_with_the_next(session: Session, tiny: Path) -> None:
-    """The logits behind a skipped leaf are those of the whole text decoded in one batch."""
+    """The logits after a skipped leaf are those of the whole text decoded in one batch."""
     session.set_token_trie(payload([10, 20, 30]), 0)
     rows: list[Any] = []
     done = session.generate(4, progress=lambda row: rows.append(row.copy()))

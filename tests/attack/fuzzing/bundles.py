@@ -1,4 +1,4 @@
-"""Bundles, what is made of them, their arrays, the history, and policies that judge them."""
+"""Bundles, their reports, their arrays, the history, and policies that judge them."""
 
 from collections.abc import Callable
 from contextlib import suppress

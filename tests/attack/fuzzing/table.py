@@ -1,4 +1,4 @@
-"""Every input that is fuzzed: valid samples of it, who reads it, and how it is changed."""
+"""Every input that is fuzzed: its valid samples, its reader, and the ways to change it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Blocks of batches: what they expand to, and that every script can be taken."""
+"""Blocks of batches: their cases, and that every script is accepted."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The way of a row through a script, alone and in the opposite order, worked out by hand."""
+"""The path of a row through a script, alone and in the opposite order, worked out by hand."""
 
 from typing import Any
 

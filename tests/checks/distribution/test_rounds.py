@@ -1,4 +1,4 @@
-"""Rounds of speculative sampling on a backend that is right and on backends that are wrong."""
+"""Rounds of speculative sampling on correct and on wrong backends."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Cells of distribution tests on backends that are right and on backends that are wrong."""
+"""Cells of distribution tests on correct and on wrong backends."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

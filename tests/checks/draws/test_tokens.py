@@ -1,4 +1,4 @@
-"""Draws with another order of equal logits are tied; whatever else differs is not."""
+"""Draws with another order of equal logits are tied; any other difference is not."""
 
 import contextlib
 from collections.abc import Callable

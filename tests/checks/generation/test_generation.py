@@ -1,4 +1,4 @@
-"""Generation: real decoding against the reference, planted faults, and models that are refused."""
+"""Generation: real decoding against the reference, planted faults, and refused models."""
 
 import functools
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Invariance of decoding: the figures are by hand, and a batch that changes logits is seen."""
+"""Invariance of decoding: figures by hand, and detection of a batch that changes logits."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

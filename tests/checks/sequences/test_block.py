@@ -1,4 +1,4 @@
-"""Blocks of sequences: their scripts become steps, and what cannot be followed is refused."""
+"""Blocks of sequences: their scripts become steps; impossible scripts are refused."""
 
 from typing import Any
 

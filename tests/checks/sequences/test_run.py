@@ -1,5 +1,7 @@
-"""Many sequences in one context of llama.cpp: each is the reference's on the logits of its batches,
-and a sequence that is not is named with its step."""
+"""Many sequences in one context of llama.cpp, against the reference on the logits of its batches.
+
+A sequence that differs is named with its step.
+"""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -55,7 +57,7 @@ def together(model: Path, script: list[dict[str, Any]], **options: Any) -> Seque
 
 
 def step(batch: list[int], *before: tuple[Any, ...]) -> dict[str, Any]:
-    """before: what, the slot, and a text or another slot. Sampled from the last of the batch."""
+    """Return a step. before: what, the slot, a text or another slot. It samples the last row."""
     named = {"join": ("do", "slot", "text"), "copy": ("do", "slot", "other")}
     changes = [dict(zip(named.get(c[0], ("do", "slot")), c, strict=True)) for c in before]
     return {"before": changes, "batch": batch, "sample": batch[::-1]}

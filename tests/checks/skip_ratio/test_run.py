@@ -1,4 +1,4 @@
-"""`run skip_ratio`: suites, what is required, records in the bundle, what cannot be measured."""
+"""`run skip_ratio`: suites, requirements, records in the bundle, cases without a measurement."""
 
 import json
 import shlex

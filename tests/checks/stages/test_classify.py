@@ -108,7 +108,7 @@ CUT = TopP(0.9)
 
 
 def cut(**changes: object) -> str:
-    """The verdict where the reference keeps all four and the backend left something else."""
+    """Return the verdict if the reference keeps all four and the backend left something else."""
     want = BEFORE.copy()
     CUT.apply(want)
     assert want.ids.tolist() == [0, 1, 3, 2]

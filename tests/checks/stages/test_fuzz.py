@@ -57,7 +57,7 @@ def digests(folder: Path, constants: str) -> list[str]:
 
 @pytest.mark.nightly
 def test_fuzz_cases_depend_on_the_seed_and_not_on_what_is_loaded(tmp_path: Path) -> None:
-    """Without what keeps them so, they would not."""
+    """Without `seed_alone` they depend on what is loaded."""
     alone, seen = digests(tmp_path, "without")
     alone_beside, seen_beside = digests(tmp_path, "with")
     assert alone == alone_beside

@@ -1,4 +1,4 @@
-"""Ladders: each size of each sampler is climbed, past its powers of two."""
+"""Ladders: each size of each sampler is tested, past its powers of two."""
 
 import inspect
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_row_declares_every_size_of_its_sampler(name: str) -> None:
 
 
 def _takes_tokens(name: str, row: Row) -> bool:
-    """Whether accepting is more than nothing, as it is to `temp`."""
+    """Return whether accepting a token has an effect (for `temp` it has none)."""
     return _code(row.make) != _code(ROWS["temp"].make)
 
 

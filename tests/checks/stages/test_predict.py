@@ -1,4 +1,4 @@
-"""Whether a case repeats on another platform, and which operation parts it."""
+"""Whether a case repeats on another platform, and which operation makes it differ."""
 
 from typing import Any
 

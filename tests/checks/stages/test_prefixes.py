@@ -1,4 +1,4 @@
-"""A backend that shows the end of a chain alone: the stage that is wrong is named all the same."""
+"""A backend that shows only the end of a chain: the wrong stage is still named."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""[[random_breakers]]: what it draws reaches every rule of dry's breakers."""
+"""[[random_breakers]]: its draws reach every rule of dry's breakers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Relations: what is asked of another run on the same backend."""
+"""Relations: requirements on another run on the same backend."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""`tied`: another choice among equal ones, where the sampler's sort has the choice; and no more."""
+"""`tied`: another choice among equal logits, if the sampler's sort has the choice; nothing else."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""harness/checks/timing/instructions.py: counts where a tool is there, a reason where not."""
+"""harness/checks/timing/instructions.py: counts if a tool is installed, else the reason."""
 
 import shutil
 

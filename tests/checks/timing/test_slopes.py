@@ -1,4 +1,4 @@
-"""checks/timing/slopes.py, checks/timing/notices.py: what a cost grows with, what disturbed."""
+"""checks/timing/slopes.py, checks/timing/notices.py: growth of a cost, and disturbances."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Chains without a seed: two of them differ, and one before and after its reset."""
+"""Chains without a seed: two of them differ, and so does one after its reset."""
 
 import inspect
 from pathlib import Path

@@ -295,7 +295,7 @@ def _proposals(rows: Sequence[Proposal]) -> list[list["Word"]]:
 
 
 class Word(str):
-    """A part of the command as it stands, not a text that is sent."""
+    """A part of the command that is sent unchanged, not as a quoted text."""
 
 
 def _written(value: object) -> str:
