@@ -44,7 +44,7 @@ def main() -> int:
     if extras := sys.argv[1:]:
         return install_extras(extras)
     missing = missing_programs()
-    llama, others = divided((ROOT / "locked.txt").read_text(), "llama-cpp-python")
+    llama, others = divided((ROOT / "locked.txt").read_text(encoding="utf-8"), "llama-cpp-python")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
         rest = pool.submit(install_others, write(Path(folder) / "others.txt", others))
         code = 0 if missing else compile_llama(write(Path(folder) / "llama.txt", llama))
@@ -64,7 +64,7 @@ def missing_programs() -> list[str]:
 
 def write(path: Path, text: str) -> Path:
     """Write a file and return its path."""
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -93,12 +93,14 @@ def use_prebuilt(missing: list[str]) -> int:
         return 0
     program = str(Path(sys.executable).with_name("sampler-parity"))
     for package, release in PREBUILT.items():
-        done = subprocess.run([program, "builds", "add", package], capture_output=True, text=True)
+        done = subprocess.run(
+            [program, "builds", "add", package], capture_output=True, encoding="utf-8"
+        )
         if done.returncode == 0:
             print(
                 f"Without {' and '.join(missing)}: llama.cpp {release}, prebuilt, from {package}."
             )
-            LLAMA.write_text(f"-b llama.cpp@{release} --reference own\n")
+            LLAMA.write_text(f"-b llama.cpp@{release} --reference own\n", encoding="utf-8")
             return 0
         print(f"{package}: {done.stderr.strip()}", file=sys.stderr)
     print(f"Install {' and '.join(missing)}: no prebuilt llama.cpp is available", file=sys.stderr)

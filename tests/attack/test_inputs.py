@@ -128,7 +128,9 @@ def test_what_has_no_end_is_not_waited_for(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     if name == "pipe":
         os.mkfifo(path)
-    assert "no file, but" in _in_time(["gate", _bundle(tmp_path / "b"), "--policy", path])
+    assert "not a regular file, but" in _in_time(
+        ["gate", _bundle(tmp_path / "b"), "--policy", path]
+    )
 
 
 # Since Python 3.14 pathlib reports such a name as missing.

@@ -50,7 +50,6 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "docs" / "findings").mkdir(parents=True)
     (tmp_path / "docs" / "findings.md").write_text(TEXT)
     (tmp_path / "docs" / STATUS).write_text(BOTH)
-    (tmp_path / "docs" / "findings").mkdir()
     for name in ("findings/akunu.md", "findings/power-law.md"):
         (tmp_path / "docs" / name).write_text("# Findings: another\n\n## Not numbered\n")
     folder = tmp_path / "studies" / "findings"
@@ -196,7 +195,6 @@ def test_what_changed_overnight_is_part_of_the_site_where_it_was_written(tmp_pat
     (tmp_path / "docs" / "findings").mkdir(parents=True)
     (tmp_path / "docs" / "findings.md").write_text("# Findings\n\n## 1. One\n\nText.\n")
     (tmp_path / "docs" / STATUS).write_text(ROWS + "| 1 | who | v1 | open |\n")
-    (tmp_path / "docs" / "findings").mkdir()
     for name in ("findings/akunu.md", "findings/power-law.md"):
         (tmp_path / "docs" / name).write_text("# Findings: another\n\n## Not numbered\n")
     folder = tmp_path / "source"

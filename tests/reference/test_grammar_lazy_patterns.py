@@ -145,7 +145,10 @@ def test_reset_sleeps_again_and_a_clone_stays_awake() -> None:
         ({"trigger_tokens": 1}, "trigger_tokens must be a list, got 1"),
         ({"trigger_tokens": ["a"]}, "trigger_tokens must be an integer"),
         ({"trigger_words": "a"}, "trigger_words must be a list of strings, got 'a'"),
-        ({"trigger_words": ["a"], "trigger_patterns": ["b"]}, "trigger_words stand in place of"),
+        (
+            {"trigger_words": ["a"], "trigger_patterns": ["b"]},
+            "give either trigger_words or trigger_patterns",
+        ),
     ],
 )
 def test_bad_triggers_are_refused(parameters: dict[str, object], message: str) -> None:
