@@ -98,14 +98,14 @@ def test_a_fault_is_caught_where_its_case_fails_and_the_engine_meets_it() -> Non
 @pytest.mark.parametrize(
     ("right", "wrong", "stage", "printed"),
     [
-        ("", "", "top_k", "identical in top_k/two: Wrong."),
+        ("", "", "top_k", "identical in top_k/two: A planted fault."),
         (
             "top_k/keeps-one-more",
             "top_k/keeps-one-more",
             "top_k",
             "the engine itself: diverged in top_k/two",
         ),
-        ("", "top_k/keeps-one-more", "top_p", "diverged at top_k in top_k/two: Wrong."),
+        ("", "top_k/keeps-one-more", "top_p", "diverged at top_k in top_k/two: A planted fault."),
     ],
     ids=["no fault", "the engine has it, too", "another stage"],
 )
