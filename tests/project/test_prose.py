@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.prose import (
     ROOT,
+    Breach,
+    Sentence,
     breaches,
     breaches_of,
     inverted,
@@ -20,7 +22,8 @@ READ = (".md", ".py", ".toml", ".yml", ".yaml")
 
 def test_every_sentence_keeps_the_rules() -> None:
     """One test, because reading all files takes seconds."""
-    sentences, found = [], []
+    sentences: list[Sentence] = []
+    found: list[Breach] = []
     for name in tracked():
         if Path(name).suffix in READ:
             text = (ROOT / name).read_text(encoding="utf-8")
