@@ -38,7 +38,7 @@ TEXTS, LENGTH = 5, 80  # of a setting: mlx-lm takes 10 ms a token on the CPU
 # The parameters to ask with, in llama.cpp's names and order: filters see the model's own
 # probabilities, unless the temperature comes first in the dialect.
 SETTINGS: dict[str, dict[str, float]] = {
-    "the model's own": {},
+    "as the model says": {},
     "temperature 0.5": {"temperature": 0.5},
     "temperature 1.6": {"temperature": 1.6},
     "top_k 4": {"top_k": 4},

@@ -58,7 +58,7 @@ FAULTS: dict[str, tuple[str, Callable[[Sent], Sent]]] = {
         "top_p 0.8, temperature 1.6",
         lambda _: {"samplers": ["temperature", "top_k", "top_p", "min_p"]},
     ),
-    "has a min_p of its own": ("the model's own", lambda _: {"min_p": 0.1}),
+    "has a min_p of its own": ("as the model says", lambda _: {"min_p": 0.1}),
 }
 
 
