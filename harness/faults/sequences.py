@@ -108,7 +108,7 @@ def case() -> SequencesCase:
         {
             "id": "sequences/made",
             "description": "Texts join, leave, are copied and reset in four slots",
-            "why": "What sequences share and must have of their own.",
+            "why": "State that sequences share, and state of their own.",
             "logits": {
                 "together": MODEL,
                 "slots": 4,

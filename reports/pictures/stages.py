@@ -28,8 +28,8 @@ from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reports.pictures.picture import BAD, DOT, INK, WIDTH, legend, picture, plain
 
 CHART = (
-    "What the reference does to the probabilities of this input, stage by stage, and what the "
-    "backend keeps where that is something else."
+    "The probabilities of this input before and after each stage of the reference, and the tokens "
+    "that the backend keeps if they differ."
 )
 TOKENS = 32  # of a panel: the likeliest before the first stage
 PANELS = 8  # of a picture

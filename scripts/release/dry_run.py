@@ -58,7 +58,7 @@ steps = 4
 [[case]]
 id = "default"
 description = "llama.cpp's usual filters and a draw"
-why = "What a release is mostly used for."
+why = "The most common use of a release."
 chain = [{ top_k = { k = 40 } }, { top_p = { p = 0.95 } }, { min_p = { p = 0.05 } },
     { temp = { temp = 0.8 } }, { dist = { seed = 1 } }]
 logits = { family = "normal", n = 32000, seed = 1 }

@@ -30,7 +30,7 @@ def _region(section: CalibrationSection, b: str) -> doc.Region:
     verdict = state(section.ok, f"{section.met}/{len(result.claims)} claims of the tests hold.")
     claims = doc.Table(
         f"Seed {result.seed}, at a level of {result.alpha:.1e} a test.",
-        "What must hold | Seen | Met",
+        "Requirement | Measured | Met",
         [
             [
                 doc.Untrusted(claim.text),
@@ -84,7 +84,7 @@ def _peers(result: CalibrationResult, b: str) -> Iterator[doc.Block]:
         ]
         for row in result.peers
     ]
-    yield doc.Heading(3, "What other engines' rules let through", f"{b}-peers")
+    yield doc.Heading(3, "Faults that other engines' rules let pass", f"{b}-peers")
     yield doc.Table(
         "The published pass rules of other engines, each on logits of its own kind: runs passed of "
         "runs, and the total variation of the fault there. The rules were written anew; this is no "

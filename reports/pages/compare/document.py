@@ -178,8 +178,7 @@ def _speed(row: Speed, i: int) -> doc.TableCell:
 def _facts(report: Comparison) -> Iterator[doc.Block]:
     """Yield all facts, those that differ first; in Markdown only these."""
     caption = (
-        "Those that differ first. Processor features: what is more (+) and less (-) than in the "
-        "first column."
+        "Differing ones first. Processor features: more (+) and less (-) than in the first column."
     )
     rows: doc.Rows = [
         [

@@ -42,7 +42,7 @@ def _region(report: DistributionReport, i: int) -> doc.Region:
     chart = doc.Picture(
         "Chart of the estimates",
         "Estimate and interval of each test, as a share of its margin; upright line: the margin. "
-        "What lies left of it as a whole is equivalent. The table below has the figures.",
+        "An interval wholly left of it is equivalent. The table below has the figures.",
         partial(margins, section.rows),
     )
     failed = [row for row in section.rows[:SHOWN] if not row.met]

@@ -51,7 +51,7 @@ def document(index: Index) -> doc.Document:
         *_results(index),
         doc.InHtml([*_not_judged(index)]),
         *_checked(index),
-        doc.InHtml([doc.Heading(2, "Where it comes from", "bundles")]),
+        doc.InHtml([doc.Heading(2, "Sources", "bundles")]),
         *(doc.InHtml([_fold(made, len(index.bundles) == 1)]) for made in index.bundles),
         *(doc.InMarkdown([_brief(made)]) for made in index.bundles[:BUNDLES]),
     ]
@@ -190,7 +190,7 @@ def _result(page: PageLine) -> doc.Item:
 
 
 def _checked(index: Index) -> Iterator[doc.Block]:
-    yield doc.InHtml([doc.Heading(2, "What was checked", "checked")])
+    yield doc.InHtml([doc.Heading(2, "Checked backends", "checked")])
     table = doc.Table(
         "Every backend of every bundle.",
         "Backend | Bundle | As required | Verdicts | Version, build | Device | Judged by",

@@ -64,7 +64,7 @@ def _configurations(report: InvarianceReport) -> doc.InHtml:
         ]
         for row in report.rows
     ]
-    caption = "What computed, and how to measure it again."
+    caption = "The devices, and the command that measures them again."
     table = doc.Table(caption, "Backend | Device | Machine | Texts | Again", rows)
     heading = doc.Heading(2, "Configurations", "configurations")
     return doc.InHtml([doc.Region("configurations", [heading, table])])

@@ -12,7 +12,7 @@ from sampler_parity.reports.parts import state
 FACETS = "sortable facets compact sticky stacked"
 MOST = 200  # differences of an engine in Markdown
 INTRO = (
-    "What each engine does, against llama.cpp v0.5.0: first what is asked of all, whatever their "
+    "Each engine against llama.cpp v0.5.0: first the questions to all, whatever their "
     "arithmetic and random numbers; then sampler by sampler, to the bit. Each cell leads to its "
     "cases, to why they differ and to the command that replays them."
 )
@@ -122,7 +122,7 @@ def _engine(engine: Engine) -> doc.Fold:
         )
         blocks.append(doc.Paragraph(", ".join(facts), "quiet"))
         table = doc.Table(
-            "What was judged, what differs, why, and the command that replays it.",
+            "The results, the differences, their reasons, and the replay commands.",
             "Property or sampler | Identical | What differs, why, and the replay",
             [_why(cell) for cell in engine.cells if cell.judged or cell.lacks],
             style="stacked",
@@ -135,7 +135,7 @@ def _meaning(engine: Engine) -> list[doc.Block]:
     """Return where the page is about what an engine means by its parameters."""
     if not engine.page:
         return []
-    return [doc.Paragraph(("What it means by its parameters: ", doc.Code(engine.page)))]
+    return [doc.Paragraph(("Meaning of its parameters: ", doc.Code(engine.page)))]
 
 
 def _why(cell: Cell) -> doc.TableRow:

@@ -116,7 +116,7 @@ def releases(drift: model.Drift) -> doc.Region:
     heading = doc.Heading(2, "Drift across releases", "drift")
     blocks = [heading, doc.InHtml([doc.Paragraph(about)]), table]
     fold = folded(len(cards), "change", 5, cards, markdown=False)
-    changed = doc.InHtml([doc.Heading(3, "What changed"), fold])
+    changed = doc.InHtml([doc.Heading(3, "Changes"), fold])
     items = doc.InMarkdown([doc.Items([_change(c) for c in drift.changes], most=80)])
     return doc.Region("drift", [*blocks, *([changed, items] if drift.changes else [])])
 

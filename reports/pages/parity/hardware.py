@@ -10,7 +10,7 @@ from sampler_parity.reports.pages.parity import model
 def hardware(devices: model.Devices) -> doc.Region:
     """Return the logits of hardware configurations, and where their texts part."""
     about = (
-        "What every sampler does with the logits of each configuration is in the tables of the "
+        "The results of every sampler on the logits of each configuration are in the tables of the "
         "bundles, by backend."
     )
     head = "Backend | Bundle | Equal prompts | Largest difference | KL, largest | KL, mean"
@@ -87,7 +87,7 @@ def _parted(rows: Sequence[model.PartedText]) -> doc.Table:
         names = [doc.Name(p.case), doc.Name(p.backend)]
         cells.append([*names, *map(doc.num, numbers), verdicts, doc.Code(p.replay)])
     return doc.Table(
-        "Where texts part. Margin: by how much the logits of the first prefer its own token. "
+        "First differences of texts. Margin: how much the logits of the first prefer its token. "
         "Difference: the largest of two logits at that token. Verdicts: each text against the "
         "reference on its own logits.",
         "Case | Backend | At token | Drawn | By the first | Margin | Difference | Verdicts | "

@@ -24,7 +24,7 @@ def backends(section: Section) -> doc.Table:
         facts_cell = doc.TableCell(facts, kind="text")
         rows.append([name, tally_cell(s.tally, failed=False), doc.num(met), *times, facts_cell])
     return doc.Table(
-        "What ran, and how often it met what the cases require. The worst first.",
+        "The backends, and how often they met the requirements of the cases. The worst first.",
         "Backend | Verdicts | As required | Own calls | Wall time | Version, build, device",
         rows,
         style="stacked",

@@ -36,11 +36,11 @@ def document(report: PlatformsReport) -> doc.Document:
     blocks = [
         doc.InHtml([doc.Paragraph(verdict, "bad" if report.ok is False else "good", "state")]),
         doc.InMarkdown([doc.Items(lines)]),
-        doc.Heading(2, "Where a seed repeats", "samplers"),
+        doc.Heading(2, "Platforms on which a seed repeats", "samplers"),
         doc.Paragraph(legend, style="legend"),
         _samplers(report),
         *([doc.InHtml([doc.Paragraph(steady)])] if report.steady else []),
-        doc.Heading(2, "What decides", "decides"),
+        doc.Heading(2, "Deciding operations", "decides"),
         _decides(report),
         doc.InHtml([doc.Heading(2, "Platform by platform", "each")]),
         *(block for platform in report.platforms for block in _platform(report, platform)),

@@ -12,7 +12,7 @@ from sampler_parity.reports.summary import anchor
 
 MOST = 12  # that are wrong and stand open, of a server
 INTRO = (
-    "What each server does with each parameter, as it looks over HTTP. Each cell leads to its "
+    "The treatment of each parameter by each server, seen over HTTP. Each cell leads to its "
     "evidence and to the request that shows it."
 )
 GROUPS: dict[Group, str] = {
@@ -115,7 +115,7 @@ def _server(server: Server) -> Iterator[doc.Block]:
     for title, cells in parts.items():
         shown = [cell for cell in cells if cell not in wrong or title.startswith("More")]
         if shown:
-            table = _evidence(server, "What shows it, and the request again.", shown)
+            table = _evidence(server, "The evidence, and the request that repeats it.", shown)
             yield doc.Fold(f"{title}: {len(shown)}", [table], markdown=True)
 
 

@@ -12,7 +12,7 @@ from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
 from sampler_parity.reports.parts import machine, state
 
 INTRO = (
-    "What a token trie saves against llama.cpp's grammar, greedy, on the same model in the same "
+    "Savings of a token trie against llama.cpp's grammar, greedy, on the same model in the same "
     "run."
 )
 SAVED = (
@@ -107,7 +107,7 @@ def _saved(rows: Sequence[Row]) -> Iterator[doc.Block]:
         "Token accuracy | Text accuracy | KL of the trie | KL of the grammar | Spellings | Beyond"
     )
     yield _table(SAME, head, rows, _same_cells)
-    yield doc.Heading(2, "What it costs", "costs")
+    yield doc.Heading(2, "Cost", "costs")
     head = (
         "Own: masking | Own: compacting | Own: grammar | Sampling: trie | Sampling: grammar first"
     )
@@ -151,7 +151,7 @@ def _model(report: SkipRatioReport, rows: Sequence[Row]) -> Iterator[doc.Block]:
         "Measured and modelled speed-up over grammar first; the last columns are the model at "
         "other times of a forward pass."
     )
-    yield doc.Heading(2, "Where a forward pass takes longer", "model")
+    yield doc.Heading(2, "Longer forward passes", "model")
     yield doc.Paragraph(f"{labels.model_error(report)} {MODEL}")
     yield _table(caption, " | ".join([head, *(f"{ms} ms" for ms in times)]), rows, _model_cells)
     label = "Chart over the time of a forward pass"

@@ -53,14 +53,14 @@ def _slopes(section: model.ThroughputSection, b: str) -> doc.InHtml:
     steady = sum(slope.steady for slope in section.slopes)
     text = f"{findings} of {steady} costs that must not depend on the vocabulary or the history do."
     table = doc.Table(
-        "Of the fastest samples. Slopes by Theil and Sen with their 95% interval; the exponent is "
+        "Fastest samples. Slopes by Theil and Sen with their 95% interval; the exponent is "
         "that of time as a power of the size. Findings first.",
         "Chain | Backend | Over | From, to | ns a token more | Exponent | Must not depend on it",
         [_slope(slope) for slope in section.slopes],
         style=SORTABLE,
     )
     verdict = doc.Paragraph(text, "bad", "state") if findings else doc.Paragraph(text)
-    heading = doc.Heading(3, "What a cost grows with", f"{b}-slopes")
+    heading = doc.Heading(3, "Growth of the cost", f"{b}-slopes")
     return doc.InHtml([heading, verdict, folded(len(section.slopes), "slope", 12, [table])])
 
 
@@ -191,5 +191,5 @@ def _remarks(section: model.ThroughputSection, b: str) -> Iterator[doc.Block]:
         ]
         caption = "Drift, outliers, frequency, and backends without a figure."
         table = doc.Table(caption, "Timing | What", rows)
-        heading = doc.Heading(3, "What disturbed it, and what did not run", f"{b}-remarks")
+        heading = doc.Heading(3, "Disturbances, and parts that did not run", f"{b}-remarks")
         yield doc.InHtml([heading, folded(len(rows), "remark", 0, [table])])
