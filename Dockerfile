@@ -21,8 +21,7 @@ COPY . .
 COPY --from=node /tsampler/dist engines/tsampler/dist
 # The arguments of scripts/install.py, without instructions that only this processor has.
 ENV CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF \
--DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF \
--DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12"
+-DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF"
 # A short run checks the installation and keeps Numba's compiled code.
 RUN python -m venv .venv \
     && .venv/bin/python scripts/install.py \

@@ -11,6 +11,7 @@ kept. Without a C++ compiler or cmake it installs a prebuilt llama.cpp instead.
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,12 +26,10 @@ OURS = ("reference", "harness", "reports", "engines")
 LLAMA = ROOT / ".venv" / "llama"
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
-# Only the libraries that sampling needs are built: no tools, no server, no multimodal part. A unity
-# build compiles twelve files as one, which halves the time: most of it is spent in shared headers.
+# Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
 BUILD = {
     "CMAKE_ARGS": "-DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF"
-    " -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF"
-    " -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12",
+    " -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF",
     "SKBUILD_BUILD_TARGETS": "llama;ggml;llama-common",
     "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
 }
@@ -73,6 +72,8 @@ def compile_llama(locked: Path) -> int:
     print("Compiling llama.cpp: two to five minutes on two cores.", flush=True)
     for name, value in BUILD.items():
         os.environ.setdefault(name, value)
+    hook = (ROOT / "scripts" / "llama_cpp.cmake").as_posix()
+    os.environ["CMAKE_ARGS"] += " " + shlex.quote(f"-DCMAKE_PROJECT_INCLUDE={hook}")
     return show_progress([*install(locked), "-v", "--no-deps", *SOURCE], "compiling llama.cpp")
 
 
