@@ -68,12 +68,13 @@ site: setup
 # Empty, or the prebuilt llama.cpp that scripts/install.py chose if none could be compiled.
 LLAMA = $(shell cat .venv/llama 2>/dev/null)
 
-parity: setup
+# llama.cpp alone: nothing of npm.
+parity: .venv/ready
 	rm -rf $(BUNDLE)
 	$(BIN)/sampler-parity run parity generate skip_ratio --require-all $(LLAMA) -o $(BUNDLE)
 	$(BIN)/sampler-parity report $(BUNDLE) -o $(REPORT)
 
-parity-full: setup
+parity-full: .venv/ready
 	rm -rf $(BUNDLE)-full
 	$(BIN)/sampler-parity run parity generate skip_ratio --profile full --require-all $(LLAMA) \
 		-o $(BUNDLE)-full
