@@ -24,6 +24,7 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
 SOURCE = ["--no-binary", "llama-cpp-python"]
 OURS = ("reference", "harness", "reports", "engines")
 LLAMA = ROOT / ".venv" / "llama"
+WARM = ("parity/dist", "parity/xtc", "parity/typical_p", "parity/top_k")  # most compiled functions
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
 # Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
@@ -81,7 +82,7 @@ def install_others(locked: Path) -> int:
     """Install the other packages and the project; return the first exit status that is not 0."""
     packages = [*install(locked), "-q", "--no-deps"]
     project = [*PIP, "-q", "--no-deps", "--no-build-isolation", "-e", str(ROOT)]
-    return subprocess.call(packages) or subprocess.call(project) or write_byte_code()
+    return subprocess.call(packages) or subprocess.call(project) or write_byte_code() or warm_up()
 
 
 def use_prebuilt(missing: list[str]) -> int:
@@ -116,6 +117,14 @@ def write_byte_code() -> int:
     """
     folders = [str(ROOT / name) for name in OURS]
     return subprocess.call([sys.executable, "-m", "compileall", "-q", *folders])
+
+
+def warm_up() -> int:
+    """Let Numba compile the reference while llama.cpp compiles, so that the first run need not."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = ["-m", "sampler_parity.harness.cli", "run", *WARM, "-b", "reference", "-j", "1", "-q"]
+        command = [sys.executable, *run, "-o", str(Path(folder) / "bundle")]
+        return subprocess.call(command, cwd=folder, stdout=subprocess.DEVNULL)
 
 
 def install_extras(extras: list[str]) -> int:
