@@ -24,7 +24,7 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
 SOURCE = ["--no-binary", "llama-cpp-python"]
 OURS = ("reference", "harness", "reports", "engines")
 LLAMA = ROOT / ".venv" / "llama"
-WARM = ("parity/dist", "parity/xtc", "parity/typical_p", "parity/top_k")  # most compiled functions
+CHAIN = "chains/llama-cpp/normal-V129-s0-all_on"  # a case with most samplers
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
 # Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
@@ -122,8 +122,8 @@ def write_byte_code() -> int:
 def warm_up() -> int:
     """Let Numba compile the reference while llama.cpp compiles, so that the first run need not."""
     with tempfile.TemporaryDirectory() as folder:
-        run = ["-m", "sampler_parity.harness.cli", "run", *WARM, "-b", "reference", "-j", "1", "-q"]
-        command = [sys.executable, *run, "-o", str(Path(folder) / "bundle")]
+        run = [sys.executable, "-m", "sampler_parity.harness.cli", "run", "--case", CHAIN]
+        command = [*run, "-b", "reference", "-j", "1", "-o", str(Path(folder) / "bundle")]
         return subprocess.call(command, cwd=folder, stdout=subprocess.DEVNULL)
 
 
