@@ -24,7 +24,17 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
 SOURCE = ["--no-binary", "llama-cpp-python"]
 OURS = ("reference", "harness", "reports", "engines")
 LLAMA = ROOT / ".venv" / "llama"
-CHAIN = "chains/llama-cpp/normal-V129-s0-all_on"  # a case with most samplers
+
+# A chain whose samplers use what Numba compiles: sorts, sums, exponentials, draws.
+WARM_UP = """
+import numpy
+from sampler_parity.reference import Candidates, build_chain
+
+filters = [{name: {"p": 0.9}} for name in ("typical_p", "top_p", "min_p")]
+for k in (10, 900):
+    chain = [{"top_k": {"k": k}}, *filters, {"temp": {"temp": 0.8}}, {"dist": {"seed": 1}}]
+    build_chain(chain).apply(Candidates.from_logits(numpy.linspace(-9, 9, 2000)))
+"""
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
 # Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
@@ -121,10 +131,7 @@ def write_byte_code() -> int:
 
 def warm_up() -> int:
     """Let Numba compile the reference while llama.cpp compiles, so that the first run need not."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = [sys.executable, "-m", "sampler_parity.harness.cli", "run", "--case", CHAIN]
-        command = [*run, "-b", "reference", "-j", "1", "-o", str(Path(folder) / "bundle")]
-        return subprocess.call(command, cwd=folder, stdout=subprocess.DEVNULL)
+    return subprocess.call([sys.executable, "-c", WARM_UP])
 
 
 def install_extras(extras: list[str]) -> int:
