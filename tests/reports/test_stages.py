@@ -123,7 +123,7 @@ def test_the_card_of_a_group_shows_its_counterexample_stage_by_stage(tmp_path: P
     text = html(document(report_of([bundle_of(tmp_path / "b", run_info("x"), [failing])])))
     card = text[text.index("<article") : text.index("</article>")]
     assert ">top_k<" in card
-    assert "stage by stage" in card
+    assert "each stage of the reference" in card
 
 
 def explained(folder: Path, *arguments: str) -> Result:
