@@ -223,7 +223,7 @@ class Dying(Here):
 
 def test_a_chunk_whose_process_dies_is_a_finding_and_not_the_end(tmp_path: Path) -> None:
     begun = campaign.begin(tmp_path, 7, [FAULT], resume=False)
-    campaign.go_on(begun, tmp_path, Dying(), campaign.Limits(0.01, 10), lambda _: None)
+    campaign.go_on(begun, tmp_path, Dying(), campaign.Limits(0.1, 10), lambda _: None)
     assert begun.findings[0].verdict == "crashed"
     assert begun.findings[0].stage == "killed by signal 11"
     assert campaign.read(tmp_path) == begun
@@ -276,7 +276,7 @@ class Large:
 
 def of_a_large_one(executor: Large, folder: Path) -> list[campaign.Chunk]:
     begun = campaign.begin(folder, 7, [FAULT], resume=False)
-    campaign.go_on(begun, folder, executor, campaign.Limits(0.001, 10), lambda _: None)
+    campaign.go_on(begun, folder, executor, campaign.Limits(0.1, 10), lambda _: None)
     assert campaign.read(folder) == begun
     return begun.chunks
 
