@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE =
 	laws trie selfcheck engines servers fuzz types lint \
 	size check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
 
-setup: .venv/ready
+setup: .venv/ready .venv/common
 	@$(MAKE) --no-print-directory tsampler || \
 	echo "Without npm and its registry the backend tsampler stays unavailable."
 
@@ -30,6 +30,11 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python scripts/install.py
 	@mkdir -p .venv/namespace && ln -sfn ../.. .venv/namespace/sampler_parity  # for mypy
+	@touch $@
+
+# common_sampler, for its tests alone.
+.venv/common: .venv/ready scripts/llama_common.py
+	$(BIN)/python scripts/llama_common.py
 	@touch $@
 
 # The wheel, in dist/, with tsampler's JavaScript.

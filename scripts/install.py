@@ -41,7 +41,7 @@ STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 BUILD = {
     "CMAKE_ARGS": "-DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF"
     " -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF",
-    "SKBUILD_BUILD_TARGETS": "llama;ggml;llama-common",
+    "SKBUILD_BUILD_TARGETS": "llama;ggml",
     "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
 }
 

@@ -1,6 +1,6 @@
 """llama.cpp's common_sampler, driven through a C++ program that is compiled on the spot.
 
-libllama-common is installed with llama-cpp-python, next to a second libllama and libllama's header.
+scripts/llama_common.py compiles libllama-common, next to a second libllama and libllama's header.
 """
 
 import hashlib
