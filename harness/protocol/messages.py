@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, FailFast, Field
 
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.measured import OfTrie
 from sampler_parity.harness.protocol.sequences import SequencesRequest as SequencesRequest
@@ -90,6 +91,8 @@ class HelloReply(Numbered):
     """samplers that the backend has but cannot run, each with the reason"""
     dtypes: Annotated[list[Dtype], FailFast()] = ["float32"]
     """formats of rows that the backend takes for `run`, `batch`, `draws` and `time`"""
+    arithmetic: Arithmetic = Arithmetic()
+    """what it computes with; by default float32, with sums in any order"""
 
 
 class Step(Message):
