@@ -18,6 +18,13 @@ if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
       return()
     endif()
     set(source ${CMAKE_SOURCE_DIR}/vendor/llama.cpp/src)
+    file(GLOB together ${source}/llama-kv-cache*.cpp ${source}/llama-memory*.cpp)
+    list(REMOVE_ITEM together ${source}/llama-kv-cache-dsv4.cpp)  # the name of a function occurs twice
+    list(APPEND together ${source}/llama-adapter.cpp ${source}/llama-batch.cpp ${source}/llama-context.cpp
+      ${source}/llama-cparams.cpp ${source}/llama-graph.cpp ${source}/llama-hparams.cpp ${source}/llama-io.cpp)
+    set_source_files_properties(${together}
+      TARGET_DIRECTORY llama
+      PROPERTIES SKIP_UNITY_BUILD_INCLUSION OFF)
     set_source_files_properties(
       ${source}/llama-quant.cpp ${source}/llama-model-loader.cpp ${source}/llama-model-saver.cpp
       ${source}/llama-chat.cpp ${source}/unicode.cpp
