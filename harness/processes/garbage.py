@@ -1,6 +1,7 @@
 """Pause garbage collection while a process starts, or a bundle is read."""
 
 import contextlib
+import functools
 import gc
 from collections.abc import Iterator
 
@@ -18,7 +19,13 @@ def collection_paused() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():
-            gc.freeze()
+        _freeze_once()
         if collects:
             gc.enable()
+
+
+@functools.cache
+def _freeze_once() -> None:
+    """Freeze unless something is frozen. Counting visits every frozen object: do it once."""
+    if not gc.get_freeze_count():
+        gc.freeze()
