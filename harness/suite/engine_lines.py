@@ -55,18 +55,20 @@ def with_lines(path: Path, data: dict[str, Any]) -> tuple[dict[str, Any], bytes]
 def all_lines() -> tuple[tuple[Path, Mapping[str, Any]], ...]:
     """Return each file with its lines. Raises InputError for a bad file, an unknown suite, or a
     backend of another engine."""
-    return tuple((path, read_lines(path)) for path in sorted(engines_folder().glob(f"*/{FILE}")))
+    known = [*shipped()]
+    files = sorted(engines_folder().glob(f"*/{FILE}"))
+    return tuple((path, read_lines(path, known)) for path in files)
 
 
-def read_lines(path: Path) -> dict[str, dict[str, dict[str, ByBackend]]]:
+def read_lines(path: Path, known: list[str]) -> dict[str, dict[str, dict[str, ByBackend]]]:
     """Read one file. Raises InputError like `all_lines`."""
     try:
         lines = _LINES.validate_python(toml_of(path, read_file(path, limits.TOML)))
     except ValidationError as error:
         raise InputError(path, first_mistake(error)) from None
     for suite, blocks in lines.items():
-        if suite not in shipped():
-            raise InputError(path, f"no such suite: {suite}", did_you_mean(suite, list(shipped())))
+        if suite not in known:
+            raise InputError(path, f"no such suite: {suite}", did_you_mean(suite, known))
         for name, keys in blocks.items():
             for key, of in keys.items():
                 if key not in KEYS:

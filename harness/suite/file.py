@@ -48,7 +48,8 @@ class SuiteFile:
 
 def is_shipped(path: Path) -> bool:
     """Return whether it is a suite of the package, which is found by its name from any folder."""
-    return path.resolve() in {suite.resolve() for suite in shipped().values()}
+    suite = shipped().get(suite_id(path.resolve()))
+    return suite is not None and suite.resolve() == path.resolve()
 
 
 def find_suites(names: list[str]) -> list[Path]:

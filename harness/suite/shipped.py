@@ -23,7 +23,7 @@ def suite_id(path: Path) -> str:
 def shipped() -> dict[str, Path]:
     """Return the file of each suite of the package and of the engines, sorted by name."""
     paths = [*suites_folder().glob("*/*.toml"), *engines_folder().glob("*/suites/*/*.toml")]
-    return dict(sorted((suite_id(path), path) for path in paths))
+    return dict(sorted((f"{path.parent.name}/{path.stem}", path) for path in paths))
 
 
 def suites_of_cases(patterns: list[str]) -> list[str]:
