@@ -35,10 +35,14 @@ def fits(pattern: str, text: str) -> bool:
 
     No other character is special, as all of them occur in commands.
     """
+    return _expression(pattern).fullmatch(text) is not None
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"(\*|\{engine\})", pattern)
     special = {"*": ".*", "{engine}": engines()}
-    expression = "".join(special.get(part, re.escape(part)) for part in parts)
-    return re.fullmatch(expression, text) is not None
+    return re.compile("".join(special.get(part, re.escape(part)) for part in parts))
 
 
 def entry(lines: Mapping[str, Any], text: str) -> str | None:
