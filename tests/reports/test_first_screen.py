@@ -292,26 +292,28 @@ class TestInChromium:
         text = pages(tmp_path / "r", passing(tmp_path))["index.html"]
         long = f'<main id="content"><p class="long">{"word " * 100}</p>'
         text = text.replace('<main id="content">', long)
-        narrow, wide = (json_of(seen.answer) for seen in see(text, 390, 1280, act=BOXES))
+        stacked = text.replace(".columns { display: grid;", ".columns { display: block;")
+        seen = see([text, stacked], 390, 1280, act=BOXES)
+        narrow, wide, _, below = (json_of(one.answer) for one in seen)
         assert wide["map"]["top"] == wide["example"]["top"]
         assert wide["map"]["right"] < wide["example"]["left"]
         assert narrow["map"]["bottom"] < narrow["example"]["top"]
         assert narrow["map"]["left"] == narrow["example"]["left"]
         assert wide["paragraph"] == wide["text"] > 1000
-        stacked = text.replace(".columns { display: grid;", ".columns { display: block;")
-        (seen,) = see(stacked, 1280, act=BOXES)
-        assert json_of(seen.answer)["map"]["top"] < json_of(seen.answer)["example"]["top"]
+        assert below["map"]["top"] < below["example"]["top"]
 
     def test_the_first_screen_of_a_failure_is_the_finding(self, see: See, tmp_path: Path) -> None:
         text = pages(tmp_path / "r", failing(tmp_path, "a", "b", "c").folder)
-        for name in ("index.html", "parity.html"):
-            (seen,) = see(text[name], 1280, act=BOXES)
-            boxes = json_of(seen.answer)
+        right = [text[name] for name in ("index.html", "parity.html")]
+        pushed = [
+            page.replace("<article", "<div style='height:40rem'></div><article") for page in right
+        ]
+        seen = see([*right, *pushed], 1280, act=BOXES)
+        index, parity, *low = (json_of(one.answer) for one in seen)
+        for boxes in (index, parity):
             assert boxes["card"]["top"] < boxes["replay"]["top"] < boxes["picture"]["top"]
             assert boxes["picture"]["bottom"] < 900
-            pushed = text[name].replace("<article", "<div style='height:40rem'></div><article")
-            (seen,) = see(pushed, 1280, act=BOXES)
-            assert json_of(seen.answer)["picture"]["bottom"] > 900
+        assert [boxes["picture"]["bottom"] > 900 for boxes in low] == [True, True]
 
     def test_expected_stays_on_a_phone_and_a_build_does_not_stretch_its_table(
         self, see: See, tmp_path: Path
@@ -322,15 +324,15 @@ class TestInChromium:
         values = {"got": " ".join(map(str, range(300))), "expected": "1 2 3"}
         bundle = write_bundle(tmp_path / "b", info, [case("a", {"x": diverged(values=values)})])
         text = pages(tmp_path / "r", bundle)["parity.html"]
-        narrow, wide = (json_of(seen.answer) for seen in see(text, 390, 1280, act=BOXES))
-        assert 0 < narrow["expected"]["left"] < narrow["expected"]["right"] <= 390
-        assert wide["stretched"] == 0
         loose = text.replace(".sides { table-layout: fixed; width: 100%;", ".sides {")
         loose = loose.replace(
             ".sides th, .sides td { overflow-wrap: anywhere; }", "td { white-space: nowrap; }"
         )
-        (seen,) = see(loose, 390, act=BOXES)
-        assert json_of(seen.answer)["expected"]["right"] > 390
+        seen = see([text, loose], 390, 1280, act=BOXES)
+        narrow, wide, cut, _ = (json_of(one.answer) for one in seen)
+        assert 0 < narrow["expected"]["left"] < narrow["expected"]["right"] <= 390
+        assert wide["stretched"] == 0
+        assert cut["expected"]["right"] > 390
 
 
 def json_of(answer: str) -> dict[str, Any]:
