@@ -37,7 +37,7 @@ _COPIED = [
     "sampler_parity.harness.faults.worker",
     "tests.support.copied",
 ]
-_LONGEST = ("test_lint.py", "test_installed_wheel.py")
+_LONGEST = ("test_lint.py", "test_installed_wheel.py")  # the second takes what the first compiled
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -68,7 +68,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the longest files first, then those with slow tests, so that all workers end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path.name not in _LONGEST, item.path not in slow))
+    places = {name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: (places.get(item.path.name, len(places)), item.path not in slow))
 
 
 @pytest.fixture(scope="session")
