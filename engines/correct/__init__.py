@@ -1,0 +1,1 @@
+"""Correct engines: every sampler of llama.cpp, each with another arithmetic."""
