@@ -1,5 +1,7 @@
 """correct/log_sum_exp: float32; log p first, p = exp(log p) after it."""
 
+from typing import Any
+
 import numpy as np
 
 from sampler_parity.engines.correct import worker

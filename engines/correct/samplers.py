@@ -76,7 +76,7 @@ def min_p(ops: Ops, cand: Candidates, of: Any) -> None:
         return
     distance = ops.log(ops.kind(of.p))
     if not cand.sorted:
-        top = largest(cand.logits)
+        top = np.fmax.reduce(cand.logits)
         passing = np.flatnonzero(cand.logits >= top + distance)
         if top != -np.inf and 0 < len(passing) >= of.min_keep:
             cand.keep(passing)
@@ -232,8 +232,11 @@ def dry(ops: Ops, cand: Candidates, of: Any) -> None:
     places = _places(cand)
     for token in found.keys() & places.keys():
         exponent = found[token] - of.dry_allowed_length
-        factor = ops.power(of.dry_base, min(exponent, most) if most > 0 else exponent)
-        cand.logits[places[token]] -= kind(of.dry_multiplier) * factor
+        exponent = min(exponent, most) if most > 0 else exponent
+        half, rest = ops.power(of.dry_base, exponent // 2), exponent - exponent // 2
+        # in halves: the limited power may still exceed float32, and the penalty need not
+        penalty = kind(of.dry_multiplier) * half * ops.power(of.dry_base, rest)
+        cand.logits[places[token]] -= penalty
     cand.sorted = False
 
 
