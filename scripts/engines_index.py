@@ -24,9 +24,14 @@ PROGRAMS_RUN_ON = {"llama_cpp_python": "llama_cpp"}
 
 
 def engines_of_others() -> list[Engine]:
-    """Return the backends that run code of others: with an environment, or faults of a worker."""
+    """Return the backends that run code of others: with an environment of their engine, or faults
+    of a worker."""
     rows = [row for row in ENGINES.values() if row.name not in OWN]
-    return [row for row in rows if row.environment or file_of(row.name, ".py").is_file()]
+    return [row for row in rows if _has_environment(row) or file_of(row.name, ".py").is_file()]
+
+
+def _has_environment(row: Engine) -> bool:
+    return row.environment in {own.name for own in engine_file(row.folder).environment}
 
 
 def cells(row: Engine, page: str) -> list[str]:

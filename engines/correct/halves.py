@@ -1,4 +1,4 @@
-"""What correct/bfloat16 and correct/float16 share: logits and sums in float32, p in 16 bits.
+"""The arithmetic of correct/bfloat16 and correct/float16: logits and sums in float32, p in 16 bits.
 
 log p comes from the float32 logits. A p that 16 bits round to 0 then keeps its surprise.
 """

@@ -1,7 +1,7 @@
 """correct/pivot: float32; top_k and top_p find the smallest value that stays, without a sort.
 
-As FlashInfer, they search a pivot by halving the range of values. Of the tokens that equal it the
-lowest ids stay, as many as needed. Only the survivors are sorted.
+As FlashInfer, they search a pivot by halving the range of values. If not all tokens that equal it
+are needed, the lowest ids stay. Only the survivors are sorted.
 """
 
 from collections.abc import Callable

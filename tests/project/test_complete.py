@@ -22,7 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 NO_MUTANTS = {"softmax", "tail_free"}  # they left llama.cpp; two lines of reference each
 TESTED_IN = {"softmax": "removed_samplers", "tail_free": "removed_samplers"}
 # Their workers run text of ours, an extra or a grammar: their models' faults stand for them.
-NO_WORKER_FAULTS = {"akunu", "llguidance", "power_law", "transformers", "tsampler", "xgrammar"}
+# The engines of `correct` are the mirror of the faults: each must pass.
+NO_WORKER_FAULTS = {
+    "akunu", "correct", "llguidance", "power_law", "transformers", "tsampler", "xgrammar",
+}  # fmt: skip
 FAULTS = 3  # of each sampler and of each other engine
 
 
