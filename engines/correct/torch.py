@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.engines.correct import worker
+from sampler_parity.engines.correct import samplers, worker
 from sampler_parity.engines.correct.ops import Array, Ops
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.messages import HelloReply
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
 
 
 class Torch(Ops):
@@ -61,7 +61,14 @@ class Torch(Ops):
 
 
 class Worker(worker.Worker):
+    """Its environment has no package that reads a vocabulary."""
+
     name = "correct/torch"
+    samplers = {
+        name: apply
+        for name, apply in samplers.SAMPLERS.items()
+        if name not in ("infill", "ignore_eos", "grammar", "grammar_lazy_patterns")
+    }
 
     def __init__(self) -> None:
         super().__init__(Torch())
@@ -69,3 +76,11 @@ class Worker(worker.Worker):
     def hello(self) -> HelloReply:
         build = f"torch {importlib.import_module('torch').__version__}"
         return super().hello().model_copy(update={"build": build})
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> worker.Instance:
+        try:
+            return super().build(chain, n_vocab, None)
+        except ChainError as error:
+            if vocab and "vocabulary" in str(error):
+                raise Unsupported(f"no vocabulary can be read here: {error}") from None
+            raise
