@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--sampler-accept",
-        choices=["identical", "tied", "close"],
+        choices=["identical", "tied", "correct", "close"],
         help="other verdicts that pass, as for `sampler-parity run --accept`",
     )
     group.addoption(
@@ -218,12 +218,14 @@ class CaseTest(_SuiteTest):
 
     def runtest(self) -> None:
         from sampler_parity.harness.checks.execute import execute
+        from sampler_parity.harness.correct.accepting import accepting
         from sampler_parity.harness.failures.explain import difference_lines
         from sampler_parity.harness.run.started import backend
 
         process = backend(self.on, self.config.getoption("sampler_timeout"))
         accept = self.config.getoption("sampler_accept") or self.config.getini("sampler_accept")
-        result = execute(self.case, [process]).model_copy(update={"accept": accept})
+        with accepting(accept):
+            result = execute(self.case, [process]).model_copy(update={"accept": accept})
         if result.skipped(process.name):
             pytest.skip(f"not claimed: {result.backends[process.name].detail}")
         if result.met(process.name):

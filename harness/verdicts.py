@@ -11,6 +11,7 @@ Verdict = Literal[
     "identical",
     "reordered",
     "tied",
+    "correct",
     "close",
     "boundary",
     "explained",
@@ -22,10 +23,11 @@ Verdict = Literal[
     "crashed",
     "timeout",
 ]
-Accept = Literal["identical", "tied", "close"]
+Accept = Literal["identical", "tied", "correct", "close"]
 
 ORDER: tuple[Verdict, ...] = get_args(Verdict)
 BY_ANY_SORT: tuple[Verdict, ...] = ("identical", "reordered", "tied")  # as right as the reference
+RIGHT: tuple[Verdict, ...] = (*BY_ANY_SORT, "correct")
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
@@ -34,7 +36,8 @@ def worst(verdicts: list[Verdict]) -> Verdict:
 
 def passing(required: Sequence[Verdict], accept: Accept) -> list[Verdict]:
     """Return the verdicts that pass if a case requires these: `identical` adds nothing, `tied` all
-    that is no worse than a tie, `close` all that is no worse than rounding.
+    that is no worse than a tie, `correct` what some correctly rounded evaluation gives, `close` all
+    that is no worse than rounding.
 
     A case that requires another behaviour of a backend (diverged, unsupported) passes with that
     alone.

@@ -9,6 +9,7 @@ from sampler_parity.harness.checks.claims import parted, with_skipped
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.checks.repeat import repeated
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.reference import meaning, platforms
 
@@ -21,7 +22,8 @@ def run(case: Case, ready: Ready) -> CaseResult:
     terms, releases = ready.terms, ready.releases
 
     def once() -> CaseResult:
-        result = execute(case, ready.backends, ready.artifacts, releases, terms.require_all)
+        with accepting(terms.accept):
+            result = execute(case, ready.backends, ready.artifacts, releases, terms.require_all)
         return result.model_copy(update={"accept": terms.accept})
 
     result = once()

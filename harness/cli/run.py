@@ -76,7 +76,8 @@ def run_command(
         bool, typer.Option("--sandbox", help="run backends without network and write access: Linux")
     ] = False,
     accept: Annotated[
-        Accept, typer.Option(help="what else passes than what a case requires: ties, rounding")
+        Accept,
+        typer.Option(help="what else passes: ties, any correct rounding, last digits"),
     ] = "identical",
     require_all: Annotated[
         bool, typer.Option("--require-all", help="fail cases that a backend does not support")

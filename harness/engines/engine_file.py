@@ -35,6 +35,8 @@ class Engine(Strict):
     draws: those that the reference need not repeat.
     in_make_engines: `make engines` runs both. grammars: the verdicts that pass in [[grammar]]
     blocks.
+    correct: it computes every sampler correctly in another arithmetic; the self-test requires it
+    to pass `--accept correct`.
     page: of docs/, if the engine's README.md is not its page.
     module: full name of the worker's module, filled in here.
     """
@@ -51,6 +53,7 @@ class Engine(Strict):
     in_make_engines: bool = False
     environment: str = ""
     grammars: list[Verdict] = []
+    correct: bool = False
     page: str = ""
     module: str = ""
 

@@ -28,6 +28,7 @@ WORST_FIRST: tuple[Verdict, ...] = (
     "explained",
     "boundary",
     "close",
+    "correct",
     "tied",
     "reordered",
     "unsupported",
@@ -46,6 +47,7 @@ _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
     "explained": ("case differs as explained", "cases differ as explained"),
     "boundary": ("case falls within rounding", "cases fall within rounding"),
     "close": ("case differs in last digits", "cases differ in last digits"),
+    "correct": ("case is correct in another rounding", "cases are correct in another rounding"),
     "tied": (
         "case decides between equal ones otherwise",
         "cases decide between equal ones otherwise",

@@ -18,13 +18,14 @@ from sampler_parity.harness.bundle.records.counterexample import Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.faults import MUTANTS, Mutant
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.sorts import FirstOfEquals, LastOfEquals
-from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
+from sampler_parity.harness.verdicts import RIGHT, Accept, Verdict
 from sampler_parity.reference import Candidates
 
-RIGHT: tuple[Verdict, ...] = (*BY_ANY_SORT, "close")
+PASSES: tuple[Verdict, ...] = (*RIGHT, "close")
 NEARLY_ALL = 0.8  # Two implementations of one fault differ in edge cases.
 MOST = 2  # Faults that are named; more would not help.
 _TIMEOUT_S = 2.0
@@ -35,20 +36,27 @@ Did = Literal["the same", "right", "otherwise"]
 
 
 def diagnose(
-    small: Case, on_small: BackendResult, failing: Judged, passing: Judged, others: Judged
+    small: Case,
+    on_small: BackendResult,
+    failing: Judged,
+    passing: Judged,
+    others: Judged,
+    accept: Accept = "identical",
 ) -> list[Known]:
     """Return the faults that do as the backend did and explain most.
 
     failing: cases of the group. passing, others: cases through the same sampler that pass, or fail
-    otherwise. Each with its result.
+    otherwise. Each with its result. accept: of the run; faults are judged as the backend was.
     """
     if threading.current_thread() is not threading.main_thread():
         return []  # an endless fault could not be stopped
-    known = [
-        _known(mutant, explains, len(failing))
-        for mutant in _of_stage(on_small.stage, small.check)
-        if (explains := _explains(mutant, small, on_small, failing, passing, others)) is not None
-    ]
+    with accepting(accept):
+        known = [
+            _known(mutant, explains, len(failing))
+            for mutant in _of_stage(on_small.stage, small.check)
+            if (explains := _explains(mutant, small, on_small, failing, passing, others))
+            is not None
+        ]
     most = max((fault.explains for fault in known), default=0)
     best = [fault for fault in known if fault.explains == most]
     return best if len(best) <= MOST else []
@@ -113,13 +121,13 @@ def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:
     of_fault = execute(case, [backend]).backends[backend.name]
     if observed(of_fault) == observed(result):
         return "the same"
-    return "right" if of_fault.verdict in RIGHT else "otherwise"
+    return "right" if of_fault.verdict in PASSES else "otherwise"
 
 
 def observed(result: BackendResult) -> tuple[Any, ...]:
     """Return verdict, place, and both sides of the first difference; counts alone if they differ,
     because equal candidates that stay may stand in any order."""
-    if result.verdict in BY_ANY_SORT:
+    if result.verdict in RIGHT:
         return ("right",)
     place = result.verdict, result.step, result.stage, result.stage_index
     counts = result.values.get("survivors", {})

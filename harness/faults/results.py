@@ -1,5 +1,6 @@
 """The results of the self-test: a record of each fault, and the score as lines."""
 
+from sampler_parity.harness.faults.correct_engines import CorrectResult
 from sampler_parity.harness.faults.engine_trial import EngineResult
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
@@ -64,6 +65,7 @@ class SelfTestReport(Strict):
     engines: list[EngineResult] = []
     skipped: dict[str, str] = {}
     baseline: BaselineResult
+    correct: list[CorrectResult] = []
     seconds: float
 
     @property
@@ -76,7 +78,8 @@ class SelfTestReport(Strict):
     def passed(self) -> bool:
         """Whether all were caught without a false alarm; a self-test of nothing does not pass."""
         some = len(self.mutants) + len(self.parts) + len(self.adapters) + len(self.engines) > 0
-        return some and not self.survivors and not self.baseline.alarms
+        alarms = self.baseline.alarms or any(one.alarms for one in self.correct)
+        return some and not self.survivors and not alarms
 
     def lines(self) -> list[str]:
         """Return the score, worst first."""
@@ -94,8 +97,17 @@ class SelfTestReport(Strict):
             f"baseline {right}/{self.baseline.cases} identical: the reference against itself"
             if self.baseline.cases
             else "baseline not run: it is part of the whole self-test only",
+            *self._correct_lines(),
             f"selftest {'passed' if self.passed else 'FAILED'} in {self.seconds:.0f} s",
         ]
+
+    def _correct_lines(self) -> list[str]:
+        if not self.correct:
+            return []
+        alarms = sum(len(one.alarms) for one in self.correct)
+        cases = sum(one.cases for one in self.correct)
+        right = f"{cases - alarms:,}/{cases:,} pass on {len(self.correct)} correct engines"
+        return [f"correct  {right} with another arithmetic"]
 
     def _engine_lines(self) -> list[str]:
         lines = [f"skipped  engine/{name}: {why}" for name, why in self.skipped.items()]

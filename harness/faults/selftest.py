@@ -1,11 +1,13 @@
 """The self-test: every planted fault must be caught, at its stage, by a case of the quick profile.
 
-There are five kinds:
+There are six kinds:
     adapters  Each is a process that breaks the protocol on one case of three. That case gets the
               expected verdict, and the other two are identical. A new worker is started if the
               old one cannot continue.
     baseline  The reference as a backend process must be identical on every case. Otherwise the
               harness reports differences that do not exist.
+    correct   Engines with another arithmetic must pass with `--accept correct`. Each runs its share
+              of the cases.
     parts     Each faulty part that is no sampler is checked, and so is the right one.
     engines   The faults in the workers of other engines run in the engine's environment. The
               engine itself must meet the case that catches the fault. Without its environment it
@@ -28,11 +30,17 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.checks.stages.block import ChainCase
+from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.engines.engine_file import engine_file, engine_names
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant
 from sampler_parity.harness.faults.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
+from sampler_parity.harness.faults.correct_engines import (
+    CorrectResult,
+    correct_engines,
+    pass_all,
+)
 from sampler_parity.harness.faults.engine_faults import faults
 from sampler_parity.harness.faults.engine_trial import absent, try_faults
 from sampler_parity.harness.faults.in_process import InProcess
@@ -112,7 +120,8 @@ def caught_by(
     mutant: Mutant, case: Case, backend: Backend, accept: Accept = "identical"
 ) -> MutantResult:
     """Run the case on the mutant; caught is whether it failed at the mutant's stage."""
-    result = execute(case, [backend]).backends[backend.name]
+    with accepting(accept):
+        result = execute(case, [backend]).backends[backend.name]
     failed = not result.among(passing(case.required(backend.name), accept))
     where = result.stage or result.verdict
     return MutantResult(
@@ -214,6 +223,10 @@ def _one_baseline(start: int) -> BaselineResult:
     return BaselineResult(cases=len(cases), alarms=alarms, seconds=time.perf_counter() - began)
 
 
+def _one_correct(name: str, place: int, of: int) -> CorrectResult:
+    return pass_all(name, quick_cases()[place::of])
+
+
 def run_selftest(
     names: list[str] | None = None,
     jobs: int = 0,
@@ -238,6 +251,11 @@ def run_selftest(
             say(line_of(result))
         for checked in pool.results(_one_baseline, [(start,) for start in chunks]):
             baseline = _added(baseline, checked)
+        engines_to_pass = [] if names else correct_engines()
+        shares = [(name, i, len(engines_to_pass)) for i, name in enumerate(engines_to_pass)]
+        passing_ones = list(pool.results(_one_correct, shares))
+        for one in passing_ones:
+            say(one.line())
     results = _run_mutants(mutants, jobs, processes, say)
     tried = [try_part(PARTS[name]) for name in parts]
     for part in tried:
@@ -254,6 +272,7 @@ def run_selftest(
         engines=planted,
         skipped=skipped,
         baseline=baseline,
+        correct=passing_ones,
         seconds=time.perf_counter() - begun,
     )
     for line in whole.lines():

@@ -1,4 +1,4 @@
-"""What a backend computes with, as its hello says it: the bounds of `--accept correct` follow."""
+"""The arithmetic that a backend states in its greeting; the bounds of `--accept correct` follow."""
 
 from typing import Literal
 

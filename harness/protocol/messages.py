@@ -92,7 +92,7 @@ class HelloReply(Numbered):
     dtypes: Annotated[list[Dtype], FailFast()] = ["float32"]
     """formats of rows that the backend takes for `run`, `batch`, `draws` and `time`"""
     arithmetic: Arithmetic = Arithmetic()
-    """what it computes with; by default float32, with sums in any order"""
+    """formats and sums that it computes with; by default float32, with sums in any order"""
 
 
 class Step(Message):

@@ -12,6 +12,7 @@ from sampler_parity.harness.checks.invariance.record import InvarianceResult
 from sampler_parity.harness.checks.logits.record import DecodeResult
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.run.plan import Plan
+from sampler_parity.harness.verdicts import Accept
 
 Judged = CaseResult | DecodeResult | InvarianceResult | DistributionResult
 
@@ -35,11 +36,19 @@ def misfit_of(plan: Plan) -> Callable[[Result], str]:
             return f"{result.id!r} has results of other backends: {shown}"
         if isinstance(result, CaseResult) and result.accept not in ("identical", plan.asked.accept):
             return f"{result.id!r} accepts {result.accept}, and the run does not"
+        if isinstance(result, CaseResult) and _judged_otherwise(result, plan.asked.accept):
+            return f"{result.id!r} was not judged with --accept correct, and the run is"
         if isinstance(result, CaseResult | DistributionResult):
             return _other_terms(result, item.check)
         return ""
 
     return misfit
+
+
+def _judged_otherwise(result: CaseResult, accept: Accept) -> bool:
+    """Return whether another judge decided a difference."""
+    same = all(each.verdict == "identical" for each in result.backends.values())
+    return accept == "correct" != result.accept and not same
 
 
 def _other_terms(result: CaseResult | DistributionResult, asked: Any) -> str:

@@ -22,6 +22,7 @@ from sampler_parity.harness.checks.context import Context, Terms
 from sampler_parity.harness.checks.distribution.decisions import unmet
 from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.describing import Intent, absent_of, describe, versions_of
@@ -53,7 +54,7 @@ class Run:
             return False
         measured = done.timings or done.throughputs or done.skip_ratios or done.invariances
         ok = all(result.ok for result in done.cases)
-        ok = ok and all(result.ok for result in done.skip_ratios)
+        ok = ok and all(result.ok for result in done.skip_ratios) and not biases(done.cases)
         return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)
 
     @property

@@ -16,6 +16,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.context import Context, Terms
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.failures.counterexample import (
     NO_TIME,
     Looks,
@@ -27,7 +28,7 @@ from sampler_parity.harness.failures.groups import Group, groups
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.messages import numbers
 from sampler_parity.harness.run.started import backend
-from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
+from sampler_parity.harness.verdicts import RIGHT, Verdict
 from sampler_parity.reference.chronology import NEWEST
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def small_of(
     asked = backend(name, min(terms.timeout_s, OF_A_GROUP))
     release = terms.backends[name]
     releases = {asked.name: release} if release is not None else {}
-    return counterexample(cases, asked, of, releases, seconds, terms.timeout_s)
+    with accepting(terms.accept):
+        return counterexample(cases, asked, of, releases, seconds, terms.timeout_s)
 
 
 def minimize(
@@ -106,7 +108,10 @@ def with_known(
         return
     from sampler_parity.harness.faults.diagnosis import diagnose  # loads every fault
 
-    calls = [(case_of(record), record.result, *nearby(record, judged, cases)) for record in asked]
+    accept = context.terms.accept
+    calls = [
+        (case_of(record), record.result, *nearby(record, judged, cases), accept) for record in asked
+    ]
     known_of: dict[str, list[Known]] = {}
     for place, outcome in context.executor.each(diagnose, calls):
         known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
@@ -198,7 +203,7 @@ def nearby(
         got = result.backends.get(name)
         if got is None or stage not in result.samplers:
             continue
-        if got.verdict in BY_ANY_SORT:
+        if got.verdict in RIGHT:
             passing.append((cases[result.id], got))
         elif looks(got) == of:
             failing.append((cases[result.id], got))

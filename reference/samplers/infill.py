@@ -48,7 +48,7 @@ class Infill:
         kind = cand.p.dtype.type
         ends = cand.among(self.eog)
         p_end, p_text = floats.total(cand.p[ends]), floats.total(cand.p[~ends])
-        if kind(3) * p_end * kind(len(cand)) > p_text:
+        if self._ends(kind(3) * p_end * kind(len(cand)), p_text):
             cand.keep(ends)
             cand.p /= floats.total(cand.p)
             return
@@ -67,6 +67,9 @@ class Infill:
         cand.p /= floats.total(cand.p)
         self._drop_text_below(cand, np.float32(1.0 / (n_text + 1)))
         cand.p /= floats.total(cand.p)
+
+    def _ends(self, p_end: floats.Float, p_text: floats.Float) -> bool:
+        return bool(p_end > p_text)
 
     def _drop_text_below(self, cand: Candidates, threshold: np.float32) -> None:
         cand.keep(~(cand.p < threshold) | cand.among(self.eog))

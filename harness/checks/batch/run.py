@@ -18,11 +18,15 @@ from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.prepared import rows_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, LiveRow
+from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.correct.follow import Judged, Memory, judge_sample
+from sampler_parity.harness.correct.results import result_of
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.ask import Got, Row
 from sampler_parity.harness.protocol.ask_batch import Batch, BatchRan, batch
 from sampler_parity.harness.protocol.interface import Backend
@@ -163,6 +167,8 @@ def _on_backend(
     if changed is not None:
         return changed
     places = list(_differences(ready, wanted, ran)) if ready.case.batch.reference else []
+    if places and fairly() and _shows_stages(ready, ran):
+        return fair_batch(ready, len(wanted.tokens), ran, backend.hello().arithmetic)
     verdict = worst([place.difference.verdict for place in places])
     if verdict in ("identical", "close") and not ran.apart:
         broken = relations.first_broken(asked, ready.rows, ran, backend, ready.case.batch.alone)
@@ -187,6 +193,38 @@ def _on_backend(
         ties=difference.ties and verdict != "tied",
         row=LiveRow(at=where.at, of=where.of),
     )
+
+
+def _shows_stages(ready: PreparedBatch, ran: BatchRan) -> bool:
+    """Return whether the backend shows all stages, not only the end of the chain."""
+    lengths = {len(stages) for step in ran.stages for stages in step}
+    return 0 not in lengths and lengths <= {len(each.chain) for each in ready.asked.sequences}
+
+
+def fair_batch(
+    ready: PreparedBatch, steps: int, ran: BatchRan, arithmetic: Arithmetic
+) -> BackendResult:
+    """Judge each row by the specification. A clone first repeats what its original sampled."""
+    every, judged = paths.paths(ready.asked.steps[:steps]), Judged()
+    places = {id(path.taken[at.nth][1]): at for path in every for at in path.own}
+    for path in every:
+        sequence = ready.asked.sequences[path.sequence]
+        if not seeded(sequence.chain):
+            continue
+        memory = Memory.of(ready.chain(sequence))
+        for resets, one in path.taken:
+            if resets:
+                memory.reset()
+            at = places[id(one)]
+            results, token = ran.stages[at.step][at.index], ran.tokens[at.step][at.index]
+            row = ready.rows[one.row]
+            wrong = judge_sample(memory, sequence.chain, row, results, token, arithmetic, judged)
+            if wrong is not None:
+                judged.wrong = replace(wrong, step=at.step)
+                result = result_of(judged, ran.ns)
+                return result.model_copy(update={"row": LiveRow(at=at.at, of=at.of)})
+            memory.accept(token if one.accept == "selected" else one.accept)
+    return result_of(judged, ran.ns)
 
 
 @dataclass(frozen=True)

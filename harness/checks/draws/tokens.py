@@ -7,6 +7,7 @@ draws a second one.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,12 @@ from numpy.typing import NDArray
 from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.checks.stages.ties import SORTS
+from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.correct.follow import judge_run
+from sampler_parity.harness.correct.results import result_of
 from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Drawn
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler
@@ -28,6 +34,7 @@ _BY_VALUE = {*SORTS, "temp", "top_n_sigma", "dist"}
 # Draws of a place drawn before, among tokens that equal another. A backend that keeps one more or
 # one fewer of equal ones then passes at most once in 5e7 (nine for eight).
 ENOUGH = 50
+LARGEST = 2**28  # bytes of stages that draws may be repeated with
 
 
 def reference_draws(ready: Prepared) -> Tokens:
@@ -53,6 +60,8 @@ def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:
         return BackendResult(verdict="identical", ns=drawn.ns)
+    if fairly():
+        return _fairly(ready, backend, drawn)
     at = int(differs[0])
     result = BackendResult(
         verdict="diverged",
@@ -72,6 +81,27 @@ def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
         return result.model_copy(update={"detail": few})
     update = {"verdict": "tied", "stage": ready.case.samplers[sort], "stage_index": sort}
     return result.model_copy(update=update)
+
+
+def _fairly(ready: Prepared, backend: Backend, drawn: Drawn) -> BackendResult:
+    """Repeat the draws as steps, which show their stages, and judge these by the specification."""
+    n, tokens = ready.case.n_draws, drawn.tokens.copy()  # the next request overwrites them
+    room = LARGEST // (12 * ready.case.logits.n * max(1, len(ready.chain)))
+    steps = [p.Step(row=0, accept=None)] * min(n, max(room, 1))
+    ran = ask.run(backend, ready.setting, ready.rows, steps)
+    other = np.flatnonzero(np.array(ran.tokens) != tokens[: len(steps)])
+    if len(other):
+        at = int(other[0])
+        values = {"got": int(tokens[at]), "expected": ran.tokens[at]}
+        return BackendResult(
+            verdict="diverged", ns=drawn.ns, step=at, stage="draws", what="token", values=values,
+            detail="its steps draw another token",
+        )  # fmt: skip
+    judged = judge_run(replace(ready, steps=steps), ran, len(steps), backend.hello().arithmetic)
+    result = result_of(judged, drawn.ns)
+    if len(steps) < n and judged.wrong is None:
+        return result.model_copy(update={"detail": f"{len(steps):,} of {n:,} draws were judged"})
+    return result
 
 
 def sort_of_equal_ones(ready: Prepared[Any]) -> int | None:

@@ -80,6 +80,10 @@ class BackendResult(Strict):
     """equal tokens are also selected differently"""
     row: LiveRow | None = None
     """row of a batch that differs"""
+    late: int = 0
+    """with `--accept correct`: cuts that remove fewer tokens than the exact sums would"""
+    early: int = 0
+    """with `--accept correct`: cuts that remove more tokens than the exact sums would"""
 
     def among(self, verdicts: Sequence[Verdict]) -> bool:
         """Return whether it passes with these verdicts; with ties, "tied" must be among them."""

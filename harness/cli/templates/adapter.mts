@@ -46,6 +46,8 @@ function temp(given: Record<string, any>): Sampler {
 }
 
 const SAMPLERS: Record<string, (given: Record<string, any>) => Sampler> = { greedy, temp };
+// For `run --accept correct`: the formats of your numbers, and more (docs/reference/protocol.md).
+const ARITHMETIC = { logits: "float32", sums: "float32" };
 
 // What follows is the protocol: docs/reference/protocol.md of sampler-parity.
 
@@ -119,7 +121,7 @@ function answer(request: any): object {
   if (request.do !== "hello" || request.protocol !== 1) throw new Unsupported(`no request ${request.do}`);
   scratch = openSync(request.scratch, "r+");
   const said = { protocol: 1, name: "mine", version: "1", capabilities: ["run"] };
-  return { ok: true, ...said, samplers: Object.keys(SAMPLERS) };
+  return { ok: true, ...said, samplers: Object.keys(SAMPLERS), arithmetic: ARITHMETIC };
 }
 
 function reply(request: any): object {

@@ -61,6 +61,8 @@ class Temp(Sampler):
 
 
 SAMPLERS: dict[str, Any] = {"greedy": Greedy, "temp": Temp}
+# For `run --accept correct`: the formats of your numbers, and more (docs/reference/protocol.md).
+ARITHMETIC = {"logits": "float32", "sums": "float32"}
 
 # The rest is the protocol: docs/reference/protocol.md of sampler-parity.
 
@@ -129,6 +131,7 @@ def main() -> None:
                 scratch = open(ask["scratch"], "r+b", buffering=0)  # noqa: SIM115
                 reply = {"ok": True, "protocol": 1, "name": "mine", "version": "1"}
                 reply |= {"capabilities": ["run"], "samplers": list(SAMPLERS)}
+                reply |= {"arithmetic": ARITHMETIC}
             elif ask["do"] == "run":
                 reply = run(scratch, ask)
             else:

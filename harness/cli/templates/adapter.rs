@@ -299,7 +299,8 @@ fn answer(scratch: &mut Option<File>, request: &Json) -> Result<String, String> 
             let names = names.join(", ");
             Ok(format!(
                 r#"{{"ok": true, "protocol": 1, "name": "mine", "version": "1",
-                "capabilities": ["run"], "samplers": [{names}]}}"#
+                "capabilities": ["run"], "samplers": [{names}],
+                "arithmetic": {{"logits": "float32", "sums": "float32"}}}}"#
             )
             .replace('\n', " "))
         }

@@ -1,0 +1,75 @@
+"""Decide which cuts are correct: a running sum of probabilities reaches a threshold."""
+
+import numpy as np
+
+from sampler_parity.harness.correct.bounds import Reals, of_sum, sums_exactly
+from sampler_parity.harness.correct.softmax import REPORTED
+from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
+
+
+def cut_by_mass(
+    stage: Stage,
+    threshold: tuple[float, float],
+    at_least: int,
+    normalizer: tuple[float, float],
+    strict: bool = False,
+) -> None:
+    """Require the survivors to be the first i + 1 candidates, i the first with enough mass.
+
+    Enough: p_0 + ... + p_i >= threshold (strict: >), and i + 1 >= at_least. The mass is that of the
+    probabilities that the backend itself reports, so errors of p count once. Its sum may be off by
+    `of_sum`, in whatever order the backend adds; and by how far the sum of all p is from 1, if it
+    adds from the other end and compares with 1 - threshold. If all sums are exact in the format,
+    one cut is right. Raises Wrong.
+    """
+    p = stage.got.p.astype(np.float64)
+    n, everything = len(p), len(stage.before.ids)
+    if not stage.softmax.defined or n == 0:
+        if n != len(stage.want):
+            raise Wrong("survivors", got=n, expected=len(stage.want))
+        return
+    mass = np.cumsum(p)
+    low, high = threshold
+    error, away = 0.0, 0.0
+    if not exact_sums(stage, p):
+        error = of_sum(n, stage.arithmetic) + _held(stage)
+        away = max(abs(1 - normalizer[0]), abs(normalizer[1] - 1)) + stage.softmax.total
+    at_least = max(1, at_least)
+    if n < min(at_least, everything):
+        raise Wrong("survivors", got=n, at_least=min(at_least, everything))
+    if n < everything and not _enough(mass[-1] * (1 + error), low - away, strict):
+        raise Wrong("survivors", got=n, mass=float(mass[-1]), threshold=low)
+    if n - 1 >= at_least and _enough(mass[-2] * (1 - error), high + away, strict):
+        raise Wrong("survivors", got=n, mass=float(mass[-2]), threshold=high)
+    stage.cuts.append(Cut(_lean(mass, threshold, at_least, everything, strict)))
+
+
+def _held(stage: Stage) -> float:
+    """Return by what share a reported p may differ from the one that is held."""
+    return REPORTED if stage.arithmetic.probabilities == "float64" else 0.0
+
+
+def exact_sums(stage: Stage, p: Reals) -> bool:
+    """Return whether no sum of these probabilities is rounded. The report shows only 24 bits of a
+    float64; then p must be the exact value, as for equal logits."""
+    if stage.arithmetic.probabilities == "float64":
+        held = stage.softmax.p[stage.at]
+        return bool((abs(held - p) <= 2.0**-50 * p).all()) and sums_exactly(p, "float32")
+    return sums_exactly(p, stage.arithmetic.sums)
+
+
+def _enough(mass: float, threshold: float, strict: bool) -> bool:
+    return mass > threshold if strict else mass >= threshold
+
+
+def _lean(
+    mass: Reals, threshold: tuple[float, float], at_least: int, everything: int, strict: bool
+) -> int:
+    """Return how many tokens the cut is behind the exact sum of the reported p, or ahead of it."""
+    low, high = threshold
+    enough = mass > high if strict else mass >= high
+    enough[: at_least - 1] = False
+    n = len(mass)
+    if enough.any():
+        return n - 1 - int(enough.argmax())
+    return -1 if n < everything and mass[-1] < low else 0

@@ -1,0 +1,288 @@
+"""Judges of the samplers that select a token."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.correct.bounds import is_exact, of_function, of_sum, unit
+from sampler_parity.harness.correct.cuts import exact_sums
+from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.softmax import REPORTED, softmax
+from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
+from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.samplers.adaptive_p import NO_TOKEN, PEAK, SHARPNESS
+
+
+def greedy(stage: Stage) -> None:
+    """Require one of the largest logits."""
+    stage.same_ids()
+    stage.same_logits()
+    stage.same_p()
+    if np.isnan(stage.before.logits).any() or len(stage.got.ids) == 0:
+        if stage.got.selected != stage.want.selected:
+            raise Wrong("selected", got=stage.got.token, expected=stage.want.token)
+        return
+    chosen = _selected(stage)
+    if stage.before.high[chosen] < stage.before.low.max():
+        raise Wrong("selected", got=stage.got.token, expected=stage.want.token)
+
+
+def _selected(stage: Stage) -> int:
+    if not 0 <= stage.got.selected < len(stage.got.ids):
+        raise Wrong("selected", got=None, expected=stage.want.token)
+    return stage.got.selected
+
+
+def dist(stage: Stage) -> None:
+    """Require p, and the token whose piece of the unit line has u: `drawn`."""
+    stage.same_ids()
+    stage.same_logits()
+    if len(stage.before.ids) == 0 or not stage.softmax.defined:
+        stage.as_reference()
+        return
+    stage.probabilities()
+    drawn(stage, stage.sampler.rng.uniform_double())
+
+
+def _as_reference(stage: Stage) -> None:
+    if stage.got.selected != stage.want.selected:
+        raise Wrong("selected", got=stage.got.token, expected=stage.want.token)
+
+
+def drawn(stage: Stage, u: float) -> None:
+    """Require the selected token's piece of the unit line to contain u.
+
+    The pieces are those of the probabilities that the backend reports. Both ends may be off by the
+    error of two sums of the stated order, by the rounding of u and of its product with the sum.
+    If all sums are exact and u has no more digits than the format, they are off by nothing.
+    """
+    chosen = _selected(stage)
+    p = stage.got.p.astype(np.float64)
+    ends = np.cumsum(p)
+    total = float(ends[-1])
+    if total <= 0 or not math.isfinite(total):
+        _as_reference(stage)
+        return
+    low, high = (float(ends[chosen - 1]) if chosen else 0.0), float(ends[chosen])
+    at, error = u * total, 0.0
+    if not (exact_sums(stage, p) and is_exact(at, stage.arithmetic.sums)):
+        of_p = unit(stage.arithmetic.probabilities)
+        each = stage.softmax.total if stage.softmax.defined else 0.0
+        in_sums = 2 * of_sum(len(p), stage.arithmetic)
+        error = total * (in_sums + 3 * of_p + min(each, 1.0)) + REPORTED
+    if p[chosen] <= 0 and u > 0 and float(stage.want.p[stage.want.selected]) > 0:
+        raise Wrong("selected", got=stage.got.token, expected=stage.want.token, p=0.0)
+    if not low - error <= at <= high + error:
+        raise Wrong(
+            "selected", got=stage.got.token, expected=stage.want.token, u=u, low=low, high=high
+        )
+    if at <= low or at > high:
+        stage.cuts.append(Cut(1 if at <= low else -1))
+
+
+def discrete(stage: Stage, rng: Mt19937) -> None:
+    """Require a draw as std::discrete_distribution makes it: none from one candidate."""
+    if len(stage.got.ids) < 2 or np.isnan(stage.got.p).any():
+        _as_reference(stage)
+        return
+    drawn(stage, rng.clone().uniform_double())
+
+
+def mirostat_v2(stage: Stage) -> None:
+    """Judge a cut where the surprise -log2(p) exceeds mu, an interval, and a draw."""
+    mu = _mu(stage)
+    if not stage.softmax.defined:
+        _undefined(stage, mu)
+        return
+    _keeps(stage, [_kept_by_surprise(stage, mu, order) for order in _orders(stage)])
+    _draw_and_steer(stage, mu)
+
+
+def _orders(stage: Stage) -> list[NDArray[np.int64]]:
+    """Return the candidates in descending order; and as they are, where llama.cpp takes them for
+    sorted."""
+    by_size = np.argsort(-stage.softmax.p, kind="stable")
+    return [by_size, np.arange(len(by_size))] if stage.before.sorted else [by_size]
+
+
+def _kept_by_surprise(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the smallest and largest number of survivors that rounding explains."""
+    exact = stage.softmax
+    with np.errstate(divide="ignore"):
+        surprise = -np.log2(exact.p[order])
+    error = (exact.each + exact.common)[order] / math.log(2)
+    error += np.where(np.isfinite(surprise), abs(surprise), 0) * of_function(stage.arithmetic)
+    surely, possibly = surprise - error > mu.high, surprise + error > mu.low
+    n = len(surprise)
+    fewest = max(1, int(possibly.argmax())) if possibly.any() else n
+    most = max(1, int(surely.argmax())) if surely.any() else n
+    return fewest, most
+
+
+def _mu(stage: Stage) -> Interval:
+    mu = stage.memory.get("mu")
+    return mu if mu is not None else stage.interval(2.0) * stage.parameter("tau")
+
+
+def _undefined(stage: Stage, mu: Interval) -> None:
+    stage.as_reference()
+    stage.memory["mu"] = Interval(np.nan, np.nan, mu.u)
+
+
+def _keeps(stage: Stage, ranges: list[tuple[int, int]]) -> None:
+    n = len(stage.got.ids)
+    if not any(fewest <= n <= most for fewest, most in ranges):
+        raise Wrong("survivors", got=n, least=ranges[0][0], most=ranges[0][1])
+    stage.most_likely_first(by_p=True)
+    stage.same_logits()
+
+
+def _draw_and_steer(stage: Stage, mu: Interval) -> None:
+    """Judge p among the survivors and the draw; mu -= eta (surprise - tau)."""
+    of = softmax(stage.before.low[stage.at], stage.before.high[stage.at], stage.arithmetic)
+    stage.probabilities(of, np.arange(len(stage.at)))
+    discrete(stage, stage.sampler.rng)
+    p = float(stage.got.p[_selected(stage)])
+    held = REPORTED if stage.arithmetic.probabilities == "float64" else 0.0
+    share = stage.interval(p * (1 - held), p * (1 + held))
+    surprise = -share.through(np.log2, 0.0)
+    away = abs(math.log2(p)) * of_function(stage.arithmetic) if p > 0 else 0.0
+    moved = mu - stage.parameter("eta") * (surprise.apart(away) - stage.parameter("tau"))
+    stage.memory["mu"] = moved
+
+
+def mirostat(stage: Stage) -> None:
+    """Judge k, from the slope of log p over log rank and from mu, both intervals, and a draw."""
+    mu = _mu(stage)
+    if not stage.softmax.defined:
+        _undefined(stage, mu)
+        return
+    _keeps(stage, [_kept_by_slope(stage, mu, order) for order in _orders(stage)])
+    _draw_and_steer(stage, mu)
+
+
+def _kept_by_slope(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the smallest and largest k that rounding explains.
+
+    s = sum(t b) / sum(t t), with t of ranks and b = log(p_i / p_(i + 1)), e = s - 1,
+    k = (e 2^mu / (1 - n^-e))^(1 / s). Each log has its stated error and the errors of two p's.
+    """
+    sampler, arithmetic, exact = stage.sampler, stage.arithmetic, stage.softmax
+    n = len(stage.before.ids)
+    p, each = exact.p[order], exact.each[order]
+    pairs = min(n - 1, sampler.m - 1 if sampler.m > 0 else n)
+    if pairs < 1 or (p[: pairs + 1] <= 0).any():
+        return 1, n
+    i = np.arange(pairs)
+    t = np.log((i + 2) / (i + 1))
+    b = np.log(p[:-1][:pairs] / p[1 : pairs + 1])
+    of_log, u = of_function(arithmetic), unit(arithmetic.probabilities)
+    in_b = each[:pairs] + each[1 : pairs + 1] + 2 * u + abs(b) * of_log
+    in_t = 2 * u + t * of_log
+    in_sum = of_sum(pairs, arithmetic)
+    tb, tt = t * b, t * t
+    off = float((t * in_b + abs(b) * in_t).sum()) + float(abs(tb).sum()) * (in_sum + u)
+    off_tt = float((2 * t * in_t).sum()) + float(tt.sum()) * (in_sum + u)
+    top, bottom = float(tb.sum()), float(tt.sum())
+    s = Interval(top - off, top + off, u) / Interval(bottom - off_tt, bottom + off_tt, u)
+    if s.low <= 0:
+        return 1, n
+    ends = (float(mu.low), float(mu.high))
+    ks = [_k(value, value - 1, m, sampler.n_vocab) for value in _samples(s) for m in ends]
+    ks = [k for k in ks if not math.isnan(k)]
+    slack = 64 * (of_log + u) * (abs(mu.high) + math.log2(sampler.n_vocab + 1) + 1)
+    cancel = u / max(abs(float(s.low) - 1), abs(float(s.high) - 1), u)
+    error = slack + cancel * (4 + math.log(sampler.n_vocab + 1))
+    if not ks:
+        return 1, n
+    low, high = min(ks), max(ks)
+    fewest = _whole(low * (1 - min(error, 1.0)))
+    most = n if not math.isfinite(high) else _whole(high * (1 + error))
+    if not math.isfinite(high) or high > 2.0**31 * (1 - error):
+        fewest = 1  # the conversion to int overflows
+    return max(1, min(fewest, n)), max(1, min(most, n))
+
+
+def _samples(s: Interval) -> list[float]:
+    low, high = float(s.low), float(s.high)
+    return [float(x) for x in np.linspace(low, high, 9)] + ([1.0] if low <= 1 <= high else [])
+
+
+def _k(s: float, e: float, mu: float, n_vocab: int) -> float:
+    with np.errstate(all="ignore"):
+        below = -np.expm1(-e * np.log(np.float64(n_vocab)))
+        spread = 2.0 ** np.float64(mu) * (e / below if e != 0 else 1 / np.log(np.float64(n_vocab)))
+        return float(np.float64(spread) ** (1 / s))
+
+
+def _whole(x: float) -> int:
+    return int(x) if x < 2.0**31 else 2**31 - 1
+
+
+def adaptive_p(stage: Stage) -> None:
+    """Judge logits that favour probabilities near a target, an interval, and a draw.
+
+    Every operation of the transform is rounded once; p before has the errors of a softmax. The new
+    p are the softmax of the logits that the backend itself reports.
+    """
+    stage.same_ids()
+    if not stage.softmax.defined:
+        stage.as_reference()
+        return
+    if stage.hull("target")[1] < 0:
+        stage.same_logits()
+        stage.probabilities()
+        discrete(stage, stage.sampler.rng)
+        return
+    exact = stage.softmax
+    away = np.minimum(exact.each + exact.common, 1.0)
+    p = stage.interval(exact.p * (1 - away), exact.p * (1 + away))
+    weighted, weight = _averages(stage)
+    target = stage.parameter("target").clipped(0.0, 1.0)
+    adapted = (stage.interval(2.0) * target - weighted / weight).clipped(0.0, 1.0)
+    gap = (p - adapted) * (stage.interval(1.0) / stage.interval(*_hull_of(0.3)))
+    distance = _absolute(gap)
+    moved = stage.interval(float(PEAK)) - (
+        stage.interval(float(SHARPNESS)) * distance * distance / (stage.interval(1.0) + distance)
+    )
+    stays = stage.before.logits == -np.inf
+    low, high = np.where(stays, -np.inf, moved.low), np.where(stays, -np.inf, moved.high)
+    stage.logits_within(Interval(low, high, p.u))
+    logits = stage.got.logits.astype(np.float64)
+    error = REPORTED if stage.arithmetic.logits == "float64" else 0.0
+    held = np.where(np.isfinite(logits), abs(logits), 0.0) * error
+    after = softmax(logits - held, logits + held, stage.arithmetic)
+    stage.probabilities(after, np.arange(len(logits)))
+    discrete(stage, stage.sampler.rng)
+    chosen = _selected(stage)
+    stage.memory["pending"] = Interval(float(p.low[chosen]), float(p.high[chosen]), p.u)
+
+
+def _hull_of(value: float) -> tuple[float, float]:
+    ends = float(np.float32(value)), value
+    return min(ends), max(ends)
+
+
+def _absolute(x: Interval) -> Interval:
+    inside = (x.low <= 0) & (x.high >= 0)
+    low = np.where(inside, 0.0, np.minimum(abs(x.low), abs(x.high)))
+    return Interval(low, np.maximum(abs(x.low), abs(x.high)), x.u, x.tiny)
+
+
+def _averages(stage: Stage) -> tuple[Interval, Interval]:
+    if "weighted" in stage.memory:
+        return stage.memory["weighted"], stage.memory["weight"]
+    rest = stage.interval(1.0) - stage.parameter("decay")
+    return stage.parameter("target") / rest, stage.interval(1.0) / rest
+
+
+def accept_adaptive_p(stage: Stage, token: int) -> None:
+    """Move both sums on, if the token is the one that was drawn."""
+    pending = stage.memory.pop("pending", None)
+    if pending is None or token != stage.got.token or token == NO_TOKEN:
+        return
+    weighted, weight = _averages(stage)
+    decay = stage.parameter("decay")
+    stage.memory["weighted"] = pending + decay * weighted
+    stage.memory["weight"] = stage.interval(1.0) + decay * weight

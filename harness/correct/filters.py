@@ -1,0 +1,297 @@
+"""Judges of the samplers that remove or mask candidates."""
+
+import math
+
+import numpy as np
+
+from sampler_parity.harness.correct.bounds import (
+    Reals,
+    is_exact,
+    largest,
+    of_function,
+    of_sum,
+    sums_exactly,
+    unit,
+    zero_below,
+)
+from sampler_parity.harness.correct.cuts import cut_by_mass
+from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
+
+
+def top_k(stage: Stage) -> None:
+    """Require the k largest logits, in order. Nothing is computed."""
+    k = stage.sampler.k
+    if k <= 0:
+        stage.unchanged()
+        return
+    if len(stage.got.ids) != len(stage.want):
+        raise Wrong("survivors", got=len(stage.got.ids), expected=len(stage.want))
+    stage.most_likely_first()
+    keeps_values(stage)
+
+
+def keeps_values(stage: Stage) -> None:
+    stage.same_logits()
+    stage.same_p()
+    stage.none_selected()
+
+
+def top_p(stage: Stage) -> None:
+    """Require the smallest set of most likely tokens whose mass reaches p: `cut_by_mass`."""
+    low, high = stage.hull("p")
+    if high >= 1:
+        stage.unchanged()
+        return
+    stage.none_selected()
+    stage.most_likely_first(by_p=True)
+    stage.same_logits()
+    normalizer = stage.probabilities()
+    cut_by_mass(stage, (low, high), stage.sampler.min_keep, normalizer)
+
+
+def min_p(stage: Stage) -> None:
+    """Require each token with logit >= max + log(p), or p_i >= p max p.
+
+    log(p) has its stated error and the sum is rounded once: w = |log p| (e + u) + |max + log p| u.
+    A comparison of probabilities has the errors of two p's and of a product instead: 2 |log p| u
+    for the differences, 2 e + 8 u for the rest. p = 1 needs neither: only d < -u is surely below.
+    """
+    low, high = stage.hull("p")
+    if high <= 0 or len(stage.before.ids) == 0:
+        stage.unchanged()
+        return
+    stage.same_logits()
+    stage.same_p()
+    stage.none_selected()
+    top = float(stage.before.high.max())
+    if not math.isfinite(top) or np.isnan(stage.before.logits).any():
+        stage.as_reference()
+        return
+    u, of_p = unit(stage.arithmetic.logits), unit(stage.arithmetic.probabilities)
+    away = abs(math.log(low)) if low > 0 else math.inf
+    width = away * (of_function(stage.arithmetic) + 3 * u) + (top + away) * u
+    width += 2 * of_function(stage.arithmetic) + 8 * of_p
+    if low == high == 1:
+        width = of_p
+    cut = (top + math.log(low) - width if low > 0 else -math.inf, top + math.log(high) + width)
+    _above(stage, cut, max(1, stage.sampler.min_keep))
+
+
+def _above(stage: Stage, cut: tuple[float, float], at_least: int) -> None:
+    """Require all surely above the cut to stay and all surely below to go; between them a larger
+    logit never goes before a smaller one. With fewer than at_least the largest so many stay."""
+    surely = stage.before.low >= cut[1]
+    possibly = stage.before.high >= cut[0]
+    n, least, most = len(stage.got.ids), int(surely.sum()), int(possibly.sum())
+    stays = np.zeros(len(stage.before.ids), bool)
+    stays[stage.at] = True
+    if not (np.diff(stage.at) > 0).all():
+        stage.most_likely_first()
+    if least < at_least and n == min(at_least, len(stays)):
+        stage.largest_survive()
+        return
+    if n < at_least or n > max(most, at_least):
+        raise Wrong("survivors", got=n, least=least, most=most)
+    if (surely & ~stays).any() or (stays & ~possibly).any():
+        at = int(((surely & ~stays) | (stays & ~possibly)).argmax())
+        raise Wrong("survivors", id=int(stage.before.ids[at]), kept=bool(stays[at]),
+                    logit=float(stage.before.logits[at]), low=cut[0], high=cut[1])  # fmt: skip
+    gone = stage.before.low[stage.removed].max(initial=-np.inf)
+    if len(stage.at) and gone >= stage.before.high[stage.at].min() and not gone == -np.inf:
+        raise Wrong("survivors", reason="an equal or larger logit is removed")
+    middle = (cut[0] + cut[1]) / 2
+    nearly = possibly & ~surely
+    lean = int((nearly & stays & (stage.before.logits < middle)).sum())
+    lean -= int((nearly & ~stays & (stage.before.logits >= middle)).sum())
+    stage.cuts.append(Cut(lean))
+
+
+def typical_p(stage: Stage) -> None:
+    """Require the tokens nearest to the entropy H, in that order, until their mass exceeds p.
+
+    The surprise -log p has the relative error of p as absolute error, and that of log on its value.
+    H = sum p_i s_i has the errors of its terms and of its sum. If some p is 0 every distance is NaN
+    and the order arbitrary; then any order is right, and the cut follows it.
+    """
+    low, high = stage.hull("p")
+    if high >= 1:
+        stage.unchanged()
+        return
+    stage.none_selected()
+    stage.same_logits()
+    normalizer = stage.probabilities()
+    exact = stage.softmax
+    if exact.defined and exact.p.min() >= 2 * zero_below(stage.arithmetic.probabilities):
+        keys, errors = distances(stage)
+        small, large = (keys - errors), (keys + errors)
+        arbitrary = exact.p.min() < 2.0**20 * zero_below(stage.arithmetic.probabilities)
+        if not arbitrary:
+            _in_key_order(stage, small, large)
+    cut_by_mass(stage, (low, high), stage.sampler.min_keep, normalizer, strict=True)
+
+
+def distances(stage: Stage) -> tuple[Reals, Reals]:
+    """Return |s_i - H| of every candidate before, and the error of each."""
+    exact = stage.softmax
+    p, of_log = exact.p, of_function(stage.arithmetic)
+    surprise = -np.log(p)
+    each = exact.each + exact.common + abs(surprise) * of_log
+    terms = p * surprise
+    entropy = float(terms.sum())
+    error = float((p * (exact.each + exact.common) * (surprise + 1)).sum()) + entropy * (
+        of_log + 2 * unit(stage.arithmetic.probabilities) + of_sum(len(p), stage.arithmetic)
+    )
+    u = unit(stage.arithmetic.probabilities)
+    key = abs(surprise - entropy)
+    return key, each + error + (abs(surprise) + entropy) * u
+
+
+def _in_key_order(stage: Stage, small: Reals, large: Reals) -> None:
+    """Require the survivors to come in ascending order of a key that is only known to be between
+    small and large, and no candidate that is gone to be surely before the last of them."""
+    kept = np.maximum.accumulate(small[stage.at])
+    late = large[stage.at] < kept
+    if late.any():
+        stage.wrong("ids", int(late.argmax()), reason="it is nearer to the entropy than one before")
+    if len(stage.removed) and len(kept) and large[stage.removed].min() < kept[-1]:
+        nearest = stage.removed[large[stage.removed].argmin()]
+        raise Wrong("ids", id=int(stage.before.ids[nearest]), reason="a nearer one is removed")
+
+
+def xtc(stage: Stage) -> None:
+    """Require that at times only the least likely of the tokens with p_i >= t stays.
+
+    The draw is one uniform float, which is compared exactly. p_i lies within its bounds, with the
+    normalizer that the survivors show.
+    """
+    p, t = stage.hull("p"), stage.hull("t")
+    if p[1] <= 0 or t[0] > 0.5 or len(stage.before.ids) < 2:
+        stage.unchanged()
+        return
+    u = float(stage.sampler.rng.uniform_float())
+    if u > p[1]:
+        stage.unchanged()
+        return
+    if u > p[0] and np.array_equal(stage.got.ids, stage.before.ids):
+        stage.unchanged()
+        return
+    stage.none_selected()
+    stage.same_logits()
+    normalizer = stage.probabilities()
+    _without_top(stage, t, normalizer)
+
+
+def _without_top(stage: Stage, t: tuple[float, float], normalizer: tuple[float, float]) -> None:
+    n, everything = len(stage.got.ids), len(stage.before.ids)
+    _least_likely(stage)
+    exact = stage.softmax
+    if not exact.defined:
+        if n != len(stage.want):
+            raise Wrong("survivors", got=n, expected=len(stage.want))
+        return
+    ranked = np.sort(exact.p)[::-1]
+    error = np.take(exact.each, np.argsort(-exact.p, kind="stable"))
+    if sums_exactly(exact.p, stage.arithmetic.probabilities):
+        error = np.zeros_like(error)
+        normalizer = 1.0, 1.0
+    most = int((ranked * (1 + error) * normalizer[1] >= t[0]).sum())
+    least = int((ranked * (1 - error) * normalizer[0] >= t[1]).sum())
+    keep = stage.sampler.min_keep
+    reachable = {
+        everything - top + 1 if top > 1 and everything - top + 1 >= keep else everything
+        for top in range(least, most + 1)
+    }
+    if n not in reachable:
+        raise Wrong("survivors", got=n, reachable=sorted(reachable)[:4])
+    if len(reachable) > 1:
+        exactly = int((exact.p >= t[1]).sum())
+        there = everything - exactly + 1 if exactly > 1 else everything
+        stage.cuts.append(Cut(int(np.sign(n - there))))
+
+
+def _least_likely(stage: Stage) -> None:
+    """Require the survivors in descending order, and the removed ones to be larger."""
+    low, high = stage.before.low, stage.before.high
+    order_low, order_high = low[stage.at], high[stage.at]
+    below = (order_high[:-1] < order_low[1:]) & (stage.got.p[:-1] != stage.got.p[1:])
+    if below.any():
+        stage.wrong("ids", int(below.argmax()), reason="a larger logit comes after it")
+    if len(stage.removed) and len(stage.at):
+        at = int(stage.removed[high[stage.removed].argmin()])
+        if order_low.max() > high[at] + 2 * stage.softmax.each[at]:
+            raise Wrong("ids", id=int(stage.before.ids[at]), reason="a smaller one is removed")
+
+
+def top_n_sigma(stage: Stage) -> None:
+    """Require logits below max - n std to be masked.
+
+    The sum may be off by `of_sum`, so the mean is off by m; each difference from it is rounded, and
+    m adds its square to the variance. The root halves the relative error. If sum, mean, squares and
+    root are exact, so is the cut.
+    """
+    n = stage.hull("n")
+    stage.same_ids()
+    stage.same_p()
+    stage.none_selected()
+    logits, got = stage.before.logits, stage.got.logits
+    valid = stage.before.low[logits != -np.inf]
+    if n[1] <= 0 or len(logits) <= 1:
+        stage.same_logits()
+        return
+    if len(valid) == 0 or not np.isfinite(valid).all():
+        stage.as_reference()
+        return
+    if overflows(stage, valid) and np.array_equal(got, logits):
+        return
+    low, high = _sigma_cut(stage, valid, n)
+    masked = got == -np.inf
+    kept = ~masked
+    stage_logits = np.where(masked, logits, got)
+    if not np.array_equal(stage_logits, logits):
+        stage.same_logits()
+    with np.errstate(invalid="ignore"):
+        wrong = (kept & (stage.before.high < low)) | (
+            masked & (stage.before.low >= high) & (logits != -np.inf)
+        )
+    if wrong.any():
+        i = int(wrong.argmax())
+        stage.wrong("logits", i, logit=float(logits[i]), low=low, high=high)
+    newly = masked & (logits != -np.inf)
+    if (
+        newly.any()
+        and kept.any()
+        and stage.before.low[newly].max() >= stage.before.high[kept].min()
+    ):
+        raise Wrong("logits", reason="a larger logit is masked, a smaller one is not")
+
+
+def overflows(stage: Stage, valid: Reals) -> bool:
+    """Return whether a sum of logits or squares is no number of the format: nothing is masked."""
+    most = min(largest(stage.arithmetic.sums), largest("float32"))
+    return float(abs(valid).sum()) > most or float(((valid - valid.mean()) ** 2).sum()) > most
+
+
+def _sigma_cut(stage: Stage, valid: Reals, n: tuple[float, float]) -> tuple[float, float]:
+    """Return the smallest and largest cut that rounding explains. valid: no -inf."""
+    kind, u = stage.arithmetic.logits, unit(stage.arithmetic.logits)
+    top, count = float(valid.max()), len(valid)
+    mean = math.fsum(valid.tolist()) / count
+    squares = (valid - mean) ** 2
+    std = math.sqrt(float(squares.sum()) / count)
+    in_sum = of_sum(count, stage.arithmetic)
+    steps = (mean * count, mean, *(valid - mean)[:64], float(squares.sum()), std, n[1] * std)
+    half = (stage.before.high - stage.before.low)[stage.before.logits != -np.inf] / 2
+    if (
+        not half.any() and n[0] == n[1]
+        and sums_exactly(abs(valid), kind) and sums_exactly(squares, kind)
+        and all(is_exact(float(step), kind) for step in steps)
+    ):  # fmt: skip
+        return top - n[1] * std, top - n[1] * std
+    off = in_sum * float(abs(valid).sum()) / count + abs(mean) * 2 * u
+    off += float(half.mean())
+    off_std = math.sqrt(std**2 * (1 + in_sum + 8 * u) + off**2) - std
+    off_std += std * (in_sum / 2 + 4 * u) + float(half.max()) + u * float(abs(valid).max())
+    spread = Interval(max(std - off_std, 0.0), std + off_std, u)
+    cut = stage.interval(top) - stage.interval(*n) * spread
+    return float(cut.low), float(cut.high)

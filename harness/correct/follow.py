@@ -1,0 +1,186 @@
+"""Judge a run from what the backend itself left, stage by stage and step by step.
+
+The reference applies each stage to the candidates of the backend. If it gives the same bits, the
+stage is correct; else the judge of the sampler decides. States follow the backend: histories have
+its tokens, random streams go on, and what is computed (mu, averages) is an interval.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.checks.stages.classify import classify, identical
+from sampler_parity.harness.checks.stages.prepared import Prepared
+from sampler_parity.harness.correct.draws import accept_adaptive_p
+from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.judges import JUDGES
+from sampler_parity.harness.correct.stage import Cut, Held, Stage, Wrong
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
+from sampler_parity.harness.protocol.ask import Got, Ran
+from sampler_parity.harness.verdicts import BY_ANY_SORT
+from sampler_parity.reference import Candidates, Chain, UndefinedInputError
+from sampler_parity.reference.sampler import Sampler
+from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
+
+_STATEFUL = ("mirostat", "mirostat_v2", "adaptive_p")  # a judge has to move their intervals on
+
+
+@dataclass
+class Memory:
+    """The state of one chain: the reference's samplers, and intervals of what they compute."""
+
+    chain: Chain
+    intervals: list[dict[str, Interval]]
+    latest: dict[int, Stage] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, chain: Chain) -> "Memory":
+        return cls(chain, [{} for _ in chain.samplers])
+
+    def clone(self) -> "Memory":
+        return Memory(self.chain.clone(), [dict(one) for one in self.intervals])
+
+    def reset(self) -> None:
+        self.chain.reset()
+        self.latest.clear()
+        for one in self.intervals:
+            one.clear()
+
+    def accept(self, token: int | None) -> None:
+        """Accept a token, if there is one."""
+        if token is None:
+            return
+        self.chain.accept(token)
+        for stage in self.latest.values():
+            accept_adaptive_p(stage, token)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The first stage that no correctly rounded evaluation explains."""
+
+    step: int
+    stage: str
+    index: int
+    what: str
+    values: dict[str, Any]
+
+
+@dataclass
+class Judged:
+    """A run. wrong: where it is not correct. cuts: by sampler, the decisions for which more than
+    one answer is correct."""
+
+    wrong: Place | None = None
+    cuts: dict[str, list[Cut]] = field(default_factory=dict)
+
+
+def judge_run(ready: Prepared[Any], ran: Ran, steps: int, arithmetic: Arithmetic) -> Judged:
+    """Judge the first steps of a run. Stops at the first stage that is not correct."""
+    judged = Judged()
+    memories = [Memory.of(ready.build()) for _ in range(ready.instances)]
+    for i, step in enumerate(ready.steps[:steps]):
+        for operation, index in step.before:
+            if operation == "reset":
+                memories[index].reset()
+            else:
+                memories.append(memories[index].clone())
+        memory, token, row = memories[step.instance], ran.tokens[i], ready.rows[step.row]
+        wrong = judge_sample(memory, ready.chain, row, ran.stages[i], token, arithmetic, judged)
+        if wrong is not None:
+            judged.wrong = replace(wrong, step=i)
+            return judged
+        memory.accept(token if step.accept == "selected" else step.accept)
+    return judged
+
+
+def judge_sample(
+    memory: Memory,
+    chain: p.ChainSpec,
+    row: Any,
+    results: Sequence[Got],
+    token: int | None,
+    arithmetic: Arithmetic,
+    judged: Judged,
+) -> Place | None:
+    """Judge the stages of a step and its token; return the first that is wrong, as of step 0."""
+    held, samplers = Held.of_row(row), memory.chain.samplers
+    for j, got in enumerate(results):
+        if j == len(samplers):  # the chain as one object, on the same input
+            return None if _same(results[j - 1], got) else Place(0, "chain", j, "ids", {})
+        (parameters,) = chain[j].values()
+        try:
+            held = judge_stage(memory, j, parameters, held, got, arithmetic, judged)
+        except Wrong as wrong:
+            return Place(0, samplers[j].name, j, wrong.what, p.plain(wrong.values))
+    if results and token != results[-1].token:
+        values = {"got": token, "expected": results[-1].token}
+        return Place(0, "token", len(samplers), "token", values)
+    return None
+
+
+def judge_stage(
+    memory: Memory,
+    j: int,
+    parameters: Mapping[str, Any],
+    before: Held,
+    got: Got,
+    arithmetic: Arithmetic,
+    judged: Judged,
+) -> Held:
+    """Judge stage j and return what the backend left. Raises Wrong."""
+    sampler = memory.chain.samplers[j]
+    earlier, want = _as_it_is(sampler), before.candidates()
+    try:
+        if getattr(sampler, "applies", True):
+            sampler.apply(want)
+    except UndefinedInputError as error:
+        raise Wrong("ids", refused=str(error)) from None
+    same = identical(want, got)
+    if not same and sampler.name not in JUDGES:
+        _as_another_sort(want, got, before, earlier)
+    elif not same or sampler.name in _STATEFUL:
+        stage = Stage(before, earlier, want, got, parameters, arithmetic, memory.intervals[j])
+        with np.errstate(all="ignore"):
+            JUDGES[sampler.name](stage)
+        _flag(stage)
+        memory.latest[j] = stage
+        judged.cuts.setdefault(sampler.name, []).extend(stage.cuts)
+    return Held.left(got, want.sorted, arithmetic)
+
+
+def _flag(stage: Stage) -> None:
+    """Require a reported `sorted` to be the specification's; or true, where min_p chose to sort."""
+    flag = stage.got.sorted
+    if flag in (None, stage.want.sorted):
+        return
+    if stage.sampler.name == "min_p" and (np.diff(stage.got.logits) <= 0).all():
+        return
+    raise Wrong("sorted", got=flag, expected=stage.want.sorted)
+
+
+def _as_another_sort(want: Candidates, got: Got, before: Held, sampler: Sampler) -> None:
+    difference = classify(want, got, before.candidates(), sampler)
+    if difference.verdict not in BY_ANY_SORT:
+        raise Wrong(difference.what, **difference.values)
+
+
+def _as_it_is(sampler: Sampler) -> Sampler:
+    """Return the sampler as it is before its stage. In a release without cloning only dry is
+    affected, which changes only as it accepts."""
+    try:
+        earlier = sampler.clone()
+    except UndefinedInputError:
+        return sampler
+    if isinstance(sampler, AdaptiveP):  # its clone begins its random stream again
+        earlier.rng = sampler.rng.clone()  # type: ignore[attr-defined]
+    return earlier
+
+
+def _same(a: Got, b: Got) -> bool:
+    left = Candidates(a.ids, a.logits, a.p, bool(a.sorted), a.selected)
+    flag = a.sorted if b.sorted is not None else None
+    return identical(left, Got(b.ids, b.logits, b.p, flag, b.selected))

@@ -1,0 +1,101 @@
+"""The probabilities of a stage: exact values, and how far a correct backend may be from them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.correct.bounds import (
+    Reals,
+    normal_from,
+    of_function,
+    of_sum,
+    unit,
+    zero_below,
+)
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
+
+REPORTED = 2.0**-24  # a float64 in a report is rounded to float32
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Hold p = exp(x - max) / sum: float64[n], summing to 1.
+
+    A correct backend reports p_i = P_i c (1 + d_i) with |d_i| <= each[i] and one c for all tokens,
+    1 / (1 + common) <= c <= 1 / (1 - common): the error of the sum is in every probability alike.
+    defined: whether the sum is a positive finite number. Otherwise every p is NaN.
+    """
+
+    p: Reals
+    each: Reals
+    common: float
+    arithmetic: Arithmetic
+    defined: bool = True
+    in_sum: float = 0.0
+
+    @property
+    def least(self) -> float:
+        return 1 / (1 + self.common)
+
+    @property
+    def most(self) -> float:
+        return 1 / (1 - self.common) if self.common < 1 else math.inf
+
+    @property
+    def total(self) -> float:
+        """Bound the error of each p, of its normalizer apart: the mean over the distribution."""
+        return float((self.p * self.each).sum())
+
+    def normalizer(self, got: Any, at: Any) -> tuple[float, float] | None:
+        """Return the smallest and largest c that explain these probabilities of the tokens at
+        these places; None: no c does."""
+        exact, each = self.p[at], self.each[at]
+        small = max(normal_from(self.arithmetic.probabilities), normal_from("float32"))
+        if not self._small_ones_fit(got[exact < small], exact[exact < small], each[exact < small]):
+            return None
+        normal = exact >= small
+        exact, each, reported = exact[normal], each[normal], np.asarray(got, np.float64)[normal]
+        if len(exact) == 0:
+            return self.least, self.most
+        low = float((reported / (exact * (1 + each))).max())
+        rest = np.maximum(1 - each, 0)
+        high = float(np.divide(reported, exact * rest, out=np.full_like(exact, np.inf),
+                               where=rest > 0).min())  # fmt: skip
+        low, high = max(low, self.least), min(high, self.most)
+        return (low, high) if low <= high else None
+
+    def _small_ones_fit(self, got: Any, exact: Reals, each: Reals) -> bool:
+        most = exact * (1 + each) * min(self.most, 2.0**20)
+        step = 2 * max(zero_below(self.arithmetic.probabilities), zero_below("float32"))
+        return bool((np.asarray(got, np.float64) <= most + step).all() and (got >= 0).all())
+
+
+@np.errstate(all="ignore")
+def softmax(low: Reals, high: Reals, arithmetic: Arithmetic) -> Softmax:
+    """Return the probabilities of logits that lie between low and high: float64[n] each.
+
+    With d = x - max: rounding d costs |d| u, and so does d * log2(e) in front of an exp2. exp costs
+    its stated error, the division and a reciprocal 3 u. One u is for the rounding of p. A
+    backend that subtracts log(sum) before it takes exp has 3 u |log(sum)| more. A logit that is
+    only known to be within h of its value costs h, and h of the maximum.
+    """
+    middle = np.where(low == high, low, (low + high) / 2)
+    top = middle.max(initial=-np.inf)
+    if not np.isfinite(top) or np.isnan(middle).any():
+        nothing = np.full_like(middle, np.nan)
+        return Softmax(nothing, nothing, 0.0, arithmetic, defined=False)
+    d = middle - top
+    weights = np.exp(d)
+    total = float(weights.sum())
+    u, of_p = unit(arithmetic.logits), unit(arithmetic.probabilities)
+    half = np.where(low == high, 0.0, (high - low) / 2)
+    each = 2 * np.where(weights > 0, abs(d), 0.0) * u + of_function(arithmetic) + 4 * of_p
+    each += 3 * u * abs(math.log(total)) + half + float(half[middle.argmax()]) + 2.0**-48
+    if arithmetic.probabilities == "float64":
+        each += REPORTED
+    n = int((weights > normal_from(arithmetic.probabilities)).sum())
+    in_sum = of_sum(n, arithmetic)
+    common = in_sum + float((weights * each).sum()) / total
+    return Softmax(weights / total, each, common, arithmetic, in_sum=in_sum)

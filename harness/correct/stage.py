@@ -1,0 +1,247 @@
+"""One stage of a run: what the backend had before, and what it left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.correct.bounds import Reals, normal_from, unit
+from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.softmax import REPORTED, Softmax, softmax
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
+from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.reference import Candidates
+
+
+class Wrong(Exception):  # noqa: N818 - a verdict
+    """No correctly rounded evaluation gives this. what: ids, logits, p, survivors or selected."""
+
+    def __init__(self, what: str, **values: Any) -> None:
+        super().__init__(what)
+        self.what, self.values = what, values
+
+
+@dataclass(frozen=True)
+class Held:
+    """Candidates as a backend reported them. low, high: what it may hold, where the report is
+    rounded: float64[n]. sorted: whether the specification knows that they are in order."""
+
+    ids: NDArray[np.int32]
+    logits: NDArray[np.float32]
+    p: NDArray[np.float32]
+    low: Reals
+    high: Reals
+    sorted: bool
+    selected: int = -1
+
+    @classmethod
+    def of_row(cls, row: NDArray[np.float32]) -> "Held":
+        exact = row.astype(np.float64)
+        ids = np.arange(len(row), dtype=np.int32)
+        return cls(ids, row, np.zeros(len(row), np.float32), exact, exact, False)
+
+    @classmethod
+    def left(cls, got: Got, is_sorted: bool, arithmetic: Arithmetic) -> "Held":
+        """Return what a backend left. A format of at most 24 bits is reported as it is."""
+        exact = got.logits.astype(np.float64)
+        error = REPORTED if arithmetic.logits == "float64" else 0.0
+        with np.errstate(invalid="ignore"):
+            away = np.where(np.isfinite(exact), abs(exact) * error, 0.0)
+        return cls(
+            got.ids.copy(), got.logits.copy(), got.p.copy(), exact - away, exact + away,
+            is_sorted, got.selected,
+        )  # fmt: skip
+
+    def candidates(self) -> Candidates:
+        return Candidates(
+            self.ids.copy(), self.logits.copy(), self.p.copy(), self.sorted, self.selected
+        )
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A decision between several right answers. lean: by how many tokens the backend is behind (+)
+    or ahead (-) of the exact sum of its own probabilities."""
+
+    lean: int
+
+
+@dataclass
+class Stage:
+    """The input and output of a stage. sampler: in its state before; want: the result of the
+    reference on the same candidates; parameters: as the suite has them; memory: intervals of the
+    sampler's state, which a judge moves on."""
+
+    before: Held
+    sampler: Any
+    want: Candidates
+    got: Got
+    parameters: Mapping[str, Any]
+    arithmetic: Arithmetic
+    memory: dict[str, Interval] = field(default_factory=dict)
+    cuts: list[Cut] = field(default_factory=list)
+
+    @cached_property
+    def at(self) -> NDArray[np.int64]:
+        """The places, among the candidates before, of those that are left. Raises Wrong."""
+        ids = self.got.ids
+        order = np.argsort(self.before.ids, kind="stable")
+        places = np.searchsorted(self.before.ids, ids, sorter=order)
+        places = order[np.minimum(places, len(order) - 1)] if len(order) else places
+        known = len(order) > 0 or len(ids) == 0
+        if not known or not np.array_equal(self.before.ids[places], ids):
+            raise Wrong("ids", reason="a token that was no candidate")
+        if len(np.unique(ids)) < len(ids):
+            raise Wrong("ids", reason="a token twice")
+        return np.asarray(places)
+
+    @cached_property
+    def removed(self) -> NDArray[np.int64]:
+        """The places of the candidates that are gone."""
+        stays = np.zeros(len(self.before.ids), bool)
+        stays[self.at] = True
+        return np.flatnonzero(~stays)
+
+    @cached_property
+    def softmax(self) -> Softmax:
+        """The probabilities of the candidates before."""
+        return softmax(self.before.low, self.before.high, self.arithmetic)
+
+    def hull(self, name: str) -> tuple[float, float]:
+        """Return a parameter as its JSON number and as the nearest float32: the smaller first."""
+        rounded = float(getattr(self.sampler, name))
+        given = self.parameters.get(name, rounded)
+        exact = float(given)
+        if np.float32(exact) != np.float32(rounded):  # the sampler holds it clamped
+            exact = rounded
+        return min(exact, rounded), max(exact, rounded)
+
+    def parameter(self, name: str) -> Interval:
+        return self.interval(*self.hull(name))
+
+    def interval(self, low: Any, high: Any | None = None) -> Interval:
+        """Return an interval with the rounding of the backend's logits."""
+        kind = self.arithmetic.logits
+        return Interval(low, low if high is None else high, unit(kind), normal_from(kind))
+
+    # Requirements of judges. Each raises Wrong.
+
+    def same_logits(self) -> None:
+        self.same("logits", self.before.logits[self.at], self.got.logits)
+
+    def same_p(self) -> None:
+        self.same("p", self.before.p[self.at], self.got.p)
+
+    def same(self, what: str, expected: Any, got: Any) -> None:
+        """Require equal values; NaN equals NaN."""
+        equal = (expected == got) | (np.isnan(expected) & np.isnan(got))
+        if not equal.all():
+            i = int(equal.argmin())
+            self.wrong(what, i, expected=float(expected[i]))
+
+    def wrong(self, what: str, i: int, **values: Any) -> None:
+        """Raise Wrong for the value of the candidate at place i."""
+        got = {"p": self.got.p, "logits": self.got.logits, "ids": self.got.ids}[what][i].item()
+        raise Wrong(what, rank=i, id=int(self.got.ids[i]), got=got, **values)
+
+    def same_ids(self) -> None:
+        if not np.array_equal(self.got.ids, self.before.ids):
+            same = len(self.got.ids) == len(self.before.ids)
+            raise Wrong("ids" if same else "survivors", got=len(self.got.ids),
+                        expected=len(self.before.ids))  # fmt: skip
+
+    def none_selected(self) -> None:
+        if self.got.selected != self.before.selected:
+            raise Wrong("selected", got=self.got.token, expected=None)
+
+    def unchanged(self) -> None:
+        """Require that the stage did nothing."""
+        self.same_ids()
+        self.same_logits()
+        self.same_p()
+        self.none_selected()
+
+    def logits_within(self, bounds: Interval) -> None:
+        """Require each logit to be within its bounds: float64[n] in the order of the report."""
+        error = REPORTED if self.arithmetic.logits == "float64" else 0.0
+        self._within("logits", self.got.logits, bounds.widened(error, 2.0**-149))
+
+    def _within(self, what: str, got: Any, bounds: Interval) -> None:
+        value = np.asarray(got, np.float64)
+        undefined = np.isnan(bounds.low) | np.isnan(bounds.high)
+        with np.errstate(all="ignore"):
+            inside = (bounds.low <= value) & (value <= bounds.high)
+        inside = np.where(undefined, np.isnan(value) | inside, inside)
+        if not inside.all():
+            i = int(np.asarray(inside).argmin())
+            low, high = (np.broadcast_to(x, value.shape) for x in (bounds.low, bounds.high))
+            self.wrong(what, i, low=float(low[i]), high=float(high[i]))
+
+    def probabilities(self, of: Softmax | None = None, at: Any = None) -> tuple[float, float]:
+        """Require the reported p to be those of a softmax; return the range of its normalizer.
+
+        at: the places in that softmax; by default those among the candidates before.
+        """
+        exact, places = of or self.softmax, self.at if at is None else at
+        if not exact.defined:
+            if self.arithmetic.logits == "float64" and np.isinf(self.got.logits).any():
+                return 1.0, 1.0  # a number that only the report cannot hold
+            self.same("p", np.full(len(self.got.p), np.nan), self.got.p)
+            return 1.0, 1.0
+        normalizer = exact.normalizer(self.got.p, places)
+        if normalizer is None:
+            with np.errstate(all="ignore"):
+                off = abs(self.got.p / exact.p[places] - 1) / (exact.each[places] + exact.common)
+            i = int(np.nan_to_num(off, nan=np.inf).argmax())
+            expected = float(exact.p[places][i])
+            allowed = float(exact.each[places][i] + exact.common)
+            self.wrong("p", i, expected=expected, allowed=allowed)
+            raise AssertionError
+        return normalizer
+
+    def as_reference(self) -> None:
+        """Require the reference's values: infinite or undefined ones leave nothing to bound."""
+        if not np.array_equal(self.got.ids, self.want.ids):
+            place = {token: i for i, token in enumerate(self.before.ids.tolist())}
+            at = [place.get(token, -1) for token in self.want.ids.tolist()]
+            if len(at) != len(self.at) or -1 in at:
+                raise Wrong("ids", got=len(self.got.ids), expected=len(self.want))
+            ours, theirs = self.before.logits[at], self.before.logits[self.at]
+            if not np.array_equal(ours, theirs, equal_nan=True):
+                raise Wrong("ids", got=len(self.got.ids), expected=len(self.want))
+        self.same("logits", self.want.logits, self.got.logits)
+        self.same("p", self.want.p, self.got.p)
+        if self.got.selected != self.want.selected:
+            raise Wrong("selected", got=self.got.token, expected=self.want.token)
+
+    def most_likely_first(self, by_p: bool = False) -> None:
+        """Require the survivors to be the largest logits, in descending order; equal ones in any.
+
+        by_p: the stage writes p, so a backend may sort by p: logits that it rounds to the same p
+        are equal, too. Candidates that llama.cpp takes for sorted, though they are not (a finding),
+        may also stay as they are.
+        """
+        if self.before.sorted and np.array_equal(self.at, np.arange(len(self.at))):
+            return
+        low, high = self.before.low[self.at], self.before.high[self.at]
+        below = high[:-1] < low[1:]
+        if by_p:
+            below &= self.got.p[:-1] != self.got.p[1:]
+        if below.any():
+            i = int(below.argmax())
+            self.wrong("ids", i, reason="a larger logit comes after it")
+        self.largest_survive(by_p)
+
+    def largest_survive(self, by_p: bool = False) -> None:
+        """Require no candidate that is gone to have a larger logit than one that stays."""
+        if len(self.removed) == 0 or len(self.at) == 0:
+            return
+        high = self.before.high[self.at]
+        first = self.removed[self.before.low[self.removed].argmax()]
+        last = int(high.argmin())
+        allowed = 2 * self.softmax.each[first] if by_p and self.softmax.defined else 0.0
+        if self.before.low[first] > high[last] + allowed:
+            self.wrong("ids", last, removed=int(self.before.ids[first]))

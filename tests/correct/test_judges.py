@@ -1,0 +1,185 @@
+"""`--accept correct`: correct engines pass whatever their arithmetic, wrong ones do not."""
+
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct.bias import biases
+from sampler_parity.harness.correct.judges import JUDGES
+from sampler_parity.harness.correct.stage import Held, Stage, Wrong
+from sampler_parity.harness.faults import MUTANTS
+from sampler_parity.harness.faults.correct_engines import correct_engines, pass_all
+from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.faults.selftest import cases_for, quick_cases, try_mutant
+from sampler_parity.harness.inputs.logits import Literals
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
+from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.verdicts import passing
+from sampler_parity.reference import SAMPLERS, Candidates
+from sampler_parity.reference.samplers.min_p import MinP
+from sampler_parity.reference.samplers.top_p import TopP
+from tests.support.examples import one_in
+
+FLOAT32, FLOAT64 = (
+    Arithmetic(),
+    Arithmetic(logits="float64", probabilities="float64", sums="float64"),
+)
+IN_PROCESS = ("correct/float64", "correct/blocked", "correct/bfloat16", "correct/c")
+
+# No correct judge can distinguish these from a correct engine, for the reason given.
+UNDECIDABLE = {
+    "dist/sum-must-exceed": "u times the sum is rounded in float32, so > and >= are both right",
+    "dist/sum-with-tolerance": "1e-12 is below the rounding of u in float32",
+    "top_k/zeros-in-order": "-0.0 and 0.0 are equal, and equal logits may stand in any order",
+}
+
+
+def stage(
+    sampler: Any, logits: list[float], ids: list[int], shares: list[float] | None = None,
+    arithmetic: Arithmetic = FLOAT32,
+) -> Stage:  # fmt: skip
+    """Return a stage on a row that leaves these ids with their logits, and these p."""
+    row = np.array(logits, np.float32)
+    before, want = Held.of_row(row), Candidates.from_logits(row)
+    sampler.clone().apply(want)
+    left = np.array(ids, np.int32)
+    p = np.array(shares if shares is not None else np.zeros(len(ids)), np.float32)
+    got = Got(left, row[left], p, None, -1)
+    return Stage(before, sampler, want, got, {}, arithmetic)
+
+
+def test_every_sampler_has_a_judge() -> None:
+    assert set(SAMPLERS) - {"softmax", "tail_free"} <= set(JUDGES)
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT32, FLOAT64], ids=["float32", "float64"])
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_an_exact_cut_has_one_right_answer(arithmetic: Arithmetic, kept: int) -> None:
+    """Four equal tokens have p = 1/4 in every format: two reach 1/2, one and three are wrong."""
+    one = stage(TopP(0.5), [1, 1, 1, 1], [0, 1, 2][:kept], [0.25] * kept, arithmetic)
+    if kept == 2:
+        JUDGES["top_p"](one)
+        return
+    with pytest.raises(Wrong, match="survivors"):
+        JUDGES["top_p"](one)
+
+
+def test_a_cut_that_rounding_reaches_has_two_right_answers() -> None:
+    """Three equal tokens of 1/3: the sum of two is 2/3 to the last bit or not."""
+    third = float(np.float32(1 / 3))
+    for kept in (2, 3):
+        p = 2 / 3
+        one = stage(TopP(p), [1, 1, 1], list(range(kept)), [third] * kept)
+        JUDGES["top_p"](one)
+    with pytest.raises(Wrong, match="survivors"):
+        JUDGES["top_p"](stage(TopP(p), [1, 1, 1], [0], [third]))
+
+
+def test_p_must_have_one_normalizer() -> None:
+    """Each p may be off by the error of the sum, but all by the same."""
+    row = [0.0, -1.0, -2.0]
+    exact = np.exp(row) / np.exp(row).sum()
+    JUDGES["top_p"](stage(TopP(0.99), row, [0, 1, 2], list(exact)))
+    with pytest.raises(Wrong, match="p"):
+        JUDGES["top_p"](stage(TopP(0.99), row, [0, 1, 2], [*exact[:2], exact[2] * 1.00001]))
+
+
+def test_min_p_keeps_or_removes_all_equal_logits() -> None:
+    half = float(np.log(np.float32(0.5)))
+    row = [0.0, half, half, -3.0]
+    for kept in ([0], [0, 1, 2]):
+        JUDGES["min_p"](stage(MinP(0.5), row, kept))
+    with pytest.raises(Wrong):
+        JUDGES["min_p"](stage(MinP(0.5), row, [0, 1]))
+    with pytest.raises(Wrong):
+        JUDGES["min_p"](stage(MinP(0.5), row, [0, 1, 2, 3]))
+
+
+def test_a_reported_flag_must_be_right() -> None:
+    fault = MUTANTS["dry/flag-stays-sorted"]
+    with closing(InProcess(fault.name)) as backend:
+        assert try_mutant(fault, backend, "correct").caught
+
+
+@pytest.mark.parametrize("name", one_in(9, sorted(set(MUTANTS) - set(UNDECIDABLE))))
+def test_a_fault_is_caught_by_the_specification(name: str) -> None:
+    if MUTANTS[name].sampler not in SAMPLERS:
+        pytest.skip("of no sampler of llama.cpp")
+    with closing(InProcess(name)) as backend:
+        assert try_mutant(MUTANTS[name], backend, "correct").caught
+
+
+@pytest.mark.parametrize("name", UNDECIDABLE)
+def test_a_fault_that_rounding_explains_passes_its_own_case(name: str) -> None:
+    case = next(case for case in cases_for(MUTANTS[name]) if case.id.startswith(MUTANTS[name].case))
+    with closing(InProcess(name)) as backend, accepting("correct"):
+        result = execute(case, [backend]).backends[backend.name]
+    assert result.verdict in passing(["identical"], "correct")
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_a_correct_engine_passes(name: str) -> None:
+    cases = quick_cases()[IN_PROCESS.index(name) :: 60]
+    result = pass_all(name, cases)
+    assert result.alarms == []
+    assert result.cases - result.identical > 20
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", correct_engines())
+def test_a_correct_engine_passes_all_quick_cases(name: str) -> None:
+    result = pass_all(name, quick_cases())
+    assert result.alarms == []
+
+
+def test_a_verdict_of_correct_needs_the_option() -> None:
+    assert "correct" not in passing(["identical"], "tied")
+    assert "correct" in passing(["identical"], "correct")
+    assert "close" not in passing(["identical"], "correct")
+
+
+def leaning(n: int, late: int, early: int) -> list[CaseResult]:
+    """Return n results, the first with late cuts, the next with early ones."""
+    return [
+        CaseResult(
+            id=f"top_p/{i}", suite="parity/top_p", samplers=["top_p"], steps=1,
+            required={"mine": ["identical"]}, accept="correct",
+            backends={"mine": BackendResult(
+                verdict="correct", late=int(i < late), early=int(late <= i < late + early))},
+        )
+        for i in range(n)
+    ]  # fmt: skip
+
+
+def test_cuts_that_all_lean_to_one_side_are_a_bias() -> None:
+    (bias,) = biases(leaning(60, 40, 0))
+    assert (bias.late, bias.early) == (40, 0)
+    assert bias.chance < 1e-11
+    assert "40 of 40 leaning cuts of mine are late" in str(bias)
+
+
+def test_cuts_that_lean_to_both_sides_are_none() -> None:
+    assert biases(leaning(60, 22, 18)) == []
+    assert biases(leaning(60, 6, 0)) == []
+
+
+def test_the_first_stage_that_is_wrong_is_named() -> None:
+    """A penalty counted per occurrence is found at penalties, though p differs behind it."""
+    case = StagesCase(
+        id="penalties/then-top_p",
+        description="penalties, then top_p",
+        why="the first stage that does not pass is the one to look at",
+        chain=[{"penalties": {"penalty_last_n": 8, "penalty_present": 1.0}}, {"top_p": {"p": 0.9}}],
+        logits=Literals(values=[1.0, 0.5, 0.25, 0.0]),
+        history=[0, 0, 1],
+    )
+    name = "penalties/present-per-occurrence"
+    with closing(InProcess(name)) as backend, accepting("correct"):
+        result = execute(case, [backend]).backends[backend.name]
+    assert (result.verdict, result.stage) == ("diverged", "penalties")
