@@ -29,6 +29,7 @@ PACKAGES = (
     "harness.statistics",
     "harness.protocol",
     "harness.checks.*.record",
+    "harness.correct",
     "harness.bundle",
     "harness.inputs",
     "harness.llama_cpp",

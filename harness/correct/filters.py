@@ -75,6 +75,8 @@ def min_p(stage: Stage) -> None:
     if low == high == 1:
         width = of_p
     cut = (top + math.log(low) - width if low > 0 else -math.inf, top + math.log(high) + width)
+    if high <= 1:  # max + log(p) is never rounded beyond max
+        cut = cut[0], min(cut[1], top)
     _above(stage, cut, max(1, stage.sampler.min_keep))
 
 
@@ -87,6 +89,8 @@ def _above(stage: Stage, cut: tuple[float, float], at_least: int) -> None:
     stays = np.zeros(len(stage.before.ids), bool)
     stays[stage.at] = True
     if not (np.diff(stage.at) > 0).all():
+        if 0 < least >= at_least and not stage.before.sorted:
+            raise Wrong("ids", reason="candidates that are not sorted keep their order")
         stage.most_likely_first()
     if least < at_least and n == min(at_least, len(stays)):
         stage.largest_survive()

@@ -230,7 +230,7 @@ def dry(stage: Stage) -> None:
         away = np.nan_to_num(away, posinf=0.0) + np.nan_to_num(stage.before.high - old)
         low, high = exact - away, exact + away
         if math.exp(min(power, 700.0)) * (1 + grow) > largest("float32"):  # without the multiplier
-            low = np.where(penalty > 0, -np.inf, low)
+            low = np.where((penalty > 0) & (stage.got.logits == -np.inf), -np.inf, low)
     stage.logits_within(_finite_to(stage, Interval(low, high, u)))
 
 

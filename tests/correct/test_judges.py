@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sampler_parity.engines.correct.samplers import SAMPLERS as CLAIMED
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
@@ -32,11 +33,32 @@ FLOAT32, FLOAT64 = (
 )
 IN_PROCESS = ("correct/float64", "correct/blocked", "correct/bfloat16", "correct/c")
 
-# No correct judge can distinguish these from a correct engine, for the reason given.
+# These deviate from llama.cpp's bits, but are correct roundings of the specification, or another
+# order of equals: no correct judge can distinguish them from a correct engine.
+_ROUNDED = "the same expression in another format or order of operations"
+_SORTED = "another order of equal logits, or a sort of what llama.cpp takes for sorted"
 UNDECIDABLE = {
     "dist/sum-must-exceed": "u times the sum is rounded in float32, so > and >= are both right",
     "dist/sum-with-tolerance": "1e-12 is below the rounding of u in float32",
+    "dist/sum-in-float": _ROUNDED,
+    "dist/exp-in-double": _ROUNDED,
+    "dry/power-in-float": _ROUNDED,
+    "min_p/compares-probabilities": "p_i >= p max p is the definition of min_p",
+    "mirostat/powers-in-double": _ROUNDED,
+    "penalties/subtracts-one-by-one": _ROUNDED,
+    "temp/times-reciprocal": _ROUNDED,
+    "temp_ext/entropy-in-double": _ROUNDED,
+    "temp_ext/largest-entropy-from-n": _ROUNDED,
+    "temp_ext/power-in-double": _ROUNDED,
+    "temp_ext/softmax-in-float": _ROUNDED,
+    "top_k/no-buckets": _SORTED,
+    "top_k/stable-sort": _SORTED,
+    "top_k/trusts-no-flag": _SORTED,
     "top_k/zeros-in-order": "-0.0 and 0.0 are equal, and equal logits may stand in any order",
+    "top_p/always-sorts-in-place": _SORTED,
+    "top_p/mass-in-double": _ROUNDED,
+    "typical_p/stable-sort": _SORTED,
+    "typical_p/zero-adds-nothing": "p = 0 makes the order arbitrary",
 }
 
 
@@ -54,8 +76,9 @@ def stage(
     return Stage(before, sampler, want, got, {}, arithmetic)
 
 
-def test_every_sampler_has_a_judge() -> None:
-    assert set(SAMPLERS) - {"softmax", "tail_free"} <= set(JUDGES)
+def test_every_sampler_of_the_correct_engines_has_a_judge() -> None:
+    of_reference = {"ignore_eos", "token_trie"}  # of pipelines: exact masks
+    assert set(CLAIMED) - of_reference <= set(JUDGES) <= set(SAMPLERS)
 
 
 @pytest.mark.parametrize("arithmetic", [FLOAT32, FLOAT64], ids=["float32", "float64"])
@@ -107,10 +130,11 @@ def test_a_reported_flag_must_be_right() -> None:
         assert try_mutant(fault, backend, "correct").caught
 
 
-@pytest.mark.parametrize("name", one_in(9, sorted(set(MUTANTS) - set(UNDECIDABLE))))
+FAULTS = sorted(n for n in MUTANTS if MUTANTS[n].sampler in SAMPLERS and n not in UNDECIDABLE)
+
+
+@pytest.mark.parametrize("name", one_in(9, FAULTS))
 def test_a_fault_is_caught_by_the_specification(name: str) -> None:
-    if MUTANTS[name].sampler not in SAMPLERS:
-        pytest.skip("of no sampler of llama.cpp")
     with closing(InProcess(name)) as backend:
         assert try_mutant(MUTANTS[name], backend, "correct").caught
 

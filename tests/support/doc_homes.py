@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+from sampler_parity.harness.backends.engines import ENGINES
 from scripts.engines_index import engines_of_others
 from tests.support.doc_commands import Command
 
@@ -26,8 +27,11 @@ def table() -> dict[str, dict[str, Any]]:
 
 @cache
 def engines() -> str:
-    """Return a pattern that matches a backend of a third-party engine."""
-    return f"(?:{'|'.join(re.escape(row.name) for row in engines_of_others())})"
+    """Return a pattern that matches a backend of a third-party engine, or one in its
+    environment."""
+    names = {row.name for row in engines_of_others()}
+    names |= {row.name for row in ENGINES.values() if row.environment}
+    return f"(?:{'|'.join(map(re.escape, sorted(names)))})"
 
 
 def fits(pattern: str, text: str) -> bool:

@@ -16,11 +16,10 @@ from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
+from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample, result_of
 from sampler_parity.harness.checks.stages.prepared import rows_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, LiveRow
 from sampler_parity.harness.correct.accepting import fairly
-from sampler_parity.harness.correct.follow import Judged, Memory, judge_sample
-from sampler_parity.harness.correct.results import result_of
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path

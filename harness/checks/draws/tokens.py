@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks.stages.correct import judge_run, result_of
 from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.checks.stages.ties import SORTS
 from sampler_parity.harness.correct.accepting import fairly
-from sampler_parity.harness.correct.follow import judge_run
-from sampler_parity.harness.correct.results import result_of
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Drawn

@@ -18,6 +18,7 @@ from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
+from sampler_parity.harness.checks.stages.correct import judge_run, result_of
 from sampler_parity.harness.checks.stages.meanings import Meanings, Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prefixes import by_prefixes, stages_by_prefixes
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare, state_before
@@ -25,8 +26,6 @@ from sampler_parity.harness.checks.stages.record import BackendResult, CaseResul
 from sampler_parity.harness.checks.stages.relations import check_relation
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
 from sampler_parity.harness.correct.accepting import fairly
-from sampler_parity.harness.correct.follow import judge_run
-from sampler_parity.harness.correct.results import result_of
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Ran

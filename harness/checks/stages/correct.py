@@ -13,6 +13,7 @@ import numpy as np
 
 from sampler_parity.harness.checks.stages.classify import classify, identical
 from sampler_parity.harness.checks.stages.prepared import Prepared
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.draws import accept_adaptive_p
 from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.judges import JUDGES
@@ -184,3 +185,20 @@ def _same(a: Got, b: Got) -> bool:
     left = Candidates(a.ids, a.logits, a.p, bool(a.sorted), a.selected)
     flag = a.sorted if b.sorted is not None else None
     return identical(left, Got(b.ids, b.logits, b.p, flag, b.selected))
+
+
+def result_of(judged: Judged, ns: int) -> BackendResult:
+    """Return the verdict, with the first stage that is wrong, or with the cuts that lean."""
+    if (wrong := judged.wrong) is not None:
+        return BackendResult(
+            verdict="diverged",
+            ns=ns,
+            step=wrong.step,
+            stage=wrong.stage,
+            stage_index=wrong.index,
+            what=wrong.what,
+            values=wrong.values,
+        )
+    leans = [cut.lean for cuts in judged.cuts.values() for cut in cuts]
+    late, early = sum(lean > 0 for lean in leans), sum(lean < 0 for lean in leans)
+    return BackendResult(verdict="correct", ns=ns, late=late, early=early)
