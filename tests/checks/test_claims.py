@@ -167,7 +167,8 @@ def test_a_backend_that_does_not_greet_has_crashed_and_is_greeted_once_a_case() 
 def test_what_is_accepted_adds_to_what_a_case_requires_and_takes_nothing_away() -> None:
     assert passing(["identical"], "identical") == ["identical"]
     assert passing(["identical"], "tied") == ["identical", "reordered", "tied"]
-    assert passing(["identical"], "close") == ["identical", "reordered", "tied", "close"]
+    assert passing(["identical"], "correct") == ["identical", "reordered", "tied", "correct"]
+    assert passing(["identical"], "close") == ["identical", "reordered", "tied", "correct", "close"]
     assert passing(["identical", "boundary"], "tied") == [
         "identical", "reordered", "tied", "boundary",
     ]  # fmt: skip
