@@ -16,6 +16,7 @@ from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.gate.policy import (
     DistributionRule,
     NotWorseRule,
@@ -87,14 +88,22 @@ def by_first_rule(
 
 
 def judge_parity(bundle: Bundle, policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
-    """Judge every case on every backend that ran."""
-    return by_first_rule(
+    """Judge every case on every backend that ran. A bias of a suite fails the first rule."""
+    rows = by_first_rule(
         "parity",
         policy.parity,
         ((case, backend) for case in bundle.cases for backend in ran(bundle)),
         lambda rule, result: _of_case(rule, *result),
         lambda rule, result: _judge_case(bundle, *result, rule, allowances),
     )
+    biased = [
+        finding("failed", f"{bias.suite} on {bias.backend}", str(bias), "cuts that lean both ways")
+        for bias in biases(bundle.cases)
+    ]
+    if not biased or not rows:
+        return rows
+    first = rows[0].model_copy(update={"state": "failed", "findings": [*biased, *rows[0].findings]})
+    return [first, *rows[1:]]
 
 
 def _of_case(rule: ParityRule | NotWorseRule, case: CaseResult, backend: str) -> bool:

@@ -48,6 +48,10 @@ def test_the_default_policy_lets_nothing_of_it_pass_whatever_the_run_accepted(
         ("tied", got("tied"), True),
         ("tied", got("close"), False),
         ("tied", got("close", ties=True), False),
+        ("correct", got("tied"), True),
+        ("correct", got("correct"), True),
+        ("correct", got("close"), False),
+        ("tied", got("correct"), False),
         ("close", got("tied"), True),
         ("close", got("close", ties=True), True),
         ("close", got("boundary"), False),
@@ -132,3 +136,12 @@ def test_a_skipped_distribution_test_fails_unless_the_policy_lets_it_be(tmp_path
     outcome = judged(bundle, 'skipped = "allow"\n[[distribution]]')
     rule = next(rule for rule in outcome.rules if rule.rule == "distribution")
     assert (outcome.exit_status, rule.judged, rule.skipped) == (0, 1, 1)
+
+
+def test_cuts_that_all_lean_to_one_side_fail_the_gate(tmp_path: Path) -> None:
+    for n, status in ((60, 1), (12, 0)):
+        late = got("correct", late=1)
+        cases = [mine(late).model_copy(update={"id": f"top_p/{i}"}) for i in range(n)]
+        outcome = judged(finished(tmp_path / f"b{n}", cases), f'accept = "correct"\n{PARITY}')
+        assert outcome.exit_status == status
+        assert ("biased" in str(findings(outcome))) == bool(status)
