@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import stat
+import tarfile
 import tomllib
 from io import BufferedReader
 from pathlib import Path
@@ -99,3 +100,17 @@ def read_table(path: Path, kind: type[T]) -> T:
         return TypeAdapter(kind).validate_python(toml_of(path, read_file(path, limits.TOML)))
     except ValidationError as error:
         raise InputError(path, first_mistake(error)) from None
+
+
+def extract(tar: tarfile.TarFile, folder: Path, members: list[tarfile.TarInfo]) -> None:
+    """Unpack members of an archive. Python before 3.11.4 has no filter for them; there links and
+    names outside the folder are refused. Raises InputError."""
+    if hasattr(tarfile, "data_filter"):
+        tar.extractall(folder, members, filter="data")
+        return
+    top = folder.resolve()
+    for member in members:
+        inside = (top / member.name).resolve().is_relative_to(top)
+        if not inside or not (member.isfile() or member.isdir()):
+            raise InputError(member.name, "is no file inside the archive's folder")
+    tar.extractall(folder, members)

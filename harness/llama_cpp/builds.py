@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.files import extract, sha256_of
 from sampler_parity.harness.llama_cpp import wheels
 from sampler_parity.harness.llama_cpp.build_files import (
     GPUS,
@@ -298,7 +298,7 @@ def _unpack(archive: Path, folder: Path) -> Path:
     """Unpack an archive; return the folder with the libraries."""
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
+            extract(tar, folder, list(tar))
     except (tarfile.TarError, EOFError, OSError) as error:
         raise InputError(archive.name, f"cannot be unpacked: {error}", "fetch it again") from None
     folders = [path.parent for path in sorted(folder.glob("**/_nlcBuildMetadata.json"))]

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import extract
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 
 PACKAGE = "llama_cpp_python==0.3.36"  # as constraints.txt pins it
@@ -42,6 +43,6 @@ def _fetch(pinned: str, folder: Path) -> Path:
 def _unpack(archive: Path, folder: Path) -> Path:
     with tarfile.open(archive) as tar:
         members = [member for member in tar if WANTED.fullmatch(member.name)]
-        tar.extractall(folder, members, filter="data")
+        extract(tar, folder, members)
     (unpacked,) = folder.glob("*/vendor/llama.cpp")
     return unpacked
