@@ -2,8 +2,7 @@
 #
 # A unity build compiles many files as one, because most of the time goes into shared headers. Parts whose
 # speed nothing here measures are not optimized: the files of llama that quantize, read model files and
-# split prompts into tokens. The sources of llama-common are
-# installed for scripts/llama_common.py.
+# split prompts into tokens. The sources of llama-common are installed for scripts/llama_common.py.
 
 if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
   set(CMAKE_UNITY_BUILD ON)

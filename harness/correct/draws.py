@@ -1,6 +1,7 @@
 """Judges of the samplers that select a token."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.samplers.adaptive_p import NO_TOKEN, PEAK, SHARPNESS
 
+# The smallest and largest number of survivors that rounding explains, of candidates in an order.
+Kept = Callable[[Stage, Interval, NDArray[np.int64]], tuple[int, int]]
+
 
 def greedy(stage: Stage) -> None:
     """Require one of the largest logits."""
@@ -20,8 +24,7 @@ def greedy(stage: Stage) -> None:
     stage.same_logits()
     stage.same_p()
     if np.isnan(stage.before.logits).any() or len(stage.got.ids) == 0:
-        if stage.got.selected != stage.want.selected:
-            raise Wrong("selected", got=stage.got.token, expected=stage.want.token)
+        stage.same_selected()
         return
     chosen = _selected(stage)
     if stage.before.high[chosen] < stage.before.low.max():
@@ -45,11 +48,6 @@ def dist(stage: Stage) -> None:
     drawn(stage, stage.sampler.rng.uniform_double())
 
 
-def _as_reference(stage: Stage) -> None:
-    if stage.got.selected != stage.want.selected:
-        raise Wrong("selected", got=stage.got.token, expected=stage.want.token)
-
-
 def drawn(stage: Stage, u: float) -> None:
     """Require the selected token's piece of the unit line to contain u.
 
@@ -62,7 +60,7 @@ def drawn(stage: Stage, u: float) -> None:
     ends = np.cumsum(p)
     total = float(ends[-1])
     if total <= 0 or not math.isfinite(total):
-        _as_reference(stage)
+        stage.same_selected()
         return
     low, high = (float(ends[chosen - 1]) if chosen else 0.0), float(ends[chosen])
     at, error = u * total, 0.0
@@ -84,18 +82,29 @@ def drawn(stage: Stage, u: float) -> None:
 def discrete(stage: Stage, rng: Mt19937) -> None:
     """Require a draw as std::discrete_distribution makes it: none from one candidate."""
     if len(stage.got.ids) < 2 or np.isnan(stage.got.p).any():
-        _as_reference(stage)
+        stage.same_selected()
         return
     drawn(stage, rng.clone().uniform_double())
 
 
 def mirostat_v2(stage: Stage) -> None:
     """Judge a cut where the surprise -log2(p) exceeds mu, an interval, and a draw."""
-    mu = _mu(stage)
+    _cut_and_draw(stage, _kept_by_surprise)
+
+
+def mirostat(stage: Stage) -> None:
+    """Judge k, from the slope of log p over log rank and from mu, both intervals, and a draw."""
+    _cut_and_draw(stage, _kept_by_slope)
+
+
+def _cut_and_draw(stage: Stage, kept: Kept) -> None:
+    """Judge how many survive, their p, the draw, and move mu."""
+    mu = stage.memory.get("mu", stage.interval(2.0) * stage.parameter("tau"))
     if not stage.softmax.defined:
-        _undefined(stage, mu)
+        stage.as_reference()
+        stage.memory["mu"] = Interval(np.nan, np.nan, mu.u)
         return
-    _keeps(stage, [_kept_by_surprise(stage, mu, order) for order in _orders(stage)])
+    _keeps(stage, [kept(stage, mu, order) for order in _orders(stage)])
     _draw_and_steer(stage, mu)
 
 
@@ -120,16 +129,6 @@ def _kept_by_surprise(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> t
     return fewest, most
 
 
-def _mu(stage: Stage) -> Interval:
-    mu = stage.memory.get("mu")
-    return mu if mu is not None else stage.interval(2.0) * stage.parameter("tau")
-
-
-def _undefined(stage: Stage, mu: Interval) -> None:
-    stage.as_reference()
-    stage.memory["mu"] = Interval(np.nan, np.nan, mu.u)
-
-
 def _keeps(stage: Stage, ranges: list[tuple[int, int]]) -> None:
     n = len(stage.got.ids)
     if not any(fewest <= n <= most for fewest, most in ranges):
@@ -150,16 +149,6 @@ def _draw_and_steer(stage: Stage, mu: Interval) -> None:
     away = abs(math.log2(p)) * of_function(stage.arithmetic) if p > 0 else 0.0
     moved = mu - stage.parameter("eta") * (surprise.apart(away) - stage.parameter("tau"))
     stage.memory["mu"] = moved
-
-
-def mirostat(stage: Stage) -> None:
-    """Judge k, from the slope of log p over log rank and from mu, both intervals, and a draw."""
-    mu = _mu(stage)
-    if not stage.softmax.defined:
-        _undefined(stage, mu)
-        return
-    _keeps(stage, [_kept_by_slope(stage, mu, order) for order in _orders(stage)])
-    _draw_and_steer(stage, mu)
 
 
 def _kept_by_slope(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> tuple[int, int]:
@@ -249,11 +238,7 @@ def adaptive_p(stage: Stage) -> None:
     stays = stage.before.logits == -np.inf
     low, high = np.where(stays, -np.inf, moved.low), np.where(stays, -np.inf, moved.high)
     stage.logits_within(Interval(low, high, p.u))
-    logits = stage.got.logits.astype(np.float64)
-    error = REPORTED if stage.arithmetic.logits == "float64" else 0.0
-    held = np.where(np.isfinite(logits), abs(logits), 0.0) * error
-    after = softmax(logits - held, logits + held, stage.arithmetic)
-    stage.probabilities(after, np.arange(len(logits)))
+    stage.probabilities_of_report()
     discrete(stage, stage.sampler.rng)
     chosen = _selected(stage)
     stage.memory["pending"] = Interval(float(p.low[chosen]), float(p.high[chosen]), p.u)

@@ -28,13 +28,7 @@ def top_k(stage: Stage) -> None:
     if len(stage.got.ids) != len(stage.want):
         raise Wrong("survivors", got=len(stage.got.ids), expected=len(stage.want))
     stage.most_likely_first()
-    keeps_values(stage)
-
-
-def keeps_values(stage: Stage) -> None:
-    stage.same_logits()
-    stage.same_p()
-    stage.none_selected()
+    stage.same_values()
 
 
 def top_p(stage: Stage) -> None:
@@ -61,16 +55,14 @@ def min_p(stage: Stage) -> None:
     if high <= 0 or len(stage.before.ids) == 0:
         stage.unchanged()
         return
-    stage.same_logits()
-    stage.same_p()
-    stage.none_selected()
+    stage.same_values()
     top = float(stage.before.high.max())
     if not math.isfinite(top) or np.isnan(stage.before.logits).any():
         stage.as_reference()
         return
     u, of_p = unit(stage.arithmetic.logits), unit(stage.arithmetic.probabilities)
     away = abs(math.log(low)) if low > 0 else math.inf
-    width = away * (of_function(stage.arithmetic) + 3 * u) + (top + away) * u
+    width = away * (of_function(stage.arithmetic) + 3 * u) + (abs(top) + away) * u
     width += 2 * of_function(stage.arithmetic) + 8 * of_p
     if low == high == 1:
         width = of_p
@@ -126,29 +118,19 @@ def typical_p(stage: Stage) -> None:
     stage.same_logits()
     normalizer = stage.probabilities()
     exact = stage.softmax
-    if exact.defined and exact.p.min() >= 2 * zero_below(stage.arithmetic.probabilities):
+    if exact.defined and exact.p.min() > 2.0**20 * zero_below(stage.arithmetic.probabilities):
         keys, errors = distances(stage)
-        small, large = (keys - errors), (keys + errors)
-        arbitrary = exact.p.min() < 2.0**20 * zero_below(stage.arithmetic.probabilities)
-        if not arbitrary:
-            _in_key_order(stage, small, large)
+        _in_key_order(stage, keys - errors, keys + errors)
     cut_by_mass(stage, (low, high), stage.sampler.min_keep, normalizer, strict=True)
 
 
 def distances(stage: Stage) -> tuple[Reals, Reals]:
-    """Return |s_i - H| of every candidate before, and the error of each."""
+    """Return |s_i - H| of every candidate before, and the error of each; every p is above 0."""
     exact = stage.softmax
-    p, of_log = exact.p, of_function(stage.arithmetic)
-    surprise = -np.log(p)
-    each = exact.each + exact.common + abs(surprise) * of_log
-    terms = p * surprise
-    entropy = float(terms.sum())
-    error = float((p * (exact.each + exact.common) * (surprise + 1)).sum()) + entropy * (
-        of_log + 2 * unit(stage.arithmetic.probabilities) + of_sum(len(p), stage.arithmetic)
-    )
+    surprise, (entropy, error) = -np.log(exact.p), exact.entropy
+    each = exact.each + exact.common + abs(surprise) * of_function(stage.arithmetic)
     u = unit(stage.arithmetic.probabilities)
-    key = abs(surprise - entropy)
-    return key, each + error + (abs(surprise) + entropy) * u
+    return abs(surprise - entropy), each + error + (abs(surprise) + entropy) * u
 
 
 def _in_key_order(stage: Stage, small: Reals, large: Reals) -> None:
@@ -216,14 +198,11 @@ def _without_top(stage: Stage, t: tuple[float, float], normalizer: tuple[float, 
 
 def _least_likely(stage: Stage) -> None:
     """Require the survivors in descending order, and the removed ones to be larger."""
-    low, high = stage.before.low, stage.before.high
-    order_low, order_high = low[stage.at], high[stage.at]
-    below = (order_high[:-1] < order_low[1:]) & (stage.got.p[:-1] != stage.got.p[1:])
-    if below.any():
-        stage.wrong("ids", int(below.argmax()), reason="a larger logit comes after it")
+    stage.descending(by_p=True)
+    high = stage.before.high
     if len(stage.removed) and len(stage.at):
         at = int(stage.removed[high[stage.removed].argmin()])
-        if order_low.max() > high[at] + 2 * stage.softmax.each[at]:
+        if stage.before.low[stage.at].max() > high[at] + 2 * stage.softmax.each[at]:
             raise Wrong("ids", id=int(stage.before.ids[at]), reason="a smaller one is removed")
 
 
@@ -235,9 +214,7 @@ def top_n_sigma(stage: Stage) -> None:
     root are exact, so is the cut.
     """
     n = stage.hull("n")
-    stage.same_ids()
-    stage.same_p()
-    stage.none_selected()
+    stage.all_but_logits()
     logits, got = stage.before.logits, stage.got.logits
     valid = stage.before.low[logits != -np.inf]
     if n[1] <= 0 or len(logits) <= 1:

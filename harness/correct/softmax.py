@@ -33,7 +33,6 @@ class Softmax:
     common: float
     arithmetic: Arithmetic
     defined: bool = True
-    in_sum: float = 0.0
 
     @property
     def least(self) -> float:
@@ -45,8 +44,19 @@ class Softmax:
 
     @property
     def total(self) -> float:
-        """Bound the error of each p, of its normalizer apart: the mean over the distribution."""
+        """The mean error of p over the distribution, apart from that of the normalizer."""
         return float((self.p * self.each).sum())
+
+    @property
+    def entropy(self) -> tuple[float, float]:
+        """The entropy and its error: each term p log p has those of p and of log, the sum its own.
+        p = 0 adds nothing."""
+        p, each = self.p[self.p > 0], (self.each + self.common)[self.p > 0]
+        surprise = -np.log(p)
+        entropy = float((p * surprise).sum())
+        share = of_function(self.arithmetic) + 2 * unit(self.arithmetic.probabilities)
+        share += of_sum(len(p), self.arithmetic)
+        return entropy, float((p * each * (surprise + 1)).sum()) + entropy * share
 
     def normalizer(self, got: Any, at: Any) -> tuple[float, float] | None:
         """Return the smallest and largest c that explain these probabilities of the tokens at
@@ -96,6 +106,5 @@ def softmax(low: Reals, high: Reals, arithmetic: Arithmetic) -> Softmax:
     if arithmetic.probabilities == "float64":
         each += REPORTED
     n = int((weights > normal_from(arithmetic.probabilities)).sum())
-    in_sum = of_sum(n, arithmetic)
-    common = in_sum + float((weights * each).sum()) / total
-    return Softmax(weights / total, each, common, arithmetic, in_sum=in_sum)
+    common = of_sum(n, arithmetic) + float((weights * each).sum()) / total
+    return Softmax(weights / total, each, common, arithmetic)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,15 @@ class Wrong(Exception):  # noqa: N818 - a verdict
     def __init__(self, what: str, **values: Any) -> None:
         super().__init__(what)
         self.what, self.values = what, values
+
+
+def around_report(logits: NDArray[np.float32], arithmetic: Arithmetic) -> tuple[Reals, Reals]:
+    """Return the smallest and largest numbers that a backend may hold if it reports these."""
+    exact = logits.astype(np.float64)
+    error = REPORTED if arithmetic.logits == "float64" else 0.0
+    with np.errstate(invalid="ignore"):
+        away = np.where(np.isfinite(exact), abs(exact) * error, 0.0)
+    return exact - away, exact + away
 
 
 @dataclass(frozen=True)
@@ -46,14 +55,10 @@ class Held:
     @classmethod
     def left(cls, got: Got, is_sorted: bool, arithmetic: Arithmetic) -> "Held":
         """Return what a backend left. A format of at most 24 bits is reported as it is."""
-        exact = got.logits.astype(np.float64)
-        error = REPORTED if arithmetic.logits == "float64" else 0.0
-        with np.errstate(invalid="ignore"):
-            away = np.where(np.isfinite(exact), abs(exact) * error, 0.0)
+        low, high = around_report(got.logits, arithmetic)
         return cls(
-            got.ids.copy(), got.logits.copy(), got.p.copy(), exact - away, exact + away,
-            is_sorted, got.selected,
-        )  # fmt: skip
+            got.ids.copy(), got.logits.copy(), got.p.copy(), low, high, is_sorted, got.selected
+        )
 
     def candidates(self) -> Candidates:
         return Candidates(
@@ -142,7 +147,7 @@ class Stage:
             i = int(equal.argmin())
             self.wrong(what, i, expected=float(expected[i]))
 
-    def wrong(self, what: str, i: int, **values: Any) -> None:
+    def wrong(self, what: str, i: int, **values: Any) -> NoReturn:
         """Raise Wrong for the value of the candidate at place i."""
         got = {"p": self.got.p, "logits": self.got.logits, "ids": self.got.ids}[what][i].item()
         raise Wrong(what, rank=i, id=int(self.got.ids[i]), got=got, **values)
@@ -157,20 +162,33 @@ class Stage:
         if self.got.selected != self.before.selected:
             raise Wrong("selected", got=self.got.token, expected=None)
 
-    def unchanged(self) -> None:
-        """Require that the stage did nothing."""
-        self.same_ids()
+    def same_selected(self) -> None:
+        """Require the selection of the reference."""
+        if self.got.selected != self.want.selected:
+            raise Wrong("selected", got=self.got.token, expected=self.want.token)
+
+    def same_values(self) -> None:
+        """Require that each survivor keeps its logit and p, and that nothing is selected."""
         self.same_logits()
         self.same_p()
         self.none_selected()
 
+    def all_but_logits(self) -> None:
+        """Require that nothing but logits changes."""
+        self.same_ids()
+        self.same_p()
+        self.none_selected()
+
+    def unchanged(self) -> None:
+        """Require that the stage did nothing."""
+        self.same_ids()
+        self.same_values()
+
     def logits_within(self, bounds: Interval) -> None:
         """Require each logit to be within its bounds: float64[n] in the order of the report."""
         error = REPORTED if self.arithmetic.logits == "float64" else 0.0
-        self._within("logits", self.got.logits, bounds.widened(error, 2.0**-149))
-
-    def _within(self, what: str, got: Any, bounds: Interval) -> None:
-        value = np.asarray(got, np.float64)
+        bounds = bounds.widened(error, 2.0**-149)
+        value = self.got.logits.astype(np.float64)
         undefined = np.isnan(bounds.low) | np.isnan(bounds.high)
         with np.errstate(all="ignore"):
             inside = (bounds.low <= value) & (value <= bounds.high)
@@ -178,7 +196,7 @@ class Stage:
         if not inside.all():
             i = int(np.asarray(inside).argmin())
             low, high = (np.broadcast_to(x, value.shape) for x in (bounds.low, bounds.high))
-            self.wrong(what, i, low=float(low[i]), high=float(high[i]))
+            self.wrong("logits", i, low=float(low[i]), high=float(high[i]))
 
     def probabilities(self, of: Softmax | None = None, at: Any = None) -> tuple[float, float]:
         """Require the reported p to be those of a softmax; return the range of its normalizer.
@@ -199,8 +217,12 @@ class Stage:
             expected = float(exact.p[places][i])
             allowed = float(exact.each[places][i] + exact.common)
             self.wrong("p", i, expected=expected, allowed=allowed)
-            raise AssertionError
         return normalizer
+
+    def probabilities_of_report(self) -> None:
+        """Require p to be the softmax of the logits that the backend itself reports."""
+        of = softmax(*around_report(self.got.logits, self.arithmetic), self.arithmetic)
+        self.probabilities(of, np.arange(len(self.got.ids)))
 
     def as_reference(self) -> None:
         """Require the reference's values: infinite or undefined ones leave nothing to bound."""
@@ -216,8 +238,7 @@ class Stage:
                 raise Wrong("ids", got=len(self.got.ids), expected=len(self.want))
         self.same("logits", self.want.logits, self.got.logits)
         self.same("p", self.want.p, self.got.p)
-        if self.got.selected != self.want.selected:
-            raise Wrong("selected", got=self.got.token, expected=self.want.token)
+        self.same_selected()
 
     def most_likely_first(self, by_p: bool = False) -> None:
         """Require the survivors to be the largest logits, in descending order; equal ones in any.
@@ -228,14 +249,17 @@ class Stage:
         """
         if self.before.sorted and np.array_equal(self.at, np.arange(len(self.at))):
             return
+        self.descending(by_p)
+        self.largest_survive(by_p)
+
+    def descending(self, by_p: bool = False) -> None:
+        """Require the survivors in descending order. by_p: those of equal p in any."""
         low, high = self.before.low[self.at], self.before.high[self.at]
         below = high[:-1] < low[1:]
         if by_p:
             below &= self.got.p[:-1] != self.got.p[1:]
         if below.any():
-            i = int(below.argmax())
-            self.wrong("ids", i, reason="a larger logit comes after it")
-        self.largest_survive(by_p)
+            self.wrong("ids", int(below.argmax()), reason="a larger logit comes after it")
 
     def largest_survive(self, by_p: bool = False) -> None:
         """Require no candidate that is gone to have a larger logit than one that stays."""

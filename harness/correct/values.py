@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from sampler_parity.harness.correct.bounds import Reals, largest, of_function, of_sum, unit
+from sampler_parity.harness.correct.bounds import Reals, largest, of_function, unit
 from sampler_parity.harness.correct.interval import Interval
-from sampler_parity.harness.correct.softmax import REPORTED, softmax
+from sampler_parity.harness.correct.softmax import REPORTED
 from sampler_parity.harness.correct.stage import Stage, Wrong
 from sampler_parity.reference import floats
 from sampler_parity.reference.samplers.dry import FLOAT_MAX_LOG
@@ -18,17 +18,12 @@ def temp(stage: Stage) -> None:
     if low == high == 1:
         stage.unchanged()
         return
-    stage.same_ids()
-    stage.same_p()
-    stage.none_selected()
+    stage.all_but_logits()
     if high <= 0:
         only_the_largest(stage)
         return
-    stage.logits_within(_finite_to(stage, _row(stage) / stage.interval(low, high)))
-
-
-def _row(stage: Stage) -> Interval:
-    return stage.interval(stage.before.low, stage.before.high)
+    row = stage.interval(stage.before.low, stage.before.high)
+    stage.logits_within(_finite_to(stage, row / stage.interval(low, high)))
 
 
 def _finite_to(stage: Stage, bounds: Interval) -> Interval:
@@ -77,11 +72,7 @@ def temp_ext(stage: Stage) -> None:
     stage.most_likely_first(by_p=True)
     low, high = _temperature(stage)
     explained_by_one(stage, low, high)
-    error = REPORTED if stage.arithmetic.logits == "float64" else 0.0
-    logits = stage.got.logits.astype(np.float64)
-    away = np.where(np.isfinite(logits), abs(logits), 0.0) * error
-    of = softmax(logits - away, logits + away, stage.arithmetic)
-    stage.probabilities(of, np.arange(len(logits)))
+    stage.probabilities_of_report()
 
 
 def _temperature(stage: Stage) -> tuple[float, float]:
@@ -107,15 +98,9 @@ def _entropy_share(stage: Stage) -> Interval:
     exact, arithmetic = stage.softmax, stage.arithmetic
     if not exact.defined:
         return stage.interval(0.0, 0.0)
-    p, each = exact.p[exact.p > 0], (exact.each + exact.common)[exact.p > 0]
-    surprise = -np.log(p)
-    terms = p * surprise
-    of_log, n = of_function(arithmetic), len(stage.before.ids)
-    entropy = float(terms.sum())
-    error = float((p * each * (surprise + 1)).sum())
-    error += entropy * (of_log + 2 * unit(arithmetic.probabilities) + of_sum(len(p), arithmetic))
-    most = math.log(n)
-    of_most = unit(arithmetic.probabilities) / most + of_log + 2 * unit(arithmetic.probabilities)
+    entropy, error = exact.entropy
+    most, of_p = math.log(len(stage.before.ids)), unit(arithmetic.probabilities)
+    of_most = of_p / most + of_function(arithmetic) + 2 * of_p
     u = unit(arithmetic.logits)
     return Interval(
         max(entropy - error, 0.0) / (most * (1 + of_most)) * (1 - u),
@@ -151,9 +136,7 @@ def penalties(stage: Stage) -> None:
 
     Both amounts may be subtracted at once or in turn.
     """
-    stage.same_ids()
-    stage.same_p()
-    stage.none_selected()
+    stage.all_but_logits()
     sampler = stage.sampler
     nothing = {"penalty_repeat": 1, "penalty_freq": 0, "penalty_present": 0}
     off = all(stage.hull(name) == (value, value) for name, value in nothing.items())
@@ -184,9 +167,7 @@ def logit_bias(stage: Stage) -> None:
 
     The error is of the largest number that occurs: the logit, the result, or what is added.
     """
-    stage.same_ids()
-    stage.same_p()
-    stage.none_selected()
+    stage.all_but_logits()
     exact, old = _in_float64(stage), stage.before.low
     u = unit(stage.arithmetic.logits)
     with np.errstate(invalid="ignore"):
@@ -211,9 +192,7 @@ def dry(stage: Stage) -> None:
     base has 2^-24 as a parameter, so the power has n times that. A power by exp and log has
     n log(base) (e + u) more. All of it is a share of the penalty.
     """
-    stage.same_ids()
-    stage.same_p()
-    stage.none_selected()
+    stage.all_but_logits()
     sampler = stage.sampler
     exact, old = _in_float64(stage), stage.before.low
     u = unit(stage.arithmetic.logits)
@@ -236,8 +215,6 @@ def dry(stage: Stage) -> None:
 
 def mask_alone(stage: Stage) -> None:
     """Require the reference's mask: a grammar computes nothing."""
-    stage.same_ids()
-    stage.same_p()
-    stage.none_selected()
+    stage.all_but_logits()
     expected = np.where(stage.want.logits == -np.inf, stage.want.logits, stage.before.logits)
     stage.same("logits", expected, stage.got.logits)
