@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sampler_parity.harness.correct.bounds import Reals, of_sum, sums_exactly
+from sampler_parity.harness.correct.bounds import Reals, is_exact, of_sum, sums_exactly, unit
 from sampler_parity.harness.correct.softmax import REPORTED
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 
@@ -20,7 +20,7 @@ def cut_by_mass(
     probabilities that the backend itself reports, so errors of p count once. Its sum may be off by
     `of_sum`, in whatever order the backend adds; and by how far the sum of all p is from 1, if it
     adds from the other end and compares with 1 - threshold. If all sums are exact in the format,
-    one cut is right. Raises Wrong.
+    and 1 - threshold is, one cut is right. Raises Wrong.
     """
     p = stage.got.p.astype(np.float64)
     n, everything = len(p), len(stage.before.ids)
@@ -30,10 +30,12 @@ def cut_by_mass(
         return
     mass = np.cumsum(p)
     low, high = threshold
-    error, away = 0.0, 0.0
+    sums = stage.arithmetic.sums
+    error = 0.0
+    away = max(0 if is_exact(1 - t, sums) else abs(1 - t) * unit(sums) for t in threshold)
     if not exact_sums(stage, p):
         error = of_sum(n, stage.arithmetic) + _held(stage)
-        away = max(abs(1 - normalizer[0]), abs(normalizer[1] - 1)) + stage.softmax.total
+        away += max(abs(1 - normalizer[0]), abs(normalizer[1] - 1)) + stage.softmax.total
     at_least = max(1, at_least)
     if n < min(at_least, everything):
         raise Wrong("survivors", got=n, at_least=min(at_least, everything))

@@ -93,6 +93,19 @@ def test_an_exact_cut_has_one_right_answer(arithmetic: Arithmetic, kept: int) ->
         JUDGES["top_p"](one)
 
 
+def test_an_exact_cut_allows_the_rounding_of_one_minus_p() -> None:
+    """1 - 0.25000003 is 0.75 in float32, so the tail of three of four equal tokens reaches it.
+    1 - 0.50000006 is exact."""
+    for kept, p in ((1, 0.25), (2, 0.5)):
+        above = float(np.nextafter(np.float32(p), np.float32(1)))
+        one = stage(TopP(above), [1, 1, 1, 1], [0, 1, 2][:kept], [0.25] * kept)
+        if p == 0.25:
+            JUDGES["top_p"](one)
+        else:
+            with pytest.raises(Wrong, match="survivors"):
+                JUDGES["top_p"](one)
+
+
 def test_a_cut_that_rounding_reaches_has_two_right_answers() -> None:
     """Three equal tokens of 1/3: the sum of two is 2/3 to the last bit or not."""
     third = float(np.float32(1 / 3))

@@ -1,9 +1,12 @@
-"""Decide whether a difference is within rounding of a cut-off or a draw.
+"""Decide whether a difference is near a cut-off or a draw.
 
 The stage runs again in float64, on its candidates, with its threshold moved a little down and a
-little up. If the backend's survivors lie between the two results, in their order and with their
-logits and p, float32 rounding explains the difference. It explains a draw if the token's piece of
-the unit interval is as close to the uniform number.
+little up. The difference is near the cut if the backend's survivors lie between the two results, in
+their order and with their logits and p. A draw is near if the token's piece of the unit interval is
+as close to the uniform number.
+
+This says where a difference lies, not whether it is right: with many candidates rounding reaches
+farther, and with exact sums it reaches nothing. `--accept correct` decides that.
 """
 
 from collections import Counter, defaultdict, deque
@@ -18,8 +21,8 @@ from sampler_parity.reference.registry import ROWS
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.dist import Dist
 
-# Relative width of the zone: the error that a float32 sum over n terms may have, at most n * 2**-24
-# and in practice about its square root; 1e-5 covers n = 262,144 by either account of rounding.
+# Relative width of the zone. It is no bound: a sequential float32 sum of 262,144 terms was off by
+# 1.3e-3, and harness/correct/bounds.py allows n * 2**-24.
 WIDTH = 1e-5
 _ABSOLUTE = 1e-6  # as `close` allows it
 _ULPS = 4 * 2.0**-23  # as `close` allows it
@@ -32,18 +35,18 @@ _LEAST = 1e-9
 _HALVINGS = 8  # of four decades: the margin to 4%
 
 
-def margin_within_rounding(
+def margin_near_cut(
     want: Candidates, got: Candidates, before: Candidates, sampler: Sampler
 ) -> float | None:
     """Return how far the decisive number is from the cut, if the backend's candidates (got) differ
-    from want by rounding alone; else None.
+    from want near it alone; else None.
 
     It is the smallest share by which the threshold must move, in float64, for both results to be
     correct; for a draw, how far the uniform number is outside the piece of either token. before and
     sampler are the input of the stage: the candidates, and the sampler in its state then (a copy;
     it is applied here).
     """
-    if not _within_rounding(want, got, before, sampler):
+    if not _near_cut(want, got, before, sampler):
         return None
     if sampler.name not in _THRESHOLD:
         u, edges = _drawn_with(want, sampler)
@@ -68,9 +71,7 @@ def _both_right(
     )
 
 
-def _within_rounding(
-    want: Candidates, got: Candidates, before: Candidates, sampler: Sampler
-) -> bool:
+def _near_cut(want: Candidates, got: Candidates, before: Candidates, sampler: Sampler) -> bool:
     if sampler.name in _THRESHOLD:
         around = apply_around(before, sampler, _THRESHOLD[sampler.name], WIDTH)
         fewest, most = sorted(around, key=len)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.stages.boundary import margin_within_rounding
+from sampler_parity.harness.checks.stages.boundary import margin_near_cut
 from sampler_parity.harness.checks.stages.ties import chosen, chosen_otherwise, tied
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import Verdict
@@ -100,7 +100,7 @@ def classify(
     flag = want.sorted if got.sorted is None else got.sorted
     if got.selected < len(got.ids):
         left = Candidates(got.ids, got.logits, got.p, flag, got.selected)
-        margin = margin_within_rounding(want, left, before, sampler)
+        margin = margin_near_cut(want, left, before, sampler)
         if margin is not None:
             ties = chosen_otherwise(want, got, before)
             return Difference("boundary", what, values | {"margin": margin}, ties)
