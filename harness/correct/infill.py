@@ -1,7 +1,6 @@
 """The judge of infill."""
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,23 +10,30 @@ from sampler_parity.harness.correct.stage import Stage, Wrong
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.infill import Infill
 
-_NEAR = (1.0, -1.0)
+_MOST = 512  # reachable results that are tried
 
 
-class Leaning(Infill):
-    """infill in float64 with each of its three comparisons leaning to one side by a small share."""
+class Choosing(Infill):
+    """infill in float64 that takes each comparison within a relative error as a script says.
 
-    def __init__(self, like: Infill, leans: tuple[float, ...]) -> None:
+    made: the decisions of this kind, as the script says them, then as the numbers do.
+    """
+
+    def __init__(self, like: Infill, error: float, script: list[bool]) -> None:
         super().__init__(like.vocab)
-        self.leans, self.drops = leans, 0
+        self.error, self.script, self.made = error, script, list[bool]()
 
-    def _ends(self, p_end: Any, p_text: Any) -> bool:
-        return bool(p_end * (1 + self.leans[0]) > p_text)
+    def _exceeds(self, a: Any, b: Any) -> bool:
+        exceeds = bool(a > b)
+        if abs(a - b) > self.error * max(abs(a), abs(b)):
+            return exceeds
+        at = len(self.made)
+        self.made.append(self.script[at] if at < len(self.script) else exceeds)
+        return self.made[-1]
 
     def _drop_text_below(self, cand: Candidates, threshold: Any) -> None:
-        self.drops += 1
-        lean = self.leans[min(self.drops, 2)]
-        super()._drop_text_below(cand, np.float64(threshold) * (1 + lean))  # type: ignore[arg-type]
+        below = [self._exceeds(np.float64(threshold), p) for p in cand.p]
+        cand.keep(~np.array(below) | cand.among(self.eog))
 
 
 def infill(stage: Stage) -> None:
@@ -57,19 +63,27 @@ def infill(stage: Stage) -> None:
 
 
 def _reachable(stage: Stage, error: float) -> Iterator[Candidates]:
+    """Yield the results of every combination of near decisions, of both orders of equal logits."""
     orders = [np.argsort(-stage.before.low, kind="stable")]
     want_order = stage.before.candidates()
     want_order.softmax(sort=True)
     places = {token: i for i, token in enumerate(stage.before.ids.tolist())}
     orders.append(np.array([places[token] for token in want_order.ids.tolist()]))
-    for order, *signs in product(orders, _NEAR, _NEAR, _NEAR):
+    open_scripts = [(order, list[bool]()) for order in orders]
+    for _ in range(_MOST):
+        if not open_scripts:
+            return
+        order, script = open_scripts.pop(0)
         cand = Candidates(
             stage.before.ids[order],
             stage.before.logits[order].astype(np.float64),
             np.zeros(len(order)),
             sorted=True,
         )
-        Leaning(stage.sampler, tuple(error * sign for sign in signs)).apply(cand)
+        one = Choosing(stage.sampler, error, script)
+        one.apply(cand)
+        for at in range(len(script), len(one.made)):
+            open_scripts.append((order, [*one.made[:at], not one.made[at]]))
         yield cand
 
 

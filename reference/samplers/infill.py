@@ -48,7 +48,7 @@ class Infill:
         kind = cand.p.dtype.type
         ends = cand.among(self.eog)
         p_end, p_text = floats.total(cand.p[ends]), floats.total(cand.p[~ends])
-        if self._ends(kind(3) * p_end * kind(len(cand)), p_text):
+        if self._exceeds(kind(3) * p_end * kind(len(cand)), p_text):
             cand.keep(ends)
             cand.p /= floats.total(cand.p)
             return
@@ -68,8 +68,8 @@ class Infill:
         self._drop_text_below(cand, np.float32(1.0 / (n_text + 1)))
         cand.p /= floats.total(cand.p)
 
-    def _ends(self, p_end: floats.Float, p_text: floats.Float) -> bool:
-        return bool(p_end > p_text)
+    def _exceeds(self, a: floats.Float, b: floats.Float) -> bool:
+        return bool(a > b)
 
     def _drop_text_below(self, cand: Candidates, threshold: np.float32) -> None:
         cand.keep(~(cand.p < threshold) | cand.among(self.eog))
@@ -91,7 +91,7 @@ class Infill:
                     break
                 if i == j or not alive[j]:
                     continue
-                into, merged = (j, i) if p[j] > p[i] else (i, j)
+                into, merged = (j, i) if self._exceeds(p[j], p[i]) else (i, j)
                 p[into] += p[merged]
                 p[merged] = 0
                 alive[merged] = False
