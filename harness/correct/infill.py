@@ -14,9 +14,9 @@ _MOST = 512  # reachable results that are tried
 
 
 class Choosing(Infill):
-    """infill in float64 that takes each comparison within a relative error as a script says.
+    """infill in float64 that follows a script in each comparison within a relative error.
 
-    made: the decisions of this kind, as the script says them, then as the numbers do.
+    made: the decisions of this kind, first those of the script, then those of the numbers.
     """
 
     def __init__(self, like: Infill, error: float, script: list[bool]) -> None:

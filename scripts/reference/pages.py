@@ -11,7 +11,7 @@ from sampler_parity.harness.gate.policy import Policy
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.protocol.messages import ErrorReply, Reply, Request
 from sampler_parity.harness.suite.model import Suite
-from scripts.reference import markers, pictures, samplers
+from scripts.reference import cuts, markers, pictures, samplers
 from scripts.reference.commands import commands
 from scripts.reference.examples import EXAMPLES
 from scripts.reference.models import fields, within
@@ -36,6 +36,8 @@ def files(root: Path) -> dict[str, str]:
     for name in samplers.names():
         made[f"{FOLDER / 'samplers' / name}.md"] = samplers.page(name)
         made[f"{FOLDER / 'samplers' / name}.svg"] = pictures.picture(name, EXAMPLES[name])
+    for name, picture in cuts.files().items():
+        made[f"docs/background/correct-verdicts-{name}.svg"] = picture
     return made
 
 

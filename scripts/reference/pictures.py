@@ -38,9 +38,9 @@ def picture(name: str, example: Example) -> str:
         f"<title>{escape(title(name, example))}</title>",
         f"<style>{STYLE}</style>",
         f'<rect class="page" width="{WIDTH}" height="{height}" rx="6"/>',
-        _text(LEFT, 20, "before"),
+        text(LEFT, 20, "before"),
         *_bars(shown, [one.before for one in shown], TOP, width),
-        _text(LEFT, TOP + HEIGHT + 44, f"after {name}{_values(example)}"),
+        text(LEFT, TOP + HEIGHT + 44, f"after {name}{_values(example)}"),
         *_bars(left, [one.after for one in left], TOP + HEIGHT + GAP, width),
         "</svg>",
     ]
@@ -66,8 +66,8 @@ def _bars(shown: Sequence[Shown], shares: Sequence[float], top: int, width: floa
                 f' width="{width * 0.6:.1f}" height="{tall:.1f}"/>'
             )
         if share > 0:
-            yield _text(middle, base - tall - 4, f"{share:.1%}", "small", middle=True)
-        yield _text(middle, base + 14, one.label, "text" if one.stays else "small", middle=True)
+            yield text(middle, base - tall - 4, f"{share:.1%}", "small", middle=True)
+        yield text(middle, base + 14, one.label, "text" if one.stays else "small", middle=True)
     yield f'<path class="line" d="M{LEFT} {base}H{WIDTH - LEFT}"/>'
 
 
@@ -75,6 +75,6 @@ def _kind(one: Shown) -> str:
     return "chosen" if one.selected else "kept" if one.stays else "gone"
 
 
-def _text(x: float, y: float, text: str, kind: str = "text", *, middle: bool = False) -> str:
+def text(x: float, y: float, words: str, kind: str = "text", *, middle: bool = False) -> str:
     anchor = ' text-anchor="middle"' if middle else ""
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{anchor}>{escape(text)}</text>'
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{anchor}>{escape(words)}</text>'

@@ -19,7 +19,7 @@ from tests.support.command_line import COMMANDS
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The pages in a folder of their own."""
-    shutil.copytree(pages.ROOT / pages.FOLDER, tmp_path / pages.FOLDER)
+    shutil.copytree(pages.ROOT / "docs", tmp_path / "docs")
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     return tmp_path
 

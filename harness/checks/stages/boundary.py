@@ -5,8 +5,8 @@ little up. The difference is near the cut if the backend's survivors lie between
 their order and with their logits and p. A draw is near if the token's piece of the unit interval is
 as close to the uniform number.
 
-This says where a difference lies, not whether it is right: with many candidates rounding reaches
-farther, and with exact sums it reaches nothing. `--accept correct` decides that.
+This is the place of a difference, no verdict on it: with many candidates rounding reaches farther,
+and with exact sums it reaches nothing. `--accept correct` decides that.
 """
 
 from collections import Counter, defaultdict, deque
