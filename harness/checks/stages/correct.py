@@ -145,9 +145,14 @@ def judge_stage(
         _as_another_sort(want, got, before, earlier)
     elif not same or sampler.name in _STATEFUL:
         stage = Stage(before, earlier, want, got, parameters, arithmetic, memory.intervals[j])
-        with np.errstate(all="ignore"):
-            JUDGES[sampler.name](stage)
-        _flag(stage)
+        try:
+            with np.errstate(all="ignore"):
+                JUDGES[sampler.name](stage)
+                _flag(stage)
+        except Wrong as wrong:
+            if len(got.ids) != len(want):
+                wrong.values["survivors"] = {"got": len(got.ids), "expected": len(want)}
+            raise
         memory.latest[j] = stage
         judged.cuts.setdefault(sampler.name, []).extend(stage.cuts)
     return Held.left(got, want.sorted, arithmetic)
