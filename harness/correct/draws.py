@@ -104,11 +104,11 @@ def _cut_and_draw(stage: Stage, kept: Kept) -> None:
         stage.as_reference()
         stage.memory["mu"] = Interval(np.nan, np.nan, mu.u)
         return
-    _keeps(stage, [kept(stage, mu, order) for order in _orders(stage)])
+    _keeps(stage, [kept(stage, mu, order) for order in orders(stage)])
     _draw_and_steer(stage, mu)
 
 
-def _orders(stage: Stage) -> list[NDArray[np.int64]]:
+def orders(stage: Stage) -> list[NDArray[np.int64]]:
     """Return the candidates in descending order; and as they are, where llama.cpp takes them for
     sorted."""
     by_size = np.argsort(-stage.softmax.p, kind="stable")

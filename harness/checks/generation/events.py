@@ -1,6 +1,7 @@
 """The events of one sequence in order: a token is sampled, or its chain is reset or replaced by a
 clone of itself."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,3 +29,9 @@ class Sampled:
 
 
 Event = Sampled | Literal["reset", "cloned"]
+
+
+def count_sampled(events: Sequence[Event], last: int | None = None) -> int:
+    """Count the tokens that were sampled, not forced; last: up to this step."""
+    tokens = [event for event in events if isinstance(event, Sampled) and not event.forced]
+    return sum(last is None or token.step <= last for token in tokens)

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
 from sampler_parity.harness.checks.generation.block import GenerationCase
-from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.checks.generation.correct import judge_events
+from sampler_parity.harness.checks.generation.events import Event, Sampled, count_sampled
 from sampler_parity.harness.checks.generation.graph import compare_in_graph
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, Parted
+from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path
@@ -58,7 +60,7 @@ def judge(
             if handed_back is not None:
                 result, compared = compare_in_graph(request, reply, rows, handed_back)
             else:
-                result, compared = compare_tokens(request, reply, rows)
+                result, compared = compare_tokens(backend, request, reply, rows)
             reference_s += time.perf_counter() - asked
             steps = max(steps, compared)
             if backend is backends[0]:
@@ -119,17 +121,17 @@ def request_of(case: GenerationCase) -> p.GenerateRequest:
 
 
 def compare_tokens(
-    request: p.GenerateRequest, reply: p.GenerateReply, rows: NDArray[np.float32]
+    backend: Backend, request: p.GenerateRequest, reply: p.GenerateReply, rows: NDArray[np.float32]
 ) -> tuple[BackendResult, int]:
     """Return the verdict on a generation, and how many of its tokens were compared."""
     text = Text(chain=request.chain, prompt=request.prompt)
     events = [Sampled(i, *pair) for i, pair in enumerate(zip(rows, reply.tokens, strict=True))]
-    result, compared = compare_events(request.model, request.n_vocab, text, events)
+    result, compared = compare_events(backend, request.model, request.n_vocab, text, events)
     return result.model_copy(update={"ns": reply.ns}), compared
 
 
 def compare_events(
-    model: str, n_vocab: int, text: Text, events: Sequence[Event]
+    backend: Backend, model: str, n_vocab: int, text: Text, events: Sequence[Event]
 ) -> tuple[BackendResult, int]:
     """Return the verdict on the events of a text, and how many of its tokens were compared."""
     chain = build_chain(text.chain, n_vocab=n_vocab, vocab=read_vocab(Path(model)))
@@ -152,7 +154,11 @@ def compare_events(
                 return BackendResult(verdict="rejected", detail=detail), compared
             compared += 1
             if cand.token != event.token:
-                return _diverged(event, cand), compared
+                result = _diverged(event, cand)
+                if not fairly():
+                    return result, compared
+                result = judge_events(backend, model, text, events, result)
+                return result, count_sampled(events, result.step)
         chain.accept(event.token)
     return BackendResult(verdict="identical"), compared
 

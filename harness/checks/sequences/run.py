@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
-from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.checks.generation.events import count_sampled
 from sampler_parity.harness.checks.generation.graph import events_in_graph
 from sampler_parity.harness.checks.generation.run import compare_events
 from sampler_parity.harness.checks.sequences.block import SequencesCase
@@ -53,9 +53,9 @@ def judge(
                 done = replace(done, rows=done.rows.copy())
             asked = time.perf_counter()
             streams = streams_of(request, names, done)
-            result, compared = judge_streams(request, streams, done)
+            result, compared = judge_streams(backend, request, streams, done)
             seconds += time.perf_counter() - asked
-            if case.logits.alone and result.verdict in ("identical", "boundary", "explained"):
+            if case.logits.alone and result.verdict not in ("diverged", "rejected"):
                 result = compare_alone(backend, request, streams, result)
         except BackendFailure as failure:
             result = BackendResult(verdict=failure.verdict, detail=failure.whole)
@@ -94,7 +94,7 @@ def request_of(case: SequencesCase) -> SequencesRequest:
 
 
 def judge_streams(
-    request: SequencesRequest, streams: Sequence[Stream], done: Sequenced
+    backend: Backend, request: SequencesRequest, streams: Sequence[Stream], done: Sequenced
 ) -> tuple[BackendResult, int]:
     """Return the verdict on all sequences, and how many tokens were compared. The verdict is the
     worst one, with the place of the first sequence that has it. Tokens of a copy count from the
@@ -106,17 +106,13 @@ def judge_streams(
         text = request.texts[stream.text]
         arguments = request.model, request.n_vocab, text, stream.events
         if done.handed_back is None:
-            result, n = compare_events(*arguments)
+            result, n = compare_events(backend, *arguments)
         else:
             result, n = events_in_graph(*arguments, done.reply.in_graph[stream.text])
         judged[stream.name] = result
-        compared += max(0, n - _sampled(stream.events[: stream.copied]))
+        compared += max(0, n - count_sampled(stream.events[: stream.copied]))
     result = _of_the_first(streams, judged, compared)
     return result.model_copy(update={"ns": done.reply.ns}), compared
-
-
-def _sampled(events: list[Event]) -> int:
-    return sum(isinstance(event, Sampled) and not event.forced for event in events)
 
 
 def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> BackendResult:
@@ -138,7 +134,10 @@ def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> B
         detail += f"; {first.name} is {verdict}{at}{reason}"
     if result.step is not None:
         values["output"] = first.outputs.get(result.step)
-    return result.model_copy(update={"values": result.values | values, "detail": detail})
+    own = [judged[stream.name] for stream in streams if not stream.copied]
+    lean = {"late": sum(one.late for one in own), "early": sum(one.early for one in own)}
+    update = {"values": result.values | values, "detail": detail, **lean}
+    return result.model_copy(update=update)
 
 
 def _format(one: BackendResult) -> str:

@@ -111,7 +111,9 @@ def judge_sample(
     held, samplers = Held.of_row(row), memory.chain.samplers
     for j, got in enumerate(results):
         if j == len(samplers):  # the chain as one object, on the same input
-            return None if _same(results[j - 1], got) else Place(0, "chain", j, "ids", {})
+            if not _same(results[j - 1], got):
+                return Place(0, "chain", j, "ids", {})
+            break
         (parameters,) = chain[j].values()
         try:
             held = judge_stage(memory, j, parameters, held, got, arithmetic, judged)

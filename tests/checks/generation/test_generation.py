@@ -187,7 +187,7 @@ def test_token_that_differs_is_placed_and_its_logits_are_saved(
 
 @pytest.mark.parametrize(("others", "text"), [(1.0, ONE_OF_EQUALS), (0.5, "")])
 def test_one_of_equal_logits_for_another_is_diverged_and_reported_so(
-    others: float, text: str, tiny: Path
+    others: float, text: str, tiny: Path, native: BackendProcess
 ) -> None:
     case = case_of(tiny, [{"greedy": {}}], tokens=1)
     assert isinstance(case.logits, Decoded)
@@ -195,7 +195,7 @@ def test_one_of_equal_logits_for_another_is_diverged_and_reported_so(
     row[2] = 1.0
     best = int(row.argmax())
     reply = p.GenerateReply(tokens=[best + 1])
-    result, _ = compare_tokens(request_of(case), reply, row[None])
+    result, _ = compare_tokens(native, request_of(case), reply, row[None])
     assert (result.verdict, result.detail) == ("diverged", text)
 
 
