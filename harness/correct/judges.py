@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sampler_parity.harness.correct import draws, filters, infill, values
+from sampler_parity.harness.correct import draws, filters, infill, removed, values
 from sampler_parity.harness.correct.stage import Stage
 
 Judge = Callable[[Stage], None]
@@ -27,4 +27,6 @@ JUDGES: dict[str, Judge] = {
     "adaptive_p": draws.adaptive_p,
     "grammar": values.mask_alone,
     "grammar_lazy_patterns": values.mask_alone,
+    "softmax": removed.softmax,
+    "tail_free": removed.tail_free,
 }
