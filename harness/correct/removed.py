@@ -26,9 +26,9 @@ def tail_free(stage: Stage) -> None:
     """Require the first i candidates, i the first with d_0 + ... + d_i > z and i >= min_keep.
 
     d_i = |(p_i - p_{i+1}) - (p_{i+1} - p_{i+2})| is divided by the sum of all (reference:
-    samplers/tail_free.py, after Bricken 2019). The normalizer of p cancels. With e_i = p_i times
-    its own error, which is 0 at the largest logit, a difference of two p is off by e_i + e_{i+1}
-    and one u, and d_i by the errors of two such differences and one u (Higham 2002, section 3.1).
+    samplers/tail_free.py, after Bricken 2019). The normalizer of p cancels. e_i is p_i times its
+    own error, which is 0 at the largest logit. A difference of two p is off by e_i + e_{i+1} and
+    one u, and d_i by two such differences and one u (Higham 2002, section 3.1).
     A running share is x / (x + y), x up to i and y behind it: monotone in both, so its ends are
     those of x and y. Two sums and a quotient add their own errors. Whether the sum of all d
     exceeds 1e-6 may be open, too; otherwise all d are equal.

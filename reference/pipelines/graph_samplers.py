@@ -63,8 +63,8 @@ class Sampled:
     """The graph's result for a row: everything that llama_get_sampled_*_ith return, and why.
 
     ids int32[n], logits float32[n]; p float32[n] once dist has drawn, else None; token, None if the
-    graph selects none. near: ids that a cut decided on within WIDTH of its threshold, or by a tie.
-    uniform: of dist, if it has drawn. column: whether the logits are a column in ggml and not a
+    graph selects none. near: ids that a cut decided on within `width` of its threshold, or by a
+    tie. uniform: of dist, if it has drawn. column: whether the logits are a column in ggml, not a
     row, which matters to logit_bias only.
     """
 
@@ -75,6 +75,7 @@ class Sampled:
     near: set[int] = field(default_factory=set)
     uniform: np.float32 | None = None
     column: bool = False
+    width: float = WIDTH
 
     @property
     def kept(self) -> NDArray[np.int32]:
@@ -96,9 +97,10 @@ class GraphChain:
             n = [*has, False].index(False)
         self.in_graph, self.on_cpu = chain.samplers[:n], chain.samplers[n:]
 
-    def apply(self, logits: Floats) -> Sampled:
+    def apply(self, logits: Floats, width: float = WIDTH) -> Sampled:
         """Apply the graph's part. Raises UndefinedInputError if llama.cpp aborts."""
-        data = Sampled(np.arange(len(logits), dtype=np.int32), np.array(logits, np.float32))
+        ids = np.arange(len(logits), dtype=np.int32)
+        data = Sampled(ids, np.array(logits, np.float32), width=width)
         with np.errstate(all="ignore"):
             for sampler in self.in_graph:
                 if not _is_off(sampler):
@@ -125,13 +127,13 @@ def select(p: Floats, uniform: np.float32) -> int:
     return len(p) - max(1, above)
 
 
-def may_select(p: Floats, uniform: np.float32, at: int) -> bool:
+def may_select(p: Floats, uniform: np.float32, at: int, width: float = WIDTH) -> bool:
     """Return whether dist may select this position on a device that sums p in another order."""
     mass = np.cumsum(p, dtype=np.float64)
-    if at == len(p) - 1 and not mass[-1] - WIDTH > uniform:
+    if at == len(p) - 1 and not mass[-1] - width > uniform:
         return True  # no sum is greater, or all are NaN
     low = mass[at - 1] if at > 0 else 0.0
-    return bool(p[at] > 0 and low - WIDTH <= uniform <= mass[at] + WIDTH)
+    return bool(p[at] > 0 and low - width <= uniform <= mass[at] + width)
 
 
 @np.errstate(all="ignore")
@@ -193,13 +195,13 @@ def _top_p(sampler: Any, data: Sampled) -> None:
     keep = mass < sampler.p
     keep[min(np.count_nonzero(keep), len(keep) - 1)] = True
     before = mass[:-1]  # of all but the first, which stays: they do if this is < p
-    data.near |= set(data.ids[1:][abs(before - sampler.p) <= WIDTH].tolist())
+    data.near |= set(data.ids[1:][abs(before - sampler.p) <= data.width].tolist())
     _cut(data, keep)
 
 
 def _min_p(sampler: Any, data: Sampled) -> None:
     threshold = data.logits[last_largest(data.logits)] + floats.log(sampler.p)
-    close = abs(data.logits - threshold) <= WIDTH * max(_ONE, abs(threshold))
+    close = abs(data.logits - threshold) <= data.width * max(_ONE, abs(threshold))
     data.near |= set(data.ids[close].tolist())
     _cut(data, data.logits - threshold > 0)
 

@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.generation.events import Event, Sampled
 from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.correct.bounds import of_sum, unit
+from sampler_parity.harness.correct.softmax import softmax
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.sequences import Text
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates, UndefinedInputError
@@ -58,27 +63,41 @@ class Explanation:
     other_order: bool
 
 
+def stated(backend: Backend) -> Arithmetic | None:
+    """Return the arithmetic of a backend that is judged by the specification."""
+    return backend.hello().arithmetic if fairly() else None
+
+
 def compare_in_graph(
     request: p.GenerateRequest,
     reply: p.GenerateReply,
     rows: NDArray[np.float32],
     handed_back: list[Got],
+    arithmetic: Arithmetic | None,
 ) -> tuple[BackendResult, int]:
     """Return the verdict on a generation, and how many of its tokens were compared."""
     text = Text(chain=request.chain, prompt=request.prompt)
     drawn = zip(rows, reply.tokens, handed_back, strict=True)
     events = [Sampled(i, *one) for i, one in enumerate(drawn)]
-    result, n = events_in_graph(request.model, request.n_vocab, text, events, reply.in_graph)
+    arguments = request.model, request.n_vocab, text, events, reply.in_graph
+    result, n = events_in_graph(*arguments, arithmetic)
     return result.model_copy(update={"ns": reply.ns}), n
 
 
 def events_in_graph(
-    model: str, n_vocab: int, text: Text, events: Sequence[Event], in_graph: int
+    model: str,
+    n_vocab: int,
+    text: Text,
+    events: Sequence[Event],
+    in_graph: int,
+    arithmetic: Arithmetic | None,
 ) -> tuple[BackendResult, int]:
     """Return the verdict on the events of a text, and how many of its tokens were compared.
+    arithmetic: what the bounds of rounding follow from; None: they are WIDTH.
 
-    identical: every token is the CPU chain's. boundary: some are not, all by rounding. explained:
-    some are not for another reason, and the specification predicts them. diverged: it does not.
+    identical: every token is the CPU chain's. boundary: some are not, all by rounding; correct, if
+    so within derived bounds. explained: some are not for another reason, and the specification
+    predicts them. diverged: it does not.
     """
     vocab = read_vocab(Path(model))
     cpu, twin = (build_chain(text.chain, n_vocab=n_vocab, vocab=vocab) for _ in range(2))
@@ -102,7 +121,7 @@ def events_in_graph(
         want = Candidates.from_logits(event.row)
         try:
             cpu.apply(want)
-            data = graph.apply(event.row)
+            data = graph.apply(event.row, width_of(event.row, arithmetic))
             rest, explanation = explain(graph, data, event.in_graph, token)
         except UndefinedInputError as error:
             detail = f"the reference refuses the logits of step {step}: {error}"
@@ -123,7 +142,20 @@ def events_in_graph(
             first = first or {"step": step, "stage": "token", "what": causes[0], "values": values}
         cpu.accept(token)
         graph.accept(token)
-    return _result(graph, causes, explanations, first), len(explanations)
+    by_rounding: Verdict = "boundary" if arithmetic is None else "correct"
+    return _result(graph, causes, explanations, first, by_rounding), len(explanations)
+
+
+def width_of(row: NDArray[np.float32], arithmetic: Arithmetic | None) -> float:
+    """Return the largest error of a running sum of p that the arithmetic explains: those of p, of
+    its normalizer, of the sum, and of u. WIDTH without one."""
+    exact = np.asarray(row, np.float64)
+    p = None if arithmetic is None else softmax(exact, exact, arithmetic)
+    if p is None or not p.defined:
+        return WIDTH
+    return (
+        p.total + p.common + of_sum(len(row), p.arithmetic) + 4 * unit(p.arithmetic.probabilities)
+    )
 
 
 def _result(
@@ -131,10 +163,11 @@ def _result(
     causes: list[Cause],
     explanations: list[Explanation],
     first: dict[str, Any],
+    by_rounding: Verdict,
 ) -> BackendResult:
     verdict: Verdict = "identical"
     if causes:
-        verdict = "boundary" if set(causes) == {"rounding"} else "explained"
+        verdict = by_rounding if set(causes) == {"rounding"} else "explained"
     values = first.get("values", {}) | {
         "in_graph": [sampler.name for sampler in graph.in_graph],
         "on_cpu": [sampler.name for sampler in graph.on_cpu],
@@ -168,7 +201,9 @@ def explain(
     elif data.uniform is not None:  # p was compared: the token follows from it exactly, on a CPU
         at = np.flatnonzero(got.ids == token)
         selected = select(got.p, data.uniform)
-        if len(at) == 0 or not (at[0] == selected or may_select(got.p, data.uniform, int(at[0]))):
+        if len(at) == 0 or not (
+            at[0] == selected or may_select(got.p, data.uniform, int(at[0]), data.width)
+        ):
             raise UnexplainedError("token", token, int(got.ids[selected]))
         rounding |= bool(at[0] != selected)
     else:
@@ -189,14 +224,15 @@ def _check_candidates(data: OfGraph, got: Got) -> tuple[float, float, bool]:
     both = np.isfinite(data.logits[at]) & np.isfinite(got.logits[mine])
     want_logits, got_logits = data.logits[at][both], got.logits[mine][both]
     error = abs(want_logits - got_logits)
-    _refuse(error / np.maximum(1, abs(want_logits)), "logit", got_logits, want_logits)
+    relative = error / np.maximum(1, abs(want_logits))
+    _refuse(relative, data.width, "logit", got_logits, want_logits)
     logit = float(error.max(initial=0))
     if data.p is None:
         return logit, 0.0, cut
     want_p, got_p = (soft_max(got.logits), got.p) if cut else (data.p[at], got.p[mine])
     error = np.nan_to_num(abs(want_p - got_p), nan=0.0)
     error[np.isnan(want_p) != np.isnan(got_p)] = np.inf
-    _refuse(error, "p", got_p, want_p)
+    _refuse(error, data.width, "p", got_p, want_p)
     return logit, float(error.max(initial=0)), cut
 
 
@@ -211,8 +247,8 @@ def _check_cut(data: OfGraph, got: Got) -> bool:
     return len(others) > 0
 
 
-def _refuse(error: NDArray[Any], what: str, got: NDArray[Any], expected: NDArray[Any]) -> None:
-    if (error > WIDTH).any():
+def _refuse(error: NDArray[Any], width: float, what: str, got: Any, expected: Any) -> None:
+    if (error > width).any():
         worst = int(error.argmax())
         raise UnexplainedError(what, float(got[worst]), float(expected[worst]))
 
@@ -234,7 +270,7 @@ def cause_of(want: Candidates, data: OfGraph, rest: Candidates | None, token: in
         return "candidates"
     if mass is not None:
         difference = _by_id(ids, mass[survives]) - _by_id(mine, want.p[stays])
-        if np.abs(difference).max() > WIDTH:
+        if np.abs(difference).max() > data.width:
             return "probabilities"
     return "rounding" if np.array_equal(ids, mine) else "order"
 

@@ -18,7 +18,7 @@ from sampler_parity.harness.bundle.artifacts import generation_file, write_array
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.generation.correct import judge_events
 from sampler_parity.harness.checks.generation.events import Event, Sampled, count_sampled
-from sampler_parity.harness.checks.generation.graph import compare_in_graph
+from sampler_parity.harness.checks.generation.graph import compare_in_graph, stated
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, Parted
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.engines.samplers import build_chain
@@ -58,7 +58,8 @@ def judge(
             asked = time.perf_counter()
             reply, rows, handed_back = generated.reply, generated.rows, generated.handed_back
             if handed_back is not None:
-                result, compared = compare_in_graph(request, reply, rows, handed_back)
+                arithmetic = stated(backend)
+                result, compared = compare_in_graph(request, reply, rows, handed_back, arithmetic)
             else:
                 result, compared = compare_tokens(backend, request, reply, rows)
             reference_s += time.perf_counter() - asked

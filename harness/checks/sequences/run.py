@@ -14,7 +14,7 @@ import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
 from sampler_parity.harness.checks.generation.events import count_sampled
-from sampler_parity.harness.checks.generation.graph import events_in_graph
+from sampler_parity.harness.checks.generation.graph import events_in_graph, stated
 from sampler_parity.harness.checks.generation.run import compare_events
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.sequences.isolation import compare_alone
@@ -108,7 +108,8 @@ def judge_streams(
         if done.handed_back is None:
             result, n = compare_events(backend, *arguments)
         else:
-            result, n = events_in_graph(*arguments, done.reply.in_graph[stream.text])
+            in_graph = done.reply.in_graph[stream.text]
+            result, n = events_in_graph(*arguments, in_graph, stated(backend))
         judged[stream.name] = result
         compared += max(0, n - count_sampled(stream.events[: stream.copied]))
     result = _of_the_first(streams, judged, compared)

@@ -11,12 +11,16 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends import registry
+from sampler_parity.harness.checks.generation.graph import width_of
+from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp.graph import Worker
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.suite.file import expand, suites_folder
+from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference import UndefinedInputError, floats, sorting
 from sampler_parity.reference.pipelines import graph_samplers as llama_graph
 from sampler_parity.reference.pipelines.graph_samplers import (
@@ -34,6 +38,7 @@ Stage = dict[str, dict[str, Any]]
 DIST: Stage = {"dist": {"seed": 1}}
 TOP_K: Stage = {"top_k": {"k": 40}}
 FIRST = "-docs-01.25"
+ACCEPT: list[Accept] = ["identical", "correct"]
 
 
 def sampled(chain: p.ChainSpec, logits: list[float]) -> Sampled:
@@ -217,8 +222,30 @@ def test_greedy_on_equal_logits_leaves_the_cpu_for_the_last_token(
 ) -> None:
     path = tmp_path / "ties.gguf"
     write_tiny_model(path, scale=0.0)
-    result = result_of(case_of(path, [{"greedy": {}}], 2), inside())
-    assert (result.values["got"], result.values["expected"]) == (319, 0)
+    case, backend = case_of(path, [{"greedy": {}}], 2), inside()
+    result = result_of(case, backend)
+    assert (result.verdict, result.values["got"], result.values["expected"]) == ("boundary", 319, 0)
+    with accepting("correct"):
+        assert result_of(case, backend).verdict == "correct"
+
+
+def test_another_meaning_in_the_graph_is_not_correct(
+    tiny: Path, inside: Callable[..., Inside]
+) -> None:
+    with accepting("correct"):
+        result = result_of(case_of(tiny, [TOP_K, {"greedy": {}}], 4), inside())
+    assert (result.verdict, result.what) == ("explained", "position")
+
+
+@pytest.mark.parametrize("n", [100, 100_000])
+def test_the_width_of_a_decision_follows_the_stated_arithmetic(n: int) -> None:
+    row, tree = np.zeros(n, np.float32), Arithmetic(summation="pairwise")
+    double = Arithmetic(logits="float64", probabilities="float64", sums="float64")
+    unknown, by_tree, exact = (width_of(row, one) for one in (Arithmetic(), tree, double))
+    assert n * 2.0**-24 < unknown < 3 * n * 2.0**-24 + 1e-5
+    assert by_tree < 1e-5
+    assert exact < 1e-6
+    assert width_of(row, None) == llama_graph.WIDTH
 
 
 def test_penalties_in_the_graph_follow_what_was_accepted(
@@ -248,22 +275,30 @@ def other_token(reply: p.GenerateReply) -> p.GenerateReply:
     return reply.model_copy(update={"tokens": tokens})
 
 
+@pytest.mark.parametrize("accept", ACCEPT)
 def test_another_token_than_the_one_drawn_is_diverged(
-    tiny: Path, inside: Callable[..., Inside]
+    accept: Accept, tiny: Path, inside: Callable[..., Inside]
 ) -> None:
-    result = result_of(case_of(tiny, [DIST]), inside(edit=other_token))
+    with accepting(accept):
+        result = result_of(case_of(tiny, [DIST]), inside(edit=other_token))
     assert (result.verdict, result.step, result.stage, result.what) == (
         "diverged", 3, "graph", "token",
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("accept", ACCEPT)
 @pytest.mark.parametrize(
     ("array", "value", "what"),
     [(1, 99.0, "logit"), (2, 0.5, "p"), (1, -math.inf, "candidate 7")],
     ids=["logit", "p", "cut"],
 )
 def test_a_wrong_value_handed_back_is_diverged(
-    array: int, value: float, what: str, tiny: Path, inside: Callable[..., Inside]
+    array: int,
+    value: float,
+    what: str,
+    accept: Accept,
+    tiny: Path,
+    inside: Callable[..., Inside],
 ) -> None:
     backend = inside()
 
@@ -273,7 +308,8 @@ def test_a_wrong_value_handed_back_is_diverged(
         return reply
 
     backend.edit = write
-    result = result_of(case_of(tiny, [DIST]), backend)
+    with accepting(accept):
+        result = result_of(case_of(tiny, [DIST]), backend)
     assert (result.verdict, result.step, result.what) == ("diverged", 2, what)
 
 
