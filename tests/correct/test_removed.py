@@ -34,7 +34,7 @@ def tail_free(
     divides: bool = True, twice: bool = True, floors: bool = True, smallest: float = 1e-6,
     scale: float = 1.0,
 ) -> None:  # fmt: skip
-    """Apply tail_free as its docstring says; each option plants a fault."""
+    """Apply tail_free by its specification; each option plants a fault."""
     if of.z >= 1 or len(cand) <= 2:
         return
     normalize(ops, cand, sort)
