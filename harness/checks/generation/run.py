@@ -57,6 +57,7 @@ def judge(
         else:
             asked = time.perf_counter()
             reply, rows, handed_back = generated.reply, generated.rows, generated.handed_back
+            rows = rows.copy() if fairly() else rows  # they hold until the next request
             if handed_back is not None:
                 arithmetic = stated(backend)
                 result, compared = compare_in_graph(request, reply, rows, handed_back, arithmetic)

@@ -20,6 +20,7 @@ from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.sequences.isolation import compare_alone
 from sampler_parity.harness.checks.sequences.streams import Stream, streams_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.protocol import ask_sequences
@@ -49,7 +50,7 @@ def judge(
         start = time.perf_counter()
         try:
             done = ask_sequences.sequences(backend, request)
-            if case.logits.alone:  # the rows hold until the next request
+            if case.logits.alone or fairly():  # the rows hold until the next request
                 done = replace(done, rows=done.rows.copy())
             asked = time.perf_counter()
             streams = streams_of(request, names, done)
