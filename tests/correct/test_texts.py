@@ -28,7 +28,7 @@ from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference import Candidates, build_chain
-from tests.checks.sequences.test_run import COMING_AND_GOING
+from tests.support.slots import COMING_AND_GOING
 
 N, TOKENS = 4096, 48
 CHAIN: p.ChainSpec = [
