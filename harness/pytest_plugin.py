@@ -150,6 +150,7 @@ class SuiteTests(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
 
+        from sampler_parity.harness.checks import KINDS
         from sampler_parity.harness.errors import InputError
         from sampler_parity.harness.suite.file import expand, expand_kind, read_suite
 
@@ -157,7 +158,7 @@ class SuiteTests(pytest.File):
             suite = read_suite(self.path)
             profile = self.config.getoption("sampler_profile")
             cases, cells = expand(suite, profile), expand_kind("distribution", suite, profile)
-            cases = [case for case in cases if case.check not in ("logits", "invariance")]
+            cases = [case for case in cases if KINDS[case.check].record == "case"]
         except InputError as error:
             raise self.CollectError(str(error)) from None
         for name in self.config.stash[_BACKENDS]:

@@ -12,6 +12,7 @@ from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.errors import InputError, cannot_write, need
 from sampler_parity.reports.page import Page, ReadyPage
+from sampler_parity.reports.pages.accuracy.page import ACCURACY
 from sampler_parity.reports.pages.calibration.page import CALIBRATION
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.distribution.page import DISTRIBUTION
@@ -28,7 +29,17 @@ from sampler_parity.reports.writers.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
 PAGES: tuple[Page[list[Bundle], Any], ...] = (
-    *(MATRIX, PARITY, INVARIANCE, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, SERVERS),
+    *(
+        MATRIX,
+        PARITY,
+        ACCURACY,
+        INVARIANCE,
+        DISTRIBUTION,
+        CALIBRATION,
+        THROUGHPUT,
+        SKIP_RATIO,
+        SERVERS,
+    ),
     PLATFORMS,
     COMPARE,
 )

@@ -27,6 +27,7 @@ from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.bundle.records.prediction import PartingResult, PredictionResult
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.checks.accuracy.record import AccuracyResult
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.invariance.record import InvarianceResult
 from sampler_parity.harness.checks.logits.record import DecodeResult
@@ -47,6 +48,7 @@ Result = (
     | ChangeResult
     | DecodeResult
     | InvarianceResult
+    | AccuracyResult
     | DistributionResult
     | CalibrationResult
     | SkipRatioResult
@@ -62,6 +64,7 @@ Suited = (
     DistributionResult
     | DecodeResult
     | InvarianceResult
+    | AccuracyResult
     | TimingResult
     | ThroughputResult
     | SkipRatioResult
@@ -94,6 +97,7 @@ class Bundle:
     timing_checks: list[TimingCheckResult] = field(default_factory=list)
     counterexamples: list[CounterexampleResult] = field(default_factory=list)
     invariances: list[InvarianceResult] = field(default_factory=list)
+    accuracies: list[AccuracyResult] = field(default_factory=list)
     servers: list[ServerResult] = field(default_factory=list)
     predictions: list[PredictionResult] = field(default_factory=list)
     partings: list[PartingResult] = field(default_factory=list)
@@ -117,6 +121,7 @@ class Bundle:
             *self.cells,
             *self.decodings,
             *self.invariances,
+            *self.accuracies,
             *self.timings,
             *self.throughputs,
             *self.skip_ratios,
@@ -143,7 +148,7 @@ def read(folder: Path) -> Bundle:
     footer = by_kind["footer"][-1] if by_kind["footer"] else None
     if footer:
         check_run_json(folder, footer)
-    for kind in ("case", "decode", "invariance", "distribution", "prediction"):
+    for kind in ("case", "decode", "invariance", "accuracy", "distribution", "prediction"):
         by_kind[kind].sort(key=lambda result: (result.suite, result.id))
     return Bundle(
         folder=folder,
@@ -159,6 +164,7 @@ def read(folder: Path) -> Bundle:
         timing_checks=by_kind["timing_check"],
         counterexamples=by_kind["counterexample"],
         invariances=by_kind["invariance"],
+        accuracies=by_kind["accuracy"],
         servers=by_kind["server"],
         predictions=by_kind["prediction"],
         partings=by_kind["parting"],

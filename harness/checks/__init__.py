@@ -61,6 +61,7 @@ _ROWS = (
     Kind("devices", 0.1, "on_device"),
     Kind("logits", 0.5, "logits", record="decode"),
     Kind("invariance", 10.0, "invariance", record="invariance"),
+    Kind("accuracy", 0.1, "accuracy", record="accuracy"),
     Kind("distribution", 1.0, "distribution tests", "distribution tests", "distribution"),
     Kind("skip_ratio", 3.0, "skip ratios", "skip ratios", "skip_ratio", timed=True, each=True),
     Kind("timing", 0.2, "timed chains", "timed chains", "timing", timed=True),

@@ -7,6 +7,7 @@ from typing import Any
 from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.checks import kind_of_record
+from sampler_parity.harness.checks.accuracy.record import AccuracyResult
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.invariance.record import InvarianceResult
 from sampler_parity.harness.checks.logits.record import DecodeResult
@@ -14,7 +15,7 @@ from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.run.plan import Plan
 from sampler_parity.harness.verdicts import Accept
 
-Judged = CaseResult | DecodeResult | InvarianceResult | DistributionResult
+Judged = CaseResult | DecodeResult | InvarianceResult | AccuracyResult | DistributionResult
 
 
 def misfit_of(plan: Plan) -> Callable[[Result], str]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Tag, ValidationError
 
+from sampler_parity.harness.checks.accuracy.block import Accuracies
 from sampler_parity.harness.checks.batch.block import Batches
 from sampler_parity.harness.checks.cases import AnyCase
 from sampler_parity.harness.checks.devices.block import Decodings
@@ -75,6 +76,8 @@ class Suite(Strict):
     """many sequences in one context"""
     invariance: list[Invariances] = []
     """logits in batches against logits alone"""
+    accuracy: list[Accuracies] = []
+    """errors of p and of the running mass"""
     frequency: list[Frequency] = []
     """distribution test: frequencies"""
     coupled: list[Coupled] = []

@@ -36,7 +36,7 @@ from sampler_parity.reference.errors import UndefinedInputError
 from sampler_parity.reference.parameters import float32, uint32
 from sampler_parity.reference.random import Mt19937, discrete
 
-INV_WIDTH = np.float32(1) / np.float32(0.3)
+WIDTH = 0.3
 PEAK, SHARPNESS = 5, 10
 NO_TOKEN = -1
 
@@ -69,7 +69,8 @@ class AdaptiveP:
         self.original_p = cand.p.copy()
         target = kind(self.target).clip(kind(0), kind(1))
         adapted = kind(2) * target - kind(self.weighted_sum) / kind(self.total_weight)
-        distance = abs((cand.p - adapted.clip(kind(0), kind(1))) * kind(INV_WIDTH))
+        inverse = kind(1) / kind(WIDTH)
+        distance = abs((cand.p - adapted.clip(kind(0), kind(1))) * inverse)
         moved = kind(PEAK) - kind(SHARPNESS) * distance * distance / (kind(1) + distance)
         cand.logits = np.where(cand.logits == -np.inf, cand.logits, moved)
         cand.softmax(sort=False)

@@ -33,7 +33,7 @@ from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.parameters import float32, uint32
 from sampler_parity.reference.random import Mt19937
-from sampler_parity.reference.samplers.adaptive_p import INV_WIDTH, PEAK, SHARPNESS
+from sampler_parity.reference.samplers.adaptive_p import PEAK, SHARPNESS, WIDTH
 
 
 class IkAdaptiveP:
@@ -64,7 +64,7 @@ class IkAdaptiveP:
         target = kind(self.target).clip(kind(0), kind(1))
         average = kind(self.weighted_sum) / kind(self.total_weight)
         target = (kind(2) * target - average).clip(kind(0), kind(1))
-        width = kind(INV_WIDTH)
+        width = kind(1) / kind(WIDTH)
         d = abs(cand.p * (width / total) - target * width)
         cand.logits = kind(PEAK) - kind(SHARPNESS) * d * d / (kind(1) + d)
         cand.sorted = False

@@ -127,6 +127,7 @@ def _others(bundle: Bundle) -> dict[str, int]:
     return {
         "prompt": len(bundle.decodings),
         "invariance": len(bundle.invariances),
+        "accuracy measurement": len(bundle.accuracies),
         "distribution test": len(bundle.cells),
         "timing": len(bundle.timings),
         "width": len(bundle.throughputs),

@@ -1,0 +1,1 @@
+"""The distance of probabilities and masses from their exact values."""

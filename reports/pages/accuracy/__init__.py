@@ -1,0 +1,1 @@
+"""How far probabilities and masses are from exact ones."""
