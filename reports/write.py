@@ -29,19 +29,8 @@ from sampler_parity.reports.writers.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
 PAGES: tuple[Page[list[Bundle], Any], ...] = (
-    *(
-        MATRIX,
-        PARITY,
-        ACCURACY,
-        INVARIANCE,
-        DISTRIBUTION,
-        CALIBRATION,
-        THROUGHPUT,
-        SKIP_RATIO,
-        SERVERS,
-    ),
-    PLATFORMS,
-    COMPARE,
+    *(MATRIX, PARITY, INVARIANCE, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, SERVERS),
+    *(ACCURACY, PLATFORMS, COMPARE),
 )
 
 

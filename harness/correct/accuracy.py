@@ -4,50 +4,55 @@ Exact: the reference in float64, on the same float32 logits. Its sums of n numbe
 most n 2^-53 of their value: 0.0003 ULP of a float32 at n = 128,256. An ULP is the distance from the
 exact value, rounded to float32, to the next float32. So a backend that computes in float64 and
 reports float32 is off by at most 0.5 ULP.
+
+Errors of p are |p - exact p| of each survivor. Running sums add the reported p in float64. The sums
+of the backend itself are not reported: their error shows in the cut. So kept_share compares the
+exact mass of the tokens that it keeps with that of those that the exact result keeps.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks.accuracy.record import AccuracyOnBackend
 from sampler_parity.harness.correct.bounds import Reals
 from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler
 
 RENORMALIZED = ("mirostat", "mirostat_v2")  # their p are those of the survivors alone
+Step = tuple[Sampler, NDArray[np.float32], Got]
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """The errors of one row, with n survivors.
-
-    p: |p - exact p| of each survivor: float64[n], ULPs.
-    mass: the same of each running sum of the reported p, added in float64: float64[n], ULPs.
-    mass_share: the largest error of a running sum, as a share of the whole mass.
-    kept_tokens: how many more tokens survive than in the exact result.
-    kept_share: the exact mass of the survivors, minus that of the exact ones. This is the error of
-    the backend's own running sum where it decides: p alone does not show it.
-    """
-
-    p: Reals
-    mass: Reals
-    mass_share: float
-    kept_tokens: int
-    kept_share: float
+def accuracy_of(steps: Iterable[Step]) -> AccuracyOnBackend:
+    """Return the errors over all steps: the reference's sampler in its state before, the logits,
+    and the result of the backend. Raises BackendFailure for a result without p of tokens."""
+    p, mass, shares, kept = zip(*(_errors(*step) for step in steps), strict=True)
+    kept_share, kept_tokens = max(kept, key=lambda pair: abs(pair[0]))
+    of_p, of_mass = np.concatenate(p), np.concatenate(mass)
+    return AccuracyOnBackend(
+        p_median=np.median(of_p),
+        p_largest=of_p.max(),
+        mass_median=np.median(of_mass),
+        mass_largest=of_mass.max(),
+        mass_share=max(shares),
+        kept_tokens=kept_tokens,
+        kept_share=kept_share,
+    )
 
 
-def measure(sampler: Sampler, row: NDArray[np.float32], got: Got) -> Accuracy:
-    """Compare the result of a sampler's first step on a row. sampler: the reference, which is
-    applied. Raises ValueError if the result has no p of distinct tokens."""
-    want = Candidates.from_logits(row, np.float64)
-    sampler.apply(want)
+def _errors(
+    sampler: Sampler, row: NDArray[np.float32], got: Got
+) -> tuple[Reals, Reals, float, tuple[float, int]]:
     known = len(got.ids) > 0 and got.ids.min() >= 0 and got.ids.max() < len(row)
     if not known or np.bincount(got.ids).max() > 1:
-        raise ValueError("its survivors are not distinct tokens of the row")
+        raise BackendFailure("crashed", "the survivors are not distinct tokens of the row")
     if not np.isfinite(got.p).all() or not got.p.any():
-        raise ValueError("it reports no p")
+        raise BackendFailure("unsupported", "reports no p")
+    want = Candidates.from_logits(row, np.float64)
+    sampler.apply(want)
     logits = row.astype(np.float64)
     logits[want.ids] = want.logits
     weights = np.exp(logits - logits.max())
@@ -57,13 +62,9 @@ def measure(sampler: Sampler, row: NDArray[np.float32], got: Got) -> Accuracy:
         exact = exact / exact.sum()
     reported = got.p.astype(np.float64)
     mass, exact_mass = np.cumsum(reported), np.cumsum(exact)
-    return Accuracy(
-        _ulps(reported, exact),
-        _ulps(mass, exact_mass),
-        float(abs(mass - exact_mass).max()),
-        len(got.ids) - len(want.ids),
-        float(whole[got.ids].sum() - whole[want.ids].sum()),
-    )
+    kept = float(whole[got.ids].sum() - whole[want.ids].sum()), len(got.ids) - len(want.ids)
+    share = float(abs(mass - exact_mass).max())
+    return _ulps(reported, exact), _ulps(mass, exact_mass), share, kept
 
 
 def _ulps(got: Reals, exact: Reals) -> Reals:

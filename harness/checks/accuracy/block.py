@@ -4,7 +4,7 @@ docs/background/correct-verdicts.md explains them.
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -21,9 +21,8 @@ class AccuracyCase(GivenCase):
     check: ClassVar[str] = "accuracy"
 
     def plan(self) -> tuple[list[Step], int]:
-        return [
-            Step(row=i, before=[("reset", 0)] if i else [], accept=None) for i in range(self.steps)
-        ], 1
+        begin: list[tuple[Literal["reset", "clone"], int]] = [("reset", 0)]
+        return [Step(row=i, before=begin, accept=None) for i in range(self.steps)], 1
 
 
 class Accuracies(Block):
@@ -38,12 +37,10 @@ class Accuracies(Block):
     """vocabulary sizes"""
     rows: Steps
     """rows of each size"""
-    quick: bool = True
-    """whether the quick profile takes the block"""
 
-    def items(self, quick: bool, shared: dict[str, ChainSpec]) -> Iterator[AccuracyCase]:
+    def items(self, shared: dict[str, ChainSpec]) -> Iterator[AccuracyCase]:
         """Yield the cases. Raises ValueError for a chain of several stages."""
-        for name, chain in shared.items() if self.quick or not quick else ():
+        for name, chain in shared.items():
             if len(chain) != 1:
                 raise ValueError(f"chains.{name}: has {len(chain)} stages, and not one")
             for n in self.sizes:

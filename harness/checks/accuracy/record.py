@@ -5,36 +5,24 @@ from typing import Literal, Self
 from sampler_parity.harness.strict import Strict
 
 
-class Ulps(Strict):
-    """Errors in ULPs of float32: |value - exact value| / ULP of the exact value."""
-
-    median: float
-    """median error"""
-    largest: float
-    """largest error"""
-
-
-class AccuracyFigures(Strict):
+class AccuracyOnBackend(Strict):
     """The errors of a backend over all rows, as harness/correct/accuracy.py defines them."""
 
-    p: Ulps
-    """errors of p"""
-    mass: Ulps
-    """errors of the running sums of p"""
-    mass_share: float
-    """largest error of a running sum, as a share of the whole mass"""
-    kept_tokens: int
-    """in the row with the largest `kept_share`: tokens kept, minus those of the exact result"""
-    kept_share: float
-    """exact mass of the tokens kept, minus that of the exact result; the largest in size"""
-
-
-class AccuracyOnBackend(Strict):
-    """The figures of one backend, or the reason why there are none."""
-
     failed: str = ""
-    figures: AccuracyFigures | None = None
-    """the errors"""
+    p_median: float = 0.0
+    """median error of p, ULPs of float32"""
+    p_largest: float = 0.0
+    """largest error of p, ULPs"""
+    mass_median: float = 0.0
+    """median error of a running sum of p, ULPs"""
+    mass_largest: float = 0.0
+    """largest error of a running sum, ULPs"""
+    mass_share: float = 0.0
+    """largest error of a running sum, as a share of the whole mass"""
+    kept_tokens: int = 0
+    """tokens kept, minus those of the exact result, in the row of `kept_share`"""
+    kept_share: float = 0.0
+    """exact mass of the tokens kept, minus that of the exact result; the largest in size"""
 
 
 class AccuracyResult(Strict):

@@ -1,12 +1,12 @@
-"""The accuracy page: a row for each sampler, size and backend."""
+"""The accuracy page: plots over the size of the vocabulary, and a row for each backend."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure
-from sampler_parity.reports.pages.accuracy.chart import by_size
-from sampler_parity.reports.pages.accuracy.model import AccuracyReport, Row, ulps
+from sampler_parity.reports.pages.accuracy.model import AccuracyReport, Row
+from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
 
 TITLE = "Accuracy of probabilities"
 INTRO = (
@@ -19,62 +19,75 @@ CAPTION = (
     "survivors more than the exact result has, and their exact mass; negative where some are "
     "missing."
 )
+PANELS = {
+    "p_largest": "p: largest error, ULPs",
+    "mass_largest": "running mass: largest error, ULPs",
+    "kept_share": "mass kept: distance from the exact cut",
+}
+BOTTOM = 1e-8  # of the plots, whose axes are logarithmic
+LINES = 16  # of a plot; the other backends are in the tables
 
 
 def document(report: AccuracyReport) -> doc.Document:
     """Return the page of a report."""
-    largest = max(row.n_vocab for row in report.rows)
-    top = AccuracyReport(rows=[row for row in report.rows if row.n_vocab == largest])
-    chart = _chart("The largest errors by size, over all samplers", report)
+    most = max(row.n_vocab for row in report.rows)
+    largest = [row for row in report.rows if row.n_vocab == most]
     blocks = [
-        doc.Region("sizes", [doc.Heading(2, "By size of the vocabulary", "sizes"), chart]),
-        doc.Region("largest", [doc.Heading(2, f"At V = {largest:,}", "largest"), _table(top)]),
-        doc.Region("samplers", [doc.Heading(2, "By sampler", "samplers"), *_samplers(report)]),
-        _configurations(report),
+        doc.Region("sizes", [doc.Heading(2, "All samplers by size", "sizes"), _plot(report.rows)]),
+        doc.Region("largest", [doc.Heading(2, f"At V = {most:,}", "largest"), _table(largest)]),
+        doc.Region("samplers", [doc.Heading(2, "Each sampler", "samplers"), *_samplers(report)]),
     ]
     return doc.Document(TITLE, TITLE, [doc.Paragraph(INTRO)], blocks)
 
 
 def _samplers(report: AccuracyReport) -> Iterator[doc.Fold]:
-    for name in report.samplers:
-        part = AccuracyReport(rows=[row for row in report.rows if row.sampler == name])
-        chart = _chart(f"The largest errors of {name}", part)
-        yield doc.Fold(doc.Name(name), [chart, _table(part, by_size=True)])
+    for name in dict.fromkeys(row.sampler for row in report.rows):
+        rows = [row for row in report.rows if row.sampler == name]
+        yield doc.Fold(doc.Name(name), [_plot(rows), _table(rows)])
 
 
-def _chart(label: str, report: AccuracyReport) -> doc.Picture:
-    caption = "A line a backend. Errors of 0 stand at the bottom."
-    return doc.Picture(label, caption, partial(by_size, report))
+def _plot(rows: Sequence[Row]) -> doc.Picture:
+    caption = "A line a backend, the largest errors. Those below 1e-8 stand at 1e-8."
+    return doc.Picture("The largest errors by size", caption, partial(by_size, rows))
 
 
-def _table(report: AccuracyReport, by_size: bool = False) -> doc.Table:
-    head = "V" if by_size else "Sampler"
-    head += " | Backend | p, ULPs | Mass, ULPs | Share | Kept tokens | Kept mass"
-    several = len({row.bundle for row in report.rows}) > 1
-    rows: doc.Rows = []
-    for row in report.rows:
-        first = doc.num(f"{row.n_vocab:,}") if by_size else doc.Name(row.sampler)
-        of = (" of ", doc.Name(row.bundle)) if several else ()
-        rows.append([first, (doc.Name(row.backend), *of), *_figures(row)])
-    return doc.Table(CAPTION, head, rows, style="sticky")
+def by_size(rows: Sequence[Row], salt: str) -> str:
+    """Return an <svg> element, or "" without figures. salt keeps its ids apart. A panel without
+    errors is left out."""
+    shown = [Panel(title, _curves(rows, name)) for name, title in PANELS.items()]
+    return panels(shown, "tokens of the vocabulary", salt)
 
 
-def _figures(row: Row) -> Iterator[doc.TableCell]:
-    if (found := row.figures) is None:
-        yield doc.TableCell(doc.Name(row.failed), span=5)
+def _curves(rows: Sequence[Row], name: str) -> list[PlotLine]:
+    lines: dict[str, dict[int, float]] = {}
+    for row in rows:
+        if not row.found.failed:
+            points = lines.setdefault(row.backend, {})
+            error = abs(getattr(row.found, name))
+            points[row.n_vocab] = max(error, points.get(row.n_vocab, BOTTOM))
+    if all(error == BOTTOM for points in lines.values() for error in points.values()):
+        return []
+    return [PlotLine(label, sorted(points.items())) for label, points in lines.items()][:LINES]
+
+
+def _table(rows: Sequence[Row]) -> doc.Table:
+    head = "Sampler | V | Backend | p, ULPs | Mass, ULPs | Share | Kept tokens | Kept mass"
+    return doc.Table(CAPTION, head, [[*_cells(row)] for row in rows], style="sticky")
+
+
+def _cells(row: Row) -> Iterator[doc.TableCell | doc.Inline]:
+    found = row.found
+    yield from (doc.Name(row.sampler), doc.num(f"{row.n_vocab:,}"), doc.Name(row.backend))
+    if found.failed:
+        yield doc.TableCell(doc.Name(found.failed), span=5)
         return
-    for error in (found.p, found.mass):
-        yield doc.num(f"{ulps(error.median)} / {ulps(error.largest)}")
+    yield doc.num(f"{ulps(found.p_median)} / {ulps(found.p_largest)}")
+    yield doc.num(f"{ulps(found.mass_median)} / {ulps(found.mass_largest)}")
     yield doc.num(figure(found.mass_share))
     yield doc.num(f"{found.kept_tokens:+,}" if found.kept_tokens else "0")
     yield doc.num(figure(found.kept_share))
 
 
-def _configurations(report: AccuracyReport) -> doc.Region:
-    rows: doc.Rows = [
-        [(doc.Name(backend), " of ", doc.Name(bundle)), doc.Name(rows[0].build), rows[0].machine]
-        for (backend, bundle), rows in report.backends.items()
-    ]
-    table = doc.Table("What was measured.", "Backend | Build | Machine", rows)
-    heading = doc.Heading(2, "Configurations", "configurations")
-    return doc.Region("configurations", [heading, table])
+def ulps(error: float) -> str:
+    """Return an error in three digits: "0.498", "28,500"."""
+    return f"{float(f'{error:.3g}'):,.0f}" if error >= 100 else f"{error:.3g}"

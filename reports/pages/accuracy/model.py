@@ -2,31 +2,19 @@
 
 from typing import Literal
 
-from sampler_parity.harness.checks.accuracy.record import AccuracyFigures
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.checks.accuracy.record import AccuracyOnBackend
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
 
 
-def ulps(error: float) -> str:
-    """Return an error in three digits: "0.498", "28,500"."""
-    return f"{float(f'{error:.3g}'):,.0f}" if error >= 100 else f"{error:.3g}"
-
-
 class Row(Strict):
-    """A sampler at a size on a backend of a bundle. failed: why it has no figures."""
+    """A sampler at a size on a backend; of several bundles, with the name of its bundle."""
 
-    bundle: str
     backend: str
-    build: str
-    machine: str
     sampler: str
     n_vocab: int
-    rows: int
-    failed: str
-    figures: AccuracyFigures | None
-
-    @property
-    def place(self) -> str:
-        return f"{self.sampler}, V = {self.n_vocab:,}"
+    found: AccuracyOnBackend
 
 
 class AccuracyReport(Strict):
@@ -34,14 +22,16 @@ class AccuracyReport(Strict):
     kind: Literal["accuracy"] = "accuracy"
     rows: list[Row]
 
-    @property
-    def samplers(self) -> list[str]:
-        return list(dict.fromkeys(row.sampler for row in self.rows))
 
-    @property
-    def backends(self) -> dict[tuple[str, str], list[Row]]:
-        """Return the rows of each backend of each bundle."""
-        parts: dict[tuple[str, str], list[Row]] = {}
-        for row in self.rows:
-            parts.setdefault((row.backend, row.bundle), []).append(row)
-        return parts
+def report_of(bundles: list[Bundle]) -> AccuracyReport | None:
+    """Return the rows by sampler and size; None where nothing was measured."""
+    rows = []
+    for bundle in bundles:
+        of = f" of {bundle.folder.resolve().name}" if len(bundles) > 1 else ""
+        for result in bundle.accuracies:
+            for backend, found in result.backends.items():
+                shown = {"backend": backend + of, "found": found.model_dump()}
+                row = shown | {"sampler": result.sampler, "n_vocab": result.n_vocab}
+                rows.append(Row.model_validate(visible(row)))
+    rows.sort(key=lambda row: (row.sampler, row.n_vocab))
+    return AccuracyReport(rows=rows) if rows else None

@@ -4,28 +4,32 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.labels import figure
 from sampler_parity.reports.page import Page
-from sampler_parity.reports.pages.accuracy.build import report_of
-from sampler_parity.reports.pages.accuracy.document import document
-from sampler_parity.reports.pages.accuracy.model import AccuracyReport, Row, ulps
+from sampler_parity.reports.pages.accuracy.document import document, ulps
+from sampler_parity.reports.pages.accuracy.model import AccuracyReport, Row, report_of
 from sampler_parity.reports.summary import PageSummary
 
 
 def summary(report: AccuracyReport) -> PageSummary:
     """Return the largest errors of each backend, and where they are."""
-    by_backend = {names: _largest(rows) for names, rows in report.backends.items()}
-    headlines = [f"{backend}: {found}" for (backend, _), found in by_backend.items()]
-    lines = [f"accuracy {one_line(name)}   {found}" for (name, _), found in by_backend.items()]
-    return PageSummary(None, headlines, lines)
+    names = dict.fromkeys(row.backend for row in report.rows)
+    of = {name: [row for row in report.rows if row.backend == name] for name in names}
+    lines = [f"{one_line(name)}: {_largest(rows)}" for name, rows in of.items()]
+    return PageSummary(None, lines, [f"accuracy {line}" for line in lines])
 
 
 def _largest(rows: list[Row]) -> str:
-    measured = [(row.figures, row.place) for row in rows if row.figures]
+    measured = [row for row in rows if not row.found.failed]
     if not measured:
-        return one_line(rows[0].failed)
-    of_p, at = max((figures.p.largest, place) for figures, place in measured)
-    text = f"p is off by up to {ulps(of_p)} ULPs ({at})"
-    kept, at = max((abs(figures.kept_share), place) for figures, place in measured)
-    return f"{text}, the kept mass by {figure(kept)} ({at})" if kept else text
+        return one_line(rows[0].found.failed)
+    worst = max(measured, key=lambda row: row.found.p_largest)
+    text = f"p is off by up to {ulps(worst.found.p_largest)} ULPs ({_place(worst)})"
+    worst = max(measured, key=lambda row: abs(row.found.kept_share))
+    kept = figure(abs(worst.found.kept_share))
+    return f"{text}, the kept mass by {kept} ({_place(worst)})" if kept != "0" else text
+
+
+def _place(row: Row) -> str:
+    return f"{one_line(row.sampler)}, V = {row.n_vocab:,}"
 
 
 ACCURACY = Page[list[Bundle], AccuracyReport](

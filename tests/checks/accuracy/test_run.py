@@ -1,0 +1,104 @@
+"""`run accuracy`: its suite, its records, and backends that cannot be measured."""
+
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.engines.correct import pairwise, worker
+from sampler_parity.engines.correct.float64 import Worker as Float64
+from sampler_parity.harness.checks.accuracy.block import Accuracies, AccuracyCase
+from sampler_parity.harness.checks.accuracy.run import died, run
+from sampler_parity.harness.checks.context import Terms
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.reference.samplers.top_p import TopP
+from tests.support.context import ready
+
+CHAINS: dict[str, Any] = {"top_p": [{"top_p": {"p": 0.9}}], "mirostat": [{"mirostat": {"seed": 1}}]}
+
+
+def cases(n: int = 2000, rows: int = 3, chains: Any = CHAINS) -> dict[str, AccuracyCase]:
+    block = Accuracies(id="x", description="x", why="x", sizes=[n], rows=rows)
+    return {case.samplers[0]: case for case in block.items(chains)}
+
+
+def found(case: AccuracyCase, worker: Any) -> Any:
+    with closing(InPlace("it", worker)) as backend:
+        return run(case, ready(backend)).backends["it"]
+
+
+def test_the_suite_has_every_sampler_at_four_sizes_in_both_profiles() -> None:
+    (path,) = find_suites(["accuracy"])
+    quick, full = (expand(path, profile) for profile in ("quick", "full"))
+    assert quick == full
+    assert {case.logits.n for case in quick} == {32, 4096, 32000, 128256}
+    assert len(quick) == 4 * len({case.samplers[0] for case in quick}) == 32
+
+
+@pytest.mark.parametrize("sampler", CHAINS)
+def test_float64_is_rounded_once_and_float32_more_often(sampler: str) -> None:
+    case = cases()[sampler]
+    assert found(case, Float64()).p_largest <= 0.5
+    assert 0.5 < found(case, pairwise.Worker()).p_largest < 20
+
+
+class Off(Float64):
+    """An engine whose p are three ULPs too large."""
+
+    def result(self, cand: Any) -> Any:
+        ids, logits, p, *others = super().result(cand)
+        return ids, logits, p + 3 * np.spacing(p), *others
+
+
+def test_three_ulps_are_seen_through_the_protocol() -> None:
+    seen = found(cases()["top_p"], Off())
+    assert 2.5 <= seen.p_median <= seen.p_largest <= 3.5
+    assert (seen.failed, seen.kept_tokens) == ("", 0)
+
+
+def short(ops: Any, cand: Any, of: TopP) -> None:
+    worker.SAMPLERS["top_p"](ops, cand, of)
+    cand.keep(slice(len(cand) - 1))
+
+
+class Short(Float64):
+    samplers = worker.SAMPLERS | {"top_p": short}
+
+
+def test_a_missing_token_is_seen_in_the_mass_that_is_kept() -> None:
+    seen = found(cases()["top_p"], Short())
+    assert seen.kept_tokens == -1
+    assert -0.01 < seen.kept_share < 0
+    assert seen.p_largest <= 0.5
+
+
+def test_every_row_is_the_first_of_its_sampler() -> None:
+    """mu of mirostat moves with each row: without the resets another k would be exact."""
+    seen = found(cases(rows=12)["mirostat"], Float64())
+    assert (seen.failed, seen.kept_tokens) == ("", 0)
+
+
+class Without(Float64):
+    samplers = {name: one for name, one in worker.SAMPLERS.items() if name != "top_p"}
+
+
+class Silent(Float64):
+    def result(self, cand: Any) -> Any:
+        ids, logits, p, *others = super().result(cand)
+        return ids, logits, np.zeros_like(p), *others
+
+
+def test_backends_that_cannot_be_measured_say_why() -> None:
+    case = cases(32)["top_p"]
+    assert found(case, Without()).failed == "unsupported: no sampler top_p"
+    assert found(case, Silent()).failed == "unsupported: reports no p"
+    result = died(case, Terms({"reference": None}), "SIGSEGV")
+    assert result.backends["reference"].failed == "crashed: SIGSEGV"
+    assert result.with_crash("reference", "late").backends["reference"].failed == "crashed: late"
+
+
+def test_a_chain_of_two_stages_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"chains\.two: has 2 stages, and not one"):
+        cases(chains={"two": [{"temp": {"temp": 0.5}}, {"top_p": {"p": 0.9}}]})
