@@ -39,6 +39,7 @@ TITLES = {
     "skip-ratio": "Skip-ratio report: ok",
     "platforms": "Platforms: ok",
     "servers": "Servers: FAILED",
+    "accuracy": "Accuracy of probabilities",
     "compare": "Comparison: DIFFERENT",
     "index": "sampler-parity: FAILED",
     "history": "History: 2 runs",

@@ -1,4 +1,4 @@
-"""Every page of the reports, of nine bundles."""
+"""Every page of the reports, of ten bundles."""
 
 from pathlib import Path
 
@@ -8,7 +8,12 @@ from sampler_parity.reports.write import write_report
 from tests.support.engines import properties_in
 from tests.support.predicted import of_a_build, predicted_in
 from tests.support.served import servers_in
-from tests.support.several_bundles import calibration_in, invariance_in, two_that_differ
+from tests.support.several_bundles import (
+    accuracy_in,
+    calibration_in,
+    invariance_in,
+    two_that_differ,
+)
 from tests.support.skip_ratios import bundle_with, measured, named
 
 PAGES = (
@@ -21,13 +26,14 @@ PAGES = (
     "skip-ratio",
     "platforms",
     "servers",
+    "accuracy",
     "compare",
     "index",
 )
 
 
 def report_pages(folder: Path) -> dict[str, str]:
-    """Return every HTML page of a report of nine bundles, by its name."""
+    """Return every HTML page of a report of ten bundles, by its name."""
     two_that_differ(folder)
     skipped = bundle_with(folder / "skipped", named("x/a", measured()))
     calibrated = calibration_in(folder / "calibrated")
@@ -35,7 +41,7 @@ def report_pages(folder: Path) -> dict[str, str]:
     engines = properties_in(folder / "engines")
     foretold = [predicted_in(folder / "predicted").folder, of_a_build(folder / "wasm").folder]
     bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated, invariance, engines]
-    bundles += [*foretold, servers_in(folder / "servers")]
+    bundles += [*foretold, servers_in(folder / "servers"), accuracy_in(folder / "accuracy")]
     paths = write_report(bundles, folder / "report", ["html"])
     return {path.name: path.read_text() for path in paths}
 

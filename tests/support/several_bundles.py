@@ -10,6 +10,7 @@ import numpy as np
 from sampler_parity.harness.bundle.artifacts import row_file
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
+from sampler_parity.harness.checks.accuracy.record import AccuracyResult
 from sampler_parity.harness.checks.distribution.record import (
     CellOnBackend,
     Decision,
@@ -162,6 +163,31 @@ def invariance_in(folder: Path) -> Path:
         }
     )
     return read_back(folder, run_info("x", "y", "z"), [], [result]).folder
+
+
+def accuracy_in(folder: Path) -> Path:
+    """Write a bundle of three backends: one is exact, one is off, one died."""
+    off = {"p_median": 2030.4, "p_largest": 28512.0, "mass_median": 0.455, "mass_largest": 3100.0}
+    cut = {"mass_share": 1.66e-4, "kept_tokens": -11, "kept_share": -1.63e-4}
+    results = [
+        AccuracyResult.model_validate(
+            {
+                "id": f"accuracy/normal/{sampler}-V{n}",
+                "suite": "accuracy/accuracy",
+                "sampler": sampler,
+                "n_vocab": n,
+                "rows": 4,
+                "backends": {
+                    "x": {"p_median": 0.25, "p_largest": 0.5},
+                    "y": off | (cut if sampler == "top_p" and n == 128256 else {}),
+                    "z": {"failed": "crashed: no more"},
+                },
+            }
+        )
+        for sampler in ("top_p", "dist")
+        for n in (32, 128256)
+    ]
+    return read_back(folder, run_info("x", "y", "z"), [], results).folder
 
 
 def ten_bundles(folder: Path, cases: int) -> list[Bundle]:

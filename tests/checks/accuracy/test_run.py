@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.engines.correct import pairwise, worker
+from sampler_parity.engines.correct import pairwise
 from sampler_parity.engines.correct.float64 import Worker as Float64
+from sampler_parity.engines.correct.samplers import SAMPLERS
 from sampler_parity.harness.checks.accuracy.block import Accuracies, AccuracyCase
 from sampler_parity.harness.checks.accuracy.run import died, run
 from sampler_parity.harness.checks.context import Terms
@@ -59,12 +60,12 @@ def test_three_ulps_are_seen_through_the_protocol() -> None:
 
 
 def short(ops: Any, cand: Any, of: TopP) -> None:
-    worker.SAMPLERS["top_p"](ops, cand, of)
+    SAMPLERS["top_p"](ops, cand, of)
     cand.keep(slice(len(cand) - 1))
 
 
 class Short(Float64):
-    samplers = worker.SAMPLERS | {"top_p": short}
+    samplers = SAMPLERS | {"top_p": short}
 
 
 def test_a_missing_token_is_seen_in_the_mass_that_is_kept() -> None:
@@ -81,7 +82,7 @@ def test_every_row_is_the_first_of_its_sampler() -> None:
 
 
 class Without(Float64):
-    samplers = {name: one for name, one in worker.SAMPLERS.items() if name != "top_p"}
+    samplers = {name: one for name, one in SAMPLERS.items() if name != "top_p"}
 
 
 class Silent(Float64):
