@@ -52,8 +52,8 @@ class Run:
         done = self.bundle
         if done is None:
             return False
-        measured = done.timings or done.throughputs or done.skip_ratios or done.invariances
-        measured = measured or done.accuracies
+        timed = done.timings or done.throughputs or done.skip_ratios
+        measured = timed or done.invariances or done.accuracies
         ok = all(result.ok for result in done.cases)
         ok = ok and all(result.ok for result in done.skip_ratios) and not biases(done.cases)
         return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)
