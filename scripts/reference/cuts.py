@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ class Axes:
         across, up = (np.array([x, y]) - self.low) / self.span
         return LEFT + float(across) * (WIDTH - LEFT - RIGHT), BASE - float(up) * (BASE - TOP)
 
-    def line(self, xs: Sequence[float] | Reals, ys: Sequence[float] | Reals) -> str:
+    def line(self, xs: Sequence[float] | NDArray[Any], ys: Sequence[float] | Reals) -> str:
         places = [self.at(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
         return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
 
