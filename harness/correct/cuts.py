@@ -3,6 +3,7 @@
 import numpy as np
 
 from sampler_parity.harness.correct.bounds import Reals, is_exact, of_sum, sums_exactly, unit
+from sampler_parity.harness.correct.exact import Decision, beside
 from sampler_parity.harness.correct.softmax import REPORTED
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 
@@ -30,10 +31,10 @@ def cut_by_mass(
         return
     mass = np.cumsum(p)
     low, high = threshold
-    sums = stage.arithmetic.sums
+    sums, exact = stage.arithmetic.sums, exact_sums(stage, p)
     error = 0.0
     away = max(0 if is_exact(1 - t, sums) else abs(1 - t) * unit(sums) for t in threshold)
-    if not exact_sums(stage, p):
+    if not exact:
         error = of_sum(n, stage.arithmetic) + _held(stage)
         away += max(abs(1 - normalizer[0]), abs(normalizer[1] - 1)) + stage.softmax.total
     at_least = max(1, at_least)
@@ -43,7 +44,11 @@ def cut_by_mass(
         raise Wrong("survivors", got=n, mass=float(mass[-1]), threshold=low)
     if n - 1 >= at_least and _enough(mass[-2] * (1 - error), high + away, strict):
         raise Wrong("survivors", got=n, mass=float(mass[-2]), threshold=high)
-    stage.cuts.append(Cut(_lean(mass, threshold, at_least, everything, strict)))
+    decided: frozenset[Decision] = frozenset()
+    for i in range(max(n - 1, at_least), min(n, everything - 1) + 1) if exact else ():
+        by = "sum" if i > 1 else "comparison"
+        decided |= beside([by], mass[i - 1], (low - away, high + away))
+    stage.cuts.append(Cut(_lean(mass, threshold, at_least, everything, strict), decided))
 
 
 def _held(stage: Stage) -> float:

@@ -6,8 +6,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.correct.bounds import is_exact, of_function, of_sum, unit
+from sampler_parity.harness.correct.bounds import (
+    is_exact,
+    normal_from,
+    of_function,
+    of_sum,
+    unit,
+)
 from sampler_parity.harness.correct.cuts import exact_sums
+from sampler_parity.harness.correct.exact import beside
 from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.softmax import REPORTED, softmax
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
@@ -81,7 +88,10 @@ def drawn(stage: Stage, u: float) -> None:
 
 def discrete(stage: Stage, rng: Mt19937) -> None:
     """Require a draw as std::discrete_distribution makes it: none from one candidate."""
-    if len(stage.got.ids) < 2 or np.isnan(stage.got.p).any():
+    if len(stage.got.ids) < 2:
+        _selected(stage)
+        return
+    if np.isnan(stage.got.p).any():
         stage.same_selected()
         return
     drawn(stage, rng.clone().uniform_double())
@@ -116,17 +126,38 @@ def orders(stage: Stage) -> list[NDArray[np.int64]]:
 
 
 def _kept_by_surprise(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> tuple[int, int]:
-    """Return the smallest and largest number of survivors that rounding explains."""
+    """Return the smallest and largest number of survivors that rounding explains.
+
+    The first mu is 2 tau, which is exact. -log2 of a power of two is a whole number, and every
+    function within the 4 ULP of a libm gives it: then one cut is right.
+    """
     exact = stage.softmax
     with np.errstate(divide="ignore"):
         surprise = -np.log2(exact.p[order])
     error = (exact.each + exact.common)[order] / math.log(2)
     error += np.where(np.isfinite(surprise), abs(surprise), 0) * of_function(stage.arithmetic)
-    surely, possibly = surprise - error > mu.high, surprise + error > mu.low
+    low, high = float(mu.low), float(mu.high)
+    if "mu" not in stage.memory and _powers_of_two(stage):
+        error = np.zeros_like(error)
+        low, high = (2 * tau for tau in stage.hull("tau"))
+        values = [s for s in set(surprise) if max(1, (surprise < s).sum()) < (surprise <= s).sum()]
+        stage.cuts.append(Cut(0, beside(["comparison"], values, (low, high))))
+    surely, possibly = surprise - error > high, surprise + error > low
     n = len(surprise)
     fewest = max(1, int(possibly.argmax())) if possibly.any() else n
     most = max(1, int(surely.argmax())) if surely.any() else n
     return fewest, most
+
+
+def _powers_of_two(stage: Stage) -> bool:
+    """Return whether every p is a power of two, or 0, in formats that also hold mu."""
+    p, arithmetic = stage.softmax.p, stage.arithmetic
+    return (
+        arithmetic.exp_ulps <= 4
+        and unit(arithmetic.logits) <= unit("float32")
+        and bool((np.frexp(p[p > 0])[0] == 0.5).all())
+        and float(p[p > 0].min()) >= normal_from(arithmetic.probabilities)
+    )
 
 
 def _keeps(stage: Stage, ranges: list[tuple[int, int]]) -> None:

@@ -15,6 +15,7 @@ from sampler_parity.harness.correct.bounds import (
     zero_below,
 )
 from sampler_parity.harness.correct.cuts import cut_by_mass
+from sampler_parity.harness.correct.exact import Decision, beside
 from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 
@@ -49,7 +50,8 @@ def min_p(stage: Stage) -> None:
 
     log(p) has its stated error and the sum is rounded once: w = |log p| (e + u) + |max + log p| u.
     A comparison of probabilities has the errors of two p's and of a product instead: 2 |log p| u
-    for the differences, 2 e + 8 u for the rest. p = 1 needs neither: only d < -u is surely below.
+    for the differences and 2 e + 8 u for the rest. If log(sum) is subtracted first, it is at most
+    log(n), which adds 6 u log(n). p = 1 needs no log(p), and equal logits are always equal.
     """
     low, high = stage.hull("p")
     if high <= 0 or len(stage.before.ids) == 0:
@@ -62,14 +64,17 @@ def min_p(stage: Stage) -> None:
         return
     u, of_p = unit(stage.arithmetic.logits), unit(stage.arithmetic.probabilities)
     away = abs(math.log(low)) if low > 0 else math.inf
-    width = away * (of_function(stage.arithmetic) + 3 * u) + (abs(top) + away) * u
-    width += 2 * of_function(stage.arithmetic) + 8 * of_p
-    if low == high == 1:
-        width = of_p
+    width = 2 * of_function(stage.arithmetic) + 8 * of_p + 6 * u * math.log(len(stage.before.ids))
+    if low < 1 or high > 1:
+        width += away * (of_function(stage.arithmetic) + 3 * u) + (abs(top) + away) * u
     cut = (top + math.log(low) - width if low > 0 else -math.inf, top + math.log(high) + width)
     if high <= 1:  # max + log(p) is never rounded beyond max
         cut = cut[0], min(cut[1], top)
     _above(stage, cut, max(1, stage.sampler.min_keep))
+    logits = stage.before.high
+    if low == high == 1 and stage.sampler.min_keep <= (logits == top).sum():
+        decided = np.append(logits[logits < cut[0]], logits[logits == top][1:])
+        stage.cuts.append(Cut(0, beside(["comparison"], decided, (top, top))))
 
 
 def _above(stage: Stage, cut: tuple[float, float], at_least: int) -> None:
@@ -156,6 +161,7 @@ def xtc(stage: Stage) -> None:
         stage.unchanged()
         return
     u = float(stage.sampler.rng.uniform_float())
+    stage.cuts.append(Cut(0, beside(["draw"], [u], p)))
     if u > p[1]:
         stage.unchanged()
         return
@@ -170,6 +176,12 @@ def xtc(stage: Stage) -> None:
 
 def _without_top(stage: Stage, t: tuple[float, float], normalizer: tuple[float, float]) -> None:
     n, everything = len(stage.got.ids), len(stage.before.ids)
+
+    def left(top: int) -> int:
+        """Return how many stay of this many top choices."""
+        stay = everything - top + 1
+        return stay if top > 1 and stay >= stage.sampler.min_keep else everything
+
     _least_likely(stage)
     exact = stage.softmax
     if not exact.defined:
@@ -178,22 +190,22 @@ def _without_top(stage: Stage, t: tuple[float, float], normalizer: tuple[float, 
         return
     ranked = np.sort(exact.p)[::-1]
     error = np.take(exact.each, np.argsort(-exact.p, kind="stable"))
-    if sums_exactly(exact.p, stage.arithmetic.probabilities):
+    decided: frozenset[Decision] = frozenset()
+    if (
+        sums_exactly(exact.p, stage.arithmetic.probabilities)
+        and (stage.got.p == exact.p[stage.at]).all()
+    ):
         error = np.zeros_like(error)
         normalizer = 1.0, 1.0
+        values = [x for x in set(ranked) if left((ranked > x).sum()) != left((ranked >= x).sum())]
+        decided = beside(["comparison"], values, t)
     most = int((ranked * (1 + error) * normalizer[1] >= t[0]).sum())
     least = int((ranked * (1 - error) * normalizer[0] >= t[1]).sum())
-    keep = stage.sampler.min_keep
-    reachable = {
-        everything - top + 1 if top > 1 and everything - top + 1 >= keep else everything
-        for top in range(least, most + 1)
-    }
+    reachable = {left(top) for top in range(least, most + 1)}
     if n not in reachable:
         raise Wrong("survivors", got=n, reachable=sorted(reachable)[:4])
-    if len(reachable) > 1:
-        exactly = int((exact.p >= t[1]).sum())
-        there = everything - exactly + 1 if exactly > 1 else everything
-        stage.cuts.append(Cut(int(np.sign(n - there))))
+    lean = int(np.sign(n - left((exact.p >= t[1]).sum()))) if len(reachable) > 1 else 0
+    stage.cuts.append(Cut(lean, decided))
 
 
 def _least_likely(stage: Stage) -> None:
@@ -225,7 +237,7 @@ def top_n_sigma(stage: Stage) -> None:
         return
     if overflows(stage, valid) and np.array_equal(got, logits):
         return
-    low, high = _sigma_cut(stage, valid, n)
+    low, high, exactly = _sigma_cut(stage, valid, n)
     masked = got == -np.inf
     kept = ~masked
     stage_logits = np.where(masked, logits, got)
@@ -245,6 +257,7 @@ def top_n_sigma(stage: Stage) -> None:
         and stage.before.low[newly].max() >= stage.before.high[kept].min()
     ):
         raise Wrong("logits", reason="a larger logit is masked, a smaller one is not")
+    stage.cuts.append(Cut(0, beside(exactly, valid, (low, high))))
 
 
 def overflows(stage: Stage, valid: Reals) -> bool:
@@ -253,26 +266,32 @@ def overflows(stage: Stage, valid: Reals) -> bool:
     return float(abs(valid).sum()) > most or float(((valid - valid.mean()) ** 2).sum()) > most
 
 
-def _sigma_cut(stage: Stage, valid: Reals, n: tuple[float, float]) -> tuple[float, float]:
-    """Return the smallest and largest cut that rounding explains. valid: no -inf."""
+def _sigma_cut(
+    stage: Stage, valid: Reals, n: tuple[float, float]
+) -> tuple[float, float, list[str]]:
+    """Return the smallest and largest cut that rounding explains, and the operations that are exact
+    if all are but the rounding of n. valid: no -inf."""
     kind, u = stage.arithmetic.logits, unit(stage.arithmetic.logits)
     top, count = float(valid.max()), len(valid)
     mean = math.fsum(valid.tolist()) / count
     squares = (valid - mean) ** 2
     std = math.sqrt(float(squares.sum()) / count)
     in_sum = of_sum(count, stage.arithmetic)
-    steps = (mean * count, mean, *(valid - mean)[:64], float(squares.sum()), std, n[1] * std)
+    product = float(stage.sampler.n) * std
+    steps = (mean * count, mean, *(valid - mean)[:64], float(squares.sum()), std, product)
     half = (stage.before.high - stage.before.low)[stage.before.logits != -np.inf] / 2
     if (
-        not half.any() and n[0] == n[1]
-        and sums_exactly(abs(valid), kind) and sums_exactly(squares, kind)
-        and all(is_exact(float(step), kind) for step in steps)
+        not half.any() and sums_exactly(abs(valid), kind) and sums_exactly(squares, kind)
+        and all(is_exact(float(step), kind) for step in (*steps, top - product))
     ):  # fmt: skip
-        return top - n[1] * std, top - n[1] * std
+        ends = [top - each * std for each in n]
+        away = 2.0**-48 * (abs(top) + product) if n[0] != n[1] else 0.0
+        exactly = ["sum", "comparison"] + ["product"] * (std not in (0, 1) and 1 not in n)
+        return ends[1] - away, ends[0] + away, exactly
     off = in_sum * float(abs(valid).sum()) / count + abs(mean) * 2 * u
     off += float(half.mean())
     off_std = math.sqrt(std**2 * (1 + in_sum + 8 * u) + off**2) - std
     off_std += std * (in_sum / 2 + 4 * u) + float(half.max()) + u * float(abs(valid).max())
     spread = Interval(max(std - off_std, 0.0), std + off_std, u)
-    cut = stage.interval(top) - stage.interval(*n) * spread
-    return float(cut.low), float(cut.high)
+    reached = stage.interval(top) - stage.interval(*n) * spread
+    return float(reached.low), float(reached.high), []

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.correct.bounds import of_sum, unit
-from sampler_parity.harness.correct.stage import Stage, Wrong
+from sampler_parity.harness.correct.bounds import of_sum, sums_exactly, unit
+from sampler_parity.harness.correct.exact import Decision, beside
+from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.infill import Infill
 
@@ -22,6 +23,7 @@ class Choosing(Infill):
     def __init__(self, like: Infill, error: float, script: list[bool]) -> None:
         super().__init__(like.vocab)
         self.error, self.script, self.made = error, script, list[bool]()
+        self.decided: frozenset[Decision] = frozenset()
 
     def _exceeds(self, a: Any, b: Any) -> bool:
         exceeds = bool(a > b)
@@ -32,15 +34,20 @@ class Choosing(Infill):
         return self.made[-1]
 
     def _drop_text_below(self, cand: Candidates, threshold: Any) -> None:
-        below = [self._exceeds(np.float64(threshold), p) for p in cand.p]
-        cand.keep(~np.array(below) | cand.among(self.eog))
+        if np.frexp(threshold)[0] == 0.5 and sums_exactly(cand.p, "float32"):
+            self.decided = beside(["comparison"], cand.p, (float(threshold), float(threshold)))
+            below = cand.p < threshold
+        else:
+            below = np.array([self._exceeds(np.float64(threshold), p) for p in cand.p])
+        cand.keep(~below | cand.among(self.eog))
 
 
 def infill(stage: Stage) -> None:
     """Judge by all results that rounding can reach.
 
     Every p has the errors of a softmax, of merging and of two normalizations; a comparison within
-    that of its threshold may go either way. Equal logits are merged in any stable order.
+    that of its threshold may go either way. Equal logits are merged in any stable order. If sums
+    and threshold are exact at the second cut, as 1/2 + 1/4 + 1/4 and 1/4, one answer is right.
     """
     exact = stage.softmax
     if not exact.defined:
@@ -51,18 +58,19 @@ def infill(stage: Stage) -> None:
     error = float(exact.each[exact.p > 0].max()) + exact.common
     error += 3 * (of_sum(n, stage.arithmetic) + 3 * unit(stage.arithmetic.probabilities))
     problem = Wrong("survivors", got=len(stage.got.ids), expected=len(stage.want))
-    for result in _reachable(stage, 2 * error):
+    for result, decided in _reachable(stage, 2 * error):
         if set(result.ids.tolist()) != set(stage.got.ids.tolist()):
             continue
         try:
             _like(stage, result, 4 * error)
+            stage.cuts.append(Cut(0, decided))
             return
         except Wrong as wrong:
             problem = wrong
     raise problem
 
 
-def _reachable(stage: Stage, error: float) -> Iterator[Candidates]:
+def _reachable(stage: Stage, error: float) -> Iterator[tuple[Candidates, frozenset[Decision]]]:
     """Yield the results of every combination of near decisions, of both orders of equal logits."""
     orders = [np.argsort(-stage.before.low, kind="stable")]
     want_order = stage.before.candidates()
@@ -82,9 +90,10 @@ def _reachable(stage: Stage, error: float) -> Iterator[Candidates]:
         )
         one = Choosing(stage.sampler, error, script)
         one.apply(cand)
-        for at in range(len(script), len(one.made)):
-            open_scripts.append((order, [*one.made[:at], not one.made[at]]))
-        yield cand
+        open_scripts += [
+            (order, [*one.made[:at], not one.made[at]]) for at in range(len(script), len(one.made))
+        ]
+        yield cand, one.decided
 
 
 def _like(stage: Stage, result: Candidates, error: float) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.correct.bounds import Reals, normal_from, unit
+from sampler_parity.harness.correct.exact import Decision
 from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.softmax import REPORTED, Softmax, softmax
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
@@ -68,10 +69,11 @@ class Held:
 
 @dataclass(frozen=True)
 class Cut:
-    """A decision between several right answers. lean: by how many tokens the backend is behind (+)
-    or ahead (-) of the exact sum of its own probabilities."""
+    """A decision. lean: by how many tokens the backend is behind (+) or ahead (-) of the exact sum
+    of its own probabilities. exact: where exact values lie; then one answer is right."""
 
-    lean: int
+    lean: int = 0
+    exact: frozenset[Decision] = frozenset()
 
 
 @dataclass

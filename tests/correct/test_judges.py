@@ -22,9 +22,12 @@ from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import passing
-from sampler_parity.reference import SAMPLERS, Candidates
+from sampler_parity.reference import SAMPLERS, Candidates, Vocab
+from sampler_parity.reference.samplers.infill import Infill
 from sampler_parity.reference.samplers.min_p import MinP
+from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 from sampler_parity.reference.samplers.top_p import TopP
+from sampler_parity.reference.samplers.xtc import Xtc
 from tests.support.examples import one_in
 
 FLOAT32, FLOAT64 = (
@@ -64,7 +67,7 @@ UNDECIDABLE = {
 
 def stage(
     sampler: Any, logits: list[float], ids: list[int], shares: list[float] | None = None,
-    arithmetic: Arithmetic = FLOAT32,
+    arithmetic: Arithmetic = FLOAT32, selected: int = -1,
 ) -> Stage:  # fmt: skip
     """Return a stage on a row that leaves these ids with their logits, and these p."""
     row = np.array(logits, np.float32)
@@ -72,7 +75,7 @@ def stage(
     sampler.clone().apply(want)
     left = np.array(ids, np.int32)
     p = np.array(shares if shares is not None else np.zeros(len(ids)), np.float32)
-    got = Got(left, row[left], p, None, -1)
+    got = Got(left, row[left], p, None, selected)
     return Stage(before, sampler, want, got, {}, arithmetic)
 
 
@@ -115,6 +118,51 @@ def test_a_cut_that_rounding_reaches_has_two_right_answers() -> None:
         JUDGES["top_p"](one)
     with pytest.raises(Wrong, match="survivors"):
         JUDGES["top_p"](stage(TopP(p), [1, 1, 1], [0], [third]))
+
+
+@pytest.mark.parametrize("kept", [[3], [0, 1, 2, 3]], ids=["acts", "rests"])
+def test_xtc_counts_as_exact_only_if_the_reported_p_are(kept: list[int]) -> None:
+    """An exp(-log 4) that is one float too large reaches t one float above 1/4. An exact 1/4 does
+    not."""
+    above = float(np.nextafter(np.float32(0.25), np.float32(1)))
+    for p in (0.25, above):
+        one = stage(Xtc(1.0, above, seed=0), [1, 1, 1, 1], kept, [p] * len(kept))
+        if p == 0.25 and len(kept) == 1:
+            with pytest.raises(Wrong, match="survivors"):
+                JUDGES["xtc"](one)
+        else:
+            JUDGES["xtc"](one)
+
+
+@pytest.mark.parametrize("tau", [1.0, 1.0000001])
+def test_a_surprise_of_whole_bits_is_exact_within_the_error_of_a_libm(tau: float) -> None:
+    """Four equal tokens have 2 bits each, which do not exceed mu = 2. With more error they may."""
+    one = stage(MirostatV2(0, tau), [1, 1, 1, 1], [0], [1.0], selected=0)
+    with pytest.raises(Wrong, match="survivors"):
+        JUDGES["mirostat_v2"](one)
+    rough = stage(MirostatV2(0, tau), [1, 1, 1, 1], [0], [1.0], Arithmetic(exp_ulps=16), 0)
+    JUDGES["mirostat_v2"](rough)
+
+
+def test_a_quarter_is_not_below_the_second_threshold_of_infill() -> None:
+    """`a` and `ab` are merged: 1/2, 1/4 and 1/4 of three, and 1/4 is the threshold."""
+    vocab = Vocab("bpe", ("a", "ab", "c", "d", "<end>"), (1, 1, 1, 1, 3), eog=frozenset({4}), eos=4)
+    row, sampler = [1.0, 1.0, 1.0, 1.0], Infill(vocab)
+    JUDGES["infill"](stage(sampler, row, [0, 2, 3], [0.5, 0.25, 0.25]))
+    with pytest.raises(Wrong, match="survivors"):
+        JUDGES["infill"](stage(sampler, row, [0], [1.0]))
+
+
+def test_min_p_allows_a_log_softmax_that_rounds_beside_the_largest() -> None:
+    """p = 1: with log(sum) subtracted, 1 and the float below it have the same p. 64 has not."""
+    for top, wrong in ((1.0, False), (64.0, True)):
+        below = float(np.nextafter(np.float32(top), np.float32(0)))
+        one = stage(MinP(1.0), [top, below, top], [0, 1, 2])
+        if wrong:
+            with pytest.raises(Wrong, match="survivors"):
+                JUDGES["min_p"](one)
+        else:
+            JUDGES["min_p"](one)
 
 
 def test_p_must_have_one_normalizer() -> None:

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import classify, identical
-from sampler_parity.harness.checks.stages.prepared import Prepared
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare, reference_trace
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.draws import accept_adaptive_p
+from sampler_parity.harness.correct.exact import Decision
 from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.judges import JUDGES
 from sampler_parity.harness.correct.stage import Cut, Held, Stage, Wrong
@@ -72,16 +74,36 @@ class Place:
 
 @dataclass
 class Judged:
-    """A run. wrong: where it is not correct. cuts: by sampler, the decisions for which more than
-    one answer is correct."""
+    """A run. wrong: where it is not correct. cuts: by sampler, its decisions. identical: judge also
+    the stages that are identical, of which a judge knows nothing else."""
 
     wrong: Place | None = None
+    identical: bool = False
     cuts: dict[str, list[Cut]] = field(default_factory=dict)
 
 
-def judge_run(ready: Prepared[Any], ran: Ran, steps: int, arithmetic: Arithmetic) -> Judged:
+def exact_decisions(case: StagesCase) -> set[tuple[str, *Decision]]:
+    """Return the exact decisions of a case, each with its sampler: those that the judges find in
+    the results of the reference in float32. Raises ValueError if a judge rejects them."""
+    ready = prepare(case)
+    trace, _ = reference_trace(ready)
+    stages = [[Got(c.ids, c.logits, c.p, None, c.selected) for c in stages] for stages in trace]
+    ran, judged = Ran([step[-1].token for step in trace], stages, 0), Judged(identical=True)
+    judge_run(ready, ran, len(trace), Arithmetic(), judged)
+    if judged.wrong:
+        raise ValueError(f"{case.id}: the judge rejects the reference: {judged.wrong}")
+    return {(name, *one) for name, cuts in judged.cuts.items() for cut in cuts for one in cut.exact}
+
+
+def judge_run(
+    ready: Prepared[Any],
+    ran: Ran,
+    steps: int,
+    arithmetic: Arithmetic,
+    judged: Judged | None = None,
+) -> Judged:
     """Judge the first steps of a run. Stops at the first stage that is not correct."""
-    judged = Judged()
+    judged = judged or Judged()
     memories = [Memory.of(ready.build()) for _ in range(ready.instances)]
     for i, step in enumerate(ready.steps[:steps]):
         for operation, index in step.before:
@@ -145,7 +167,7 @@ def judge_stage(
     same = identical(want, got)
     if not same and sampler.name not in JUDGES:
         _as_another_sort(want, got, before, earlier)
-    elif not same or sampler.name in _STATEFUL:
+    elif sampler.name in JUDGES and (not same or judged.identical or sampler.name in _STATEFUL):
         stage = Stage(before, earlier, want, got, parameters, arithmetic, memory.intervals[j])
         try:
             with np.errstate(all="ignore"):
