@@ -8,10 +8,12 @@ cases:     an explicit case of a filter removes something and keeps something, o
 fixtures:  every one has the digest of the manifest, every file is listed, every name exists
 explained: every line of explanations.toml names a backend, a stage and verdicts, each once
 schemas:   the committed JSON Schema is the one that the models make
+exact:     the quick profile of a sampler with a threshold has decisions without any rounding on
+    each side of it (EXACT)
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -19,9 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from sampler_parity.harness.checks import Profile
-from sampler_parity.harness.checks.stages.block import GivenCase
+from sampler_parity.harness.checks.stages.block import GivenCase, StagesCase
 from sampler_parity.harness.checks.stages.blocks.matrix import Grid
 from sampler_parity.harness.checks.stages.boundary import apply_around
+from sampler_parity.harness.checks.stages.correct import exact_decisions
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.errors import InputError
@@ -51,6 +54,25 @@ ROUNDING = 1e-6  # a decision nearer to its threshold than this share of it may 
 
 Stage = tuple[Sampler, Candidates, Candidates]
 
+SIDES = ("below", "at", "above")
+# The operations of a threshold that can be exact, and where the exact values can lie.
+EXACT: dict[str, dict[str, tuple[str, ...]]] = {
+    "top_p": {"sum": SIDES, "comparison": SIDES},
+    "typical_p": {"sum": SIDES, "comparison": SIDES},
+    "min_p": {"comparison": SIDES[:2]},
+    "xtc": {"comparison": SIDES, "draw": SIDES},
+    "top_n_sigma": {"sum": SIDES, "product": SIDES, "comparison": SIDES},
+    "mirostat_v2": {"comparison": SIDES},
+    "infill": {"comparison": ("at",)},
+}
+NEVER_EXACT = {  # of a threshold, whatever the logits
+    "min_p": "log(p) is exact only for p = 1, and no logit is above the largest",
+    "infill": "0.2 is no binary number; 3 p(end) n never equals p(text); few p are near 1/4",
+    "mirostat": "k is a power of logarithms",
+    "dist": "u has 53 bits, more than a float32",
+    "adaptive_p": "u has 53 bits, more than a float32",
+}
+
 
 def lint(paths: Sequence[Path], profile: Profile = "full") -> list[str]:
     """Return the problems of these suites, of golden/ and of harness/schemas/, one line each.
@@ -75,6 +97,7 @@ def lint(paths: Sequence[Path], profile: Profile = "full") -> list[str]:
     problems += _unique(ids)
     problems += _prose(suites)
     problems += _missing_suites(suites)
+    problems += _without_exact(exact_cases(paths))
     problems += [line for path in explanation_files() for line in _explanations(path)]
     return problems + _golden(fixtures.golden_folder()) + _schemas()
 
@@ -130,6 +153,44 @@ def _missing_suites(suites: dict[Path, Suite]) -> list[str]:
         f"sampler {name}: no suite parity/{name}.toml with sampler = {name!r}"
         for name in SAMPLERS
         if declared.get(name) != name
+    ]
+
+
+def exact_cases(paths: Sequence[Path]) -> Counter[tuple[str, ...]]:
+    """Return how many quick cases of a sampler's suite decide exactly: by (sampler, operation,
+    side). Only literals and equal logits can."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    for path in paths:
+        if path.parent.name != "parity" or path.stem not in EXACT:
+            continue
+        try:
+            cases = list(expand(read_suite(path), "quick", few_random=True))
+        except InputError:
+            continue  # lint reports it
+        for case in cases:
+            if isinstance(case, StagesCase) and (
+                isinstance(case.logits, Literals) or getattr(case.logits, "family", "") == "equal"
+            ):
+                counts.update(one for one in exact_decisions(case) if one[0] == path.stem)
+    return counts
+
+
+def exact_line(counts: Counter[tuple[str, ...]]) -> str:
+    """Return the counts below, at and above the threshold: `top_p sum 18/20/24`."""
+    return ", ".join(
+        f"{sampler} {operation} {'/'.join(str(counts[sampler, operation, s]) for s in sides)}"
+        for sampler, operations in EXACT.items()
+        for operation, sides in operations.items()
+    )
+
+
+def _without_exact(counts: Counter[tuple[str, ...]]) -> list[str]:
+    return [
+        f"sampler {sampler}: no quick case with an exact {operation} {side} the threshold"
+        for sampler, operations in EXACT.items()
+        for operation, sides in operations.items()
+        for side in sides
+        if not counts[sampler, operation, side]
     ]
 
 

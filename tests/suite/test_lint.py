@@ -145,6 +145,46 @@ def test_lint_notices_a_sampler_without_a_suite(tmp_path: Path) -> None:
     assert problems == ["sampler xtc: no suite parity/xtc.toml with sampler = 'xtc'"]
 
 
+def edited(folder: Path, name: str, old: str, new: str) -> Path:
+    """Return a copy of a suite of the repository with one edit."""
+    path = folder / "parity" / f"{name}.toml"
+    path.parent.mkdir(exist_ok=True)
+    text = (suites_folder() / "parity" / f"{name}.toml").read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "lacking"),
+    [
+        ("top_p", "sizes = [2, 1024]", "sizes = [1024]", "comparison above"),
+        ("top_n_sigma", "n = 2.0000002 }", "n = 2.1 }", "product above"),
+        ("min_p", "[64.0, 63.999996, 64.0]", "[1.0, 0.99999994, 1.0]", None),
+        ("xtc", "p = 0.41702202,", "p = 0.5,", "draw below"),
+        ("infill", "[98, 20.0]]", "[98, 19.0]]", "comparison at"),
+    ],
+    ids=["top_p", "top_n_sigma", "min_p", "xtc", "infill"],
+)
+def test_lint_notices_a_side_of_a_threshold_without_an_exact_case(
+    tmp_path: Path, name: str, old: str, new: str, lacking: str | None
+) -> None:
+    counts = linter.exact_cases([edited(tmp_path, name, old, new)])
+    problems = [p for p in linter._without_exact(counts) if p.startswith(f"sampler {name}:")]
+    expected = f"sampler {name}: no quick case with an exact {lacking} the threshold"
+    assert problems == ([expected] if lacking else [])
+
+
+def test_lint_counts_the_exact_cases_of_a_suite(tmp_path: Path) -> None:
+    (tmp_path / "parity").mkdir()
+    path = tmp_path / "parity" / "top_p.toml"
+    path.write_text(CASE.replace("probs = [0.5, 0.3, 0.2]", "values = [1, 1, 1, 1]"))
+    assert not linter.exact_cases([path])  # the mass of three is far above 0.7
+    path.write_text(path.read_text().replace("p = 0.7", "p = 0.75"))
+    assert linter.exact_cases([path]) == {("top_p", "sum", "at"): 1}
+    assert linter.exact_line(linter.exact_cases([path])).startswith("top_p sum 0/1/0, top_p comp")
+
+
 def test_lint_notices_an_id_in_two_suites() -> None:
     problems = linter._unique(
         {"top_p/a": ["parity/top_p", "more/top_p"], "top_p/b": ["parity/top_p"]}
