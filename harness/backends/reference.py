@@ -11,6 +11,7 @@ from sampler_parity.harness.backends.reference_speculative import speculate
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP
 from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.memory import keep_freed_memory
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
@@ -118,6 +119,7 @@ class Worker:
             version=self.version,
             capabilities=["run", "draws", "time", "uniforms", "origin", "speculative"],
             samplers=sorted(self.samplers),
+            arithmetic=LLAMA_CPP,
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> ReferenceInstance:

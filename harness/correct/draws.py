@@ -128,8 +128,8 @@ def orders(stage: Stage) -> list[NDArray[np.int64]]:
 def _kept_by_surprise(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> tuple[int, int]:
     """Return the smallest and largest number of survivors that rounding explains.
 
-    The first mu is 2 tau, which is exact. -log2 of a power of two is a whole number, and every
-    function within the 4 ULP of a libm gives it: then one cut is right.
+    The first mu is 2 tau, which is exact. -log2 of a power of two is a whole number, and a
+    function whose error is below 1 ULP gives it: then one cut is right.
     """
     exact = stage.softmax
     with np.errstate(divide="ignore"):
@@ -153,7 +153,7 @@ def _powers_of_two(stage: Stage) -> bool:
     """Return whether every p is a power of two, or 0, in formats that also hold mu."""
     p, arithmetic = stage.softmax.p, stage.arithmetic
     return (
-        arithmetic.exp_ulps <= 4
+        arithmetic.exp_ulps < 1
         and unit(arithmetic.logits) <= unit("float32")
         and bool((np.frexp(p[p > 0])[0] == 0.5).all())
         and float(p[p > 0].min()) >= normal_from(arithmetic.probabilities)

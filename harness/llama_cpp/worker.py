@@ -28,6 +28,7 @@ from sampler_parity.harness.llama_cpp.signatures import (
 )
 from sampler_parity.harness.llama_cpp.throughput import measure
 from sampler_parity.harness.llama_cpp.words import Listener
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.memory import lift_memory_limit
 from sampler_parity.harness.protocol.messages import (
@@ -79,6 +80,7 @@ class Worker:
                 *(["ignore_eos"] if self.library.release == NEWEST else []),
             ],
             uncallable=why_not,
+            arithmetic=Arithmetic(summation="sequential"),
         )
 
     def _device(self) -> str:

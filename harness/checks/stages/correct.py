@@ -21,7 +21,7 @@ from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.judges import JUDGES
 from sampler_parity.harness.correct.stage import Cut, Held, Stage, Wrong
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.arithmetic import Arithmetic
+from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.ask import Got, Ran
 from sampler_parity.harness.verdicts import BY_ANY_SORT
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError
@@ -89,7 +89,7 @@ def exact_decisions(case: StagesCase) -> set[tuple[str, *Decision]]:
     trace, _ = reference_trace(ready)
     stages = [[Got(c.ids, c.logits, c.p, None, c.selected) for c in stages] for stages in trace]
     ran, judged = Ran([step[-1].token for step in trace], stages, 0), Judged(identical=True)
-    judge_run(ready, ran, len(trace), Arithmetic(), judged)
+    judge_run(ready, ran, len(trace), LLAMA_CPP, judged)
     if judged.wrong:
         raise ValueError(f"{case.id}: the judge rejects the reference: {judged.wrong}")
     return {(name, *one) for name, cuts in judged.cuts.items() for cut in cuts for one in cut.exact}
