@@ -12,6 +12,7 @@ from sampler_parity.harness.checks.repeat import report_lines as repeat_lines
 from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.correct.bias import biases
+from sampler_parity.harness.correct.narrower import wide
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.run.pace import Pace
@@ -74,7 +75,11 @@ def show(done: Bundle) -> None:
     """Print the summary of a bundle, and its folder."""
     from sampler_parity.reports.write import summary_lines  # loads every page
 
-    for line in (*repeat_lines(done.cases), *map(str, biases(done.cases))):
+    for line in (
+        *repeat_lines(done.cases),
+        *map(str, biases(done.cases)),
+        *map(str, wide(done.cases)),
+    ):
         print_line(line)
     for line in summary_lines(done):
         print_line(line)

@@ -75,10 +75,12 @@ class Place:
 @dataclass
 class Judged:
     """A run. wrong: where it is not correct. cuts: by sampler, its decisions. identical: judge also
-    the stages that are identical, of which a judge knows nothing else."""
+    the stages that are identical, of which a judge knows nothing else. rounded: whether values
+    differ from the reference's, not only their order."""
 
     wrong: Place | None = None
     identical: bool = False
+    rounded: bool = False
     cuts: dict[str, list[Cut]] = field(default_factory=dict)
 
 
@@ -165,6 +167,7 @@ def judge_stage(
     except UndefinedInputError as error:
         raise Wrong("ids", refused=str(error)) from None
     same = identical(want, got)
+    judged.rounded |= not same and not np.array_equal(np.sort(want.p), np.sort(got.p), True)
     if not same and sampler.name not in JUDGES:
         _as_another_sort(want, got, before, earlier)
     elif sampler.name in JUDGES and (not same or judged.identical or sampler.name in _STATEFUL):

@@ -84,6 +84,8 @@ class BackendResult(Strict):
     """with `--accept correct`: cuts that remove fewer tokens than the exact sums would"""
     early: int = 0
     """with `--accept correct`: cuts that remove more tokens than the exact sums would"""
+    fits: list[str] | None = None
+    """with `--accept correct`, for some cases: narrower arithmetics that explain the result, too"""
 
     def among(self, verdicts: Sequence[Verdict]) -> bool:
         """Return whether it passes with these verdicts; with ties, "tied" must be among them."""

@@ -26,6 +26,7 @@ from sampler_parity.harness.checks.stages.record import BackendResult, CaseResul
 from sampler_parity.harness.checks.stages.relations import check_relation
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
 from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.correct.narrower import is_tried, narrower
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Ran
@@ -125,7 +126,15 @@ def _fairly(ready: Prepared, trace: Trace, ran: Ran, backend: Backend) -> Backen
             steps = ready.steps[: len(trace)]
             shown = ask.run(backend, ready.setting, ready.rows, steps, instances=ready.instances)
             ran = replace(ran, stages=shown.stages)
-        result = result_of(judge_run(ready, ran, len(trace), hello.arithmetic), ran.ns)
+        judged = judge_run(ready, ran, len(trace), hello.arithmetic)
+        result = result_of(judged, ran.ns)
+        if judged.wrong is None and judged.rounded and is_tried(ready.case.id):
+            fits = [
+                name
+                for name, arithmetic in narrower(hello.arithmetic).items()
+                if judge_run(ready, ran, len(trace), arithmetic).wrong is None
+            ]
+            result = result.model_copy(update={"fits": fits})
     if result.verdict in BY_ANY_SORT and ready.case.relation is not None:
         return check_relation(ready, trace, ready.case.relation, backend, result)
     return result

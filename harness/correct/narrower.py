@@ -1,0 +1,67 @@
+"""Find backends that state a wider arithmetic than their results need.
+
+Some results that are correct are judged again with narrower arithmetics.
+"""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.protocol.arithmetic import SIGNIFICAND, Arithmetic, Format
+
+EVERY = 8  # one in so many cases is judged again, by the checksum of its id
+LEAST = 20  # results that must fit
+
+
+@dataclass(frozen=True)
+class Wide:
+    """A backend whose n results that were judged again all fit a narrower arithmetic."""
+
+    backend: str
+    n: int
+    fits: str
+
+    def __str__(self) -> str:
+        return (
+            f"wide: {self.backend} states a wider arithmetic than it needs: all {self.n:,} results"
+            f" that were judged again fit {self.fits}"
+        )
+
+
+def is_tried(case: str) -> bool:
+    """Return whether the results of a case are judged again."""
+    return zlib.crc32(case.encode()) % EVERY == 0
+
+
+def narrower(stated: Arithmetic) -> dict[str, Arithmetic]:
+    """Return arithmetics with smaller errors than the stated one by a text, the narrowest first."""
+    found: dict[str, Arithmetic] = {}
+    of_p = SIGNIFICAND[stated.probabilities]
+    if stated.sums == "float64":
+        return found
+    kinds: tuple[Format, ...] = ("float64", "float32")
+    for kind in kinds:
+        if SIGNIFICAND[kind] > of_p:
+            changed = {"logits": kind, "probabilities": kind, "sums": kind}
+            found[kind] = stated.model_copy(update=changed)
+    if stated.summation in ("unknown", "sequential"):
+        for order in ("compensated", "pairwise"):
+            found[f"{order} sums"] = stated.model_copy(update={"summation": order})
+    return found
+
+
+def wide(cases: Iterable[CaseResult]) -> list[Wide]:
+    """Return the backends that state more than they need."""
+    fits: defaultdict[str, list[list[str]]] = defaultdict(list)
+    for case in cases:
+        for name, result in case.backends.items():
+            if result.fits is not None:
+                fits[name].append(result.fits)
+    return [
+        Wide(name, len(every), all_fit[0])
+        for name, every in fits.items()
+        if len(every) >= LEAST
+        and (all_fit := [one for one in every[0] if all(one in each for each in every)])
+    ]
