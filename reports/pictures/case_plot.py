@@ -11,7 +11,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.explain import arrays_of, record_of
 from sampler_parity.harness.suite.locate import case_of
 from sampler_parity.reference import UndefinedInputError
-from sampler_parity.reports.pictures.stages import Change, changes, drawn, probabilities
+from sampler_parity.reports.pictures.stages import StageChange, changes, drawn, probabilities
 
 
 def case_plot(folder: Path, name: str) -> str:
@@ -47,7 +47,7 @@ def _first_difference(record: CaseResult) -> tuple[str, int, int]:
     return "", 0, 0
 
 
-def _beside(bundle: Bundle, record: CaseResult, backend: str, stage: Change) -> Change:
+def _beside(bundle: Bundle, record: CaseResult, backend: str, stage: StageChange) -> StageChange:
     """Return a stage with what the backend left after the stage, where the bundle has it."""
     artifact = bundle.folder / "artifacts" / stage_file(record.id, backend)
     if not artifact.exists():

@@ -39,7 +39,7 @@ _SMALL = (4096, 64, 16)
 Probabilities = NDArray[np.float64]
 
 
-class Change(NamedTuple):
+class StageChange(NamedTuple):
     """A stage on all tokens, by id; nan: not among the candidates. got: of a backend, after it.
     kept: the ids that a backend left, where it is not known with which logits."""
 
@@ -50,7 +50,7 @@ class Change(NamedTuple):
     kept: Sequence[int] = ()
 
 
-def changes(case: GivenCase, step: int = 0) -> list[Change]:
+def changes(case: GivenCase, step: int = 0) -> list[StageChange]:
     """Return what the reference does in one step of a case. Raises InputError, and
     UndefinedInputError where the reference stops."""
     ready = prepare(case)
@@ -64,7 +64,7 @@ def changes(case: GivenCase, step: int = 0) -> list[Change]:
     stages = []
     for stage in chain.trace(cand):
         after = probabilities(stage.candidates.ids, stage.candidates.logits, n)
-        stages.append(Change(stage.name, before, after))
+        stages.append(StageChange(stage.name, before, after))
         before = after
     return stages
 
@@ -120,7 +120,7 @@ def of_minimized(small: Small, salt: str) -> str:
     return of_counterexample(small.case, salt, left)
 
 
-def drawn(stages: list[Change], salt: str) -> str:
+def drawn(stages: list[StageChange], salt: str) -> str:
     """Draw a panel for each stage that changes something; "" where none does."""
     shown = [s for s in stages if _says_something(s)][:PANELS]
     if not shown:
@@ -141,7 +141,7 @@ def drawn(stages: list[Change], salt: str) -> str:
     return picture(draw, (WIDTH, 1.6 * len(shown) + 0.8), salt)
 
 
-def _says_something(stage: Change) -> bool:
+def _says_something(stage: StageChange) -> bool:
     same = np.array_equal(stage.before, stage.after, equal_nan=True)
     return stage.got is not None or bool(stage.kept) or not same
 
@@ -150,7 +150,7 @@ def _tokens(n: int) -> str:
     return "token, the likeliest first" + (f": {TOKENS} of {n:,}" if n > TOKENS else "")
 
 
-def _panel(axes: "Axes", stage: Change, ids: NDArray[np.intp]) -> None:
+def _panel(axes: "Axes", stage: StageChange, ids: NDArray[np.intp]) -> None:
     at = np.arange(len(ids))
     before, after = stage.before[ids], stage.after[ids]
     axes.bar(at - 0.2, np.nan_to_num(before), 0.4, color=INK, alpha=0.3, label="before")

@@ -14,7 +14,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.history.build import report_of
 from sampler_parity.reports.pages.history.document import document
-from sampler_parity.reports.pages.history.model import History
+from sampler_parity.reports.pages.history.model import HistoryReport
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from tests.support.html_page import Page
@@ -155,7 +155,7 @@ def test_commands_add_and_show_write_the_trend(tmp_path: Path) -> None:
     page = Page((tmp_path / "out" / "history.html").read_text())
     assert "1/2 identical, 1 failed" in page.text
     assert len(page.all("svg")) == 1  # of identical cases; nothing has a ratio
-    read = History.model_validate_json((tmp_path / "out" / "history.json").read_text())
+    read = HistoryReport.model_validate_json((tmp_path / "out" / "history.json").read_text())
     assert [point and point.met for point in read.samplers[0].runs] == [2, 1, 2]
     assert "1/2 identical, 1 failed" in (tmp_path / "out" / "history.md").read_text()
 

@@ -14,7 +14,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.document import SHOWN, document
-from sampler_parity.reports.pages.compare.model import Comparison
+from sampler_parity.reports.pages.compare.model import CompareReport
 from sampler_parity.reports.pages.compare.page import COMPARE, summary
 from sampler_parity.reports.write import write_report
 from sampler_parity.reports.writers.html import html
@@ -33,7 +33,7 @@ from tests.support.several_bundles import (
 MOST_BYTES = 5_000_000
 
 
-def comparison(*bundles: Bundle) -> Comparison:
+def comparison(*bundles: Bundle) -> CompareReport:
     report = report_of(list(bundles))
     assert report is not None
     return report
@@ -57,7 +57,7 @@ def test_page_says_what_differs_where_and_how_to_replay_it(tmp_path: Path) -> No
         assert words in text
 
 
-def colours(report: Comparison) -> list[str]:
+def colours(report: CompareReport) -> list[str]:
     """Return the colours of a page: of its state, then of each cell that has one."""
     return re.findall(r'class="(?:state |n )?(good|fair|bad)"', html(document(report)))
 
@@ -119,18 +119,18 @@ def test_markdown_has_every_part(tmp_path: Path) -> None:
 
 def test_json_reads_back_as_the_same_comparison(tmp_path: Path) -> None:
     report = comparison(*two_that_differ(tmp_path))
-    assert Comparison.model_validate_json(report.model_dump_json()) == report
+    assert CompareReport.model_validate_json(report.model_dump_json()) == report
 
 
 @pytest.fixture(scope="module")
-def ten(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+def ten(tmp_path_factory: pytest.TempPathFactory) -> CompareReport:
     """Ten bundles of 1,500 cases, 100 timings and 50 distribution tests."""
     return comparison(*ten_bundles(tmp_path_factory.mktemp("ten"), 1500))
 
 
 @pytest.mark.parametrize("name", ["html", "json"])
 @pytest.mark.nightly
-def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: Comparison, name: str) -> None:
+def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: CompareReport, name: str) -> None:
     text = ReadyPage(COMPARE, [], ten).text(name)
     assert text is not None
     assert len(text.encode()) < MOST_BYTES
@@ -138,7 +138,7 @@ def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: Comparison, name: str)
 
 
 @pytest.mark.nightly
-def test_ten_bundles_lose_no_difference_to_the_bound(ten: Comparison) -> None:
+def test_ten_bundles_lose_no_difference_to_the_bound(ten: CompareReport) -> None:
     parted = {name for row in ten.verdicts for name in row.cases}
     assert len(parted) == 1500 // 7 + 1
     assert [column.differing for column in ten.columns] == [0, *[len(parted)] * 9]

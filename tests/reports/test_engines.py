@@ -17,7 +17,7 @@ from sampler_parity.reports.pages.matrix.labels import (
     others,
     tone,
 )
-from sampler_parity.reports.pages.matrix.model import Cell, Engine, Law, Matrix
+from sampler_parity.reports.pages.matrix.model import DrawTally, EngineRow, Matrix, MatrixCell
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from tests.support.chromium import See
@@ -33,11 +33,11 @@ def made(folder: Path, why: dict[Key, str] = WHY) -> Matrix:
     return matrix
 
 
-def engine(matrix: Matrix, name: str) -> Engine:
+def engine(matrix: Matrix, name: str) -> EngineRow:
     return next(engine for engine in matrix.engines if engine.name == name)
 
 
-def ties(matrix: Matrix, name: str) -> Cell:
+def ties(matrix: Matrix, name: str) -> MatrixCell:
     return engine(matrix, name).properties[0]
 
 
@@ -189,7 +189,7 @@ def test_the_distribution_of_an_engines_draws_stands_next_to_its_properties(tmp_
 
 
 def test_the_draws_of_an_engine_say_what_is_decided_of_those_that_are_not_equivalent() -> None:
-    distribution = Law(
+    distribution = DrawTally(
         tests=4, equivalent=1, met=3, others={"different": 1, "undecided": 2}, draws=10, anchor=""
     )
     assert others(distribution) == ["1 different", "2 undecided"]

@@ -12,10 +12,10 @@ from sampler_parity.harness.failures.format_difference import (
 )
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reports.labels import device_label, duration, lines_of, tail
-from sampler_parity.reports.pages.parity.model import Difference
+from sampler_parity.reports.pages.parity.model import ParityDifference
 
 
-def difference(**fields: object) -> Difference:
+def difference(**fields: object) -> ParityDifference:
     defaults: dict[str, object] = {
         "case": "a",
         "suite": "parity/top_p",
@@ -35,7 +35,7 @@ def difference(**fields: object) -> Difference:
         "detail": "",
         "replay": "",
     }
-    return Difference.model_validate(defaults | fields)
+    return ParityDifference.model_validate(defaults | fields)
 
 
 @pytest.mark.parametrize(

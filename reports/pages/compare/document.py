@@ -6,7 +6,7 @@ from sampler_parity.harness.comparison.records import Cell, Speed, Verdicts
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure, interval
 from sampler_parity.reports.pages.compare import labels
-from sampler_parity.reports.pages.compare.model import Comparison
+from sampler_parity.reports.pages.compare.model import CompareReport
 
 SHOWN = 100  # rows of a table
 PARTS = {
@@ -19,7 +19,7 @@ PARTS = {
 }
 
 
-def document(report: Comparison) -> doc.Document:
+def document(report: CompareReport) -> doc.Document:
     """Return the page of a comparison."""
     intro = "One column a backend of a bundle, next to the first column of the same implementation."
     links = doc.Links("Parts", [(title, f"#{place}") for place, title in PARTS.items()])
@@ -48,7 +48,7 @@ def document(report: Comparison) -> doc.Document:
 
 
 def _part(
-    report: Comparison, place: str, title: str, table: doc.Table, none: str
+    report: CompareReport, place: str, title: str, table: doc.Table, none: str
 ) -> Sequence[doc.Block]:
     """Return a part of the page; in Markdown nothing where nothing differs."""
     if table.rows:
@@ -56,16 +56,16 @@ def _part(
     return [doc.InHtml([doc.Heading(2, title, place), doc.Paragraph(none)])]
 
 
-def _name(report: Comparison, i: int) -> doc.Inline:
+def _name(report: CompareReport, i: int) -> doc.Inline:
     column = report.columns[i]
     return (doc.Name(column.backend), " of ", doc.Toned(doc.Name(column.bundle), "quiet"))
 
 
-def _names(report: Comparison) -> list[doc.Inline]:
+def _names(report: CompareReport) -> list[doc.Inline]:
     return [_name(report, i) for i in range(len(report.columns))]
 
 
-def _columns(report: Comparison) -> doc.Table:
+def _columns(report: CompareReport) -> doc.Table:
     rows: doc.Rows = []
     for i, c in enumerate(report.columns):
         alone = [doc.num(f"{n:,}") for n in (c.missing, c.added, c.changed)]
@@ -84,13 +84,13 @@ def _columns(report: Comparison) -> doc.Table:
     )
 
 
-def _unavailable(report: Comparison) -> Iterator[doc.Block]:
+def _unavailable(report: CompareReport) -> Iterator[doc.Block]:
     for gone in report.unavailable:
         name = (doc.Name(gone.backend), " of ", doc.Name(gone.bundle))
         yield doc.Paragraph((*name, " did not run: ", doc.Name(gone.why)))
 
 
-def _verdicts(report: Comparison) -> doc.Table:
+def _verdicts(report: CompareReport) -> doc.Table:
     return doc.Table(
         "Cases with the same verdicts in every column, and the first stage that differs from the "
         "reference. The rows with most cases first.",
@@ -101,7 +101,7 @@ def _verdicts(report: Comparison) -> doc.Table:
     )
 
 
-def _verdict(report: Comparison, row: Verdicts) -> doc.Cells:
+def _verdict(report: CompareReport, row: Verdicts) -> doc.Cells:
     more = [f"and {len(row.cases) - 1:,} more"] if len(row.cases) > 1 else []
     cells = [
         doc.TableCell(doc.Name(labels.cell(row, i)), labels.change_tone(row, i, column.base))
@@ -116,7 +116,7 @@ def _verdict(report: Comparison, row: Verdicts) -> doc.Cells:
     ]
 
 
-def _logits(report: Comparison) -> doc.Table:
+def _logits(report: CompareReport) -> doc.Table:
     rows: doc.Rows = []
     for row in report.logits:
         counts = [f"{row.equal:,}/{row.prompts:,}", f"{row.kept:,}"]
@@ -133,7 +133,7 @@ def _logits(report: Comparison) -> doc.Table:
     )
 
 
-def _cells(report: Comparison) -> doc.Table:
+def _cells(report: CompareReport) -> doc.Table:
     return doc.Table(
         "Decision and estimate of every distribution test that two columns have, with its "
         "interval. Tests whose intervals do not overlap first.",
@@ -144,7 +144,7 @@ def _cells(report: Comparison) -> doc.Table:
     )
 
 
-def _cell(report: Comparison, row: Cell) -> doc.Cells:
+def _cell(report: CompareReport, row: Cell) -> doc.Cells:
     decided = [
         doc.Lines([decision or "not in it", *([interval(i.estimate, i.low, i.high)] if i else [])])
         for decision, i in zip(row.decisions, row.intervals, strict=True)
@@ -153,7 +153,7 @@ def _cell(report: Comparison, row: Cell) -> doc.Cells:
     return [doc.Name(row.id), apart, *decided]
 
 
-def _speeds(report: Comparison) -> doc.Table:
+def _speeds(report: CompareReport) -> doc.Table:
     columns = range(len(report.columns))
     rows: doc.Rows = [
         [doc.Name(row.id), *(_speed(row, i) for i in columns)] for row in report.speeds
@@ -175,7 +175,7 @@ def _speed(row: Speed, i: int) -> doc.TableCell:
     return doc.num(doc.Lines(texts), labels.ratio_tone(row, i))
 
 
-def _facts(report: Comparison) -> Iterator[doc.Block]:
+def _facts(report: CompareReport) -> Iterator[doc.Block]:
     """Yield all facts, those that differ first; in Markdown only these."""
     caption = (
         "Differing ones first. Processor features: more (+) and less (-) than in the first column."

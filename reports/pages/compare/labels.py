@@ -9,18 +9,18 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.document import Tone
 from sampler_parity.reports.labels import device_label, duration, factor, figure
-from sampler_parity.reports.pages.compare.model import Comparison
+from sampler_parity.reports.pages.compare.model import CompareReport
 
 
-def name(report: Comparison, i: int) -> str:
+def name(report: CompareReport, i: int) -> str:
     return f"{report.columns[i].backend} of {report.columns[i].bundle}"
 
 
-def run_of(report: Comparison, i: int) -> RunInfo:
+def run_of(report: CompareReport, i: int) -> RunInfo:
     return report.runs[report.columns[i].bundle]
 
 
-def place(report: Comparison, i: int) -> str:
+def place(report: CompareReport, i: int) -> str:
     """Return the processor and, where it is another, the device."""
     run = run_of(report, i)
     device = run.backends[report.columns[i].backend].device
@@ -50,7 +50,7 @@ def _badness(verdict: str) -> int:
     return [*ORDER].index(verdict) if verdict in ORDER else len(ORDER)  # the case itself is wrong
 
 
-def changed(report: Comparison, i: int) -> Counter[str]:
+def changed(report: CompareReport, i: int) -> Counter[str]:
     """Count cases of a column by how their verdict changed from its base's."""
     base = report.columns[i].base
     counted: Counter[str] = Counter()
@@ -59,7 +59,7 @@ def changed(report: Comparison, i: int) -> Counter[str]:
     return counted
 
 
-def differing(report: Comparison, i: int) -> str:
+def differing(report: CompareReport, i: int) -> str:
     """Return "2/3, 1 better, 1 worse"."""
     column = report.columns[i]
     if not column.common:
@@ -69,7 +69,7 @@ def differing(report: Comparison, i: int) -> str:
     return ", ".join([f"{column.differing:,}/{column.common:,}", *kinds])
 
 
-def column_tone(report: Comparison, i: int) -> Tone:
+def column_tone(report: CompareReport, i: int) -> Tone:
     """Return "bad" if a result is worse, "fair" if one is different or nothing can be compared."""
     column = report.columns[i]
     if changed(report, i)["worse"]:
@@ -83,7 +83,7 @@ def change_tone(row: Verdicts, i: int, base: int | None) -> Tone:
     return tones.get(change(row, i, base), "")
 
 
-def apart_tone(report: Comparison, row: Cell) -> Tone:
+def apart_tone(report: CompareReport, row: Cell) -> Tone:
     """Return "good" if intervals are apart and every column is nearer to the exact distribution
     than its base.
     """
@@ -96,7 +96,7 @@ def apart_tone(report: Comparison, row: Cell) -> Tone:
     return "" if not farther else "bad" if any(farther) else "good"
 
 
-def headline(report: Comparison) -> str:
+def headline(report: CompareReport) -> str:
     """Return ok or DIFFERENT, and in how much."""
     compared = [c for c in report.columns if c.base is not None]
     differing, common = sum(c.differing for c in compared), sum(c.common for c in compared)
@@ -109,7 +109,7 @@ def headline(report: Comparison) -> str:
     return "DIFFERENT: a column has nothing in common with its base."
 
 
-def state_tone(report: Comparison) -> Tone:
+def state_tone(report: CompareReport) -> Tone:
     if report.ok:
         return "good"
     classes = [column_tone(report, i) for i, c in enumerate(report.columns) if c.base is not None]
@@ -134,7 +134,7 @@ def cell(row: Verdicts, i: int) -> str:
     return f"{verdict} at {stage}" if stage else verdict
 
 
-def command(report: Comparison, row: Verdicts) -> str:
+def command(report: CompareReport, row: Verdicts) -> str:
     """Return what runs the first case of a row again, on the first pair that differs."""
     for i, column in enumerate(report.columns):
         if column.base is not None and row.verdicts[i] not in (None, row.verdicts[column.base]):

@@ -5,6 +5,6 @@ from typing import Literal
 from sampler_parity.harness.comparison.records import Compared
 
 
-class Comparison(Compared):
+class CompareReport(Compared):
     schema_version: Literal[1] = 1
     kind: Literal["compare"] = "compare"

@@ -8,13 +8,13 @@ from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.compare import labels
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.document import document
-from sampler_parity.reports.pages.compare.model import Comparison
+from sampler_parity.reports.pages.compare.model import CompareReport
 from sampler_parity.reports.summary import PageSummary
 
 NAMED = 5  # of a kind
 
 
-def summary(report: Comparison) -> PageSummary:
+def summary(report: CompareReport) -> PageSummary:
     """Return a line for each column, the first differences, and what may explain them."""
     lines = [*_columns(report), *_verdicts(report), *_logits(report), *_speeds(report)]
     if differing := [fact.name for fact in report.facts if fact.differs]:
@@ -24,7 +24,7 @@ def summary(report: Comparison) -> PageSummary:
     )
 
 
-def _columns(report: Comparison) -> Iterator[str]:
+def _columns(report: CompareReport) -> Iterator[str]:
     for i, column in enumerate(report.columns):
         differ = f"{column.differing:,}/{column.common:,} verdicts differ"
         parts = [f"compare  {one_line(labels.name(report, i), 80)}"]
@@ -37,7 +37,7 @@ def _columns(report: Comparison) -> Iterator[str]:
         yield f"compare  {what}   did not run: {one_line(gone.why)}"
 
 
-def _verdicts(report: Comparison) -> Iterator[str]:
+def _verdicts(report: CompareReport) -> Iterator[str]:
     for row in report.verdicts[:NAMED]:
         verdicts = ", ".join(
             f"{one_line(labels.name(report, i), 60)} {labels.cell(row, i)}"
@@ -49,7 +49,7 @@ def _verdicts(report: Comparison) -> Iterator[str]:
         yield f"  ... and {len(report.verdicts) - NAMED:,} more kinds of difference"
 
 
-def _logits(report: Comparison) -> Iterator[str]:
+def _logits(report: CompareReport) -> Iterator[str]:
     for row in report.logits:
         parts = [f"logits   {one_line(labels.name(report, row.column), 80)}"]
         parts.append(f"{row.equal:,}/{row.prompts:,} prompts equal to the bit")
@@ -60,7 +60,7 @@ def _logits(report: Comparison) -> Iterator[str]:
         yield "   ".join(parts)
 
 
-def _speeds(report: Comparison) -> Iterator[str]:
+def _speeds(report: CompareReport) -> Iterator[str]:
     columns = range(len(report.columns))
     surely = [(row, i) for row in report.speeds for i in columns if labels.ratio_tone(row, i)]
     for row, i in surely[:NAMED]:
@@ -71,11 +71,11 @@ def _speeds(report: Comparison) -> Iterator[str]:
         yield f"speed    {len(surely):,}/{pairs:,} figures surely differ from the base's"
 
 
-COMPARE = Page[list[Bundle], Comparison](
+COMPARE = Page[list[Bundle], CompareReport](
     stem="compare",
     title="Comparison",
     answers="How do bundles differ, and which facts of their machines may explain it?",
-    model=Comparison,
+    model=CompareReport,
     build=report_of,
     document=document,
     summary=summary,

@@ -6,13 +6,13 @@ from pathlib import Path
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.comparison.history import Counted, Measured
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.pages.history.model import FigureTrend, History, SamplerTrend
+from sampler_parity.reports.pages.history.model import FigureTrend, HistoryReport, SamplerTrend
 from sampler_parity.reports.pictures.lines import PlotLine
 
 LINES = 8  # of a plot
 
 
-def report_of(database: Path) -> History:
+def report_of(database: Path) -> HistoryReport:
     """Return the trends. Raises InputError for a file that is no history."""
     runs = history.runs(database)
     place = {run.id: i for i, run in enumerate(runs)}
@@ -24,7 +24,7 @@ def report_of(database: Path) -> History:
     measured = defaultdict(lambda: [None] * len(runs))
     for figure in history.measured(database):
         measured[figure.kind, figure.id, figure.backend, figure.unit][place[figure.run]] = figure
-    report = History(
+    report = HistoryReport(
         runs=runs,
         samplers=[SamplerTrend(backend=b, sampler=s, runs=r) for (b, s), r in counted.items()],
         figures=[
@@ -32,10 +32,10 @@ def report_of(database: Path) -> History:
             for (kind, name, backend, unit), figure in measured.items()
         ],
     )
-    return History.model_validate(visible(report.model_dump()))
+    return HistoryReport.model_validate(visible(report.model_dump()))
 
 
-def identical_lines(report: History) -> list[PlotLine]:
+def identical_lines(report: HistoryReport) -> list[PlotLine]:
     """Return, by backend, the share of cases by sampler that are identical to the reference."""
     shares: dict[str, list[tuple[int, int]]] = defaultdict(lambda: [(0, 0)] * len(report.runs))
     for row in report.samplers:
@@ -50,7 +50,7 @@ def identical_lines(report: History) -> list[PlotLine]:
     return sorted(lines, key=lambda line: min(share for _, share in line.points))[:LINES]
 
 
-def ratio_lines(report: History) -> list[PlotLine]:
+def ratio_lines(report: HistoryReport) -> list[PlotLine]:
     """Return the ratios to the baseline that changed most at the end."""
     rows = [row for row in report.figures if any(figure.ratio for figure in row.known)]
     rows.sort(key=lambda row: max(row.change, 1 / row.change), reverse=True)

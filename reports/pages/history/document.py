@@ -7,14 +7,14 @@ from sampler_parity.harness.comparison.history import Counted, Measured, Run
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, factor, figure, share_of
 from sampler_parity.reports.pages.history.build import identical_lines, ratio_lines
-from sampler_parity.reports.pages.history.model import History
+from sampler_parity.reports.pages.history.model import HistoryReport
 from sampler_parity.reports.parts import folded
 from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
 
 RECENT = 12  # runs that are columns of the tables; JSON has all
 
 
-def document(report: History) -> doc.Document:
+def document(report: HistoryReport) -> doc.Document:
     """Return the page of a history."""
     parts = {"runs": "Runs", "samplers": "Samplers", "figures": "Figures"}
     links = doc.Links("Parts", [(title, f"#{place}") for place, title in parts.items()])
@@ -23,7 +23,7 @@ def document(report: History) -> doc.Document:
     return doc.Document(title, "History", [links], blocks)
 
 
-def _runs(report: History) -> Iterator[doc.Block]:
+def _runs(report: HistoryReport) -> Iterator[doc.Block]:
     head = "Started | Bundle | Cases as required | Tests as required | Profile | Seed | Version"
     table = doc.Table(
         "Every bundle once, the newest first. Tests: of distributions, each on each backend.",
@@ -51,7 +51,7 @@ def _digest(run: Run) -> doc.TableCell:
     return doc.TableCell(doc.Code(run.digest[:12]))
 
 
-def _samplers(report: History) -> Iterator[doc.Block]:
+def _samplers(report: HistoryReport) -> Iterator[doc.Block]:
     caption = "Share of cases that are identical to the reference, by backend."
     yield doc.Heading(2, "Samplers", "samplers")
     yield _chart(report, "Chart of identical cases", caption, "share identical")
@@ -65,7 +65,7 @@ def _samplers(report: History) -> Iterator[doc.Block]:
     yield folded(len(rows), "row", 30, [table]) if rows else none
 
 
-def _figures(report: History) -> Iterator[doc.Block]:
+def _figures(report: HistoryReport) -> Iterator[doc.Block]:
     caption = "Ratio to the baseline of the same run, of the figures that changed most in the last."
     yield doc.Heading(2, "Figures", "figures")
     yield _chart(report, "Chart of ratios", caption, "ratio to the baseline")
@@ -82,7 +82,7 @@ def _figures(report: History) -> Iterator[doc.Block]:
     yield folded(len(rows), "figure", 30, [table]) if rows else none
 
 
-def _head(report: History, first: str) -> Sequence[doc.Inline]:
+def _head(report: HistoryReport, first: str) -> Sequence[doc.Inline]:
     """Return the heads of a table whose last columns are the last runs."""
     days = [
         doc.Lines([doc.Untrusted(run.started[:10]), doc.Toned(doc.Name(run.name), "quiet")])
@@ -111,7 +111,7 @@ def _measured(measured: Measured | None) -> doc.TableCell:
     return doc.num(text)
 
 
-def _chart(report: History, label: str, caption: str, what: str) -> doc.Picture:
+def _chart(report: HistoryReport, label: str, caption: str, what: str) -> doc.Picture:
     curves = identical_lines(report) if what == "share identical" else ratio_lines(report)
     draw = partial(_trend, [run.started[:10] for run in report.runs], curves, what)
     return doc.Picture(label, f"{caption} The table has the figures.", draw)

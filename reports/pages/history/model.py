@@ -32,7 +32,7 @@ class FigureTrend(Strict):
         return known[-1].value / known[-2].value if len(known) > 1 and known[-2].value else 1.0
 
 
-class History(Strict):
+class HistoryReport(Strict):
     """runs: the oldest first."""
 
     schema_version: Literal[1] = 1

@@ -6,11 +6,11 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.history.build import report_of
 from sampler_parity.reports.pages.history.document import document
-from sampler_parity.reports.pages.history.model import History
+from sampler_parity.reports.pages.history.model import HistoryReport
 from sampler_parity.reports.summary import PageSummary
 
 
-def summary(report: History) -> PageSummary:
+def summary(report: HistoryReport) -> PageSummary:
     """Return a line for each run, as `sampler-parity history show` prints them."""
     lines = []
     for run in report.runs:
@@ -21,11 +21,11 @@ def summary(report: History) -> PageSummary:
     return PageSummary(None, [], lines=[*lines, total])
 
 
-HISTORY = Page[Path, History](
+HISTORY = Page[Path, HistoryReport](
     stem="history",
     title="History",
     answers="How did verdicts and figures change from run to run?",
-    model=History,
+    model=HistoryReport,
     build=report_of,
     document=document,
     summary=summary,

@@ -10,7 +10,7 @@ from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.index.model import (
-    Checked,
+    CheckedBackend,
     Index,
     Made,
     PageLine,
@@ -83,12 +83,12 @@ def _suites(cases: list[CaseResult]) -> list[SuiteCount]:
     ]
 
 
-def _checked(bundle: Bundle, name: str) -> Checked:
+def _checked(bundle: Bundle, name: str) -> CheckedBackend:
     info = bundle.info.backends[name]
     results = [case for case in bundle.cases if name in case.backends]
     counted = Counter(case.backends[name].verdict for case in results)
     cases = [case for case in results if not case.skipped(name)]
-    return Checked(
+    return CheckedBackend(
         bundle=bundle.folder.resolve().name,
         name=name,
         version=info.version,

@@ -10,7 +10,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import device_label, duration, state_of
 from sampler_parity.reports.pages.index import labels
-from sampler_parity.reports.pages.index.model import Checked, Index, Made, PageLine, Told
+from sampler_parity.reports.pages.index.model import CheckedBackend, Index, Made, PageLine, Told
 from sampler_parity.reports.parts import folded, state
 from sampler_parity.reports.pictures.stages import CHART, of_counterexample, of_minimized
 from sampler_parity.reports.summary import HeatCell, HeatMap
@@ -207,7 +207,7 @@ def _checked(index: Index) -> Iterator[doc.Block]:
         yield doc.InHtml([doc.Paragraph(f"Samplers: {', '.join(index.samplers)}.")])
 
 
-def _backend(b: Checked) -> doc.Cells:
+def _backend(b: CheckedBackend) -> doc.Cells:
     tone: doc.Tone = "good" if b.cases else "quiet"
     tone = "bad" if b.unavailable or b.met < b.cases else tone
     return [

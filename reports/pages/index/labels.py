@@ -5,14 +5,14 @@ from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reference.registry import REFERENCE_ROWS
 from sampler_parity.reports.document import Tone
 from sampler_parity.reports.labels import device_label, several
-from sampler_parity.reports.pages.index.model import Checked, Index, Made, SuiteCount
+from sampler_parity.reports.pages.index.model import CheckedBackend, Index, Made, SuiteCount
 from sampler_parity.reports.summary import HeatCell
 
 NAMED = 4  # backends in a line
 FIRST = 2  # samplers of a suite
 
 
-def counted(backend: Checked) -> str:
+def counted(backend: CheckedBackend) -> str:
     """Return its cases by verdict: "351/363 identical, 12 diverged"."""
     if backend.unavailable:
         return f"did not run: {backend.unavailable}"
@@ -24,7 +24,7 @@ def counted(backend: Checked) -> str:
     return ", ".join(parts)
 
 
-def required(backend: Checked) -> str:
+def required(backend: CheckedBackend) -> str:
     """Return how many of its cases are as required."""
     if backend.unavailable:
         return "not run"

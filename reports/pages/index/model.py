@@ -30,7 +30,7 @@ class Told(Strict):
     minimized: Small | None = None
 
 
-class Checked(Strict):
+class CheckedBackend(Strict):
     """A backend of a bundle. verdicts: of cases. unavailable: why it did not run, or ""."""
 
     bundle: str
@@ -84,7 +84,7 @@ class Index(Strict):
     heat_map: HeatMap | None
     pages: list[PageLine]
     missing: list[str]
-    backends: list[Checked]
+    backends: list[CheckedBackend]
     bundles: list[Made]
     suites: list[SuiteCount] = []
     times: list[SamplerTime] = []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
+from sampler_parity.reports.pages.invariance.model import InvarianceReport, InvarianceRow
 
 
 def report_of(bundles: list[Bundle]) -> InvarianceReport | None:
@@ -15,12 +15,12 @@ def report_of(bundles: list[Bundle]) -> InvarianceReport | None:
     return InvarianceReport(rows=rows) if rows else None
 
 
-def _rows(bundle: Bundle) -> Iterator[Row]:
+def _rows(bundle: Bundle) -> Iterator[InvarianceRow]:
     for result in bundle.invariances:
         for backend, info in bundle.info.backends.items():
             measured = result.backends.get(backend)
             failed = measured.failed if measured else f"unavailable: {info.unavailable}"
-            yield Row(
+            yield InvarianceRow(
                 bundle=visible(bundle.folder.resolve().name),
                 case=visible(result.id),
                 backend=visible(backend),

@@ -1,6 +1,6 @@
 """How far logits are from those of the text alone, over the width of the batch."""
 
-from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
+from sampler_parity.reports.pages.invariance.model import InvarianceReport, InvarianceRow
 from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
 
 PANELS = {"difference": "largest difference of two logits", "kl_mean": "mean KL, nats"}
@@ -17,7 +17,7 @@ def by_width(report: InvarianceReport, salt: str) -> str:
     return panels(shown, "sequences in a batch", salt)
 
 
-def _panel(rows: list[Row], key: str, title: str) -> Panel:
+def _panel(rows: list[InvarianceRow], key: str, title: str) -> Panel:
     several = len({row.bundle for row in rows}) > 1
     values = [getattr(figures, key) for row in rows for figures in row.widths]
     bottom = min((value for value in values if value > 0), default=1.0) / 10

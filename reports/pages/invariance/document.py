@@ -6,7 +6,7 @@ from functools import partial
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import device_label, figure, share_of
 from sampler_parity.reports.pages.invariance.chart import by_width
-from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
+from sampler_parity.reports.pages.invariance.model import InvarianceReport, InvarianceRow
 
 TITLE = "Invariance of decoding"
 
@@ -41,7 +41,7 @@ def _widths(report: InvarianceReport) -> doc.Region:
     return doc.Region("widths", [doc.Heading(2, "By width of the batch", "widths"), shown, table])
 
 
-def _rows(part: Row) -> Iterator[doc.TableRow]:
+def _rows(part: InvarianceRow) -> Iterator[doc.TableRow]:
     name = (doc.Name(part.backend), " of ", doc.Name(part.bundle))
     if part.failed:
         yield doc.TableRow([name, doc.TableCell(doc.Name(part.failed), span=6)])

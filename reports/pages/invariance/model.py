@@ -6,7 +6,7 @@ from sampler_parity.harness.checks.invariance.record import WidthFigures
 from sampler_parity.harness.strict import Strict
 
 
-class Row(Strict):
+class InvarianceRow(Strict):
     """A backend of a bundle, on `texts` texts of `tokens` tokens. failed: why it has no figures."""
 
     bundle: str
@@ -36,7 +36,7 @@ class Row(Strict):
 class InvarianceReport(Strict):
     schema_version: Literal[1] = 1
     kind: Literal["invariance"] = "invariance"
-    rows: list[Row]
+    rows: list[InvarianceRow]
 
     @property
     def widths(self) -> list[int]:

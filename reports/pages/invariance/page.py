@@ -6,7 +6,7 @@ from sampler_parity.reports.labels import figure
 from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.invariance.build import report_of
 from sampler_parity.reports.pages.invariance.document import document
-from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
+from sampler_parity.reports.pages.invariance.model import InvarianceReport, InvarianceRow
 from sampler_parity.reports.summary import PageSummary
 
 
@@ -24,7 +24,7 @@ def summary(report: InvarianceReport) -> PageSummary:
     return PageSummary(None, headlines, lines)
 
 
-def _difference(row: Row) -> str:
+def _difference(row: InvarianceRow) -> str:
     if row.failed:
         return one_line(row.failed)
     equal = f"{row.equal:,}/{row.rows:,} rows as alone to the bit"

@@ -24,7 +24,7 @@ from sampler_parity.reference.registry import ROWS
 from sampler_parity.reports.engine_order import of_llama_cpp, place
 from sampler_parity.reports.pages.matrix.cells import Result, cell_of
 from sampler_parity.reports.pages.matrix.distributions import distributions_of
-from sampler_parity.reports.pages.matrix.model import Absent, Asked, Engine, Matrix
+from sampler_parity.reports.pages.matrix.model import Absent, EngineRow, Matrix, Property
 from sampler_parity.reports.pages.matrix.properties import FOLDER, asked_of
 from sampler_parity.reports.summary import anchor
 
@@ -93,10 +93,10 @@ def _engine(
     name: str,
     results: list[Result],
     bundles: Sequence[Bundle],
-    asked: Sequence[Asked],
+    asked: Sequence[Property],
     samplers: Sequence[str],
     explained: dict[Key, str],
-) -> Engine:
+) -> EngineRow:
     infos = [bundle.info.backends[name] for bundle in bundles if name in bundle.info.backends]
     info = next((info for info in infos if not info.unavailable), infos[0])
     by_property: dict[str, list[Result]] = defaultdict(list)
@@ -111,7 +111,7 @@ def _engine(
         if counted - ROWS.keys() and not of_llama_cpp(name):  # of these it is a double
             by_sampler[OWN].append(result)
     base = without_build(name)
-    return Engine(
+    return EngineRow(
         name=visible(name),
         what=ENGINES[base].what if base in ENGINES else "",
         page=ENGINES[base].documented if base in ENGINES else "",

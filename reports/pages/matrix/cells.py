@@ -12,7 +12,7 @@ from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.verdicts import ORDER, worst
 from sampler_parity.reports.engine_order import reason
-from sampler_parity.reports.pages.matrix.model import Asked, Cell, Difference
+from sampler_parity.reports.pages.matrix.model import CellDifference, MatrixCell, Property
 from sampler_parity.reports.pages.matrix.properties import FOLDER
 from sampler_parity.reports.summary import anchor
 
@@ -34,13 +34,13 @@ def cell_of(
     column: str,
     results: Sequence[Result],
     explained: dict[Key, str],
-    asked: Asked | None = None,
-) -> Cell:
+    asked: Property | None = None,
+) -> MatrixCell:
     """Return a cell. asked: of a property, in which each case that differs has its own entry."""
     judged = [result for result in results if result.got.verdict != "skipped"]
     verdicts = [result.got.verdict for result in judged]
     lacks = "" if judged or not results else results[0].got.detail
-    return Cell(
+    return MatrixCell(
         column=visible(column),
         judged=len(judged),
         identical=verdicts.count("identical"),
@@ -54,7 +54,7 @@ def cell_of(
     )
 
 
-def _replay(engine: str, judged: Sequence[Result], asked: Asked | None) -> str:
+def _replay(engine: str, judged: Sequence[Result], asked: Property | None) -> str:
     """Return, of a property, all of its cases, of a sampler the first: they are of many suites."""
     first = judged[0]
     if asked is None:
@@ -64,8 +64,8 @@ def _replay(engine: str, judged: Sequence[Result], asked: Asked | None) -> str:
 
 
 def _differences(
-    engine: str, judged: Sequence[Result], explained: dict[Key, str], asked: Asked | None
-) -> Iterator[Difference]:
+    engine: str, judged: Sequence[Result], explained: dict[Key, str], asked: Property | None
+) -> Iterator[CellDifference]:
     """Yield what fails first, then the worst verdict, then what is most frequent."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in judged:
@@ -92,12 +92,12 @@ def _difference(
     why: str,
     required: bool,
     members: Sequence[Result],
-    asked: Asked | None,
-) -> Difference:
+    asked: Property | None,
+) -> CellDifference:
     first = members[0]
     got, case = first.got, first.case
     margins = [margin for member in members if (margin := _margin(member.got)) is not None]
-    return Difference(
+    return CellDifference(
         verdict=got.verdict,
         stage=visible(stage),
         cases=len(members),

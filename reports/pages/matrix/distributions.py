@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, Decision
-from sampler_parity.reports.pages.matrix.model import Law
+from sampler_parity.reports.pages.matrix.model import DrawTally
 from sampler_parity.reports.summary import anchor
 
 # Whether it is as required, whether it is equivalent, what is decided, the test, its place.
 Row = tuple[bool, bool, Decision, CellOnBackend, str]
 
 
-def distributions_of(bundles: Sequence[Bundle]) -> dict[str, Law]:
+def distributions_of(bundles: Sequence[Bundle]) -> dict[str, DrawTally]:
     """Return them by engine; each run is decided by itself, as the distribution page does."""
     tested = [bundle for bundle in bundles if bundle.cells]
     rows: dict[str, list[Row]] = defaultdict(list)
@@ -30,9 +30,9 @@ def distributions_of(bundles: Sequence[Bundle]) -> dict[str, Law]:
     return {name: _law(of_engine) for name, of_engine in rows.items()}
 
 
-def _law(rows: list[Row]) -> Law:
+def _law(rows: list[Row]) -> DrawTally:
     worst = min(rows, key=lambda row: row[:2])
-    return Law(
+    return DrawTally(
         tests=len(rows),
         equivalent=sum(row[1] for row in rows),
         met=sum(row[0] for row in rows),

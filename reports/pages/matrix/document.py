@@ -6,7 +6,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import device_label, state_of
 from sampler_parity.reports.pages.matrix import labels
-from sampler_parity.reports.pages.matrix.model import Cell, Difference, Engine, Matrix
+from sampler_parity.reports.pages.matrix.model import CellDifference, EngineRow, Matrix, MatrixCell
 from sampler_parity.reports.parts import state
 
 FACETS = "sortable facets compact sticky stacked"
@@ -78,7 +78,7 @@ def _samplers(matrix: Matrix) -> doc.Table:
     )
 
 
-def _head(engine: Engine, columns: int) -> Iterator[doc.TableCell | doc.Inline]:
+def _head(engine: EngineRow, columns: int) -> Iterator[doc.TableCell | doc.Inline]:
     name: doc.Inline = doc.Link(doc.Name(one_line(engine.name, 60)), f"#{engine.anchor}")
     version = doc.Toned(doc.Untrusted(one_line(engine.version, 60)), "quiet", small=True)
     yield (name, " ", version) if engine.version else name
@@ -87,11 +87,11 @@ def _head(engine: Engine, columns: int) -> Iterator[doc.TableCell | doc.Inline]:
         yield doc.TableCell(text, "quiet", "wide", span=columns)
 
 
-def _cells(engine: Engine, cells: Sequence[Cell]) -> list[doc.TableCell]:
+def _cells(engine: EngineRow, cells: Sequence[MatrixCell]) -> list[doc.TableCell]:
     return [] if engine.unavailable else [_cell(cell) for cell in cells]
 
 
-def _cell(cell: Cell) -> doc.TableCell:
+def _cell(cell: MatrixCell) -> doc.TableCell:
     text = _counts(labels.counted(cell), labels.differs(cell))
     return doc.judged(doc.Link(text, f"#{cell.anchor}") if cell.judged else text, labels.tone(cell))
 
@@ -101,7 +101,7 @@ def _counts(first: str, others: list[str]) -> doc.Inline:
     return doc.Lines([first, *small], "behind")
 
 
-def _law(engine: Engine) -> doc.TableCell:
+def _law(engine: EngineRow) -> doc.TableCell:
     if engine.law is None:
         return doc.TableCell("", "quiet")
     law, place = engine.law, f"#{engine.law.anchor}" if engine.law.anchor else ""
@@ -109,7 +109,7 @@ def _law(engine: Engine) -> doc.TableCell:
     return doc.judged(doc.Link(text, f"distribution.html{place}"), labels.tone_of_distribution(law))
 
 
-def _engine(engine: Engine) -> doc.Fold:
+def _engine(engine: EngineRow) -> doc.Fold:
     name = one_line(engine.name, 60)
     differing = labels.differing(engine)
     summary = f"{': ' * bool(engine.what)}{engine.what}{'; ' * bool(differing)}{differing}"
@@ -131,14 +131,14 @@ def _engine(engine: Engine) -> doc.Fold:
     return doc.Fold((doc.Strong(name), summary), blocks)
 
 
-def _meaning(engine: Engine) -> list[doc.Block]:
+def _meaning(engine: EngineRow) -> list[doc.Block]:
     """Return where the page is about what an engine means by its parameters."""
     if not engine.page:
         return []
     return [doc.Paragraph(("Meaning of its parameters: ", doc.Code(engine.page)))]
 
 
-def _why(cell: Cell) -> doc.TableRow:
+def _why(cell: MatrixCell) -> doc.TableRow:
     blocks = [block for difference in cell.differences for block in _difference(cell, difference)]
     if not blocks:
         lacks = doc.Paragraph(cell.lacks, "quiet")
@@ -148,7 +148,7 @@ def _why(cell: Cell) -> doc.TableRow:
     return doc.TableRow([labels.spaced(cell.column), counted, why], cell.anchor)
 
 
-def _difference(cell: Cell, d: Difference) -> Iterator[doc.Block]:
+def _difference(cell: MatrixCell, d: CellDifference) -> Iterator[doc.Block]:
     verdict = f"{d.cases:,} {d.verdict}" if d.cases > 1 else d.verdict
     where = f" at {d.stage}" if d.stage and d.stage != cell.column else ""
     what = f": {d.description}" if d.description else ""
@@ -166,7 +166,7 @@ def _difference(cell: Cell, d: Difference) -> Iterator[doc.Block]:
         yield doc.Paragraph(f"also {', '.join(d.others)}{more}", "quiet")
 
 
-def _brief(engine: Engine) -> Iterator[doc.Block]:
+def _brief(engine: EngineRow) -> Iterator[doc.Block]:
     told = [(cell, difference) for cell in engine.cells for difference in cell.differences]
     if told:
         yield doc.Heading(2, doc.Name(engine.name))
@@ -174,7 +174,7 @@ def _brief(engine: Engine) -> Iterator[doc.Block]:
         yield doc.Items([_brief_difference(*each) for each in told], most=MOST)
 
 
-def _brief_difference(cell: Cell, d: Difference) -> doc.Inline:
+def _brief_difference(cell: MatrixCell, d: CellDifference) -> doc.Inline:
     parts: list[doc.Inline] = [
         (doc.Untrusted(cell.column, 60), f": {d.cases:,} {d.verdict}"),
         *(doc.Untrusted(text, 200) for text in (d.description, labels.both(d)) if text),

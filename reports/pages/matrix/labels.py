@@ -5,19 +5,19 @@ from typing import Any
 from sampler_parity.harness.failures.format_difference import number
 from sampler_parity.reports.document import Tone
 from sampler_parity.reports.labels import several
-from sampler_parity.reports.pages.matrix.model import Cell, Difference, Engine, Law, Matrix
+from sampler_parity.reports.pages.matrix import model
 
 REFERENCE = "reference"  # what the engines are compared with, and none of them
 
 
-def counted(cell: Cell) -> str:
+def counted(cell: model.MatrixCell) -> str:
     """Return identical of judged: "7/9"; "lacks" where the engine claims nothing of it."""
     if cell.judged:
         return f"{cell.identical:,}/{cell.judged:,}"
     return "lacks" if cell.lacks else ""
 
 
-def differs(cell: Cell) -> list[str]:
+def differs(cell: model.MatrixCell) -> list[str]:
     """Return, of what differs, how many by verdict, the worst first: ["2 tied", "1 rejected"]."""
     by_verdict: dict[str, int] = {}
     for difference in cell.differences:
@@ -27,7 +27,7 @@ def differs(cell: Cell) -> list[str]:
     return [f"{n:,} {verdict}" for verdict, n in by_verdict.items()]
 
 
-def tone(cell: Cell) -> Tone:
+def tone(cell: model.MatrixCell) -> Tone:
     """Return the colour of a cell, which repeats the meaning of its words."""
     if not cell.judged:
         return "quiet"
@@ -36,30 +36,28 @@ def tone(cell: Cell) -> Tone:
     return "good" if cell.identical == cell.judged else "fair"
 
 
-def tone_of_distribution(law: Law) -> Tone:
+def tone_of_distribution(law: model.DrawTally) -> Tone:
     """Return the colour of an engine's draws."""
     if law.met < law.tests:
         return "bad"
     return "good" if law.equivalent == law.tests else "fair"
 
 
-def others(law: Law) -> list[str]:
+def others(law: model.DrawTally) -> list[str]:
     """Return what is decided of draws that are not equivalent: ["1 different", "2 undecided"]."""
     return [f"{n:,} {decision}" for decision, n in law.others.items()]
 
 
-def near(difference: Difference) -> str:
+def near(difference: model.CellDifference) -> str:
     """Return how near it is: of a boundary to the cut, of what is close to the value."""
     if difference.margin is None:
         return ""
     if difference.verdict == "boundary":
-        return (
-            "exactly at the cut" if not difference.margin else f"{difference.margin:.1g} of the cut"
-        )
+        return f"{difference.margin:.1g} of the cut" if difference.margin else "exactly at the cut"
     return f"off by {difference.margin:.1g}"
 
 
-def both(difference: Difference) -> str:
+def both(difference: model.CellDifference) -> str:
     """Return what was got and what was expected: "drawn 1, 2, 3, 4; expected 1, 2"."""
     if difference.got is None and difference.expected is None:
         return ""
@@ -67,14 +65,14 @@ def both(difference: Difference) -> str:
     return f"{what} {_value(difference.got)}; expected {_value(difference.expected)}"
 
 
-def state(difference: Difference) -> str:
+def state(difference: model.CellDifference) -> str:
     """Return what is wrong with it for the maintainers of the engine; or ''."""
     if not difference.required:
         return "not as required"
     return "" if difference.why else "not explained"
 
 
-def headlines(matrix: Matrix) -> list[str]:
+def headlines(matrix: model.Matrix) -> list[str]:
     """Return what the matrix comes to, a line each."""
     engines = [engine for engine in matrix.engines if engine.name != REFERENCE]
     ran = [engine for engine in engines if not engine.unavailable]
@@ -103,7 +101,7 @@ def spaced(name: str) -> str:
     return _HEADS.get(name, name.replace("_", " "))
 
 
-def differing(engine: Engine) -> str:
+def differing(engine: model.EngineRow) -> str:
     """Return the properties at which an engine is not llama.cpp's: "differs at ties, temp 0"."""
     columns = [spaced(c.column) for c in engine.properties if c.judged > c.identical]
     if columns:

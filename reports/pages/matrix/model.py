@@ -7,7 +7,7 @@ from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
 
-class Difference(Strict):
+class CellDifference(Strict):
     """Cases of a cell with one verdict, at one stage, of one explanation; of a property one case.
 
     why: from suites/explanations.toml, or the reply of the engine; "" if it is not explained.
@@ -34,7 +34,7 @@ class Difference(Strict):
     others: list[str]
 
 
-class Cell(Strict):
+class MatrixCell(Strict):
     """An engine at a property or a sampler. judged: cases that were asked; met: those as required.
 
     verdict: the worst; None where nothing was judged. lacks: why nothing was: what the engine does
@@ -50,14 +50,14 @@ class Cell(Strict):
     lacks: str
     anchor: str
     replay: str
-    differences: list[Difference]
+    differences: list[CellDifference]
 
     @property
     def unexplained(self) -> int:
         return sum(d.cases for d in self.differences if not d.why)
 
 
-class Law(Strict):
+class DrawTally(Strict):
     """An engine's own draws against the exact distribution.
 
     So many distribution tests decide that it is the same, and so many decide as required.
@@ -73,7 +73,7 @@ class Law(Strict):
     anchor: str
 
 
-class Engine(Strict):
+class EngineRow(Strict):
     """properties, samplers: by the columns of the matrix. unavailable: why it did not run, or "".
     ours: whether this project brings its adapter. page: of docs/, what it means, or ""."""
 
@@ -86,12 +86,12 @@ class Engine(Strict):
     device: str
     anchor: str
     unavailable: str
-    properties: list[Cell]
-    samplers: list[Cell]
-    law: Law | None
+    properties: list[MatrixCell]
+    samplers: list[MatrixCell]
+    law: DrawTally | None
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[MatrixCell]:
         return [*self.properties, *self.samplers]
 
     @property
@@ -103,7 +103,7 @@ class Engine(Strict):
         return sum(cell.identical for cell in self.properties)
 
 
-class Asked(Strict):
+class Property(Strict):
     """A property, and what is asked of it: description by case. changed: whether the suite of a
     bundle was another than the one that is here, whose words these are."""
 
@@ -127,9 +127,9 @@ class Matrix(Strict):
 
     schema_version: Literal[1] = 1
     kind: Literal["matrix"] = "matrix"
-    properties: list[Asked]
+    properties: list[Property]
     samplers: list[str]
-    engines: list[Engine]
+    engines: list[EngineRow]
     absent: list[Absent]
     unexplained: int
     failing: int

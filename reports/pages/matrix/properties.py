@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.suite.file import expand, read_suite
 from sampler_parity.harness.suite.shipped import shipped
-from sampler_parity.reports.pages.matrix.model import Asked
+from sampler_parity.reports.pages.matrix.model import Property
 
 FOLDER = "properties"  # of suites/
 # As they are read; the others follow by name.
@@ -15,18 +15,18 @@ _ORDER = (
 )
 
 
-def asked_of(bundles: Sequence[Bundle], names: Collection[str]) -> list[Asked]:
+def asked_of(bundles: Sequence[Bundle], names: Collection[str]) -> list[Property]:
     """Return the properties in a fixed order, in the words of the suites here."""
     ordered = [name for name in _ORDER if name in names]
     return [_asked(bundles, name) for name in [*ordered, *sorted(set(names) - set(ordered))]]
 
 
-def _asked(bundles: Sequence[Bundle], name: str) -> Asked:
+def _asked(bundles: Sequence[Bundle], name: str) -> Property:
     suite = f"{FOLDER}/{name}"
     digests = {bundle.info.suites.get(suite) for bundle in bundles} - {None}
     path = shipped().get(suite)
     if path is None:
-        return Asked(name=name, title=name.replace("_", " "), changed=True, cases={})
+        return Property(name=name, title=name.replace("_", " "), changed=True, cases={})
     file = read_suite(path)
     cases = {case.id: case.description for case in expand(file, "full")}
-    return Asked(name=name, title=file.suite.name, changed=digests != {file.sha256}, cases=cases)
+    return Property(name=name, title=file.suite.name, changed=digests != {file.sha256}, cases=cases)

@@ -7,9 +7,9 @@ from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import lines_of
 from sampler_parity.reports.pages.parity import model
 from sampler_parity.reports.pages.parity.matrix_model import (
-    MatrixCell,
     MatrixDifference,
     ParityMatrix,
+    ParityMatrixCell,
 )
 from sampler_parity.reports.parts import folded, state
 
@@ -47,7 +47,7 @@ def implementations(matrix: ParityMatrix) -> doc.Region:
     )
 
 
-def _implementation(c: MatrixCell) -> doc.TableCell:
+def _implementation(c: ParityMatrixCell) -> doc.TableCell:
     if not c.cases:
         return doc.TableCell("no case", "quiet")
     counted = f"{c.identical:,}/{c.cases:,} identical"
@@ -67,7 +67,7 @@ def _at(d: MatrixDifference) -> str:
     return f" at {d.stage}" if d.stage else ""
 
 
-def _brief(c: MatrixCell) -> doc.Inline:
+def _brief(c: ParityMatrixCell) -> doc.Inline:
     if not c.cases:
         return "no case"
     differences = [
@@ -136,7 +136,7 @@ def _drift(c: model.DriftCell) -> doc.TableCell:
     return doc.TableCell(doc.Lines(lines, "whole"), "fair" if c.changed or c.undefined else "good")
 
 
-def _change(c: model.Change) -> doc.Item:
+def _change(c: model.MeaningChange) -> doc.Item:
     since = f"; old up to {c.last_old}, new from {c.first_new}; {sum(c.cases.values()):,} cases)"
     samplers = doc.Untrusted(", ".join(c.samplers))
     head = (doc.Strong(doc.Untrusted(c.name)), " (", samplers, since)
@@ -144,7 +144,7 @@ def _change(c: model.Change) -> doc.Item:
     return doc.Item(head, inner=[*inner, *([doc.Code(c.replay)] if c.replay else [])])
 
 
-def _card(c: model.Change, name: str) -> doc.Card:
+def _card(c: model.MeaningChange, name: str) -> doc.Card:
     cases = ", ".join(f"{n:,} on {backend}" for backend, n in c.cases.items())
     none = doc.Paragraph(doc.Strong("No case of this run shows it."))
     since = f"{', '.join(c.samplers)}; old up to {c.last_old}, new from {c.first_new}."
@@ -160,7 +160,7 @@ def _card(c: model.Change, name: str) -> doc.Card:
     return doc.Card(c.name, name, blocks, note=True)
 
 
-def _result(c: model.Change) -> str:
+def _result(c: model.MeaningChange) -> str:
     result = c.result
     assert result is not None
     text = f"Against v0.5.0 on {c.backend}: {result.verdict}"

@@ -134,12 +134,12 @@ def tally(cases: Iterable[CaseResult], backend: str) -> model.Tally:
     )
 
 
-def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[model.BackendSummary]:
+def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[model.ParityBackend]:
     summaries = []
     for name, facts in info.backends.items():
         results = [case.backends[name] for case in cases if name in case.backends]
         summaries.append(
-            model.BackendSummary(
+            model.ParityBackend(
                 name=name,
                 version=facts.version,
                 build=facts.build,
@@ -155,14 +155,14 @@ def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[model.BackendSumm
 
 def _rows(
     members: list[tuple[str, CaseResult]], names: list[str], digests: dict[str, str]
-) -> list[model.Row]:
+) -> list[model.ParityRow]:
     groups: dict[str, list[CaseResult]] = {}
     for key, case in members:
         groups.setdefault(key, []).append(case)
     for key in digests:
         groups.setdefault(key, [])  # a suite without a case must be seen
     rows = [
-        model.Row(
+        model.ParityRow(
             key=key,
             digest=digests.get(key, ""),
             cases=len(cases),
@@ -173,7 +173,7 @@ def _rows(
     return sorted(rows, key=lambda row: (row.cases > 0, *_badness(row.backends.values())))
 
 
-def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[model.Row]:
+def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[model.ParityRow]:
     """Return a row for each sampler; a backend counts the cases that are evidence for it there."""
     rows = []
     for sampler in sorted({sampler for case in cases for sampler in case.samplers}):
@@ -182,7 +182,7 @@ def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[model.Row]:
             name: tally([c for c in through if sampler in counts_for(c, name)], name)
             for name in names
         }
-        rows.append(model.Row(key=sampler, cases=len(through), backends=tallies))
+        rows.append(model.ParityRow(key=sampler, cases=len(through), backends=tallies))
     return sorted(rows, key=lambda row: _badness(row.backends.values()))
 
 
@@ -195,7 +195,7 @@ def _badness(tallies: Iterable[model.Tally]) -> tuple[int, int]:
     )
 
 
-def _differences(info: RunInfo, cases: list[CaseResult]) -> list[model.Difference]:
+def _differences(info: RunInfo, cases: list[CaseResult]) -> list[model.ParityDifference]:
     differences = [
         _difference(info, case, name, result)
         for case in cases
@@ -206,7 +206,7 @@ def _differences(info: RunInfo, cases: list[CaseResult]) -> list[model.Differenc
     return sorted(differences, key=_rank)
 
 
-def _rank(difference: model.Difference) -> tuple[bool, int, str, str]:
+def _rank(difference: model.ParityDifference) -> tuple[bool, int, str, str]:
     """Sort key: not allowed first, then the worst verdict."""
     return (
         difference.met,
@@ -218,8 +218,8 @@ def _rank(difference: model.Difference) -> tuple[bool, int, str, str]:
 
 def _difference(
     info: RunInfo, case: CaseResult, name: str, result: BackendResult
-) -> model.Difference:
-    return model.Difference(
+) -> model.ParityDifference:
+    return model.ParityDifference(
         **first_difference(info, case, name),
         backend=name,
         verdict=result.verdict,

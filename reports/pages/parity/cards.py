@@ -16,8 +16,8 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import lines_of, several
 from sampler_parity.reports.pages.parity.labels import card_id
-from sampler_parity.reports.pages.parity.merged import Finding, merged
-from sampler_parity.reports.pages.parity.model import Difference, Report, Section
+from sampler_parity.reports.pages.parity.merged import MergedFinding, merged
+from sampler_parity.reports.pages.parity.model import ParityDifference, Report, Section
 from sampler_parity.reports.pictures.stages import CHART, of_minimized
 
 # Findings of a page: so many in full, in folds, and as rows of a table.
@@ -28,7 +28,7 @@ CASES, FEW = 20, 5
 LONGEST, ROW = 2000, 300
 OPEN = 12  # folds that are shown at once
 SHOWN = 20  # groups in Markdown, of each kind
-Rows = dict[tuple[str, str], Difference]  # by case and backend
+Rows = dict[tuple[str, str], ParityDifference]  # by case and backend
 
 
 def failures(report: Report, section: Section) -> Iterator[doc.Block]:
@@ -48,7 +48,7 @@ def failures(report: Report, section: Section) -> Iterator[doc.Block]:
 
 
 def _others(
-    report: Report, section: Section, rest: Sequence[Finding], rows: Rows
+    report: Report, section: Section, rest: Sequence[MergedFinding], rows: Rows
 ) -> Iterator[doc.Block]:
     """Yield a fold for each finding, without a picture, and a table of those after them."""
     plot = "sampler-parity explain BUNDLE CASE --plot FILE"
@@ -62,7 +62,7 @@ def _others(
         yield doc.Fold(f"{len(left):,} more findings, a row each", [table])
 
 
-def _lines(report: Report, section: Section, found: Sequence[Finding]) -> doc.Table:
+def _lines(report: Report, section: Section, found: Sequence[MergedFinding]) -> doc.Table:
     rows = [
         doc.TableRow(
             [
@@ -94,7 +94,7 @@ def brief(section: Section) -> doc.Table:
     return doc.Table("", head, rows, most=most, what=what)
 
 
-def _brief(found: Finding) -> list[doc.Inline]:
+def _brief(found: MergedFinding) -> list[doc.Inline]:
     group = found.shown
     example, text = group.example, doc.Untrusted(found.text)
     parts: list[doc.Inline] = [doc.Name(example.case)]
@@ -107,7 +107,7 @@ def _brief(found: Finding) -> list[doc.Inline]:
     return [finding, backends, smallest, doc.Code(example.replay)]
 
 
-def differences(caption: str, rows: Sequence[Difference], most: int = CASES) -> doc.Table:
+def differences(caption: str, rows: Sequence[ParityDifference], most: int = CASES) -> doc.Table:
     """Return a table of cases that are not identical, with at most so many rows in HTML."""
     return doc.Table(
         caption,
@@ -126,12 +126,12 @@ def differences(caption: str, rows: Sequence[Difference], most: int = CASES) -> 
     )
 
 
-def _both_sides(d: Difference) -> str:
+def _both_sides(d: ParityDifference) -> str:
     sides = [f"{what}: got {got}, expected {expected}" for what, got, expected in side_by_side(d)]
     return "; ".join(filter(None, [*sides, d.detail]))
 
 
-def _members(found: Finding, differences_by: Rows, most: int = CASES) -> doc.Block:
+def _members(found: MergedFinding, differences_by: Rows, most: int = CASES) -> doc.Block:
     """Return the first results of a finding on its backends; a skipped case is no difference."""
     ats = [(case, group.backend) for group in found.groups for case in group.cases]
     rows = [differences_by[at] for at in ats if at in differences_by]
@@ -142,7 +142,7 @@ def _members(found: Finding, differences_by: Rows, most: int = CASES) -> doc.Blo
     return doc.Fold(summary, [table] if rows else [])
 
 
-def _smallest(found: Finding, drawn: bool = True) -> Iterator[doc.Block]:
+def _smallest(found: MergedFinding, drawn: bool = True) -> Iterator[doc.Block]:
     """Yield the replay line, then the smallest input and what differs, next to its picture."""
     group = found.shown
     e = group.example

@@ -18,7 +18,7 @@ from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.parity import model
 
 
-def devices(bundles: list[Bundle], sections: list[model.Section]) -> model.Devices | None:
+def devices(bundles: list[Bundle], sections: list[model.Section]) -> model.DevicesSection | None:
     """Return None where no bundle decoded prompts and none holds texts of two backends. Raises
     InputError for a kept row that is missing or malformed."""
     parts = [
@@ -29,7 +29,7 @@ def devices(bundles: list[Bundle], sections: list[model.Section]) -> model.Devic
     if not parts:
         return None
     decoded = [(name, bundle) for name, bundle in parts if bundle.decodings]
-    return model.Devices(
+    return model.DevicesSection(
         configurations=[
             _configuration(name, bundle, backend, info)
             for name, bundle in parts

@@ -116,14 +116,14 @@ def _verdict(cells: list[model.DriftCell], columns: list[model.DriftColumn]) -> 
     return ", ".join(parts)
 
 
-def _change(bundle: Bundle, change: ChangeResult) -> model.Change:
+def _change(bundle: Bundle, change: ChangeResult) -> model.MeaningChange:
     command = ""
     if change.case:
         backend = bundle.info.backends[change.backend].model_copy(update={"reference": NEWEST})
         info = bundle.info.model_copy(update={"backends": {change.backend: backend}})
         command = replay(info, change.suite, change.case, [change.backend])
     shown = ChangeResult.model_validate(visible(change.model_dump()))
-    return model.Change(
+    return model.MeaningChange(
         name=shown.id.removeprefix("change/"),
         samplers=shown.samplers,
         last_old=shown.last_old,

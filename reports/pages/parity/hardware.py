@@ -7,7 +7,7 @@ from sampler_parity.reports.labels import device_label, figure, share_of
 from sampler_parity.reports.pages.parity import model
 
 
-def hardware(devices: model.Devices) -> doc.Region:
+def hardware(devices: model.DevicesSection) -> doc.Region:
     """Return the logits of hardware configurations, and where their texts part."""
     about = (
         "The results of every sampler on the logits of each configuration are in the tables of the "

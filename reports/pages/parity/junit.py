@@ -14,7 +14,7 @@ from sampler_parity.harness.failures.format_difference import lines, place, side
 from sampler_parity.harness.failures.groups import Group
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.document import JunitTest, Outcome
-from sampler_parity.reports.pages.parity.model import Difference, Report, Section
+from sampler_parity.reports.pages.parity.model import ParityDifference, Report, Section
 
 
 def junit_tests(report: Report, bundles: list[Bundle]) -> Iterator[JunitTest]:
@@ -47,7 +47,7 @@ def _judged(
     test: JunitTest,
     case: CaseResult,
     backend: str,
-    difference: Difference | None,
+    difference: ParityDifference | None,
     finding: Group | None,
 ) -> JunitTest:
     if difference is not None and finding is not None:
@@ -61,7 +61,7 @@ def _judged(
     return test
 
 
-def _message(difference: Difference) -> str:
+def _message(difference: ParityDifference) -> str:
     parts = [f"{difference.verdict}, required {' or '.join(difference.required)}"]
     parts += [place(difference)] if place(difference) else []
     for what, got, expected in side_by_side(difference):
@@ -70,7 +70,7 @@ def _message(difference: Difference) -> str:
     return "; ".join(parts + difference.detail.splitlines()[:1])
 
 
-def _body(difference: Difference, finding: Group) -> str:
+def _body(difference: ParityDifference, finding: Group) -> str:
     """Return what differs in this case; the smallest of its group, where that is another."""
     rows = [f"{w}: got {g}, expected {e}" for w, g, e in side_by_side(difference)]
     rows += filter(None, [difference.detail])

@@ -2,7 +2,7 @@
 
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.pages.parity.merged import Finding
+from sampler_parity.reports.pages.parity.merged import MergedFinding
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
 
 
@@ -34,7 +34,7 @@ def _tone(tally: Tally) -> doc.Tone:
     return "good" if tally.verdicts.get("identical", 0) == tally.judged else "fair"
 
 
-def card_id(report: Report, section: Section, finding: Finding) -> str:
+def card_id(report: Report, section: Section, finding: MergedFinding) -> str:
     """Return the id of a finding: its anchor, after that of its bundle if there are several."""
     if len(report.sections) == 1:
         return finding.anchor

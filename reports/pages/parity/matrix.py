@@ -43,7 +43,7 @@ def matrix(
     }
     samplers = [s for s in ALL_SAMPLERS if s in tried] + sorted(tried - ALL_SAMPLERS.keys())
     rows = [
-        matrix_model.MatrixRow(
+        matrix_model.ParityMatrixRow(
             sampler=visible(sampler),
             cells=[_cell(sampler, name, results[name], explained) for name in names],
         )
@@ -71,12 +71,12 @@ def _cell(
     name: str,
     results: list[tuple[CaseResult, BackendResult]],
     explained: dict[Key, str],
-) -> matrix_model.MatrixCell:
+) -> matrix_model.ParityMatrixCell:
     of_all = [result for case, result in results if sampler in counts_for(case, name)]
     # what was judged; where nothing was, what was skipped
     of_sampler = [result for result in of_all if result.verdict != "skipped"] or of_all
     verdicts = [result.verdict for result in of_sampler]
-    return matrix_model.MatrixCell(
+    return matrix_model.ParityMatrixCell(
         cases=len(of_sampler),
         identical=verdicts.count("identical"),
         verdict=worst(verdicts) if verdicts else None,

@@ -16,7 +16,7 @@ class MatrixDifference(Strict):
     why: str
 
 
-class MatrixCell(Strict):
+class ParityMatrixCell(Strict):
     """Cases with the sampler in their chain that are identical, or first differ at it. verdict: the
     worst; None without a case."""
 
@@ -26,16 +26,16 @@ class MatrixCell(Strict):
     differences: list[MatrixDifference]
 
 
-class MatrixRow(Strict):
+class ParityMatrixRow(Strict):
     """cells: in the order of the matrix's backends."""
 
     sampler: str
-    cells: list[MatrixCell]
+    cells: list[ParityMatrixCell]
 
 
 class ParityMatrix(Strict):
     """unexplained: results without an explanation on a backend that this project brings."""
 
     backends: list[str]
-    rows: list[MatrixRow]
+    rows: list[ParityMatrixRow]
     unexplained: int

@@ -16,7 +16,7 @@ _DIFFERENT = ("diverged", "explained", "boundary", "close", "tied", "reordered")
 
 
 @dataclass(frozen=True)
-class Finding:
+class MergedFinding:
     """One cause on one or more backends. groups: one for each backend, the worst first."""
 
     groups: Sequence[Group]
@@ -68,7 +68,7 @@ def named(backends: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-def merged(groups: Iterable[Group]) -> list[Finding]:
+def merged(groups: Iterable[Group]) -> list[MergedFinding]:
     """Return a finding for each cause, in the order of the groups. A backend is in it once."""
     found: list[list[Group]] = []
     by_kind: dict[tuple[Verdict, str, str], list[list[Group]]] = defaultdict(list)
@@ -80,7 +80,7 @@ def merged(groups: Iterable[Group]) -> list[Finding]:
             found.append(same)
             alike.append(same)
         same.append(group)
-    return [Finding(members) for members in found]
+    return [MergedFinding(members) for members in found]
 
 
 def _joins(group: Group, members: list[Group]) -> bool:

@@ -37,7 +37,7 @@ class Tally(Strict):
         return self.cases - self.verdicts.get("skipped", 0)
 
 
-class BackendSummary(Strict):
+class ParityBackend(Strict):
     """unavailable: why it did not start here, or "". backend_s: in its own sampler calls."""
 
     name: str
@@ -50,7 +50,7 @@ class BackendSummary(Strict):
     backend_s: float
 
 
-class Row(Strict):
+class ParityRow(Strict):
     """A row of the matrix (key: a sampler) or of the suites (key: a suite), by backend.
 
     A case counts for the sampler at which it first differs; where none can be named, once for every
@@ -63,7 +63,7 @@ class Row(Strict):
     backends: dict[str, Tally]
 
 
-class Difference(Strict):
+class ParityDifference(Strict):
     """A case that is not identical on a backend. met: the case allows this verdict."""
 
     case: str
@@ -106,7 +106,7 @@ class SlowCase(Strict):
     wall_s: dict[str, float]
 
 
-class Ratio(Strict):
+class TimingRatio(Strict):
     """Ratio of medians to llama.cpp. low and high: bootstrap 95% interval; None with one round."""
 
     value: float
@@ -122,10 +122,10 @@ class TimedBackend(Strict):
     median_ns: float
     p99_ns: int
     p999_ns: int
-    ratio: Ratio | None
+    ratio: TimingRatio | None
 
 
-class Rule(Strict):
+class TimingRule(Strict):
     """The reference's median is at most 2 x llama.cpp's + 50,000 ns. met is None: not judged."""
 
     limit_ns: float | None
@@ -141,7 +141,7 @@ class Timing(Strict):
     n_vocab: int
     rounds: int
     backends: list[TimedBackend]
-    rule: Rule
+    rule: TimingRule
     parity_met: int
     parity_cases: int
 
@@ -169,11 +169,11 @@ class Section(Strict):
     steps: int
     draws: int
     wall_s: float
-    backends: list[BackendSummary]
-    matrix: list[Row]
-    suites: list[Row]
+    backends: list[ParityBackend]
+    matrix: list[ParityRow]
+    suites: list[ParityRow]
     findings: list[Group]
-    differences: list[Difference]
+    differences: list[ParityDifference]
     problems: list[Problem]
     slowest: list[SlowCase]
     timings: list[Timing]
@@ -191,11 +191,11 @@ class Section(Strict):
         return [group for group in self.findings if group.verdict in FOLDED]
 
     @property
-    def failures(self) -> list[Difference]:
+    def failures(self) -> list[ParityDifference]:
         return [difference for difference in self.differences if not difference.met]
 
     @property
-    def accepted(self) -> list[Difference]:
+    def accepted(self) -> list[ParityDifference]:
         return [difference for difference in self.differences if difference.met]
 
 
@@ -234,7 +234,7 @@ class DriftRow(Strict):
     verdict: str
 
 
-class Change(Strict):
+class MeaningChange(Strict):
     """A change of meaning between two releases. cases: by backend, how many need the old one.
     result: how the backend differs from v0.5.0's meaning on the counterexample."""
 
@@ -257,7 +257,7 @@ class Drift(Strict):
 
     columns: list[DriftColumn]
     rows: list[DriftRow]
-    changes: list[Change]
+    changes: list[MeaningChange]
 
 
 class Configuration(Strict):
@@ -318,7 +318,7 @@ class Across(Strict):
     kl_max: float | None
 
 
-class Devices(Strict):
+class DevicesSection(Strict):
     configurations: list[Configuration]
     parted: list[PartedText]
     across: list[Across]
@@ -331,4 +331,4 @@ class Report(Strict):
     sections: list[Section]
     matrix: ParityMatrix | None
     drift: Drift | None
-    devices: Devices | None
+    devices: DevicesSection | None

@@ -47,13 +47,13 @@ def timing(result: TimingResult, parity_met: int, parity_cases: int) -> model.Ti
     )
 
 
-def judge(reference_ns: float | None, native_ns: float | None) -> model.Rule:
+def judge(reference_ns: float | None, native_ns: float | None) -> model.TimingRule:
     """Judge two medians by the ratio rule; not judged if either is missing."""
     missing = [n for n, x in ((REFERENCE, reference_ns), (NATIVE, native_ns)) if x is None]
     if reference_ns is None or native_ns is None:
-        return model.Rule(limit_ns=None, met=None, why=f"{' and '.join(missing)} not timed")
+        return model.TimingRule(limit_ns=None, met=None, why=f"{' and '.join(missing)} not timed")
     limit = model.RULE_FACTOR * native_ns + model.RULE_EXTRA_NS
-    return model.Rule(limit_ns=limit, met=reference_ns <= limit, why="")
+    return model.TimingRule(limit_ns=limit, met=reference_ns <= limit, why="")
 
 
 def _rounds(result: TimingResult, name: str) -> NDArray[Any] | None:
@@ -64,16 +64,16 @@ def _rounds(result: TimingResult, name: str) -> NDArray[Any] | None:
     return np.array(ns, float).reshape(-1, result.repetitions)
 
 
-def _ratio(ours: NDArray[Any] | None, native: NDArray[Any] | None) -> model.Ratio | None:
+def _ratio(ours: NDArray[Any] | None, native: NDArray[Any] | None) -> model.TimingRatio | None:
     if ours is None or native is None or ours.shape != native.shape or not (native > 0).all():
         return None
     value = float(np.median(ours) / np.median(native))
     if len(ours) < 2:
-        return model.Ratio(value=value, low=None, high=None)
+        return model.TimingRatio(value=value, low=None, high=None)
 
     def of_rounds(rounds: NDArray[Any], axis: int = -1) -> Any:
         chosen = rounds.astype(int)
         return np.median(ours[chosen], axis=(-2, -1)) / np.median(native[chosen], axis=(-2, -1))
 
     low, high = bootstrap_interval((np.arange(len(ours)),), of_rounds, _RESAMPLES)
-    return model.Ratio(value=value, low=low, high=high)
+    return model.TimingRatio(value=value, low=low, high=high)

@@ -6,7 +6,7 @@ from functools import partial
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import device_label, duration, factor, share_of, tail
 from sampler_parity.reports.pages.parity.labels import tally_cell
-from sampler_parity.reports.pages.parity.model import Row, Section, TimedBackend, Timing
+from sampler_parity.reports.pages.parity.model import ParityRow, Section, TimedBackend, Timing
 from sampler_parity.reports.parts import folded
 from sampler_parity.reports.pictures.forest import ForestLine, forest
 from sampler_parity.reports.pictures.picture import DOT
@@ -32,7 +32,7 @@ def backends(section: Section) -> doc.Table:
     )
 
 
-def verdicts(section: Section, rows: Sequence[Row], head: str, caption: str) -> doc.Table:
+def verdicts(section: Section, rows: Sequence[ParityRow], head: str, caption: str) -> doc.Table:
     """Return cases by verdict: a row for each sampler or suite, a column for each backend."""
     names = [summary.name for summary in section.backends]
     cells: doc.Rows = []
@@ -45,7 +45,7 @@ def verdicts(section: Section, rows: Sequence[Row], head: str, caption: str) -> 
     return doc.Table(caption, heads, cells, style="sticky", what="samplers")
 
 
-def _tally(row: Row, name: str) -> doc.TableCell:
+def _tally(row: ParityRow, name: str) -> doc.TableCell:
     tally = row.backends[name]
     if row.cases and not tally.cases:
         return doc.TableCell("no case comes so far", "quiet")

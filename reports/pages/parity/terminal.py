@@ -5,7 +5,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.labels import duration, state_of
 from sampler_parity.reports.pages.parity import model
-from sampler_parity.reports.pages.parity.merged import Finding, agreement_lines, merged
+from sampler_parity.reports.pages.parity.merged import MergedFinding, agreement_lines, merged
 
 SHOWN = 5
 BRIEF = 20
@@ -50,7 +50,7 @@ def _failures(part: model.Section) -> list[str]:
     """Return the worst findings in full, and a line for each other."""
     labels = {summary.name: _label(summary) for summary in part.backends}
 
-    def on(found: Finding) -> str:
+    def on(found: MergedFinding) -> str:
         return ", ".join(labels[name] for name in found.backends)
 
     reported = merged(part.reported)
@@ -71,7 +71,7 @@ def _failures(part: model.Section) -> list[str]:
     return [*shown, f"... and {left_out:,} more groups of failures"] if left_out else shown
 
 
-def _label(summary: model.BackendSummary) -> str:
+def _label(summary: model.ParityBackend) -> str:
     return one_line(f"{summary.name} {summary.version}".strip(), 80)
 
 
@@ -79,7 +79,7 @@ def _failing(part: model.Section, backend: str) -> set[Verdict]:
     return {group.verdict for group in (*part.reported, *part.folded) if group.backend == backend}
 
 
-def _backend_line(summary: model.BackendSummary, failing: set[Verdict]) -> str:
+def _backend_line(summary: model.ParityBackend, failing: set[Verdict]) -> str:
     """Return the counts of a backend. failing: verdicts that are not as required; a required crash
     is not one.
     """

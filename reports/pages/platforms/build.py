@@ -93,7 +93,7 @@ def _row(platform: Platform) -> dict[str, str]:
     return {part: str(getattr(platform, part)) for part in parts}
 
 
-def _confirmed(name: str, bundles: Sequence[Bundle]) -> tuple[list[model.Build], Judged]:
+def _confirmed(name: str, bundles: Sequence[Bundle]) -> tuple[list[model.PlatformBuild], Judged]:
     """Return the builds of a platform that were judged by its reference, and all their cases."""
     builds, everything = [], []
     for bundle in bundles:
@@ -104,7 +104,7 @@ def _confirmed(name: str, bundles: Sequence[Bundle]) -> tuple[list[model.Build],
             if cases:
                 everything += [(case, backend) for case in cases]
                 builds.append(
-                    model.Build(
+                    model.PlatformBuild(
                         name=visible(backend),
                         build=visible(info.build),
                         bundle=visible(bundle.folder.resolve().name),
@@ -126,14 +126,14 @@ def _cell(
     asked: Sequence[PredictionResult],
     judged: Judged,
     small: Sequence[PartingResult],
-) -> model.Cell:
+) -> model.PlatformCell:
     """Return a cell. sampler: "" for all samplers."""
     aparts = [apart for p in asked if (apart := p.apart.get(platform))]
     drawing = [p for p in asked if p.draws]
     texts = [p for p in drawing if _is_text(p)]
     turned = [(p, a) for p in drawing if (a := p.apart.get(platform)) and a.tokens is False]
     of_texts = [a.token for p, a in turned if _is_text(p)]
-    return model.Cell(
+    return model.PlatformCell(
         sampler=visible(sampler),
         cases=len(asked),
         bits=len(asked) - len(aparts),

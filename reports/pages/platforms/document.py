@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import share_of
 from sampler_parity.reports.pages.platforms.labels import basis, headlines, level, texts, tone
-from sampler_parity.reports.pages.platforms.model import Cell, Column, PlatformsReport
+from sampler_parity.reports.pages.platforms.model import Column, PlatformCell, PlatformsReport
 from sampler_parity.reports.summary import anchor
 
 PARTS = {
@@ -118,7 +118,7 @@ def _platform(report: PlatformsReport, platform: Column) -> Iterator[doc.Block]:
     yield doc.Fold((doc.Strong(platform.name), more), details, markdown=True)
 
 
-def _figures(cell: Cell) -> list[doc.Inline]:
+def _figures(cell: PlatformCell) -> list[doc.Inline]:
     counts = [cell.bits, cell.order, cell.survivors]
     shares = [share_of(n, cell.cases, "") for n in counts]
     tokens, judged = (cell.tokens, cell.drawing), (cell.identical, cell.judged)

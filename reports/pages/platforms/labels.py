@@ -2,10 +2,10 @@
 
 from sampler_parity.reports.document import Tone
 from sampler_parity.reports.labels import share_of
-from sampler_parity.reports.pages.platforms.model import Cell, Column, PlatformsReport
+from sampler_parity.reports.pages.platforms.model import Column, PlatformCell, PlatformsReport
 
 
-def level(cell: Cell) -> str:
+def level(cell: PlatformCell) -> str:
     """Return the worst that differs there, with how many are alike: "texts 3/4", "alike"."""
     facts = [
         ("texts", cell.same_texts, cell.texts),
@@ -18,7 +18,7 @@ def level(cell: Cell) -> str:
     return next(worst, "alike")
 
 
-def tone(cell: Cell | None) -> Tone:
+def tone(cell: PlatformCell | None) -> Tone:
     """Return good: to the bit; fair: the same tokens; bad: other tokens or survivors."""
     if cell is None:
         return "quiet"
@@ -28,7 +28,7 @@ def tone(cell: Cell | None) -> Tone:
     return "fair" if same else "bad"
 
 
-def texts(cell: Cell) -> str:
+def texts(cell: PlatformCell) -> str:
     """Return "3/4, from token 17 on"."""
     turned = f", from token {cell.token + 1} on" if cell.token is not None else ""
     return share_of(cell.same_texts, cell.texts, "") + turned

@@ -23,7 +23,7 @@ class Operation(Strict):
     replay: str
 
 
-class Cell(Strict):
+class PlatformCell(Strict):
     """A sampler on a platform.
 
     cases: those that are evidence for it. So many of these have the same bits, order and survivors,
@@ -48,7 +48,7 @@ class Cell(Strict):
     operations: list[Operation]
 
 
-class Build(Strict):
+class PlatformBuild(Strict):
     """A real build of a platform that was asked. met: cases that are as required."""
 
     name: str
@@ -67,16 +67,16 @@ class Column(Strict):
     words: str
     row: dict[str, str]
     unknown: list[str]
-    builds: list[Build]
-    whole: Cell
-    cells: list[Cell]
+    builds: list[PlatformBuild]
+    whole: PlatformCell
+    cells: list[PlatformCell]
 
     @property
-    def parting(self) -> list[Cell]:
+    def parting(self) -> list[PlatformCell]:
         """The samplers that part a case there."""
         return [cell for cell in self.cells if cell.bits < cell.cases]
 
-    def cell(self, sampler: str) -> Cell | None:
+    def cell(self, sampler: str) -> PlatformCell | None:
         return next((cell for cell in self.cells if cell.sampler == sampler), None)
 
 
@@ -94,5 +94,5 @@ class PlatformsReport(Strict):
     platforms: list[Column]
 
     @property
-    def builds(self) -> list[Build]:
+    def builds(self) -> list[PlatformBuild]:
         return [build for platform in self.platforms for build in platform.builds]

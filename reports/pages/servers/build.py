@@ -3,7 +3,7 @@
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.pages.servers.model import Cell, Server, ServersReport
+from sampler_parity.reports.pages.servers.model import CheckedServer, ServerCell, ServersReport
 
 
 def report_of(bundles: list[Bundle]) -> ServersReport | None:
@@ -15,10 +15,10 @@ def report_of(bundles: list[Bundle]) -> ServersReport | None:
     return ServersReport(ok=bool(judged) and all(c.met for c in judged), servers=servers)
 
 
-def _server(bundle: Bundle) -> Server:
+def _server(bundle: Bundle) -> CheckedServer:
     name = bundle.servers[0].server
     about = bundle.backend(name)
-    return Server(
+    return CheckedServer(
         name=visible(name),
         dialect=visible(about.name),
         version=visible(about.version),
@@ -28,7 +28,7 @@ def _server(bundle: Bundle) -> Server:
     )
 
 
-def _cell(result: ServerResult) -> Cell:
+def _cell(result: ServerResult) -> ServerCell:
     fields = result.model_dump(exclude={"kind", "id", "required", "sent"})
     known = result.met and result.verdict in ("other meaning", "error")
-    return Cell(**visible(fields), met=result.met, known=known)
+    return ServerCell(**visible(fields), met=result.met, known=known)

@@ -6,7 +6,7 @@ from sampler_parity.harness.bundle.records.server import Group
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import state_of
-from sampler_parity.reports.pages.servers.model import Cell, Server, ServersReport
+from sampler_parity.reports.pages.servers.model import CheckedServer, ServerCell, ServersReport
 from sampler_parity.reports.parts import state
 from sampler_parity.reports.summary import anchor
 
@@ -59,7 +59,7 @@ def headlines(report: ServersReport) -> list[str]:
     ]
 
 
-def tone(cell: Cell | None) -> doc.Tone:
+def tone(cell: ServerCell | None) -> doc.Tone:
     """Return the colour of a cell."""
     if cell is None or cell.verdict == "skipped":
         return "quiet"
@@ -68,7 +68,7 @@ def tone(cell: Cell | None) -> doc.Tone:
     return "good" if cell.verdict == "honoured" and not cell.silent else "fair"
 
 
-def evidence_of(cell: Cell) -> str:
+def evidence_of(cell: ServerCell) -> str:
     """Return what shows the verdict of a cell."""
     silent = f"; taken in silence: {', '.join(cell.silent)}" if cell.silent else ""
     return f"{cell.evidence}{silent}{'; known' if cell.known else ''}"
@@ -91,17 +91,17 @@ def _name(name: str) -> doc.Name:
     return doc.Name(one_line(name, 60))
 
 
-def _cell(server: Server, name: str) -> doc.TableCell:
+def _cell(server: CheckedServer, name: str) -> doc.TableCell:
     cell = server.cell("parameter", name)
     link = doc.Link(cell.verdict, f"#{_place(server, cell)}") if cell else ""
     return doc.judged(link, tone(cell))
 
 
-def _place(server: Server, cell: Cell) -> str:
+def _place(server: CheckedServer, cell: ServerCell) -> str:
     return anchor(server.name, server.bundle, cell.group, cell.name)
 
 
-def _server(server: Server) -> Iterator[doc.Block]:
+def _server(server: CheckedServer) -> Iterator[doc.Block]:
     """Yield the first that are wrong; folded, what else is wrong and all that is right."""
     wrong = server.wrong
     yield doc.Heading(2, _name(server.name), anchor(server.name, server.bundle))
@@ -119,7 +119,7 @@ def _server(server: Server) -> Iterator[doc.Block]:
             yield doc.Fold(f"{title}: {len(shown)}", [table], markdown=True)
 
 
-def _evidence(server: Server, caption: str, cells: Sequence[Cell]) -> doc.Table:
+def _evidence(server: CheckedServer, caption: str, cells: Sequence[ServerCell]) -> doc.Table:
     rows: doc.Rows = []
     for cell in cells:
         parts: list[doc.Inline] = [doc.Untrusted(evidence_of(cell), 400)]

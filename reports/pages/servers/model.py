@@ -7,7 +7,7 @@ from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import ServerVerdict
 
 
-class Cell(Strict):
+class ServerCell(Strict):
     """The behaviour of a server for a parameter or a fact. known: a verdict that is required
     although it is not the right one.
     """
@@ -27,7 +27,7 @@ class Cell(Strict):
     figures: dict[str, float]
 
 
-class Server(Strict):
+class CheckedServer(Strict):
     """A server of a bundle. started: when its check was."""
 
     name: str
@@ -35,16 +35,16 @@ class Server(Strict):
     version: str
     bundle: str
     started: str
-    cells: list[Cell]
+    cells: list[ServerCell]
 
     @property
-    def wrong(self) -> list[Cell]:
+    def wrong(self) -> list[ServerCell]:
         return [cell for cell in self.cells if not cell.met and cell.verdict != "skipped"]
 
-    def of(self, group: Group) -> list[Cell]:
+    def of(self, group: Group) -> list[ServerCell]:
         return [cell for cell in self.cells if cell.group == group]
 
-    def cell(self, group: Group, name: str) -> Cell | None:
+    def cell(self, group: Group, name: str) -> ServerCell | None:
         return next((c for c in self.cells if (c.group, c.name) == (group, name)), None)
 
 
@@ -52,10 +52,10 @@ class ServersReport(Strict):
     schema_version: Literal[1] = 1
     kind: Literal["servers"] = "servers"
     ok: bool
-    servers: list[Server]
+    servers: list[CheckedServer]
 
     @property
-    def judged(self) -> list[Cell]:
+    def judged(self) -> list[ServerCell]:
         cells = [cell for server in self.servers for cell in server.cells]
         return [cell for cell in cells if cell.verdict != "skipped"]
 

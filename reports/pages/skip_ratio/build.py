@@ -1,6 +1,6 @@
 """Builds the model of the skip-ratio page from bundles."""
 
-from sampler_parity.harness.bundle.bundle import Bundle as ReadBundle
+from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
@@ -8,20 +8,24 @@ from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.trie.model import foretold
 from sampler_parity.reports.labels import figure
-from sampler_parity.reports.pages.skip_ratio.model import Bundle, Row, SkipRatioReport
+from sampler_parity.reports.pages.skip_ratio.model import (
+    SkipRatioBundle,
+    SkipRatioReport,
+    SkipRatioRow,
+)
 
 
-def report_of(bundles: list[ReadBundle]) -> SkipRatioReport | None:
+def report_of(bundles: list[Bundle]) -> SkipRatioReport | None:
     """Return None where no bundle measured a skip ratio."""
-    parts: list[Bundle] = []
-    rows: list[Row] = []
-    for read in bundles:
-        if read.skip_ratios:
-            info = RunInfo.model_validate(visible(read.info.model_dump()))
-            name = visible(read.folder.resolve().name)
-            parts.append(Bundle(name=name, run=info))
-            by_key = {_key(r): r for r in read.skip_ratios}
-            for result in read.skip_ratios:
+    parts: list[SkipRatioBundle] = []
+    rows: list[SkipRatioRow] = []
+    for bundle in bundles:
+        if bundle.skip_ratios:
+            info = RunInfo.model_validate(visible(bundle.info.model_dump()))
+            name = visible(bundle.folder.resolve().name)
+            parts.append(SkipRatioBundle(name=name, run=info))
+            by_key = {_key(r): r for r in bundle.skip_ratios}
+            for result in bundle.skip_ratios:
                 base = by_key.get((*_key(result)[:-1], 0.0))
                 rows.append(_row(name, info, result, base.measured if base else None))
     if not rows:
@@ -43,7 +47,7 @@ def _key(result: SkipRatioResult) -> tuple[str, str, str, float]:
     return result.backend, result.model, result.leaves, result.delay_ms
 
 
-def _row(bundle_name: str, info: RunInfo, raw: SkipRatioResult, base: Measured | None) -> Row:
+def _row(bundle: str, info: RunInfo, raw: SkipRatioResult, base: Measured | None) -> SkipRatioRow:
     """Return a row. base: the same without a delay."""
     result = SkipRatioResult.model_validate(visible(raw.model_dump()))
     measured = result.measured
@@ -55,8 +59,8 @@ def _row(bundle_name: str, info: RunInfo, raw: SkipRatioResult, base: Measured |
     modelled = measured.modelled.here if measured else None
     if measured and result.delay_ms:
         modelled = foretold(base, measured) if base else None
-    return Row(
-        bundle=bundle_name,
+    return SkipRatioRow(
+        bundle=bundle,
         workload=result.workload,
         backend=result.backend,
         model=result.model,

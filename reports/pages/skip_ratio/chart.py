@@ -1,16 +1,16 @@
 """The pictures of the skip-ratio page: the tables next to them have the figures."""
 
-from sampler_parity.reports.pages.skip_ratio.model import Row
+from sampler_parity.reports.pages.skip_ratio.model import SkipRatioRow
 from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
 
 LINES = 6  # of the picture over decode times
 OVER = "tokens/s over grammar first"
 
 
-def by_leaves(rows: list[Row], salt: str) -> str:
+def by_leaves(rows: list[SkipRatioRow], salt: str) -> str:
     """Return, of enumerations, by their number of leaves, what the trie leaves of the vocabulary
     and its speed-up, a line for each vocabulary and backend."""
-    lines: dict[str, list[Row]] = {}
+    lines: dict[str, list[SkipRatioRow]] = {}
     for row in rows:
         if row.leaves.startswith("enum:") and not row.delay_ms:
             lines.setdefault(f"V={_vocab(row):,} {row.backend}", []).append(row)
@@ -25,12 +25,12 @@ def by_leaves(rows: list[Row], salt: str) -> str:
     return panels(shown, "leaves", salt)
 
 
-def by_decode(rows: list[Row], salt: str) -> str:
+def by_decode(rows: list[SkipRatioRow], salt: str) -> str:
     """Return the modelled speed-up over decode times, with what was measured as dots."""
     shown = [r for r in rows if r.measured and r.measured.modelled.by_decode_ms]
     texts = [r for r in shown if not r.leaves.startswith("enum:")]
     lines: list[PlotLine] = []
-    grouped: dict[str, list[Row]] = {}
+    grouped: dict[str, list[SkipRatioRow]] = {}
     for row in texts or shown:
         grouped.setdefault(f"{row.leaves} V={_vocab(row):,} {row.backend}", []).append(row)
     for label, of_label in [*grouped.items()][:LINES]:
@@ -47,5 +47,5 @@ def by_decode(rows: list[Row], salt: str) -> str:
     return panels([Panel("", lines, y=OVER, level=1)], "ms of a forward pass", salt)
 
 
-def _vocab(row: Row) -> int:
+def _vocab(row: SkipRatioRow) -> int:
     return row.measured.n_vocab if row.measured else 0

@@ -8,7 +8,7 @@ from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure, state_of
 from sampler_parity.reports.pages.skip_ratio import labels
 from sampler_parity.reports.pages.skip_ratio.chart import by_decode, by_leaves
-from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
+from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport, SkipRatioRow
 from sampler_parity.reports.parts import machine, state
 
 INTRO = (
@@ -82,8 +82,8 @@ def _failures(report: SkipRatioReport) -> Iterator[doc.Block]:
 def _table(
     caption: str,
     head: str,
-    rows: Sequence[Row],
-    cells: Callable[[Row, Measured], Sequence[doc.TableCell | str]],
+    rows: Sequence[SkipRatioRow],
+    cells: Callable[[SkipRatioRow, Measured], Sequence[doc.TableCell | str]],
 ) -> doc.Table:
     """Return a table with a row of numbers for each measurement."""
     body: doc.Rows = [
@@ -97,7 +97,7 @@ def _table(
     return doc.Table(caption, f"Leaves | {head}", body, style="sticky")
 
 
-def _saved(rows: Sequence[Row]) -> Iterator[doc.Block]:
+def _saved(rows: Sequence[SkipRatioRow]) -> Iterator[doc.Block]:
     yield doc.Heading(2, "What is saved", "saved")
     head = "Vocabulary | Skip ratio | Std | Passes saved | Tokens/s | Over grammar first"
     yield _table(SAVED, f"{head} | Over resampling | Pairs", rows, _saved_cells)
@@ -115,7 +115,7 @@ def _saved(rows: Sequence[Row]) -> Iterator[doc.Block]:
     yield _table(COSTS, f"{head} | {more}", rows, _cost_cells)
 
 
-def _saved_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
+def _saved_cells(_: SkipRatioRow, m: Measured) -> Sequence[doc.TableCell | str]:
     return [
         f"{m.n_vocab:,}",
         labels.percent(m.skip_ratio_mean),
@@ -128,13 +128,13 @@ def _saved_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
     ]
 
 
-def _same_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
+def _same_cells(_: SkipRatioRow, m: Measured) -> Sequence[doc.TableCell | str]:
     accuracy = doc.num(figure(m.token_accuracy), "good" if m.token_accuracy == 1 else "bad")
     divergences = [figure(value) for value in (m.text_accuracy, m.law.kl_trie, m.law.kl_grammar)]
     return [accuracy, *divergences, f"{m.law.spellings:,}", labels.percent(m.law.beyond_trie)]
 
 
-def _cost_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
+def _cost_cells(_: SkipRatioRow, m: Measured) -> Sequence[doc.TableCell | str]:
     own, ways, trie = m.own_us_per_step, m.ways, m.set_token_trie_us
     sampling = [ways[way].sampler_us_per_step for way in ("trie", "grammar_first")]
     return [
@@ -144,7 +144,7 @@ def _cost_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
     ]
 
 
-def _model(report: SkipRatioReport, rows: Sequence[Row]) -> Iterator[doc.Block]:
+def _model(report: SkipRatioReport, rows: Sequence[SkipRatioRow]) -> Iterator[doc.Block]:
     times = [f"{ms:g}" for ms in DECODE_MS]
     head = "Pass here | Measured | Modelled | Deviation"
     caption = (
@@ -158,7 +158,7 @@ def _model(report: SkipRatioReport, rows: Sequence[Row]) -> Iterator[doc.Block]:
     yield doc.Picture(label, BY_DECODE, partial(by_decode, [*rows]))
 
 
-def _model_cells(row: Row, m: Measured) -> Sequence[doc.TableCell | str]:
+def _model_cells(row: SkipRatioRow, m: Measured) -> Sequence[doc.TableCell | str]:
     by_ms = m.modelled.by_decode_ms
     return [
         labels.us(m.ways["grammar_first"].decode_us_mean),
@@ -178,7 +178,7 @@ def _machines(report: SkipRatioReport) -> Iterator[doc.Block]:
         yield from (doc.Paragraph(text, "quiet"), *machine(run))
 
 
-def _brief(report: SkipRatioReport, rows: Sequence[Row]) -> Iterator[doc.Block]:
+def _brief(report: SkipRatioReport, rows: Sequence[SkipRatioRow]) -> Iterator[doc.Block]:
     failed = [
         (
             *(doc.Strong("FAILED"), " ", doc.Name(row.workload), " on ", doc.Name(row.backend)),
@@ -197,7 +197,7 @@ def _brief(report: SkipRatioReport, rows: Sequence[Row]) -> Iterator[doc.Block]:
     yield doc.Paragraph(("Measured on ", doc.Name(on.cpu), ", ", doc.Name(on.system), "."))
 
 
-def _brief_row(row: Row) -> list[doc.Inline]:
+def _brief_row(row: SkipRatioRow) -> list[doc.Inline]:
     m = row.measured
     assert m is not None
     own, law = m.own_us_per_step, m.law

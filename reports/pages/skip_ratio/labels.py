@@ -3,10 +3,10 @@
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.labels import duration, interval
-from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
+from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport, SkipRatioRow
 
 
-def leaves_of(row: Row) -> str:
+def leaves_of(row: SkipRatioRow) -> str:
     """Return the leaves, with what was added to a forward pass."""
     return one_line(row.leaves) + (f" +{row.delay_ms:g} ms" if row.delay_ms else "")
 

@@ -12,7 +12,7 @@ class _Part(Strict, ser_json_inf_nan="strings"):
     """A part whose distribution may be infinitely far off."""
 
 
-class Row(_Part):
+class SkipRatioRow(_Part):
     """A workload on a backend. modelled: the speed-up by harness/trie/model.py, of a row with
     delay_ms from the row without; deviation: that over the measured, less 1. failed: checks not
     met, and what prevented the measurement."""
@@ -35,7 +35,7 @@ class Row(_Part):
     replay: str
 
 
-class Bundle(_Part):
+class SkipRatioBundle(_Part):
     name: str
     run: RunInfo
 
@@ -47,8 +47,8 @@ class SkipRatioReport(_Part):
     schema_version: Literal[1] = 1
     kind: Literal["skip_ratio"] = "skip_ratio"
     ok: bool
-    bundles: list[Bundle]
-    rows: list[Row]
+    bundles: list[SkipRatioBundle]
+    rows: list[SkipRatioRow]
     points: int
     points_deviation: float | None
     foretold: int

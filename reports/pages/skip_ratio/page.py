@@ -10,7 +10,7 @@ from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.skip_ratio import labels
 from sampler_parity.reports.pages.skip_ratio.build import report_of
 from sampler_parity.reports.pages.skip_ratio.document import document
-from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
+from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport, SkipRatioRow
 from sampler_parity.reports.summary import PageFinding, PageSummary
 
 SHOWN = 12  # failures, and measurements
@@ -57,7 +57,7 @@ def _lines(report: SkipRatioReport, met: int) -> Iterator[str]:
     yield "   ".join([*parts, state_of(report.ok)])
 
 
-def _line(row: Row) -> str:
+def _line(row: SkipRatioRow) -> str:
     m = row.measured
     assert m is not None
     return (

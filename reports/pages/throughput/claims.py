@@ -5,14 +5,14 @@ which it puts at 40 ms for small models. Its vocabulary there has 65,536 tokens.
 """
 
 from sampler_parity.reports.labels import duration
-from sampler_parity.reports.pages.throughput.model import Claim, TimedRow, WidthRow
+from sampler_parity.reports.pages.throughput.model import EngineClaim, TimedRow, WidthRow
 
 TSAMPLER = "tsampler"
 _CELL = "timing/usual/V65536-n64"
 _DECODE_NS = 40e6
 
 
-def claims(timings: list[TimedRow], widths: list[WidthRow], busy: bool) -> list[Claim]:
+def claims(timings: list[TimedRow], widths: list[WidthRow], busy: bool) -> list[EngineClaim]:
     """Return None where tsampler was not timed. busy: other programs ran, so no time is judged."""
     stated = _claims(timings, widths)
     if not busy:
@@ -21,7 +21,7 @@ def claims(timings: list[TimedRow], widths: list[WidthRow], busy: bool) -> list[
     return [c.model_copy(update={"seen": c.seen + why, "holds": None}) for c in stated]
 
 
-def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
+def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[EngineClaim]:
     medians = {row.backend: row.median_ns for row in timings if row.id == _CELL}
     if TSAMPLER not in medians:
         return []
@@ -30,7 +30,7 @@ def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
     of_timings = [
         _within("tsampler takes 3 to 5 ms a token at V = 65,536", ours, 3e6, 5e6),
         _within("llama.cpp's native chain takes 0.1 to 0.3 ms there", native, 1e5, 3e5),
-        Claim(
+        EngineClaim(
             claim="tsampler takes 6 to 11% of the time of decoding, 40 ms a token",
             seen=f"{share:.2%} of 40 ms",
             holds=0.06 <= share <= 0.11,
@@ -38,7 +38,7 @@ def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
     ]
     measured = [w for w in widths if w.sequences == 1 and not w.in_graph]
     return of_timings + [
-        Claim(
+        EngineClaim(
             claim=f"the same, next to decoding {row.model} as measured here",
             seen=f"{ours / row.decode_ns:.1%} of {duration(row.decode_ns)}",
             holds=None,
@@ -48,7 +48,7 @@ def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
     ]
 
 
-def _within(claim: str, ns: float | None, low: float, high: float) -> Claim:
+def _within(claim: str, ns: float | None, low: float, high: float) -> EngineClaim:
     if ns is None:
-        return Claim(claim=claim, seen="not timed", holds=None)
-    return Claim(claim=claim, seen=duration(ns), holds=low <= ns <= high)
+        return EngineClaim(claim=claim, seen="not timed", holds=None)
+    return EngineClaim(claim=claim, seen=duration(ns), holds=low <= ns <= high)

@@ -129,7 +129,7 @@ class Remark(Strict):
     text: str
 
 
-class Claim(Strict):
+class EngineClaim(Strict):
     """A claim of an engine about itself, and the result of this bundle. holds:
 
     None: not measured.
@@ -149,7 +149,7 @@ class ThroughputSection(Strict):
     timings: list[TimedRow]
     slopes: list[SlopeRow]
     widths: list[WidthRow]
-    claims: list[Claim]
+    claims: list[EngineClaim]
     remarks: list[Remark]
     check: TimingCheckResult | None
 
