@@ -17,7 +17,7 @@ Profile = Literal["quick", "full"]
 
 
 @dataclass(frozen=True)
-class Kind:
+class CheckKind:
     """A kind of check. seconds: estimate for an item on one backend, from quick runs on a busy
     two-core Xeon. called, noun: the name of its items in a plan, and during a run. record: `kind`
     of its record. timed: runs alone on this machine, after all judged items. each: every backend
@@ -50,28 +50,28 @@ class Kind:
 
 
 _ROWS = (
-    Kind("stages", 0.01, "stages"),
-    Kind("draws", 0.01, "draws"),
-    Kind("unseeded", 0.01, "unseeded"),
-    Kind("kept", 0.01, "kept"),
-    Kind("streams", 0.01, "streams"),
-    Kind("batch", 0.1, "batch"),
-    Kind("generation", 1.0, "generation"),
-    Kind("sequences", 1.0, "sequences"),
-    Kind("devices", 0.1, "on_device"),
-    Kind("logits", 0.5, "logits", record="decode"),
-    Kind("invariance", 10.0, "invariance", record="invariance"),
-    Kind("accuracy", 0.1, "accuracy", record="accuracy"),
-    Kind("distribution", 1.0, "distribution tests", "distribution tests", "distribution"),
-    Kind("skip_ratio", 3.0, "skip ratios", "skip ratios", "skip_ratio", timed=True, each=True),
-    Kind("timing", 0.2, "timed chains", "timed chains", "timing", timed=True),
-    Kind("throughput", 7.0, "widths", "widths", "throughput", timed=True),
+    CheckKind("stages", 0.01, "stages"),
+    CheckKind("draws", 0.01, "draws"),
+    CheckKind("unseeded", 0.01, "unseeded"),
+    CheckKind("kept", 0.01, "kept"),
+    CheckKind("streams", 0.01, "streams"),
+    CheckKind("batch", 0.1, "batch"),
+    CheckKind("generation", 1.0, "generation"),
+    CheckKind("sequences", 1.0, "sequences"),
+    CheckKind("devices", 0.1, "on_device"),
+    CheckKind("logits", 0.5, "logits", record="decode"),
+    CheckKind("invariance", 10.0, "invariance", record="invariance"),
+    CheckKind("accuracy", 0.1, "accuracy", record="accuracy"),
+    CheckKind("distribution", 1.0, "distribution tests", "distribution tests", "distribution"),
+    CheckKind("skip_ratio", 3.0, "skip ratios", "skip ratios", "skip_ratio", timed=True, each=True),
+    CheckKind("timing", 0.2, "timed chains", "timed chains", "timing", timed=True),
+    CheckKind("throughput", 7.0, "widths", "widths", "throughput", timed=True),
 )
 KINDS = {kind.name: kind for kind in _ROWS}
 NOUNS = tuple(dict.fromkeys(kind.noun for kind in _ROWS))
 _LEAVES = {kind.record: kind for kind in reversed(_ROWS)}
 
 
-def kind_of_record(record: str) -> Kind:
+def kind_of_record(record: str) -> CheckKind:
     """Return the first kind with this record. Raises KeyError if no kind of suite item has it."""
     return _LEAVES[record]

@@ -103,7 +103,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Context:
+class RunContext:
     """The tools of a run for each of its items. apart: the processes of the executor do not see the
     bundle's folder."""
 

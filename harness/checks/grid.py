@@ -18,11 +18,11 @@ _SIZES = {"V": 0, "V+1": 1, "V-1": -1}
 _NEVER_REPLACED = "seq_breakers"  # a breaker may be the text "V"
 
 
-class Block(Strict):
+class SuiteBlock(Strict):
     """Hold a table of a suite file."""
 
 
-class Subset(Block):
+class Subset(SuiteBlock):
     """The part of a grid that the quick profile takes. An axis without values is taken whole."""
 
     families: list[Family] | None = None

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.checks import KINDS, Kind
+from sampler_parity.harness.checks import KINDS, CheckKind
 
 
 @dataclass(frozen=True)
-class Item:
+class CheckItem:
     """A case, a distribution test, a workload, a timed chain or a width, with its suite."""
 
     suite: str
     check: Any
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CheckKind:
         return KINDS[self.check.check]
 
     @property

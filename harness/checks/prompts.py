@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from pydantic import Field, model_validator
 
-from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts
 from sampler_parity.harness.strict import Id, Random, Tokens
 from sampler_parity.harness.verdicts import Verdict
 
 
-class Prompted(Block):
+class Prompted(SuiteBlock):
     """A block that gives prompts to a model."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Executor, Terms
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.blocks.campaign import chunk
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
@@ -97,7 +97,7 @@ def run_number(seed: int, number: int, terms: Terms) -> Chunk:
     """Run one chunk."""
     start = time.perf_counter()
     cases = {case.id: case for case in chunk(seed, number)}
-    results = run_portion([Item("fuzz", case) for case in cases.values()], terms, None)
+    results = run_portion([CheckItem("fuzz", case) for case in cases.values()], terms, None)
     judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
     small = _minimized(judged, cases, terms)
     return Chunk(

@@ -15,8 +15,8 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.artifacts import write_content
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.records.change import ChangeResult
-from sampler_parity.harness.checks.context import Context, Executor, Ready, Terms
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.context import Executor, Ready, RunContext, Terms
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
@@ -35,7 +35,7 @@ _PORTION_VALUES = 4_000_000
 T = TypeVar("T")
 
 
-def run_portion(portion: Sequence[Item], terms: Terms, folder: str | None) -> list[Any]:
+def run_portion(portion: Sequence[CheckItem], terms: Terms, folder: str | None) -> list[Any]:
     """Return the records of items. An executor calls this. folder: of the bundle."""
     backends = [
         backend(name, terms.timeout_s, terms.versions.get(name, "")) for name in terms.backends
@@ -54,7 +54,7 @@ def run_portion(portion: Sequence[Item], terms: Terms, folder: str | None) -> li
     return late.blame(records)
 
 
-def run_portion_apart(portion: Sequence[Item], terms: Terms) -> tuple[list[Any], dict[str, bytes]]:
+def run_apart(portion: Sequence[CheckItem], terms: Terms) -> tuple[list[Any], dict[str, bytes]]:
     """Run a portion where the bundle is out of reach; return the artifacts, by name, as well."""
     with tempfile.TemporaryDirectory() as folder:
         artifacts = Path(folder) / "artifacts"
@@ -63,10 +63,10 @@ def run_portion_apart(portion: Sequence[Item], terms: Terms) -> tuple[list[Any],
         return records, {path.name: path.read_bytes() for path in artifacts.iterdir()}
 
 
-def portions(items: Sequence[Item]) -> Iterator[list[Item]]:
+def portions(items: Sequence[CheckItem]) -> Iterator[list[CheckItem]]:
     """Yield items in portions of about equal work."""
     for _, alike in itertools.groupby(items, lambda item: item.kind.noun):
-        portion: list[Item] = []
+        portion: list[CheckItem] = []
         values = 0.0
         for item in alike:
             portion.append(item)
@@ -96,13 +96,13 @@ def survived(
         yield [lost[place]], outcome
 
 
-def judge(items: Sequence[Item], context: Context, fail_fast: int = 0) -> list[Result]:
+def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -> list[Result]:
     """Return the records of all items; append them as their portion ends. fail_fast: stop after so
     many failures (0: never), counted after each round of portions that run at once."""
     done: list[Result] = []
     every = [*portions(items)]
     at_once = context.executor.size if fail_fast else max(1, len(every))
-    function = run_portion_apart if context.apart else run_portion
+    function = run_apart if context.apart else run_portion
     more = (context.terms,) if context.apart else (context.terms, str(context.writer.folder))
     for first in range(0, len(every), at_once):
         failed = sum(isinstance(r, CaseResult) and not r.ok for r in done)
@@ -122,7 +122,7 @@ def judge(items: Sequence[Item], context: Context, fail_fast: int = 0) -> list[R
     return done
 
 
-def _died(item: Item, terms: Terms, how: str) -> Result:
+def _died(item: CheckItem, terms: Terms, how: str) -> Result:
     """Return the record of an item that kills the process that judges it."""
     record: Any = item.kind.runner.died(
         item.check, terms, f"the process that judged it died: {how}"
@@ -131,7 +131,7 @@ def _died(item: Item, terms: Terms, how: str) -> Result:
     return result
 
 
-def _kept(sent: tuple[list[Result], dict[str, bytes]], context: Context) -> list[Result]:
+def _kept(sent: tuple[list[Result], dict[str, bytes]], context: RunContext) -> list[Result]:
     """Put the artifacts of records from elsewhere into the bundle; return the records."""
     records, files = sent
     for name, content in files.items():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.checks import NOUNS, kind_of_record
 from sampler_parity.harness.checks.context import ProgressCallback
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.run.plan import Plan
 from sampler_parity.harness.suite.timings import rule_chains
 
@@ -34,7 +34,7 @@ def work_of(plan: Plan, done: set[str]) -> list[Work]:
     """Return the whole work of a plan. done: the ids of the results that its bundle has."""
     every = list(plan.items)
     if plan.ruled:
-        every += [Item("timing/samplers", chain) for chain in rule_chains()]
+        every += [CheckItem("timing/samplers", chain) for chain in rule_chains()]
     works = []
     for noun in NOUNS:
         items = [item for item in every if item.kind.noun == noun]

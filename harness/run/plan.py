@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sampler_parity.harness.backends import names, registry
 from sampler_parity.harness.checks import KINDS, NOUNS, Profile
 from sampler_parity.harness.checks.context import Terms
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.timing.run import ROUNDS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import builds
@@ -59,7 +59,7 @@ class Plan:
     left_out: dict[str, str]
     paths: dict[str, str]
     releases: dict[str, str | None]
-    items: list[Item]
+    items: list[CheckItem]
 
     @property
     def backends(self) -> list[str]:
@@ -123,11 +123,11 @@ class Plan:
         )
 
     @property
-    def judged(self) -> list[Item]:
+    def judged(self) -> list[CheckItem]:
         """The items that are not timed: they may run in many processes at once."""
         return [item for item in self.items if not item.kind.timed]
 
-    def of(self, *nouns: str) -> list[Item]:
+    def of(self, *nouns: str) -> list[CheckItem]:
         """Return the items of the kinds with these nouns."""
         return [item for item in self.items if item.kind.noun in nouns]
 
@@ -138,7 +138,7 @@ class Plan:
     def left(self, done: set[str]) -> "Plan":
         """Return the plan without finished items. done: the ids of the results in the bundle."""
 
-        def whole(item: Item) -> bool:
+        def whole(item: CheckItem) -> bool:
             return item.id in done or done.issuperset(item.result_ids(self.backends))
 
         return replace(self, items=[item for item in self.items if not whole(item)])
@@ -169,7 +169,7 @@ def plan_of(asked: RunOptions) -> Plan:
             raise InputError(two.path, f"is suite {name}, as is {one.path}", "rename one of them")
     profile: Profile = "full" if asked.only else asked.profile
     items = [
-        Item(name, check)
+        CheckItem(name, check)
         for name, file in named
         for check in suite.checks_of(file, profile, asked.seed, asked.only)
     ]

@@ -15,7 +15,7 @@ from sampler_parity.harness.bundle.records.prediction import (
     PredictionResult,
 )
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.predict import Prediction, predict
 from sampler_parity.harness.failures.shrink import shown, shrink
@@ -52,7 +52,7 @@ def predict_into(
             return finish(writer, time.monotonic() - start), everything
 
 
-def predicted(items: Sequence[Item], platforms: Sequence[str]) -> Predicted:
+def predicted(items: Sequence[CheckItem], platforms: Sequence[str]) -> Predicted:
     """Predict items. A process of the pool calls this."""
     return [
         (_record(item, platforms, answers), answers)
@@ -123,7 +123,7 @@ def _how(answer: Prediction) -> How | None:
 
 
 def _record(
-    item: Item, platforms: Sequence[str], answers: Sequence[Prediction]
+    item: CheckItem, platforms: Sequence[str], answers: Sequence[Prediction]
 ) -> PredictionResult:
     return PredictionResult(
         id=item.id,

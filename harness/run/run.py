@@ -18,9 +18,9 @@ from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.bundle.writer import resume as resume_bundle
 from sampler_parity.harness.checks import KINDS
-from sampler_parity.harness.checks.context import Context, Terms
+from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.checks.distribution.decisions import unmet
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.processes.pool import Pool
@@ -98,7 +98,7 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
             if isinstance(executor, Pool):
                 executor.waiting = lambda: progress([])
             terms = replace(plan.terms, versions=versions_of(info, plan.backends))
-            context = Context(terms, writer, executor, progress, apart)
+            context = RunContext(terms, writer, executor, progress, apart)
             unasked = _judge(plan, left, context)
         if unasked:
             stopped = bundle.read(writer.folder)
@@ -138,7 +138,7 @@ def as_reported(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
     return replace(plan, releases=meanings), info.model_copy(update={"backends": backends})
 
 
-def _judge(plan: Plan, left: Plan, context: Context) -> int:
+def _judge(plan: Plan, left: Plan, context: RunContext) -> int:
     """Judge items in processes; then minimize failures and record the changes between releases.
     Return how many cases were not run any more."""
     writer, start = context.writer, time.monotonic()
@@ -162,12 +162,12 @@ def _judge(plan: Plan, left: Plan, context: Context) -> int:
     return unasked
 
 
-def _measure(plan: Plan, left: Plan, context: Context, say: Say) -> None:
+def _measure(plan: Plan, left: Plan, context: RunContext, say: Say) -> None:
     """Run the timed items: kind by kind, one item after the other."""
     for kind in [kind for kind in KINDS.values() if kind.timed]:
         every = [(left.of(kind.noun), context)]
         if plan.ruled and kind.name == "timing":
-            rule = [Item("timing/samplers", chain) for chain in rule_chains()]
+            rule = [CheckItem("timing/samplers", chain) for chain in rule_chains()]
             pair = dict.fromkeys([plan.backends[0], "reference"])
             terms = Terms(pair, context.terms.timeout_s, context.terms.seed)
             fresh = [item for item in rule if item.id not in context.writer.done]

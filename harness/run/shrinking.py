@@ -14,7 +14,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.context import Context, Terms
+from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.failures.counterexample import (
@@ -62,7 +62,7 @@ def small_of(
 
 
 def minimize(
-    judged: Sequence[CaseResult], cases: Mapping[str, Case], context: Context, seconds: float
+    judged: Sequence[CaseResult], cases: Mapping[str, Case], context: RunContext, seconds: float
 ) -> Iterator[CounterexampleResult]:
     """Yield a counterexample, or why there is none, for each group that has none in the bundle."""
     deadline = time.monotonic() + seconds
@@ -96,7 +96,7 @@ def with_known(
     small: Sequence[CounterexampleResult],
     judged: Sequence[CaseResult],
     cases: Mapping[str, Case],
-    context: Context,
+    context: RunContext,
 ) -> Iterator[CounterexampleResult]:
     """Yield the records; those that diverge get the planted faults that do the same. Backends
     judged by an old release get none: the faults are in the newest."""

@@ -19,12 +19,12 @@ from sampler_parity.harness.checks.distribution.block import (
 )
 from sampler_parity.harness.checks.generation.block import Generations
 from sampler_parity.harness.checks.invariance.block import Invariances
-from sampler_parity.harness.checks.sequences.block import Sequences
-from sampler_parity.harness.checks.skip_ratio.block import SkipRatios
+from sampler_parity.harness.checks.sequences.block import SequencesBlock
+from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock
 from sampler_parity.harness.checks.stages.blocks.fuzz import Fuzz
 from sampler_parity.harness.checks.stages.blocks.grammar import Grammars, RandomGrammars
 from sampler_parity.harness.checks.stages.blocks.ladder import Ladder
-from sampler_parity.harness.checks.stages.blocks.matrix import Matrix, Pairs
+from sampler_parity.harness.checks.stages.blocks.matrix import MatrixBlock, Pairs
 from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.checks.stages.blocks.random_chains import RandomChains
 from sampler_parity.harness.checks.stages.blocks.trie import RandomTries
@@ -56,7 +56,7 @@ class Suite(Strict):
     """the sampler that the suite is about, if there is one"""
     case: list[AnyCase] = []
     """single cases"""
-    matrix: list[Matrix] = []
+    matrix: list[MatrixBlock] = []
     """one chain on a grid of logits and parameters"""
     pairs: list[Pairs] = []
     """every ordered pair of stages"""
@@ -72,7 +72,7 @@ class Suite(Strict):
     """logits of prompts on every device"""
     generate: list[Generations] = []
     """generations with a model"""
-    sequences: list[Sequences] = []
+    sequences: list[SequencesBlock] = []
     """many sequences in one context"""
     invariance: list[Invariances] = []
     """logits in batches against logits alone"""
@@ -100,7 +100,7 @@ class Suite(Strict):
     """random sequence breakers of dry"""
     batch: list[Batches] = []
     """many rows at once"""
-    skip_ratio: list[SkipRatios] = []
+    skip_ratio: list[SkipRatiosBlock] = []
     """savings of a token trie"""
     chain: list[TimedChain] = []
     """chains to time"""

@@ -15,10 +15,10 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks import context as watched
 from sampler_parity.harness.checks.context import heartbeat
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.throughput import run as throughput
 from sampler_parity.harness.checks.throughput.record import ThroughputResult
-from sampler_parity.harness.checks.timing.rounds import Rounds
+from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.judging import judge
 from sampler_parity.harness.run.pace import Pace, Work
@@ -76,14 +76,16 @@ def test_distribution_tests_are_shown_as_they_end(tmp_path: Path) -> None:
     executor: Any = SimpleNamespace(each=lambda function, calls: portions if calls else [])
     watcher, writer = Watcher(), create(tmp_path / "b", run_info("null"))
     checks = [SimpleNamespace(id=one.id, cost=math.inf, check="distribution") for one in ended]
-    judge([Item("s", check) for check in checks], context_of(writer, ["null"], executor, watcher))
+    judge(
+        [CheckItem("s", check) for check in checks], context_of(writer, ["null"], executor, watcher)
+    )
     assert [result.id for result in watcher.ended] == ["s/a", "s/b"]
 
 
 def test_widths_are_shown_with_their_rounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def measured(width: Any, backends: Any, rounds: Rounds) -> Any:
+    def measured(width: Any, backends: Any, rounds: RoundPlan) -> Any:
         assert [*rounds.turns()] == [*range(7)]
         sizes = {"n_vocab": 2, "stages": 1, "sequences": 1, "n_prompt": 1, "n_tokens": 1}
         fields: dict[str, Any] = {"id": width.id, "model": "m", "chain": "c", "baseline": "null"}
@@ -93,7 +95,7 @@ def test_widths_are_shown_with_their_rounds(
     monkeypatch.setattr(throughput, "decode_width", measured)
     watcher, writer = Watcher(), create(tmp_path / "b", run_info("null"))
     width: Any = SimpleNamespace(id="w", check="throughput")
-    throughput.measure([Item("s", width)], context_of(writer, ["null"], progress=watcher))
+    throughput.measure([CheckItem("s", width)], context_of(writer, ["null"], progress=watcher))
     assert [result.id for result in watcher.ended] == ["w"]
     assert watcher.notes == [f"round {n} of 6" for n in range(7)]
 

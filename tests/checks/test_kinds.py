@@ -8,12 +8,12 @@ import pytest
 
 from sampler_parity.harness import checks
 from sampler_parity.harness.bundle.bundle import _RECORDS
-from sampler_parity.harness.checks import KINDS, NOUNS, Kind, kind_of_record
+from sampler_parity.harness.checks import KINDS, NOUNS, CheckKind, kind_of_record
 
 FOLDER = Path(checks.__file__).parent
 
 
-def missing(kind: Kind) -> list[str]:
+def missing(kind: CheckKind) -> list[str]:
     """Return everything that a row promises and its folder lacks."""
     block = import_module(f"sampler_parity.harness.checks.{kind.name}.block")
     made = [getattr(one, "check", "") for _, one in inspect.getmembers(block, inspect.isclass)]
@@ -28,7 +28,7 @@ def missing(kind: Kind) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_kind_has_what_its_row_promises(kind: Kind) -> None:
+def test_a_kind_has_what_its_row_promises(kind: CheckKind) -> None:
     assert missing(kind) == []
     assert kind_of_record(kind.record).noun == kind.noun
 
@@ -38,7 +38,7 @@ def test_every_folder_has_its_row() -> None:
 
 
 def test_planted_row_that_promises_too_much_is_named() -> None:
-    wrong = Kind("draws", 0.1, "draws", timed=True)
+    wrong = CheckKind("draws", 0.1, "draws", timed=True)
     assert missing(wrong) == ["measure of its runner", "measured of view.py"]
 
 

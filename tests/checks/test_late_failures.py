@@ -12,7 +12,7 @@ from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.throughput.block import Width
 from sampler_parity.harness.checks.throughput.run import decode_width
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.checks.timing.rounds import Rounds
+from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import time_chain
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.protocol.interface import Backend
@@ -30,7 +30,7 @@ GREETING = json.dumps(
 
 def timed(script: Backend) -> str:
     chain = TimedChain(id="temp", sampler="temp", chain=[{"temp": {"temp": 1.0}}], logits=ROW)
-    result = time_chain(chain, [script], Rounds(2))
+    result = time_chain(chain, [script], RoundPlan(2))
     assert bool(result.ns) != bool(result.failed)
     return result.failed.get("script", "")
 
@@ -40,7 +40,7 @@ def decoded(script: Backend) -> str:
         id="x", model="small", chain_name="x", chain=[{"temp": {"temp": 1.0}}], prompt=[1],
         tokens=1, sequences=1,
     )  # fmt: skip
-    on = decode_width(width, [script], Rounds(2)).backends["script"]
+    on = decode_width(width, [script], RoundPlan(2)).backends["script"]
     assert bool(on.rounds) != bool(on.failed)
     return on.failed
 

@@ -13,7 +13,7 @@ import pytest
 from sampler_parity.harness.backends import environments, registry
 from sampler_parity.harness.backends.environments import folder_of
 from sampler_parity.harness.checks.context import Terms
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.engine_file import Environment
@@ -64,7 +64,7 @@ def engine(act: str, samplers: tuple[str, ...] = ("top_k",)) -> Path:
 
 def judged(timeout_s: float = 20.0, **versions: str) -> BackendResult:
     terms = Terms({"theirs": None}, timeout_s, versions=versions)
-    (result,) = run_portion([Item("s", TOP_K)], terms, None)
+    (result,) = run_portion([CheckItem("s", TOP_K)], terms, None)
     assert isinstance(result, CaseResult)
     return result.backends["theirs"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.logits import Literals
@@ -17,7 +17,7 @@ from tests.support.context import context_of
 from tests.support.report_bundles import run_info
 
 
-def case(name: str) -> Item:
+def case(name: str) -> CheckItem:
     made = StagesCase(
         id=name,
         description="A case",
@@ -25,7 +25,7 @@ def case(name: str) -> Item:
         chain=[{"greedy": {}}],
         logits=Literals(values=[0.0, 1.0]),
     )
-    return Item("suite", made)
+    return CheckItem("suite", made)
 
 
 def identical(name: str) -> CaseResult:

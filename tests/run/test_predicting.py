@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.run.predicting import partings, predicted
 from tests.support.command_line import cli
@@ -31,7 +31,7 @@ logits = { rows = [[1.0, 2.0, 2.0, 2.0, 1.0]] }
 
 
 def test_a_record_holds_only_the_platforms_on_which_its_bits_are_others() -> None:
-    ((record, _),) = predicted([Item("parity/a", TIES)], ["wasm", "linux-arm64-gcc"])
+    ((record, _),) = predicted([CheckItem("parity/a", TIES)], ["wasm", "linux-arm64-gcc"])
     assert record.platforms == ["wasm", "linux-arm64-gcc"]
     assert [*record.apart] == ["wasm"]
     assert (record.apart["wasm"].sampler, record.draws) == ("top_k", True)

@@ -9,7 +9,7 @@ import pytest
 
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.counterexample import NO_TIME
@@ -182,6 +182,6 @@ def test_a_run_stops_at_so_many_failures_and_says_what_it_left(
             raise NotImplementedError
 
     writer = create(tmp_path / "b", run_info("null"))
-    items = [Item("s", suite_case(name)) for name in itertools.islice(WRONG, 600)]
+    items = [CheckItem("s", suite_case(name)) for name in itertools.islice(WRONG, 600)]
     done = judge(items, context_of(writer, ["null"], Failing()), fail_fast)
     assert len(done) == ran

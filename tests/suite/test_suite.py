@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.checks.grid import fill
-from sampler_parity.harness.checks.stages.blocks.matrix import History
+from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import expand, find_suites, suite_id
@@ -177,11 +177,11 @@ def test_random_chains_are_never_refused_by_the_reference(seed: int) -> None:
 
 
 def test_history_repeats_an_alphabet_or_draws_from_it() -> None:
-    periodic = History(length=5, alphabet=2, kind="periodic")
+    periodic = GeneratedHistory(length=5, alphabet=2, kind="periodic")
     assert periodic.tokens() == [0, 1, 0, 1, 0]
-    drawn = History(length=50, alphabet=3, seed=1).tokens()
+    drawn = GeneratedHistory(length=50, alphabet=3, seed=1).tokens()
     assert set(drawn) == {0, 1, 2}
-    assert drawn == History(length=50, alphabet=3, seed=1).tokens()
+    assert drawn == GeneratedHistory(length=50, alphabet=3, seed=1).tokens()
 
 
 @pytest.mark.parametrize(

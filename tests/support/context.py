@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sampler_parity.harness.bundle.writer import BundleWriter
-from sampler_parity.harness.checks.context import Context, ProgressCallback, Ready, Terms, silent
+from sampler_parity.harness.checks.context import ProgressCallback, Ready, RunContext, Terms, silent
 
 
 def context_of(
@@ -13,8 +13,8 @@ def context_of(
     executor: Any = None,
     progress: ProgressCallback = silent,
     **terms: Any,
-) -> Context:
-    return Context(Terms(dict.fromkeys(backends), **terms), writer, executor, progress)
+) -> RunContext:
+    return RunContext(Terms(dict.fromkeys(backends), **terms), writer, executor, progress)
 
 
 def ready(*backends: Any, artifacts: Any = None) -> Ready:

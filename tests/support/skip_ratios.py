@@ -7,7 +7,7 @@ from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
-from sampler_parity.harness.checks.skip_ratio.block import SkipRatios, Workload
+from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock, Workload
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.protocol.measured import Law, Measured, OwnCosts, SetCosts, Way
 from sampler_parity.harness.trie.model import modelled
@@ -77,7 +77,7 @@ def measured(**changes: Any) -> Measured:
 
 
 def workload(**changes: Any) -> Workload:
-    (made,) = SkipRatios(**{**BLOCK, "leaves": ["actions"], **changes}).items(quick=False)
+    (made,) = SkipRatiosBlock(**{**BLOCK, "leaves": ["actions"], **changes}).items(quick=False)
     return made
 
 

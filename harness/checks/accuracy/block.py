@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.inputs.logits import Family, Generated
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
@@ -25,7 +25,7 @@ class AccuracyCase(GivenCase):
         return [Step(row=i, before=begin, accept=None) for i in range(self.steps)], 1
 
 
-class Accuracies(Block):
+class Accuracies(SuiteBlock):
     """Every chain of the file at every size. Each chain is one sampler that reports p."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")

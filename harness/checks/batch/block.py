@@ -13,7 +13,7 @@ from pydantic import Field
 from sampler_parity.harness.checks.batch.batched import Batched
 from sampler_parity.harness.checks.batch.scripts import SCRIPTS, Name, Writer
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.protocol.dtypes import Dtype
@@ -54,7 +54,7 @@ class BatchCase(Case):
         return any(each.prompt and separates_prompt(each.chain) for each in self.batch.sequences)
 
 
-class FewBatches(Block):
+class FewBatches(SuiteBlock):
     """The quick profile's values of a block: a subset of each field; all values of a field not
     named."""
 
@@ -64,7 +64,7 @@ class FewBatches(Block):
     seeds: list[int] | None = None
 
 
-class Batches(Block):
+class Batches(SuiteBlock):
     """A case for each size of the vocabulary, number of rows at once, script and seed.
 
     Sequences take the chains in turn; each case begins with another one. "$seed" in a chain is the

@@ -230,7 +230,7 @@ def fair_batch(
 
 
 @dataclass(frozen=True)
-class Place:
+class Mismatch:
     """The first difference of a row. want, got: the arrays there, if it is a stage."""
 
     path: paths.Path
@@ -241,7 +241,7 @@ class Place:
     got: Got | None = None
 
 
-def _differences(ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan) -> Iterator[Place]:
+def _differences(ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan) -> Iterator[Mismatch]:
     """Yield the differences of each judged row, in the order of the steps."""
     steps = ready.asked.steps[: len(wanted.tokens)]
     judged = [
@@ -253,7 +253,7 @@ def _differences(ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan) ->
 
 def _of_row(
     ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan, path: paths.Path
-) -> Iterator[Place]:
+) -> Iterator[Mismatch]:
     """Yield the differences of a row: the first in the last digit, and the first of any other kind,
     after which nothing can be judged."""
     names = [name for stage in ready.asked.sequences[path.sequence].chain for name in stage]
@@ -267,14 +267,14 @@ def _of_row(
                 continue
             difference = classify(want_stages[j], got, *_before(ready, path, where.nth, j))
             if difference.verdict != "close" or not close:
-                yield Place(path, where, names[j], difference, want_stages[j], got)
+                yield Mismatch(path, where, names[j], difference, want_stages[j], got)
             if difference.verdict != "close":
                 return
             close = True
         token, expected = (each.tokens[where.step][where.index] for each in (ran, wanted))
         if token != expected:
             values = {"got": token, "expected": expected}
-            yield Place(path, where, "token", Difference("diverged", "token", values))
+            yield Mismatch(path, where, "token", Difference("diverged", "token", values))
             return
 
 
@@ -296,7 +296,7 @@ def _before(
     return cand, chain.samplers[stage]
 
 
-def _alone(ready: PreparedBatch, wanted: ReferenceBatch, place: Place, backend: Backend) -> str:
+def _alone(ready: PreparedBatch, wanted: ReferenceBatch, place: Mismatch, backend: Backend) -> str:
     """Return a message: whether the row that differs is right when it is alone."""
     sequence = ready.asked.sequences[place.path.sequence]
     steps = place.path.alone()[: place.where.nth + 1]

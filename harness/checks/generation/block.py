@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import SELECT, Case
-from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.prompts import Prompted
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import n_vocab_of
@@ -17,7 +17,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Steps
 
 
-class Short(Block):
+class Short(SuiteBlock):
     """The part of a block that the quick profile takes."""
 
     prompts: list[str] = Field(min_length=1)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.checks.generation.events import Event, SampledToken
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
 from sampler_parity.harness.checks.stages.prefixes import stages_by_prefixes
@@ -54,13 +54,15 @@ def judge_events(
     return verdict
 
 
-def steps_of(model: str, text: Text, events: Sequence[Event]) -> tuple[Prepared, list[Sampled]]:
+def steps_of(
+    model: str, text: Text, events: Sequence[Event]
+) -> tuple[Prepared, list[SampledToken]]:
     """Return the text as steps on given logits, and the token of each. Forced tokens, which come
     first, are history."""
     history, instance = [*text.prompt], 0
     before: list[tuple[Literal["reset", "clone"], int]] = []
     steps: list[p.Step] = []
-    taken: list[Sampled] = []
+    taken: list[SampledToken] = []
     for event in events:
         if event == "reset" and not steps:
             history = []

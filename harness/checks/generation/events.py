@@ -12,7 +12,7 @@ from sampler_parity.harness.protocol.ask import Got
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledToken:
     """A token, and the logits that it was sampled from. handed_back: the output of the stages in
     the graph, if some ran there. forced: given, not sampled."""
 
@@ -28,10 +28,10 @@ class Sampled:
         return self.handed_back
 
 
-Event = Sampled | Literal["reset", "cloned"]
+Event = SampledToken | Literal["reset", "cloned"]
 
 
 def count_sampled(events: Sequence[Event], last: int | None = None) -> int:
     """Count the tokens that were sampled, not forced; last: up to this step."""
-    tokens = [event for event in events if isinstance(event, Sampled) and not event.forced]
+    tokens = [event for event in events if isinstance(event, SampledToken) and not event.forced]
     return sum(last is None or token.step <= last for token in tokens)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.checks.generation.events import Event, SampledToken
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.correct.bounds import of_sum, unit
@@ -31,12 +31,12 @@ from sampler_parity.reference import Candidates, UndefinedInputError
 from sampler_parity.reference.pipelines.graph_samplers import (
     WIDTH,
     GraphChain,
+    Sampled,
     last_largest,
     may_select,
     select,
     soft_max,
 )
-from sampler_parity.reference.pipelines.graph_samplers import Sampled as OfGraph
 
 # Reasons for another token on the CPU. `position`: greedy gives a candidate's position. `outside`:
 # the graph's token was cut. `candidates`: others were kept. `probabilities`: they have other p.
@@ -53,7 +53,7 @@ class UnexplainedError(Exception):
 
 
 @dataclass(frozen=True)
-class Explanation:
+class GraphDistance:
     """The distance of the graph from its specification: largest differences, and whether the step
     needs rounding, or another order of the candidates, as an explanation."""
 
@@ -78,7 +78,7 @@ def compare_in_graph(
     """Return the verdict on a generation, and how many of its tokens were compared."""
     text = Text(chain=request.chain, prompt=request.prompt)
     drawn = zip(rows, reply.tokens, handed_back, strict=True)
-    events = [Sampled(i, *one) for i, one in enumerate(drawn)]
+    events = [SampledToken(i, *one) for i, one in enumerate(drawn)]
     arguments = request.model, request.n_vocab, text, events, reply.in_graph
     result, n = events_in_graph(*arguments, arithmetic)
     return result.model_copy(update={"ns": reply.ns}), n
@@ -106,7 +106,7 @@ def events_in_graph(
         cpu.accept(token)
         graph.accept(token)
     causes: list[Cause] = []
-    explanations: list[Explanation] = []
+    explanations: list[GraphDistance] = []
     first: dict[str, Any] = {}
     for event in events:
         if event == "reset":
@@ -161,7 +161,7 @@ def width_of(row: NDArray[np.float32], arithmetic: Arithmetic | None) -> float:
 def _result(
     graph: GraphChain,
     causes: list[Cause],
-    explanations: list[Explanation],
+    explanations: list[GraphDistance],
     first: dict[str, Any],
     by_rounding: Verdict,
 ) -> BackendResult:
@@ -184,8 +184,8 @@ def _result(
 
 
 def explain(
-    graph: GraphChain, data: OfGraph, got: Got, token: int
-) -> tuple[Candidates | None, Explanation]:
+    graph: GraphChain, data: Sampled, got: Got, token: int
+) -> tuple[Candidates | None, GraphDistance]:
     """Explain the graph's candidates and its token; return also the last candidates of the samplers
     on the CPU, if they selected it.
 
@@ -212,10 +212,10 @@ def explain(
             raise UnexplainedError("token", token, largest)
         rounding |= token != largest
     other_order = not np.array_equal(data.ids, got.ids)
-    return rest, Explanation(logit, p_error, bool(rounding), other_order)
+    return rest, GraphDistance(logit, p_error, bool(rounding), other_order)
 
 
-def _check_candidates(data: OfGraph, got: Got) -> tuple[float, float, bool]:
+def _check_candidates(data: Sampled, got: Got) -> tuple[float, float, bool]:
     """Return the largest difference of a logit and of a p, and whether rounding moved the cut."""
     if len(data.ids) != len(got.ids):
         raise UnexplainedError("candidates", len(got.ids), len(data.ids))
@@ -236,7 +236,7 @@ def _check_candidates(data: OfGraph, got: Got) -> tuple[float, float, bool]:
     return logit, float(error.max(initial=0)), cut
 
 
-def _check_cut(data: OfGraph, got: Got) -> bool:
+def _check_cut(data: Sampled, got: Got) -> bool:
     """Return whether other candidates were kept; these must have been close to the cut."""
     survivors, mine = got.ids[got.logits > -np.inf], data.kept
     others = np.setxor1d(survivors, mine, assume_unique=True)
@@ -253,7 +253,7 @@ def _refuse(error: NDArray[Any], width: float, what: str, got: Any, expected: An
         raise UnexplainedError(what, float(got[worst]), float(expected[worst]))
 
 
-def cause_of(want: Candidates, data: OfGraph, rest: Candidates | None, token: int) -> Cause:
+def cause_of(want: Candidates, data: Sampled, rest: Candidates | None, token: int) -> Cause:
     """Return the cause. want: the CPU chain's last candidates. rest: those of the samplers that did
     run there."""
     if rest is None:
@@ -279,5 +279,5 @@ def _by_id(ids: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.fl
     return values[np.argsort(ids)]
 
 
-def _uniform(data: OfGraph) -> float | None:
+def _uniform(data: Sampled) -> float | None:
     return None if data.uniform is None else float(data.uniform)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.generation.correct import judge_events
-from sampler_parity.harness.checks.generation.events import Event, Sampled, count_sampled
+from sampler_parity.harness.checks.generation.events import Event, SampledToken, count_sampled
 from sampler_parity.harness.checks.generation.graph import compare_in_graph, stated
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, Parted
 from sampler_parity.harness.correct.accepting import fairly
@@ -127,7 +127,7 @@ def compare_tokens(
 ) -> tuple[BackendResult, int]:
     """Return the verdict on a generation, and how many of its tokens were compared."""
     text = Text(chain=request.chain, prompt=request.prompt)
-    events = [Sampled(i, *pair) for i, pair in enumerate(zip(rows, reply.tokens, strict=True))]
+    events = [SampledToken(i, *pair) for i, pair in enumerate(zip(rows, reply.tokens, strict=True))]
     result, compared = compare_events(backend, request.model, request.n_vocab, text, events)
     return result.model_copy(update={"ns": reply.ns}), compared
 
@@ -169,7 +169,7 @@ def compare_events(
 ONE_OF_EQUALS = "one of equal logits for another: one token cannot distinguish a sort from a fault"
 
 
-def _diverged(event: Sampled, cand: Candidates) -> BackendResult:
+def _diverged(event: SampledToken, cand: Candidates) -> BackendResult:
     got, row = event.token, event.row
     expected = -1 if cand.token is None else cand.token
     at = np.flatnonzero(cand.ids == got)

@@ -9,13 +9,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.prompts import Prompted
 from sampler_parity.harness.inputs.logits import Crowded
 from sampler_parity.harness.strict import Size, Steps
 
 
-class Fewer(Block):
+class Fewer(SuiteBlock):
     """The part of a block that the quick profile takes."""
 
     texts: Size

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.prompts import Prompted
 from sampler_parity.harness.inputs.logits import Together
 from sampler_parity.harness.inputs.models import n_vocab_of
@@ -23,7 +23,7 @@ from sampler_parity.harness.strict import Size, Steps
 Order = Literal["plain", "reversed", "turning", "uneven"]
 
 
-class Event(Block):
+class Event(SuiteBlock):
     """One operation before a step."""
 
     at: int = Field(ge=0)
@@ -75,7 +75,7 @@ class SequencesCase(Case):
         return self.logits.n * sum(len(step.sample) for step in self.logits.script) * 4
 
 
-class Sequences(Prompted):
+class SequencesBlock(Prompted):
     """A case for each order and each number of threads. `"$text"` in a chain: the text's number."""
 
     chains: dict[str, ChainSpec] = Field(default={})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sampler_parity.harness.checks.generation.events import Sampled
+from sampler_parity.harness.checks.generation.events import SampledToken
 from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
 from sampler_parity.harness.checks.sequences.streams import Stream
 from sampler_parity.harness.checks.stages.record import BackendResult
@@ -24,7 +24,7 @@ ROUNDING = 1.0
 
 
 @dataclass(frozen=True)
-class Comparison:
+class IsolationComparison:
     """A text in the batch compared with itself alone. compared: rows up to the first other token,
     that one included. equal: rows that are equal to the bit. difference, kl: the largest, and the
     step of the batch of the difference. parted: the step of the batch where other tokens begin.
@@ -82,7 +82,7 @@ def compare_alone(
     )
 
 
-def _compare(backend: Backend, request: SequencesRequest, stream: Stream) -> Comparison:
+def _compare(backend: Backend, request: SequencesRequest, stream: Stream) -> IsolationComparison:
     alone = ask_sequences.sequences(backend, _alone(request, stream))
     pairs = list(zip(stream.tokens, alone.reply.tokens, alone.rows, strict=True))
     apart = [i for i, (token, other, _) in enumerate(pairs) if token.token != other]
@@ -91,7 +91,7 @@ def _compare(backend: Backend, request: SequencesRequest, stream: Stream) -> Com
     others = np.stack([row for _, _, row in pairs])
     by_row = [largest_difference(rows[i : i + 1], others[i : i + 1]) for i in range(len(rows))]
     largest = int(np.argmax(by_row))
-    return Comparison(
+    return IsolationComparison(
         compared=len(pairs),
         equal=int((rows == others).all(axis=1).sum()),
         difference=by_row[largest],
@@ -106,7 +106,7 @@ def _alone(request: SequencesRequest, stream: Stream) -> SequencesRequest:
     before = [Change(do="join", slot=0, text=0)]
     steps = []
     for event in stream.events:
-        if isinstance(event, Sampled):
+        if isinstance(event, SampledToken):
             steps.append(SequencesStep(before=before, batch=[0], sample=[0]))
             before = []
         elif event == "reset":

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.checks.generation.events import Event, SampledToken
 from sampler_parity.harness.protocol.ask_sequences import Sequenced
 from sampler_parity.harness.protocol.sequences import Change, SequencesRequest
 
@@ -20,8 +20,8 @@ class Stream:
     outputs: dict[int, int] = field(default_factory=dict)
 
     @property
-    def tokens(self) -> list[Sampled]:
-        return [event for event in self.events if isinstance(event, Sampled)]
+    def tokens(self) -> list[SampledToken]:
+        return [event for event in self.events if isinstance(event, SampledToken)]
 
 
 def streams_of(request: SequencesRequest, names: list[str], done: Sequenced) -> list[Stream]:
@@ -37,7 +37,7 @@ def streams_of(request: SequencesRequest, names: list[str], done: Sequenced) -> 
             stream = at[slot]
             stream.outputs[i] = output
             stream.events.append(
-                Sampled(
+                SampledToken(
                     step=i,
                     row=done.rows[output],
                     token=done.reply.tokens[output],

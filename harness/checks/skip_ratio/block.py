@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.skip_ratio.record import Check
 from sampler_parity.harness.inputs.models import GOLDEN
 from sampler_parity.harness.protocol.measured import Measured
@@ -19,7 +19,7 @@ from sampler_parity.harness.strict import Id
 from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 
 
-class ShortWorkload(Block):
+class ShortWorkload(SuiteBlock):
     """The part of a block that the quick profile takes."""
 
     leaves: list[str] = Field(min_length=1)
@@ -30,7 +30,7 @@ class ShortWorkload(Block):
     """number of rounds"""
 
 
-class Workload(Block):
+class Workload(SuiteBlock):
     """One set of leaves on one model, and its requirements."""
 
     check: ClassVar[str] = "skip_ratio"
@@ -69,7 +69,7 @@ class Workload(Block):
         return checks
 
 
-class SkipRatios(Block):
+class SkipRatiosBlock(SuiteBlock):
     """Each of leaves on each of models.
 
     Required are token accuracy 1 and the exact skip ratio.

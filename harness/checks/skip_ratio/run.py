@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.checks.context import Context, heartbeat
-from sampler_parity.harness.checks.item import Item, result_id
+from sampler_parity.harness.checks.context import RunContext, heartbeat
+from sampler_parity.harness.checks.item import CheckItem, result_id
 from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.skip_ratio.block import Workload
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
@@ -25,7 +25,7 @@ from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 REQUESTS = 15  # a workload may take the time of so many: 900 s if one has 60
 
 
-def measure(items: Sequence[Item], context: Context) -> None:
+def measure(items: Sequence[CheckItem], context: RunContext) -> None:
     """Measure the workloads that the bundle lacks, on every backend."""
     terms = context.terms
     with heartbeat(context.progress):

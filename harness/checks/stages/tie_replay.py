@@ -20,7 +20,7 @@ from sampler_parity.reference.sampler import Sampler
 
 
 @dataclass(frozen=True)
-class Place:
+class RunMismatch:
     """A difference of a run; want, got: the arrays there, if it is a stage."""
 
     step: int
@@ -37,7 +37,7 @@ class Followed:
     difference."""
 
     trace: Trace = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[RunMismatch] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
@@ -48,7 +48,7 @@ class Followed:
         return any(place.difference.ties for place in self.places)
 
     @property
-    def first(self) -> Place:
+    def first(self) -> RunMismatch:
         """The first place with the verdict of the whole, or a boundary before it, which the
         reference does not follow."""
         of = (self.verdict, "boundary")
@@ -63,7 +63,7 @@ def follow(ready: Prepared, trace: Trace, ran: Ran, followed: Followed) -> None:
             return
 
 
-def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Place]:
+def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[RunMismatch]:
     """Yield each difference in order. left: filled with what the backend should leave."""
     instances = [ready.build() for _ in range(ready.instances)]
     for i, (own, token) in enumerate(zip(trace, ran.tokens, strict=True)):
@@ -79,7 +79,7 @@ def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Pl
                     chain.samplers[j].apply(cand)
                 except UndefinedInputError as error:
                     refused = {"refused": str(error)}
-                    yield Place(i, sampler.name, j, Difference("diverged", "ids", refused))
+                    yield RunMismatch(i, sampler.name, j, Difference("diverged", "ids", refused))
                     return
             want, difference = cand.copy(), _judged(cand, got, before, sampler, whole)
             if not whole:
@@ -87,10 +87,11 @@ def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Pl
                 difference = _beside(own[j], cand, difference)
                 left[-1].append(cand.copy())
             if difference.verdict != "identical":
-                yield Place(i, "chain" if whole else sampler.name, j, difference, want, got)
+                yield RunMismatch(i, "chain" if whole else sampler.name, j, difference, want, got)
         if token != cand.token:
             tokens = {"got": token, "expected": cand.token}
-            yield Place(i, "token", len(chain.samplers), Difference("diverged", "token", tokens))
+            last = Difference("diverged", "token", tokens)
+            yield RunMismatch(i, "token", len(chain.samplers), last)
         accepted = cand.token if step.accept == "selected" else step.accept
         if accepted is not None:
             chain.accept(accepted)

@@ -5,13 +5,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from sampler_parity.harness.checks.grid import Axes, Block, Subset, fill, points
+from sampler_parity.harness.checks.grid import Axes, Subset, SuiteBlock, fill, points
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Steps, Tokens
 
 
-class Width(Block):
+class Width(SuiteBlock):
     """A chain on a model, with this many sequences at once, each with the prompt."""
 
     check: ClassVar[str] = "throughput"
@@ -25,7 +25,7 @@ class Width(Block):
     sequences: Steps
 
 
-class WidthGrid(Block):
+class WidthGrid(SuiteBlock):
     """Tokens a second of chains on a model, by number of sequences."""
 
     id: str

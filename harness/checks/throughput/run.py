@@ -10,8 +10,8 @@ import numpy as np
 
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.batch.batched import seeded
-from sampler_parity.harness.checks.context import Context
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.context import RunContext
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.throughput.block import Width
 from sampler_parity.harness.checks.throughput.record import (
@@ -19,7 +19,7 @@ from sampler_parity.harness.checks.throughput.record import (
     ThroughputOnBackend,
     ThroughputResult,
 )
-from sampler_parity.harness.checks.timing.rounds import Rounds, started
+from sampler_parity.harness.checks.timing.rounds import RoundPlan, started
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.protocol import ask
@@ -29,18 +29,18 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 GENERATIONS: dict[Profile, int] = {"quick": 6, "full": 12}
 
 
-def measure(items: Sequence[Item], context: Context) -> None:
+def measure(items: Sequence[CheckItem], context: RunContext) -> None:
     """Decode widths on every backend, in new processes: decoding is not pinned."""
     terms, names = context.terms, list(context.terms.backends)
     with ExitStack() as stack:
         *backends, again = started(stack, [*names, names[0]], terms.timeout_s)
-        rounds = Rounds(GENERATIONS[terms.profile], terms.seed, again, progress=context.progress)
+        rounds = RoundPlan(GENERATIONS[terms.profile], terms.seed, again, progress=context.progress)
         for item in items:
             result = decode_width(item.check, backends, rounds)
             context.record([result.model_copy(update={"suite": item.suite})])
 
 
-def decode_width(asked: Width, backends: Sequence[Backend], rounds: Rounds) -> ThroughputResult:
+def decode_width(asked: Width, backends: Sequence[Backend], rounds: RoundPlan) -> ThroughputResult:
     """Measure a width. The first backend is the baseline; one round warms up."""
     again = rounds.again
     n = n_vocab_of(asked.model)

@@ -12,7 +12,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 
 
 @dataclass(frozen=True)
-class Rounds:
+class RoundPlan:
     """Rounds after one that warms up. count: their number. seed: of the order within each. again: a
     second process of the baseline. under: how the processes were pinned."""
 

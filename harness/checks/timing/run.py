@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.checks import Profile
-from sampler_parity.harness.checks.context import Context
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.context import RunContext
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.timing import conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.instructions import counted
 from sampler_parity.harness.checks.timing.record import TimingResult
-from sampler_parity.harness.checks.timing.rounds import Rounds, started
+from sampler_parity.harness.checks.timing.rounds import RoundPlan, started
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol import ask
@@ -71,13 +71,13 @@ class _Lane:
         return self._setting
 
 
-def measure(items: Sequence[Item], context: Context) -> None:
+def measure(items: Sequence[CheckItem], context: RunContext) -> None:
     """Time chains on every backend, the first as the baseline."""
     terms, names = context.terms, list(context.terms.backends)
     with ExitStack() as stack:
         floor = [] if FLOOR in names else [FLOOR]
         *backends, again = started(stack, [*names, *floor, names[0]], terms.timeout_s)
-        rounds = Rounds(
+        rounds = RoundPlan(
             terms.rounds or ROUNDS[terms.profile],
             terms.seed,
             again,
@@ -91,7 +91,7 @@ def measure(items: Sequence[Item], context: Context) -> None:
             context.record([result])
 
 
-def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: Rounds) -> TimingResult:
+def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: RoundPlan) -> TimingResult:
     """Time a chain on each backend, REPETITIONS a round, in ns; the first backend is the baseline.
     A backend that fails has no samples, and the result has the reason."""
     row = timed.row()

@@ -17,7 +17,7 @@ from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, T
 from sampler_parity.harness.checks.timing import conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.record import TimingResult
-from sampler_parity.harness.checks.timing.rounds import Rounds
+from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import time_chain
 from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of
 from sampler_parity.harness.inputs.logits import Generated
@@ -64,7 +64,7 @@ def selfcheck(
             under = conditions.pin(processes)
             for trial in range(first, min(first + BATCH, trials)):
                 result = time_chain(
-                    CHAIN, processes, Rounds(max(ROUNDS), seed + trial, under=under)
+                    CHAIN, processes, RoundPlan(max(ROUNDS), seed + trial, under=under)
                 )
                 noises.append(_count(counts, result, effect))
         finally:

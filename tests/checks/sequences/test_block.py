@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sampler_parity.harness.checks.sequences.block import Sequences, SequencesCase
+from sampler_parity.harness.checks.sequences.block import SequencesBlock, SequencesCase
 
 CHAINS: Any = {"a": [{"dist": {"seed": "$text"}}], "b": [{"greedy": {}}]}
 JOINS = [
@@ -18,7 +18,7 @@ JOINS = [
 def cases(script: list[dict[str, Any]], **fields: Any) -> list[SequencesCase]:
     block = {"id": "x", "description": "x", "why": "x", "prompts": {"p": [1, 2]}, "slots": 3}
     block |= {"steps": 4, "chains": CHAINS, "script": script} | fields
-    return list(Sequences.model_validate(block).items(False, {}))
+    return list(SequencesBlock.model_validate(block).items(False, {}))
 
 
 def test_each_text_that_joins_has_its_own_seed() -> None:

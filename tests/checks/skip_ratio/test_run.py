@@ -12,9 +12,9 @@ from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.checks import late_failures as late
-from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
-from sampler_parity.harness.checks.skip_ratio.block import ShortWorkload, SkipRatios, Workload
+from sampler_parity.harness.checks.skip_ratio.block import ShortWorkload, SkipRatiosBlock, Workload
 from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
@@ -46,7 +46,7 @@ def test_the_suites_expand_and_their_quick_part_is_on_the_small_model() -> None:
 
 
 def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
-    block = SkipRatios(**BLOCK, models=["small", "b/m.gguf"], delays_ms=[0.0, 2.5])
+    block = SkipRatiosBlock(**BLOCK, models=["small", "b/m.gguf"], delays_ms=[0.0, 2.5])
     assert [w.id for w in block.items(quick=False)] == [
         *("x/actions-small", "x/actions-small+2.5ms", "x/enum:2-small", "x/enum:2-small+2.5ms"),
         *("x/actions-m", "x/actions-m+2.5ms", "x/enum:2-m", "x/enum:2-m+2.5ms"),
@@ -55,9 +55,9 @@ def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
 
 def test_quick_takes_what_it_names() -> None:
     short = ShortWorkload(leaves=["enum:2"], prompts=1, rounds=2)
-    (asked,) = SkipRatios(**BLOCK, quick=short).items(quick=True)
+    (asked,) = SkipRatiosBlock(**BLOCK, quick=short).items(quick=True)
     assert (asked.leaves, asked.prompts, asked.rounds) == ("enum:2", 1, 2)
-    assert not list(SkipRatios(**BLOCK, quick=False).items(quick=True))
+    assert not list(SkipRatiosBlock(**BLOCK, quick=False).items(quick=True))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
 ) -> None:
     writer = writer_in(tmp_path)
     names = ["reference", f"a={sys.executable} {EXAMPLE}"]
-    skip_ratio.measure([Item("s", small(tiny))], context_of(writer, names))
+    skip_ratio.measure([CheckItem("s", small(tiny))], context_of(writer, names))
     lines = records(writer)
     assert [r.verdict for r in lines] == ["unsupported"] * 2
     assert [r.id for r in lines] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
@@ -241,7 +241,7 @@ def test_an_adapter_of_another_author_has_its_skip_ratio_measured(
     tmp_path: Path, tiny: Path
 ) -> None:
     writer = writer_in(tmp_path)
-    skip_ratio.measure([Item("s", small(tiny))], context_of(writer, [adapter(tmp_path)]))
+    skip_ratio.measure([CheckItem("s", small(tiny))], context_of(writer, [adapter(tmp_path)]))
     (record,) = records(writer)
     assert (record.id, record.verdict, record.ok) == ("x/enum:2-tiny@mine", "measured", True)
     assert record.measured == measured(model=str(tiny), pairs=1, leaves=2)
@@ -271,7 +271,7 @@ def test_a_measurement_that_takes_its_process_down_costs_one_result(
     if "late" in act:  # what comes ends the waiting
         monkeypatch.setattr(late, "SILENCE_S", 1.0)
     writer = writer_in(tmp_path)
-    items = [Item("s", small(tiny)), Item("s", small(tiny, id="y"))]
+    items = [CheckItem("s", small(tiny)), CheckItem("s", small(tiny, id="y"))]
     ended: list[Any] = []
     context = context_of(
         writer,
@@ -327,7 +327,7 @@ def test_a_resumed_run_measures_only_what_is_missing(tmp_path: Path, tiny: Path)
     writer = writer_in(tmp_path)
     asked = small(tiny)
     writer.done.add(f"{asked.id}@reference")
-    skip_ratio.measure([Item("s", asked)], context_of(writer, ["reference"]))
+    skip_ratio.measure([CheckItem("s", asked)], context_of(writer, ["reference"]))
     assert records(writer) == []
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sampler_parity.harness.checks.throughput.block import Width
 from sampler_parity.harness.checks.throughput.run import decode_width
-from sampler_parity.harness.checks.timing.rounds import Rounds
+from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.messages import (
     HelloReply,
@@ -38,7 +38,7 @@ def measured(sequences: int) -> tuple[list[int], Any]:
     )  # fmt: skip
     worker = Counting()
     backend = InPlace("counting", worker)
-    result = decode_width(width, [backend], Rounds(3))
+    result = decode_width(width, [backend], RoundPlan(3))
     backend.close()
     return worker.asked, result.backends["counting"]
 

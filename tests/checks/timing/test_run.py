@@ -10,7 +10,7 @@ import pytest
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks.timing import conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.checks.timing.rounds import Rounds
+from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import (
     REPETITIONS,
     time_chain,
@@ -86,7 +86,7 @@ def test_rule_on_the_reference_is_measured_on_every_sampler_of_llama_cpp() -> No
 def test_timing_keeps_every_sample_but_the_warm_up(started: list[BackendProcess]) -> None:
     backends = [worker(started, name) for name in ("reference", "null")]
     again = worker(started, "reference")
-    result = time_chain(chain_of("top_k", 5000, k=5), backends, Rounds(4, 1, again))
+    result = time_chain(chain_of("top_k", 5000, k=5), backends, RoundPlan(4, 1, again))
     taken = 4 * REPETITIONS
     assert {name: len(ns) for name, ns in result.ns.items()} == {"reference": taken, "null": taken}
     assert {name: len(ns) for name, ns in result.setup_ns.items()} == dict.fromkeys(
@@ -104,7 +104,7 @@ def test_slow_down_of_a_half_is_called_slower_and_nothing_is_not(
     backends = [worker(started, name) for name in ("llama.cpp", "slow/50", "slow/0")]
     again = worker(started, "llama.cpp")
     timed = chain_of("dist", 8192, seed=1)
-    result = time_chain(timed, backends, Rounds(60, 1, again))
+    result = time_chain(timed, backends, RoundPlan(60, 1, again))
     assert compare_backends(result, "slow/50", 0.2).verdict == "slower"
     assert compare_backends(result, "slow/0", 0.2).verdict != "slower"
 
@@ -119,14 +119,14 @@ def test_set_up_in_the_figure_shows_as_a_cost_of_the_vocabulary(
     started.append(BackendProcess("faulty", [sys.executable, str(script)]))
     backends = [started[0], worker(started, "llama.cpp")]
     sizes = (4096, 65_536, 262_144)
-    results = [time_chain(chain_of("top_k", n, k=0), backends, Rounds(10, 1)) for n in sizes]
+    results = [time_chain(chain_of("top_k", n, k=0), backends, RoundPlan(10, 1)) for n in sizes]
     assert {s.backend: s.finding for s in slopes(results)} == {"faulty": True, "llama.cpp": False}
 
 
 @pytest.mark.slow
 def test_backend_that_lacks_a_sampler_fails_alone(started: list[BackendProcess]) -> None:
     backends = [worker(started, name) for name in ("null", "akunu/cpu")]
-    result = time_chain(chain_of("dry", 100, dry_multiplier=0.8), backends, Rounds(2, 1))
+    result = time_chain(chain_of("dry", 100, dry_multiplier=0.8), backends, RoundPlan(2, 1))
     assert result.failed == {"akunu/cpu": "unsupported: no sampler dry"}
     assert list(result.ns) == ["null"]
 
@@ -137,7 +137,7 @@ def test_engine_is_asked_in_its_own_words(started: list[BackendProcess]) -> None
         update={"instead": {"akunu/cpu": [{"akunu": {"seed": 1, "temperature": 1.0}}]}}
     )
     backends = [worker(started, name) for name in ("llama.cpp", "akunu/cpu")]
-    result = time_chain(timed, backends, Rounds(2, 1))
+    result = time_chain(timed, backends, RoundPlan(2, 1))
     assert (set(result.ns), result.failed) == ({"llama.cpp", "akunu/cpu"}, {})
 
 
@@ -148,7 +148,7 @@ def test_backends_are_pinned_to_one_processor(started: list[BackendProcess]) -> 
     under = conditions.pin(backends)
     assert under.unpinned == ""
     assert [os.sched_getaffinity(b.pid) for b in backends] == [{under.cpu}] * 2
-    result = time_chain(chain_of("temp", 10, temp=1.0), backends, Rounds(3, 1, under=under))
+    result = time_chain(chain_of("temp", 10, temp=1.0), backends, RoundPlan(3, 1, under=under))
     assert result.conditions.cpu == under.cpu
     assert len(result.conditions.mhz) in (0, 3)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.blocks.fuzz_cases import make
-from sampler_parity.harness.checks.stages.blocks.matrix import History
+from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.checks.stages.blocks.random_chains import RandomChains
 from sampler_parity.harness.inputs.logits import LiteralRows
@@ -82,7 +82,7 @@ def _chains(name: str, start: int, **shape: Any) -> list[Case]:
         max_stages=6,
         families=["normal", "ties", "masked", "wide", "huge", "tiny", "flat", "peaked", "equal"],
         scripts=["plain", "reset", "clone", "interleaved", "turns"],
-        history=History(length=40, alphabet=12),
+        history=GeneratedHistory(length=40, alphabet=12),
         **ABOUT,
         **shape,
     )

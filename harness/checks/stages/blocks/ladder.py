@@ -13,7 +13,7 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize.near import meant
@@ -38,7 +38,7 @@ def rungs(top: int, low: int = _LOW) -> list[int]:
     return sorted({2**k + d for k in range(low, top + 1) for d in (-1, 0, 1)})
 
 
-class Ladder(Block):
+class Ladder(SuiteBlock):
     """Every size of a sampler at 2^k - 1, 2^k and 2^k + 1."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import Axes, Block, Subset, fill, points
+from sampler_parity.harness.checks.grid import Axes, Subset, SuiteBlock, fill, points
 from sampler_parity.harness.checks.stages.block import Relation, Script
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Family, Generated, Logits
@@ -23,7 +23,7 @@ from sampler_parity.harness.strict import Id, Seed, Size, Steps, Strict, Tokens
 from sampler_parity.harness.verdicts import Verdict
 
 
-class History(Block):
+class GeneratedHistory(SuiteBlock):
     """Tokens to accept before the first step."""
 
     length: int = Field(ge=0, le=limits.TOKENS)
@@ -41,8 +41,8 @@ class History(Block):
         return [int(token) for token in rng.integers(0, self.alphabet, self.length)]
 
 
-def _tokens(past: list[int] | History) -> list[int]:
-    return past.tokens() if isinstance(past, History) else past
+def _tokens(past: list[int] | GeneratedHistory) -> list[int]:
+    return past.tokens() if isinstance(past, GeneratedHistory) else past
 
 
 class Grid(Strict):
@@ -62,12 +62,12 @@ class Grid(Strict):
     """rows of the golden fixture"""
     steps: Steps = 1
     scripts: list[Script] = ["plain"]
-    histories: dict[Id, Tokens | History] = {}
+    histories: dict[Id, Tokens | GeneratedHistory] = {}
     """axis: tokens to accept first, by name"""
-    history: Tokens | History = []
-    prompt: Tokens | History = []
+    history: Tokens | GeneratedHistory = []
+    prompt: Tokens | GeneratedHistory = []
     """tokens of the request, in place of a history"""
-    output: Tokens | History = []
+    output: Tokens | GeneratedHistory = []
     """tokens generated since the prompt"""
     vocab: str | None = None
     dtypes: list[Dtype] = ["float32"]
@@ -147,7 +147,7 @@ class Grid(Strict):
         )
 
 
-class Matrix(Grid):
+class MatrixBlock(Grid):
     """One chain, or several by name, on all logits. `"$name"` stands for a value of `vary`."""
 
     chain: ChainSpec = []
@@ -163,7 +163,7 @@ class Matrix(Grid):
     requires: dict[str, list[Verdict]] = {}
 
     @model_validator(mode="after")
-    def _one_chain(self) -> "Matrix":
+    def _one_chain(self) -> "MatrixBlock":
         if bool(self.chain) == bool(self.chains):
             raise ValueError("give either chain or chains")
         written = str([self.chain, self.chains, self.relation])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.stages.block import Script, StagesCase
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -22,7 +22,7 @@ _BASES = [1.0, 1.2, 1.75, 4.0, 1e10, 3e38]  # of the last ones the exponent is l
 _SCRIPTS: list[Script] = ["plain", "plain", "reset", "clone", "interleaved"]
 
 
-class RandomBreakers(Block):
+class RandomBreakers(SuiteBlock):
     """count cases, the vocabularies in turn. StagesCase i depends on seed + shift and i alone."""
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")

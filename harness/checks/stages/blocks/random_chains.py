@@ -14,9 +14,9 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.stages.block import Script
-from sampler_parity.harness.checks.stages.blocks.matrix import History
+from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.inputs.logits import Family, Generated
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
@@ -31,7 +31,7 @@ _WITH_VOCAB = {
 _SELECTING = [name for name in _STAGES if ROWS[name].kind == "select"]
 
 
-class RandomChains(Block):
+class RandomChains(SuiteBlock):
     """Random chains, each with its own logits, history and steps."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
@@ -45,7 +45,7 @@ class RandomChains(Block):
     sizes: list[Size] = Field(min_length=1)
     max_steps: Steps = 8
     scripts: list[Script] = Field(default=["plain"], min_length=1)
-    history: History | None = None
+    history: GeneratedHistory | None = None
     vocab: str | None = None
     tags: list[str] = Field(default=[])
     quick: Random = 0

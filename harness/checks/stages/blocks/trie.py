@@ -9,7 +9,7 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.inputs.logits import Family, Generated
 from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
@@ -33,7 +33,7 @@ _AFTER: list[list[dict[str, dict[str, Any]]]] = [
 ]
 
 
-class RandomTries(Block):
+class RandomTries(SuiteBlock):
     """Random tries: count cases, each with a payload, a chain around its trie, logits, up to
     max_steps steps, and some of a leaf's first tokens as history. Case i depends on seed + shift
     and i alone.

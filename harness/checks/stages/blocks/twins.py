@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest, refuse_unknown
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.reference.registry import ROWS, Row
@@ -22,7 +22,7 @@ from sampler_parity.reference.registry import ROWS, Row
 _HISTORY = [1, 2, 0, 1, 2, 0, 1]
 
 
-class Twins(Block):
+class Twins(SuiteBlock):
     """Chains with several instances of a sampler. It shows state that instances share."""
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
