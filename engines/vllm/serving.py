@@ -86,7 +86,9 @@ class Serving:
             stages.append(results)
         return p.BatchReply(tokens=tokens, stages=stages, ns=0)
 
-    def step(self, wanted: list[p.Sampled]) -> tuple[list[int | None], list[list[p.StageResult]]]:
+    def step(
+        self, wanted: list[p.BatchSample]
+    ) -> tuple[list[int | None], list[list[p.StageResult]]]:
         requests = [self.live.rows[one.at] for one in wanted]
         rows = [self.rows[one.row] for one in wanted]
         if not wanted:

@@ -22,7 +22,7 @@ from sampler_parity.harness.llama_cpp.decode import Context, Further, Model
 from sampler_parity.harness.llama_cpp.handed_back import handed_back
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, SequencesReply, SequencesRequest
-from sampler_parity.harness.protocol.sequences import Change, SequencesStep
+from sampler_parity.harness.protocol.sequences import SequencesStep, SlotChange
 
 
 class Native(Protocol):
@@ -62,7 +62,7 @@ class Slots:
     def contexts(self) -> list[Context]:
         return [self.plain, *([self.graph] if self.graph else [])]
 
-    def change(self, change: Change) -> None:
+    def change(self, change: SlotChange) -> None:
         slot = change.slot
         if change.do == "join":
             self.slots[slot] = self.joined(change.text or 0)

@@ -95,13 +95,13 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnTokens:
     tokens: NDArray[np.int32]
     ns: int
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratedRows:
     """rows: float32[n_tokens, n_vocab], what each token was sampled from. handed_back: of each
     step, what the stages in the graph left; None for a backend that does not sample there."""
 
@@ -202,7 +202,7 @@ def draws(
     *,
     filters_once: bool = False,
     uniforms: NDArray[np.float64] | None = None,
-) -> Drawn:
+) -> DrawnTokens:
     """Draw n tokens from the same state. uniforms: to draw with."""
     claim(backend, "draws", setting.chain)
     if uniforms is not None:
@@ -221,7 +221,7 @@ def draws(
         uniforms=None if uniforms is None else at,
     )
     reply = backend.ask(request, p.DrawsReply)
-    return Drawn(_written(backend, out, n, np.int32), reply.ns)
+    return DrawnTokens(_written(backend, out, n, np.int32), reply.ns)
 
 
 @asked_again
@@ -276,7 +276,7 @@ def devices(backend: Backend) -> list[p.Device]:
 
 
 @asked_again
-def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
+def generate(backend: Backend, request: p.GenerateRequest) -> GeneratedRows:
     """Return the tokens, and the logits they were sampled from. rejected: a row is missing."""
     hello = claim(backend, "generate", request.chain)
     n = request.n_tokens
@@ -286,7 +286,7 @@ def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
     request = request.model_copy(update={"out": 0})
     reply = backend.ask(request, p.GenerateReply)
     handed_back = generated(backend, hello, request.n_vocab, n, reply)
-    return Generated(reply, written_logits(backend, n, request.n_vocab, "of step"), handed_back)
+    return GeneratedRows(reply, written_logits(backend, n, request.n_vocab, "of step"), handed_back)
 
 
 def generated(

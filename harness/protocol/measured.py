@@ -47,7 +47,7 @@ class SetCosts(StrictFigures):
     cached: float
 
 
-class Law(StrictFigures):
+class LeafDivergence(StrictFigures):
     """The effect of masks on the distribution of the leaves.
 
     kl_trie, kl_grammar: in nats, from the conditional, over leaves and over texts; None if there
@@ -98,7 +98,7 @@ class Measured(StrictFigures):
     trie_bytes: int
     set_token_trie_us: SetCosts
     read_grammar_us: float
-    law: Law
+    law: LeafDivergence
     version: str
     device: str
     tokens_sha256: str = ""

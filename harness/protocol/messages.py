@@ -198,7 +198,7 @@ class BatchSequence(Message):
     """tokens to accept after the prompt"""
 
 
-class Sampled(Message):
+class BatchSample(Message):
     """The live row at a place samples from a row of logits. accept: as of a step of `run`."""
 
     at: Place
@@ -224,7 +224,7 @@ class BatchStep(Message):
 
     before: list[Operation] = []
     """operations on the list of live rows, in this order"""
-    sample: list[Sampled] = []
+    sample: list[BatchSample] = []
     """the live rows that sample at once"""
 
 

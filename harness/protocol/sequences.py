@@ -25,7 +25,7 @@ class Text(Strict):
     """tokens that follow the prompt instead of sampled ones"""
 
 
-class Change(Strict):
+class SlotChange(Strict):
     """A change of a slot before a step.
 
     join: the text of that index comes into it; it is empty. copy: it becomes a copy of `other`,
@@ -43,7 +43,7 @@ class Change(Strict):
     """for `copy`: the slot to copy from"""
 
     @model_validator(mode="after")
-    def _names_what_it_needs(self) -> "Change":
+    def _names_what_it_needs(self) -> "SlotChange":
         if (self.text is not None, self.other is not None) != (
             self.do == "join",
             self.do == "copy",
@@ -57,7 +57,7 @@ class SequencesStep(Strict):
     the prompt, and else the token that came last. sample: the same slots, in the order in which
     they are sampled."""
 
-    before: list[Change] = []
+    before: list[SlotChange] = []
     """changes of slots before the step"""
     batch: list[int] = Field(min_length=1)
     """slots whose next tokens are decoded in one batch, in this order"""
@@ -114,7 +114,7 @@ def check_script(slots: int, texts: int, steps: list[SequencesStep]) -> None:
             raise ValueError(f"step {at}: slot {empty[0]} is in the batch and empty")
 
 
-def _check(at: int, change: Change, slots: int, texts: int, taken: set[int]) -> None:
+def _check(at: int, change: SlotChange, slots: int, texts: int, taken: set[int]) -> None:
     comes = change.do in ("join", "copy")
     if change.slot >= slots or (change.text or 0) >= texts:
         raise ValueError(f"step {at}: {change.do} names a slot or a text that is not there")

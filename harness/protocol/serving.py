@@ -43,7 +43,7 @@ class Serving:
             stages.append([results for _, results in sampled])
         return p.BatchReply(tokens=tokens, stages=stages, ns=self.sampling.ns)
 
-    def step(self, wanted: list[p.Sampled]) -> list[Sample]:
+    def step(self, wanted: list[p.BatchSample]) -> list[Sample]:
         sampled = [self.sample(self.live.rows[one.at], self.rows[one.row]) for one in wanted]
         for one, (token, _) in zip(wanted, sampled, strict=True):
             accept(self.live.rows[one.at].instance, one.accept, token)

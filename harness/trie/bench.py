@@ -22,7 +22,7 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp.token_trie import NativeTrie, Worker
 from sampler_parity.harness.protocol.measured import (
     Interval,
-    Law,
+    LeafDivergence,
     Measured,
     Mode,
     OwnCosts,
@@ -333,7 +333,7 @@ def _setting_up(bench: Bench) -> dict[str, Any]:
     }
 
 
-def _divergences(bench: Bench) -> Law:
+def _divergences(bench: Bench) -> LeafDivergence:
     """Compute how far the masks move the distribution after the first prompt."""
     bench.session.rewind(0)
     return divergences(bench.session.context, bench.vocab, bench.prompts[0], bench.leaves)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.llama_cpp.decode import Context
-from sampler_parity.harness.protocol.measured import Law
+from sampler_parity.harness.protocol.measured import LeafDivergence
 from sampler_parity.reference.trie import Leaf, Node
 from sampler_parity.reference.vocab import Vocab
 
@@ -57,7 +57,9 @@ def count_spellings(text: bytes, pieces: dict[bytes, list[int]]) -> int:
     return count(0)
 
 
-def divergences(context: Context, vocab: Vocab, prompt: list[int], leaves: tuple[Leaf, ...]) -> Law:
+def divergences(
+    context: Context, vocab: Vocab, prompt: list[int], leaves: tuple[Leaf, ...]
+) -> LeafDivergence:
     """Compute how far the masks move the distribution after this prompt. The context must be empty,
     and is empty afterwards."""
     pieces = pieces_of(vocab)
@@ -65,7 +67,7 @@ def divergences(context: Context, vocab: Vocab, prompt: list[int], leaves: tuple
     n = sum(count_spellings(text, pieces) for text in texts)
     beyond = (n - len(leaves)) / n
     if n > MOST_SPELLINGS:
-        return Law(kl_trie=None, kl_grammar=None, spellings=n, beyond_trie=beyond)
+        return LeafDivergence(kl_trie=None, kl_grammar=None, spellings=n, beyond_trie=beyond)
     root = Node()
     for i, text in enumerate(texts):
         for tokens in spellings(text, pieces):
@@ -76,7 +78,7 @@ def divergences(context: Context, vocab: Vocab, prompt: list[int], leaves: tuple
     own = {leaf.tokens[:k] for leaf in leaves for k in range(1, len(leaf.tokens) + 1)}
     walk = _Walk(context, len(leaves), own)
     walk.node(root, prompt, (), _Weights(0.0, 0.0, 0.0))
-    return Law(
+    return LeafDivergence(
         kl_trie=divergence(walk.leaf, walk.by_trie),
         kl_grammar=divergence(walk.text, walk.by_grammar),
         spellings=n,

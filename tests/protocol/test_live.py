@@ -44,7 +44,7 @@ def test_an_operation_works_on_the_places_of_its_moment(
 
 
 def step(*before: Any, sample: tuple[int, ...] = ()) -> p.BatchStep:
-    return p.BatchStep(before=list(before), sample=[p.Sampled(at=at, row=0) for at in sample])
+    return p.BatchStep(before=list(before), sample=[p.BatchSample(at=at, row=0) for at in sample])
 
 
 def test_a_row_is_known_by_its_sequence_wherever_it_has_moved() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
-from sampler_parity.harness.protocol.measured import Law
+from sampler_parity.harness.protocol.measured import LeafDivergence
 from sampler_parity.reports.pages.skip_ratio.build import report_of
 from sampler_parity.reports.pages.skip_ratio.document import document
 from sampler_parity.reports.pages.skip_ratio.labels import percent, us
@@ -118,7 +118,7 @@ def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> N
 
 
 def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> None:
-    distribution = Law(kl_trie=math.inf, kl_grammar=None, spellings=9, beyond_trie=0.5)
+    distribution = LeafDivergence(kl_trie=math.inf, kl_grammar=None, spellings=9, beyond_trie=0.5)
     bad = measured(law=distribution, device=HOSTILE, version=HOSTILE, model=HOSTILE)
     names = {"leaves": HOSTILE, "model": HOSTILE, "backend": HOSTILE}
     page_of = report(

@@ -9,7 +9,13 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
 from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock, Workload
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
-from sampler_parity.harness.protocol.measured import Law, Measured, OwnCosts, SetCosts, Way
+from sampler_parity.harness.protocol.measured import (
+    LeafDivergence,
+    Measured,
+    OwnCosts,
+    SetCosts,
+    Way,
+)
 from sampler_parity.harness.trie.model import modelled
 from tests.support.report_bundles import case, got, run_info
 
@@ -69,7 +75,7 @@ def measured(**changes: Any) -> Measured:
         "trie_bytes": 1000,
         "set_token_trie_us": SetCosts(cold=300.0, cached=20.0),
         "read_grammar_us": 15.0,
-        "law": Law(kl_trie=0.5, kl_grammar=0.25, spellings=40, beyond_trie=0.25),
+        "law": LeafDivergence(kl_trie=0.5, kl_grammar=0.25, spellings=40, beyond_trie=0.25),
         "version": "v0.5.0",
         "device": "CPU",
     }

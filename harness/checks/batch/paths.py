@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.protocol.live import Live
-from sampler_parity.harness.protocol.messages import BatchStep, Operation, Sampled
+from sampler_parity.harness.protocol.messages import BatchSample, BatchStep, Operation
 
 _JOIN: Operation = ("join", 0)
 _RESET: Operation = ("reset", 0)
@@ -29,7 +29,7 @@ class Path:
     begins with those of its original. own: where it sampled itself."""
 
     sequence: int
-    taken: list[tuple[int, Sampled]] = field(default_factory=list)
+    taken: list[tuple[int, BatchSample]] = field(default_factory=list)
     own: list[Where] = field(default_factory=list)
     resets: int = 0
 

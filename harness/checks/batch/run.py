@@ -126,7 +126,7 @@ def reference_batch(ready: PreparedBatch) -> ReferenceBatch:
     return wanted
 
 
-def _sample(chain: Chain, row: Row, one: p.Sampled) -> list[Candidates]:
+def _sample(chain: Chain, row: Row, one: p.BatchSample) -> list[Candidates]:
     """Return the candidates after each stage, and let the chain accept; no other row is changed."""
     fresh = Candidates.from_logits(row)
     stages = [stage.candidates for stage in chain.trace(fresh)] or [fresh]

@@ -20,7 +20,7 @@ from sampler_parity.harness.checks.stages.ties import SORTS
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Drawn
+from sampler_parity.harness.protocol.ask import DrawnTokens
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler
@@ -82,7 +82,7 @@ def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
     return result.model_copy(update=update)
 
 
-def _fairly(ready: Prepared, backend: Backend, drawn: Drawn) -> BackendResult:
+def _fairly(ready: Prepared, backend: Backend, drawn: DrawnTokens) -> BackendResult:
     """Repeat the draws as steps, which show their stages, and judge these by the specification."""
     n, tokens = ready.case.n_draws, drawn.tokens.copy()  # the next request overwrites them
     room = LARGEST // (12 * ready.case.logits.n * max(1, len(ready.chain)))

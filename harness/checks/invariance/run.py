@@ -26,9 +26,9 @@ from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.protocol import ask_sequences
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import (
-    Change,
     SequencesRequest,
     SequencesStep,
+    SlotChange,
     Text,
 )
 
@@ -116,7 +116,7 @@ def request_of(case: InvarianceCase, places: list[int]) -> SequencesRequest:
         Text(chain=[{"greedy": {}}], prompt=asked.texts[i][:1], forced=[*asked.texts[i][1:], 0])
         for i in places
     ]
-    joins = [Change(do="join", slot=slot, text=slot) for slot in slots]
+    joins = [SlotChange(do="join", slot=slot, text=slot) for slot in slots]
     steps = [
         SequencesStep(before=[] if at else joins, batch=slots, sample=slots)
         for at in range(len(asked.texts[0]))

@@ -14,7 +14,7 @@ from sampler_parity.harness.checks.prompts import Prompted
 from sampler_parity.harness.inputs.logits import Together
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.protocol.sequences import Change
+from sampler_parity.harness.protocol.sequences import SlotChange
 from sampler_parity.harness.strict import Size, Steps
 
 # The order in which slots are decoded and sampled. `plain`: by number. `reversed`: sampled from the
@@ -47,15 +47,15 @@ class Event(SuiteBlock):
             raise ValueError("give one of join and copy with a slot, or one of leave and reset")
         return self
 
-    def change(self, text: int) -> Change:
+    def change(self, text: int) -> SlotChange:
         """Return the change. text: the index of the next text that joins."""
         if self.join is not None:
-            return Change(do="join", slot=self.slot or 0, text=text)
+            return SlotChange(do="join", slot=self.slot or 0, text=text)
         if self.copy_of is not None:
-            return Change(do="copy", slot=self.slot or 0, other=self.copy_of)
+            return SlotChange(do="copy", slot=self.slot or 0, other=self.copy_of)
         if self.leave is not None:
-            return Change(do="leave", slot=self.leave)
-        return Change(do="reset", slot=self.reset or 0)
+            return SlotChange(do="leave", slot=self.leave)
+        return SlotChange(do="reset", slot=self.reset or 0)
 
 
 class SequencesCase(Case):
@@ -158,7 +158,7 @@ def steps_of(events: list[Event], steps: int, order: Order) -> list[dict[str, An
     return all_steps
 
 
-def _take(taken: set[int], change: Change) -> None:
+def _take(taken: set[int], change: SlotChange) -> None:
     if change.do in ("join", "copy"):
         taken.add(change.slot)
     elif change.do == "leave":

@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.sequences.streams import Stream
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.protocol import ask_sequences
 from sampler_parity.harness.protocol.interface import Backend
-from sampler_parity.harness.protocol.sequences import Change, SequencesRequest, SequencesStep
+from sampler_parity.harness.protocol.sequences import SequencesRequest, SequencesStep, SlotChange
 
 # The largest difference of two logits. Among devices that of the golden model is at most 0.18, with
 # shaders that compute in float16 (docs/results/devices.md). Another text differs by 5 or more.
@@ -103,13 +103,13 @@ def _compare(backend: Backend, request: SequencesRequest, stream: Stream) -> Iso
 
 def _alone(request: SequencesRequest, stream: Stream) -> SequencesRequest:
     """Return a request for the text in a context of its own, with the same events."""
-    before = [Change(do="join", slot=0, text=0)]
+    before = [SlotChange(do="join", slot=0, text=0)]
     steps = []
     for event in stream.events:
         if isinstance(event, SampledToken):
             steps.append(SequencesStep(before=before, batch=[0], sample=[0]))
             before = []
         elif event == "reset":
-            before = [*before, Change(do="reset", slot=0)]
+            before = [*before, SlotChange(do="reset", slot=0)]
     texts = [request.texts[stream.text]]
     return request.model_copy(update={"texts": texts, "steps": steps, "slots": 1, "threads": 1})

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from sampler_parity.harness.checks.generation.events import Event, SampledToken
 from sampler_parity.harness.protocol.ask_sequences import Sequenced
-from sampler_parity.harness.protocol.sequences import Change, SequencesRequest
+from sampler_parity.harness.protocol.sequences import SequencesRequest, SlotChange
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def streams_of(request: SequencesRequest, names: list[str], done: Sequenced) -> 
 
 
 def _change(
-    change: Change, step: int, names: list[str], at: dict[int, Stream], streams: list[Stream]
+    change: SlotChange, step: int, names: list[str], at: dict[int, Stream], streams: list[Stream]
 ) -> None:
     if change.do == "reset":
         at[change.slot].events.append("reset")

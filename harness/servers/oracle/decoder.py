@@ -19,13 +19,13 @@ from sampler_parity.harness.protocol.ask_sequences import sequences
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.protocol.sequences import (
-    Change,
     SequencesRequest,
     SequencesStep,
+    SlotChange,
     Text,
 )
 
-_FIRST_STEP = SequencesStep(before=[Change(do="join", slot=0, text=0)], batch=[0], sample=[0])
+_FIRST_STEP = SequencesStep(before=[SlotChange(do="join", slot=0, text=0)], batch=[0], sample=[0])
 _NEXT_STEP = SequencesStep(batch=[0], sample=[0])
 
 

@@ -19,7 +19,7 @@ from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResu
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.measured import Law, Modelled, Way
+from sampler_parity.harness.protocol.measured import LeafDivergence, Modelled, Way
 from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 from sampler_parity.harness.trie import bench as trie_bench
@@ -316,7 +316,9 @@ def test_a_bundle_with_fewer_records_than_its_footer_says_is_refused(tmp_path: P
 
 def test_a_record_reads_back_as_it_was(tmp_path: Path) -> None:
     writer = writer_in(tmp_path)
-    wrong = measured(law=Law(kl_trie=float("inf"), kl_grammar=None, spellings=9, beyond_trie=0.5))
+    wrong = measured(
+        law=LeafDivergence(kl_trie=float("inf"), kl_grammar=None, spellings=9, beyond_trie=0.5)
+    )
     writer.append(result(wrong))
     assert records(writer) == [result(wrong)]
     line = (writer.folder / "results.jsonl").read_text().splitlines()[1]
