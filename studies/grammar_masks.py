@@ -26,7 +26,7 @@ from sampler_parity.harness.checks.stages.blocks.grammar import spell
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.inputs.random_model import random_128256_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import ask
@@ -76,7 +76,7 @@ def case_of(workload: str, vocab: str) -> StagesCase:
         description="A text whose masks are timed",
         why="see studies/grammar_masks.py",
         chain=[{"grammar": {"grammar_str": grammar, "grammar_root": "root"}}],
-        logits=Generated(family="equal", n=len(words)),
+        logits=GeneratedLogits(family="equal", n=len(words)),
         vocab=vocab,
         accept=tokens,
         steps=len(tokens) + 1,

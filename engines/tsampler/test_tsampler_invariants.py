@@ -20,7 +20,7 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.logits import FAMILIES, Generated
+from sampler_parity.harness.inputs.logits import FAMILIES, GeneratedLogits
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -46,7 +46,7 @@ def tsampler() -> Iterator[BackendProcess]:
 
 
 def case(chain: list[dict[str, dict[str, Any]]], **fields: Any) -> StagesCase:
-    logits = fields.pop("logits", Generated(family="zipf", n=300, seed=1))
+    logits = fields.pop("logits", GeneratedLogits(family="zipf", n=300, seed=1))
     return StagesCase(
         id="t/t", description="a test", why="a test", chain=chain, logits=logits, **fields
     )
@@ -91,7 +91,7 @@ def test_any_order_of_the_filters_is_the_same_in_typescript(
         {"tsampler_sample": {"seed": data.draw(st.integers(-(2**40), 2**40))}},
     ]
     family = data.draw(st.sampled_from(sorted(FAMILIES)))
-    logits = Generated(family=family, n=data.draw(st.integers(1, 300)), seed=3)  # type: ignore[arg-type]
+    logits = GeneratedLogits(family=family, n=data.draw(st.integers(1, 300)), seed=3)  # type: ignore[arg-type]
     assert verdict(tsampler, case(chain, logits=logits, steps=3)) == ("identical", "")
 
 

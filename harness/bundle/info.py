@@ -37,7 +37,7 @@ class BackendInfo(Strict):
     sandbox: bool = Field(default=False, description="whether it ran in a sandbox")
 
 
-class Machine(Strict):
+class MachineInfo(Strict):
     """libm: the file that is loaded, with the start of its digest. driver: of an NVIDIA GPU. code,
     suites: digests of sampler-parity's own files; empty in bundles of older versions."""
 
@@ -102,5 +102,5 @@ class RunInfo(Strict):
     """paths of suites that were given as files"""
     backends: dict[str, BackendInfo]
     """the backends of the run"""
-    machine: Machine
+    machine: MachineInfo
     """the machine of the run"""

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sampler_parity.harness.bundle.info import Machine
+from sampler_parity.harness.bundle.info import MachineInfo
 
 _ROOT = Path(__file__).parents[2]
 _OWN = (".py", ".js", ".mjs", ".json", ".toml")
 _PACKAGES = ("sampler-parity", "numpy", "numba", "llvmlite", "scipy", "gguf", "llama-cpp-python")
 
 
-def describe() -> Machine:
+def describe() -> MachineInfo:
     cpu, flags = _cpu()
-    return Machine(
+    return MachineInfo(
         system=f"{platform.system()} {platform.release()}",
         machine=platform.machine(),
         cpu=cpu,

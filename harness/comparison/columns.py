@@ -20,10 +20,10 @@ from sampler_parity.harness.comparison.facts import facts
 from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of
 from sampler_parity.harness.comparison.kept_rows import kept_rows
 from sampler_parity.harness.comparison.records import (
+    BundleComparison,
     Cell,
-    Column,
-    Compared,
-    Interval,
+    ComparisonColumn,
+    ConfidenceInterval,
     LogitsBeside,
     Ratio,
     Speed,
@@ -69,7 +69,7 @@ class _Side:
         return {key: _state(case, self.name) for key, case in self.cases.items()} | self.decisions
 
 
-def compare(bundles: list[Bundle]) -> Compared | None:
+def compare(bundles: list[Bundle]) -> BundleComparison | None:
     """Compare bundles; None if they have nothing in common. Raises InputError for a kept row that
     is missing or malformed."""
     sides = _sides(bundles)
@@ -83,7 +83,7 @@ def compare(bundles: list[Bundle]) -> Compared | None:
     together |= {i for row in speeds for i, ratio in enumerate(row.ratios) if ratio is not None}
     if not together:
         return None
-    return Compared(
+    return BundleComparison(
         ok=not any(column.differing for column in columns)
         and all(i in together for i, _, _ in pairs),
         columns=columns,
@@ -135,7 +135,7 @@ def _state(case: CaseResult, backend: str) -> str:
     return ", ".join([case.backends[backend].verdict, *wrong])
 
 
-def _column(side: _Side, sides: list[_Side]) -> Column:
+def _column(side: _Side, sides: list[_Side]) -> ComparisonColumn:
     counts: dict[str, int] = dict.fromkeys(
         ("common", "differing", "missing", "added", "changed"), 0
     )
@@ -150,7 +150,7 @@ def _column(side: _Side, sides: list[_Side]) -> Column:
             "added": len(mine - theirs),
             "changed": len(mine & theirs),
         }
-    return Column(bundle=side.label, backend=side.name, base=side.base, **counts)
+    return ComparisonColumn(bundle=side.label, backend=side.name, base=side.base, **counts)
 
 
 def _ids(keys: set[Key]) -> set[tuple[str, str]]:
@@ -244,14 +244,14 @@ def _cells(sides: list[_Side]) -> Iterator[Cell]:
     yield from sorted(rows, key=lambda row: (not row.apart, row.suite, row.id))
 
 
-def _interval(side: _Side, cell: str) -> Interval | None:
+def _interval(side: _Side, cell: str) -> ConfidenceInterval | None:
     result = side.cells[cell]
     if result.estimate is None or result.low is None or result.high is None:
         return None
-    return Interval(estimate=result.estimate, low=result.low, high=result.high)
+    return ConfidenceInterval(estimate=result.estimate, low=result.low, high=result.high)
 
 
-def _disjoint(a: Interval | None, b: Interval | None) -> bool:
+def _disjoint(a: ConfidenceInterval | None, b: ConfidenceInterval | None) -> bool:
     return a is not None and b is not None and (a.low > b.high or b.low > a.high)
 
 

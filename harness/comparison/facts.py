@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from sampler_parity.harness.bundle.info import BackendInfo, Machine, RunInfo
+from sampler_parity.harness.bundle.info import BackendInfo, MachineInfo, RunInfo
 from sampler_parity.harness.comparison.records import Fact
 
 _MACHINE: dict[str, Callable[[RunInfo], str]] = {
@@ -46,7 +46,7 @@ def _fact(name: str, values: list[str]) -> Iterator[Fact]:
         yield Fact(name=name, values=values, differs=len(set(values)) > 1)
 
 
-def _flags(machine: Machine, base: Machine) -> str:
+def _flags(machine: MachineInfo, base: MachineInfo) -> str:
     """Return the number of flags; if they differ from the first column's, the added and missing
     ones."""
     flags, first = set(machine.cpu_flags), set(base.cpu_flags)

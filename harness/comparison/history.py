@@ -75,7 +75,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredFigure:
     """ratio: to the first backend of the same run, with its interval; None for that itself."""
 
     run: int
@@ -115,10 +115,10 @@ def counts(database: Path) -> list[Counted]:
         ]
 
 
-def measured(database: Path) -> list[Measured]:
+def measured(database: Path) -> list[MeasuredFigure]:
     with _open(database) as connection:
         rows = connection.execute("SELECT * FROM figure ORDER BY kind, id, backend, run")
-        return [Measured(*row) for row in rows]
+        return [MeasuredFigure(*row) for row in rows]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.strict import Strict
 
 
-class Column(Strict):
+class ComparisonColumn(Strict):
     """base: the column that it is compared with; None for the first of its implementation.
 
     common, differing: cases and distribution tests of both, and those whose verdict differs.
@@ -61,7 +61,7 @@ class LogitsBeside(Strict):
     texts_equal: int
 
 
-class Interval(Strict):
+class ConfidenceInterval(Strict):
     """The interval of a distribution test: an estimate of the bounded quantity."""
 
     estimate: float
@@ -75,7 +75,7 @@ class Cell(Strict):
     id: str
     suite: str
     decisions: list[str | None]
-    intervals: list[Interval | None]
+    intervals: list[ConfidenceInterval | None]
     apart: bool
 
 
@@ -106,11 +106,11 @@ class Unavailable(Strict):
     why: str
 
 
-class Compared(Strict):
+class BundleComparison(Strict):
     """ok: no verdict and no decision differs, and every pair has something in common."""
 
     ok: bool
-    columns: list[Column]
+    columns: list[ComparisonColumn]
     unavailable: list[Unavailable]
     runs: dict[str, RunInfo]
     facts: list[Fact]

@@ -38,7 +38,7 @@ class Explanation(Strict):
     why: Annotated[str, Field(min_length=10, max_length=110, pattern=r"^\S[^\n]*\S$")]
 
 
-class _File(Strict):
+class _ExplanationsFile(Strict):
     explanation: list[Explanation]
 
 
@@ -61,7 +61,7 @@ def all_explanations() -> dict[Key, str]:
 def read_explanations(path: Path) -> dict[Key, str]:
     """Return the reasons by backend, stage and verdict. Raises InputError: bad file, unknown name,
     a repeat."""
-    read = read_table(path, _File)
+    read = read_table(path, _ExplanationsFile)
     reasons: dict[Key, str] = {}
     for one in read.explanation:
         _check(path, one)

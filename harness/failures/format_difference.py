@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from sampler_parity.harness.checks.stages.record import LiveRow
-from sampler_parity.harness.failures.groups import Example, Group, Small
+from sampler_parity.harness.failures.groups import FailureExample, Group, Small
 from sampler_parity.harness.sanitize.printable import one_line
 
 SHOWN = 120  # characters of a message: left out if the text of the group has them
@@ -138,7 +138,7 @@ def lines(group: Group, backend: str) -> Iterator[str]:
     yield f"  replay: {example.replay}"
 
 
-def differing_lines(at: Example | Small) -> Iterator[str]:
+def differing_lines(at: FailureExample | Small) -> Iterator[str]:
     """Yield both sides of what differs; the ids that are left if they are few; the row of a
     batch."""
     if at.row is not None:

@@ -84,7 +84,7 @@ class Small(Strict):
     expected: list[int]
 
 
-class Example(Strict):
+class FailureExample(Strict):
     """The smallest case of a group: where it first differs, and the values there. small: an input
     minimized from it; `said`: why there is none."""
 
@@ -107,7 +107,7 @@ class Example(Strict):
     replay: str
 
     @property
-    def shown(self) -> "Small | Example":
+    def shown(self) -> "Small | FailureExample":
         """Whose values are shown: those of the small input, where they are known."""
         return self.small if self.small is not None and self.small.what else self
 
@@ -123,7 +123,7 @@ class Group(Strict):
     what: str
     text: str
     cases: list[str]
-    example: Example
+    example: FailureExample
     known: list[Known]
 
 
@@ -213,8 +213,8 @@ def _size(
 
 def _example(
     info: RunInfo, backend: str, case: CaseResult, record: CounterexampleResult | None
-) -> Example:
-    return Example(
+) -> FailureExample:
+    return FailureExample(
         **first_difference(info, case, backend),
         why=case.why,
         small=_small(record.smaller if record else _of_before(case, backend), record),

@@ -16,7 +16,7 @@ from typing import Any
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.protocol.scratch import Scratch
@@ -45,7 +45,7 @@ def trial_cases() -> list[Case]:
             description="A small case on an adapter that may break the protocol",
             why="A broken connection must cost one case its result and no other.",
             chain=[{"top_k": {"k": 40}}, {"temp": {"temp": 0.8}}, {"dist": {"seed": 1}}],
-            logits=Generated(family="normal", n=n, seed=3),
+            logits=GeneratedLogits(family="normal", n=n, seed=3),
             steps=3,
         )
         for n in (TRIGGER - 1, TRIGGER, TRIGGER + 1)

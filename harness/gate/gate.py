@@ -15,10 +15,10 @@ from fnmatch import fnmatchcase
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.files import sha256_of
-from sampler_parity.harness.gate.policy import Policy, PolicyFile, Rule
+from sampler_parity.harness.gate.policy import GateRule, Policy, PolicyFile
 from sampler_parity.harness.gate.records import (
     AllowanceUse,
-    Finding,
+    GateFinding,
     GateResult,
     RuleOutcome,
     state_of,
@@ -107,7 +107,7 @@ def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
     )
 
 
-def _not_run(subject: str, figure: str, limit: str, fix: str) -> Finding:
+def _not_run(subject: str, figure: str, limit: str, fix: str) -> GateFinding:
     return finding("unjudged", subject, figure, limit, fix=fix)
 
 
@@ -148,7 +148,7 @@ def _notes(
     ]
     if policy.needs_baseline and baseline is None:
         notes.append("rules that compare with the last release judged nothing: no --baseline")
-    kinds: list[tuple[str, int, Sequence[Rule]]] = [
+    kinds: list[tuple[str, int, Sequence[GateRule]]] = [
         ("cases", len(bundle.cases), policy.parity),
         ("distribution tests", len(bundle.cells), policy.distribution),
         ("timed chains", len(bundle.timings), policy.speed),

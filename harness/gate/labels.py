@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sampler_parity.harness.gate.records import Finding, GateResult, RuleOutcome
+from sampler_parity.harness.gate.records import GateFinding, GateResult, RuleOutcome
 from sampler_parity.harness.sanitize.markup import code
 
 SHOWN = 5
@@ -47,7 +47,7 @@ def _counts(rule: RuleOutcome) -> str:
     return f"{rule.met:,}/{rule.judged:,} met{known}{skipped}"
 
 
-def _finding(rule: RuleOutcome, finding: Finding) -> Iterator[str]:
+def _finding(rule: RuleOutcome, finding: GateFinding) -> Iterator[str]:
     yield _line(f"{_STATE[finding.state]} {rule.rule}   {finding.subject}")
     yield _line(f"  found: {finding.figure}   asked: {finding.limit}")
     if finding.mend:

@@ -28,7 +28,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(**STRICT, strict=True)
 
 
-class Rule(_Strict):
+class GateRule(_Strict):
     """A rule of a policy."""
 
     at_least: int = Field(default=1, ge=0)
@@ -42,7 +42,7 @@ class Rule(_Strict):
         return all(fits(value, pattern) for value, pattern in pairs)
 
 
-class ParityRule(Rule):
+class ParityRule(GateRule):
     """Verdicts of cases."""
 
     backend: Pattern = "*"
@@ -56,7 +56,7 @@ class ParityRule(Rule):
         return _name("parity", self.backend, self.sampler, self.case)
 
 
-class NotWorseRule(Rule):
+class NotWorseRule(GateRule):
     """No verdict is worse than that of the same case and backend in the baseline bundle."""
 
     backend: Pattern = "*"
@@ -68,7 +68,7 @@ class NotWorseRule(Rule):
         return _name("not_worse", self.backend, self.sampler, self.case)
 
 
-class DistributionRule(Rule):
+class DistributionRule(GateRule):
     """Distribution tests."""
 
     backend: Pattern = "*"
@@ -84,7 +84,7 @@ class DistributionRule(Rule):
         return _name("distribution", self.backend, self.kind, self.cell)
 
 
-class SpeedRule(Rule):
+class SpeedRule(GateRule):
     """A limit of the time, compared with another backend."""
 
     backend: Pattern = "*"
@@ -110,7 +110,7 @@ class SpeedRule(Rule):
         return _name("speed", self.backend, self.chain)
 
 
-class SkipRatioRule(Rule):
+class SkipRatioRule(GateRule):
     """Savings of a token trie. The checks of the suite must hold, too."""
 
     backend: Pattern = "*"
@@ -124,7 +124,7 @@ class SkipRatioRule(Rule):
         return _name("skip_ratio", self.backend, self.workload)
 
 
-class ServerRule(Rule):
+class ServerRule(GateRule):
     """Results of a server."""
 
     server: Pattern = "*"
@@ -138,7 +138,7 @@ class ServerRule(Rule):
         return _name("server", self.server, self.result)
 
 
-class ServerNotWorseRule(Rule):
+class ServerNotWorseRule(GateRule):
     """No verdict is worse than that of the same server's result in the baseline bundle."""
 
     server: Pattern = "*"

@@ -8,7 +8,7 @@ from sampler_parity.harness.strict import Strict
 State = Literal["met", "failed", "unjudged"]
 
 
-class Finding(Strict):
+class GateFinding(Strict):
     """A result that is not as the policy requires, or that cannot be judged.
 
     subject: the case, cell, chain or workload, and the backend. figure: the measured value. limit:
@@ -35,7 +35,7 @@ class RuleOutcome(Strict):
     met: int
     allowed: int = 0
     skipped: int = 0
-    findings: list[Finding] = []
+    findings: list[GateFinding] = []
 
 
 class AllowanceUse(Strict):
@@ -65,7 +65,7 @@ class GateResult(Strict):
     notes: list[str]
 
 
-def state_of(findings: list[Finding]) -> State:
+def state_of(findings: list[GateFinding]) -> State:
     """Return the worst state: a failure is worse than a missing judgement."""
     states = {finding.state for finding in findings}
     return "failed" if "failed" in states else "unjudged" if states else "met"

@@ -19,18 +19,18 @@ from sampler_parity.harness.checks.stages.record import BackendResult, CaseResul
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.gate.policy import (
     DistributionRule,
+    GateRule,
     NotWorseRule,
     ParityRule,
     Policy,
-    Rule,
 )
-from sampler_parity.harness.gate.records import Finding, RuleOutcome, State, state_of
+from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, State, state_of
 from sampler_parity.harness.verdicts import ORDER, passing
 
-Judgement = Finding | Literal["met", "allowed", "skipped"] | None
+Judgement = GateFinding | Literal["met", "allowed", "skipped"] | None
 """The outcome for one result; None: the rule cannot be applied to it, so it does not count."""
 
-R = TypeVar("R", bound=Rule)
+R = TypeVar("R", bound=GateRule)
 T = TypeVar("T")
 
 
@@ -41,10 +41,10 @@ class RuleTally:
     met: int = 0
     allowed: int = 0
     skipped: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[GateFinding] = field(default_factory=list)
 
     def add(self, judged: Judgement) -> None:
-        if isinstance(judged, Finding):
+        if isinstance(judged, GateFinding):
             self.findings.append(judged)
         self.met += judged == "met"
         self.allowed += judged == "allowed"
@@ -277,15 +277,15 @@ def ran(bundle: Bundle) -> list[str]:
 
 def finding(
     state: State, subject: str, figure: str, limit: str, command: str = "", fix: str = ""
-) -> Finding:
+) -> GateFinding:
     assert state != "met"
-    return Finding(
+    return GateFinding(
         state=state, subject=subject, figure=figure, limit=limit, replay=command, mend=fix
     )
 
 
 def outcomes(
-    kind: str, rules: Sequence[Rule], tallies: Mapping[int, RuleTally]
+    kind: str, rules: Sequence[GateRule], tallies: Mapping[int, RuleTally]
 ) -> list[RuleOutcome]:
     """Return the outcome of every rule; one with fewer results than required is unjudged."""
     rows = []

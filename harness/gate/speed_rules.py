@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of
 from sampler_parity.harness.gate.policy import Policy, SpeedRule
-from sampler_parity.harness.gate.records import Finding, RuleOutcome, State
+from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, State
 from sampler_parity.harness.gate.rules import Judgement, by_first_rule, finding, ran
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 from sampler_parity.harness.suite.ids import id_fits
@@ -161,7 +161,7 @@ def judge_skip_ratios(bundle: Bundle, policy: Policy) -> list[RuleOutcome]:
     )
 
 
-def _skip_finding(bundle: Bundle, result: SkipRatioResult, least: float) -> Finding | None:
+def _skip_finding(bundle: Bundle, result: SkipRatioResult, least: float) -> GateFinding | None:
     command = replay(bundle.info, result.suite, result.workload, [result.backend])
     limit = f"at least {least:g}"
     if result.skip_ratio_mean is None:

@@ -67,11 +67,11 @@ class Disagreement:
         )
 
 
-class _File(Strict):
+class _RecordedFile(Strict):
     chain: list[Recorded]
 
 
-CHAINS = read_table(Path(__file__).with_name("chains.toml"), _File).chain
+CHAINS = read_table(Path(__file__).with_name("chains.toml"), _RecordedFile).chain
 
 
 def record(logits: NDArray[Any], model: Path) -> tuple[Facts, Tensors]:

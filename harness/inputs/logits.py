@@ -114,7 +114,7 @@ class LiteralRows(Strict):
         return np.array(self.rows[step % len(self.rows)], np.float32)
 
 
-class Generated(Strict):
+class GeneratedLogits(Strict):
     """A family at a vocabulary size; every step has other values, made from (seed, step)."""
 
     family: Family
@@ -195,7 +195,7 @@ class _OfBackend(Strict):
         raise ValueError(f"the logits of step {step} come from the backend that decodes")
 
 
-class Decoded(_OfBackend):
+class DecodedLogits(_OfBackend):
     """Logits that a backend decodes as it generates: after a prompt, then after each drawn
     token."""
 
@@ -278,12 +278,12 @@ class Crowded(_OfBackend):
 Logits = Annotated[
     Literals
     | LiteralRows
-    | Generated
+    | GeneratedLogits
     | Mixed
     | LogOfId
     | Rungs
     | Golden
-    | Decoded
+    | DecodedLogits
     | Computed
     | Together
     | Crowded,

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.bundle import Bundle, read
-from sampler_parity.harness.bundle.info import BackendInfo, Machine
+from sampler_parity.harness.bundle.info import BackendInfo, MachineInfo
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.record import BackendResult
@@ -78,7 +78,7 @@ def repro(folder: Path, name: str, backend: str | None = None) -> Repro:
 _STEPS = ("pip install", "python ", "npm install", "node ")
 
 
-def _platform(machine: Machine) -> str:
+def _platform(machine: MachineInfo) -> str:
     return f"{machine.system} {machine.machine}, {machine.cpu}, {machine.libc}"
 
 

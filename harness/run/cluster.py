@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from sampler_parity.harness.backends.registry import device_of
 from sampler_parity.harness.bundle import machine
-from sampler_parity.harness.bundle.info import Machine, RunInfo
+from sampler_parity.harness.bundle.info import MachineInfo, RunInfo
 from sampler_parity.harness.bundle.same_run import differing
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Died
@@ -192,6 +192,6 @@ def _facts(info: RunInfo) -> dict[str, Any]:
     return info.machine.configuration() | {"suites": info.machine.suites} | backends
 
 
-def _of_sampler_parity(described: Machine) -> dict[str, Any]:
+def _of_sampler_parity(described: MachineInfo) -> dict[str, Any]:
     version = described.packages["sampler-parity"]
     return {"version": version, "code": described.code, "suites": described.suites}

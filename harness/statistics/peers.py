@@ -27,7 +27,7 @@ Distribution = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Rule:
+class PeerRule:
     """passes(counts[runs, K], p) -> bool[runs], after `draws` draws from softmax(logits)."""
 
     name: str
@@ -62,17 +62,17 @@ def _pearson(counts: Counts, p: Distribution) -> Any:
     return scipy.stats.chi2.sf(terms.sum(axis=-1), len(p) - 1)
 
 
-def rules(rng: np.random.Generator) -> list[Rule]:
+def rules(rng: np.random.Generator) -> list[PeerRule]:
     """Return the rules, each with logits of the kind that its own test uses."""
     return [
-        Rule("vLLM chi-square", 50_000, rng.normal(0, 1, 32), vllm),
-        Rule("FlashInfer cosine", 5_000_000, rng.normal(0, 1, 111), flashinfer),
-        Rule("TensorRT-LLM G-test", 5_000, rng.uniform(-9, 9, 123), tensorrt_llm),
-        Rule("candle +-0.05", 100_000, rng.normal(0, 1, 4), candle),
+        PeerRule("vLLM chi-square", 50_000, rng.normal(0, 1, 32), vllm),
+        PeerRule("FlashInfer cosine", 5_000_000, rng.normal(0, 1, 111), flashinfer),
+        PeerRule("TensorRT-LLM G-test", 5_000, rng.uniform(-9, 9, 123), tensorrt_llm),
+        PeerRule("candle +-0.05", 100_000, rng.normal(0, 1, 4), candle),
     ]
 
 
-def ours(logits: Distribution, errors: Errors) -> Rule:
+def ours(logits: Distribution, errors: Errors) -> PeerRule:
     """Return the frequency cell of this harness at a margin of 0.005: passes is "not different"."""
     p = wrong.softmax(logits)
     n = draws_for(0.005, p, errors)
@@ -80,15 +80,15 @@ def ours(logits: Distribution, errors: Errors) -> Rule:
     def passes(counts: Counts, p: Distribution) -> NDArray[np.bool_]:
         return np.asarray(~look.frequencies(counts, p, errors, last=True).different(errors))
 
-    return Rule("sampler-parity", n, logits, passes)
+    return PeerRule("sampler-parity", n, logits, passes)
 
 
-def let_through(rng: np.random.Generator, rule: Rule, q: Distribution, runs: int) -> int:
+def let_through(rng: np.random.Generator, rule: PeerRule, q: Distribution, runs: int) -> int:
     """Return in how many of so many runs the rule passes draws from q."""
     p = wrong.softmax(rule.logits)
     counts = rng.multinomial(rule.draws, q, size=runs)
     return int(rule.passes(counts, p).sum())
 
 
-def distance(rule: Rule, q: Distribution) -> float:
+def distance(rule: PeerRule, q: Distribution) -> float:
     return tv.between(q, wrong.softmax(rule.logits))

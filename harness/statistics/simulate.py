@@ -13,7 +13,7 @@ _CHUNK = 2000  # runs at a time, to bound memory
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulatedRuns:
     """The decision of each run, and the number of draws before it."""
 
     different: NDArray[np.bool_]
@@ -31,7 +31,7 @@ def frequencies(
     p: NDArray[np.float64],
     plan: tuple[int, float, Errors],
     runs: int,
-) -> Outcome:
+) -> SimulatedRuns:
     """Simulate counts from q against p. plan: the draws, the margin and the errors of the cell."""
     return _join([_frequencies(rng, q, p, plan, size) for size in sizes(runs)])
 
@@ -42,7 +42,7 @@ def _frequencies(
     p: NDArray[np.float64],
     plan: tuple[int, float, Errors],
     runs: int,
-) -> Outcome:
+) -> SimulatedRuns:
     n, margin, errors = plan
     state = _State(runs)
     counts = np.zeros((runs, len(p)), np.int64)
@@ -63,7 +63,7 @@ def disagreements(
     benign: float,
     plan: tuple[int, float, Errors],
     runs: int,
-) -> Outcome:
+) -> SimulatedRuns:
     """Simulate coupled draws that disagree at this rate, as many as possible within rounding."""
     n, margin, errors = plan
     state = _State(runs)
@@ -109,8 +109,8 @@ class _State:
         self._draws[which] = at
         self.open = ~(self._different | self._equivalent)
 
-    def outcome(self) -> Outcome:
-        return Outcome(self._different, self._equivalent, self._draws)
+    def outcome(self) -> SimulatedRuns:
+        return SimulatedRuns(self._different, self._equivalent, self._draws)
 
 
 def sizes(runs: int) -> list[int]:
@@ -118,8 +118,8 @@ def sizes(runs: int) -> list[int]:
     return [min(_CHUNK, runs - at) for at in range(0, runs, _CHUNK)]
 
 
-def _join(parts: list[Outcome]) -> Outcome:
-    return Outcome(
+def _join(parts: list[SimulatedRuns]) -> SimulatedRuns:
+    return SimulatedRuns(
         np.concatenate([part.different for part in parts]),
         np.concatenate([part.equivalent for part in parts]),
         np.concatenate([part.draws for part in parts]),

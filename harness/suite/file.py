@@ -28,7 +28,7 @@ from sampler_parity.harness.suite.model import BLOCKS, Suite, explain, reason_of
 from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.harness.suite.shipped import suite_id as suite_id
 from sampler_parity.harness.suite.shipped import suites_folder as suites_folder
-from sampler_parity.harness.suite.validation import Checked
+from sampler_parity.harness.suite.validation import FileValidator
 
 _OTHERS = (*OF_CELLS, "skip_ratio", "chain", "grid")  # blocks that make no case
 _OWN_IDS = ("timing", "throughput")  # they begin with the kind, and not with the suite
@@ -135,7 +135,7 @@ def _expanded(
     seed: int = 0,
     few_random: bool = False,
 ) -> list[Any]:
-    validation, checks = Checked(file.path), dict[tuple[str, str], Any]()
+    validation, checks = FileValidator(file.path), dict[tuple[str, str], Any]()
     for name in blocks:
         for block in getattr(file.suite, name):
             place = f"{name} {block.id!r}"

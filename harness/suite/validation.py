@@ -20,7 +20,7 @@ from sampler_parity.harness.checks.throughput.block import Width
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits, Together
+from sampler_parity.harness.inputs.logits import Computed, DecodedLogits, Logits, Together
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -29,7 +29,7 @@ from sampler_parity.reference import ChainError, Vocab
 Named = list[tuple[str, ChainSpec]]  # chains by the field that they stand in
 
 
-class Checked:
+class FileValidator:
     """The chains of a file that were built: each distinct one is built once."""
 
     def __init__(self, path: Path) -> None:
@@ -117,9 +117,9 @@ class Checked:
 
     def _on_logits(self, place: str, logits: Logits, named: str | None, chains: Named) -> None:
         vocab = read_vocab(vocab_path(named)) if named else None
-        if isinstance(logits, Decoded):
+        if isinstance(logits, DecodedLogits):
             vocab = read_vocab(model_path(logits.decoded))
-        if isinstance(logits, Decoded | Computed):
+        if isinstance(logits, DecodedLogits | Computed):
             self._prompt(place, logits.prompt, logits.n)
         key = str((chains, named))
         if key not in self._built:

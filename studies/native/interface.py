@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.stages.classify import identical
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.decode import Context, Model
@@ -73,7 +73,7 @@ class Native(Worker):
 
 
 def row(seed: int) -> NDArray[np.float32]:
-    return Generated(family="normal", n=N, seed=seed).row(0)
+    return GeneratedLogits(family="normal", n=N, seed=seed).row(0)
 
 
 def reference(chain: ChainSpec) -> Chain:

@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.stages.meanings import needed
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.drift import change_results
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.protocol.scratch import Scratch
@@ -41,7 +41,7 @@ def of(*chain: tuple[str, dict[str, float]], **fields: object) -> Any:
             "description": "a",
             "why": "a",
             "chain": [{name: parameters} for name, parameters in chain],
-            "logits": Generated(family="normal", n=40),
+            "logits": GeneratedLogits(family="normal", n=40),
         }
         | fields
     )
@@ -190,7 +190,7 @@ def test_a_sampler_that_nobody_knows_how_to_call_is_not_met_and_one_that_is_miss
 def test_a_change_is_recorded_with_the_smallest_case_that_needs_it(old: BackendProcess) -> None:
     cases = {
         "big": of(("temp", {"temp": 0.5}), ("top_k", {"k": 0}), id="big"),
-        "small": of(("top_k", {"k": -1}), id="small", logits=Generated(family="normal", n=9)),
+        "small": of(("top_k", {"k": -1}), id="small", logits=GeneratedLogits(family="normal", n=9)),
         "same": of(("top_k", {"k": 5}), id="same"),
     }
     results = [execute(case, [old], None, {OLD: "b4753"}) for case in cases.values()]

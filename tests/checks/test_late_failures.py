@@ -14,12 +14,12 @@ from sampler_parity.harness.checks.throughput.run import decode_width
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import time_chain
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.statistics.plan import Budget
 from tests.support.script_backend import backend
 
-ROW = Generated(family="normal", n=8, seed=1)
+ROW = GeneratedLogits(family="normal", n=8, seed=1)
 GREETING = json.dumps(
     {
         "ok": True, "name": "script", "version": "1", "samplers": ["temp", "dist"],

@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.comparison.columns import compare
-from sampler_parity.harness.comparison.records import Compared
+from sampler_parity.harness.comparison.records import BundleComparison
 from sampler_parity.harness.errors import InputError
 from tests.support.report_bundles import HOSTILE, case, got, read_back, run_info
 from tests.support.several_bundles import (
@@ -20,13 +20,13 @@ from tests.support.several_bundles import (
 )
 
 
-def compared(*bundles: Bundle) -> Compared:
+def compared(*bundles: Bundle) -> BundleComparison:
     comparison = compare(list(bundles))
     assert comparison is not None
     return comparison
 
 
-def fact(comparison: Compared, name: str) -> list[str]:
+def fact(comparison: BundleComparison, name: str) -> list[str]:
     return next(f.values for f in comparison.facts if f.name == name)
 
 

@@ -23,7 +23,7 @@ from sampler_parity.harness.failures.counterexample import (
 from sampler_parity.harness.failures.differing import DifferenceKind
 from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol.process import BackendProcess
 from tests.support.draws import DRAWS
 from tests.support.report_bundles import case, diverged, got, run_info
@@ -37,7 +37,7 @@ def wrong(n: int, k: int = 4) -> StagesCase:
         description="one more of some",
         why="one more",
         chain=[{"temp": {"temp": 0.5}}, {"top_k": {"k": k}}, {"greedy": {}}],
-        logits=Generated(family="normal", n=n),
+        logits=GeneratedLogits(family="normal", n=n),
         steps=2,
     )
 

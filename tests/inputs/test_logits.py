@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from sampler_parity.harness.inputs.logits import (
     FAMILIES,
     Family,
-    Generated,
+    GeneratedLogits,
     LiteralRows,
     Literals,
     LogOfId,
@@ -17,7 +17,7 @@ from sampler_parity.harness.inputs.logits import (
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("n", [1, 2, 1000])
 def test_family_gives_n_float32_without_nan_and_something_finite(family: str, n: int) -> None:
-    row = Generated(family=family, n=n, seed=1).row(0)  # type: ignore[arg-type]
+    row = GeneratedLogits(family=family, n=n, seed=1).row(0)  # type: ignore[arg-type]
     assert row.dtype == np.float32
     assert row.shape == (n,)
     assert not np.isnan(row).any()
@@ -25,20 +25,20 @@ def test_family_gives_n_float32_without_nan_and_something_finite(family: str, n:
 
 
 def test_family_repeats_by_seed_and_changes_by_step() -> None:
-    source = Generated(family="normal", n=50, seed=4)
-    assert (source.row(2) == Generated(family="normal", n=50, seed=4).row(2)).all()
+    source = GeneratedLogits(family="normal", n=50, seed=4)
+    assert (source.row(2) == GeneratedLogits(family="normal", n=50, seed=4).row(2)).all()
     assert (source.row(2) != source.row(3)).any()
 
 
 def test_generated_rows_cannot_be_written_to() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        Generated(family="normal", n=5).row(0)[0] = 1
+        GeneratedLogits(family="normal", n=5).row(0)[0] = 1
 
 
 def test_ties_have_ties_and_masked_has_bans() -> None:
-    ties = Generated(family="ties", n=500).row(0)
+    ties = GeneratedLogits(family="ties", n=500).row(0)
     assert len(set(ties.tolist())) < 60
-    assert np.isinf(Generated(family="masked", n=500).row(0)).sum() > 100
+    assert np.isinf(GeneratedLogits(family="masked", n=500).row(0)).sum() > 100
 
 
 def test_probs_become_their_float32_logarithm() -> None:

@@ -10,7 +10,7 @@ from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs import random_model
-from sampler_parity.harness.inputs.logits import Decoded
+from sampler_parity.harness.inputs.logits import DecodedLogits
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.inputs.random_model import (
     Shape,
@@ -150,7 +150,7 @@ def test_full_profile_generates_64_tokens_of_four_prompts_at_128256() -> None:
     cases = [c for c in expand(SUITE, "full") if "large-vocabulary" in c.id]
     assert len(cases) == 24
     assert {c.steps for c in cases} == {64}
-    assert len({tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Decoded)}) == 4
+    assert len({tuple(c.logits.prompt) for c in cases if isinstance(c.logits, DecodedLogits)}) == 4
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates, TokenDataArray
 from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.harness.llama_cpp.token_trie import Interface
@@ -104,7 +104,7 @@ class Both:
 
     def sample(self, seed: int) -> None:
         """Applied to the same logits both leave the same, and accept what they select."""
-        row = Generated(family="normal", n=N, seed=seed).row(0)
+        row = GeneratedLogits(family="normal", n=N, seed=seed).row(0)
         got, want = NativeCandidates(row), Candidates.from_logits(row)
         try:
             self.twin.apply(want)
@@ -332,7 +332,7 @@ def dies(function: Callable[[], object]) -> int:
 
 @pytest.fixture
 def row() -> NDArray[np.float32]:
-    return Generated(family="normal", n=N, seed=1).row(0)
+    return GeneratedLogits(family="normal", n=N, seed=1).row(0)
 
 
 def _without_apply(library: Libllama, row: NDArray[np.float32]) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.gate.records import Finding, GateResult
+from sampler_parity.harness.gate.records import GateFinding, GateResult
 from tests.support.report_bundles import case, got, run_info
 from tests.support.skip_ratios import measured, result
 
@@ -51,7 +51,7 @@ def judged(bundle: Bundle, policy: str, baseline: Bundle | None = None) -> GateR
     return gate(bundle, read_policy(path), baseline, TODAY)
 
 
-def findings(result: GateResult) -> list[tuple[str, str, Finding]]:
+def findings(result: GateResult) -> list[tuple[str, str, GateFinding]]:
     """Return (rule, state, finding) for everything that is not met."""
     return [(rule.rule, f.state, f) for rule in result.rules for f in rule.findings]
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.bundle.info import BackendInfo, Machine, RunInfo
+from sampler_parity.harness.bundle.info import BackendInfo, MachineInfo, RunInfo
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import DistributionResult
@@ -17,7 +17,7 @@ from sampler_parity.harness.verdicts import Verdict
 
 HOSTILE = "<script>alert(1)</script>&\"'|`*_[x](y)\x00\x1b[31m\u202e\n@you"
 
-MACHINE = Machine(
+MACHINE = MachineInfo(
     system="Linux 6.1",
     machine="x86_64",
     cpu="Test CPU",

@@ -10,7 +10,7 @@ from sampler_parity.harness.checks.distribution.draws import Source
 from sampler_parity.harness.checks.distribution.record import Decision
 from sampler_parity.harness.checks.distribution.run import Planned, coupled_disagreements, plan_cell
 from sampler_parity.harness.checks.stages.prepared import prepare
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.statistics.plan import Budget
@@ -22,7 +22,7 @@ _CELL = Coupled(
     description="A whole vocabulary, equal uniforms",
     why="the time of a decision",
     chain=[_DIST],
-    logits=Generated(family="normal", n=128_256, seed=5),
+    logits=GeneratedLogits(family="normal", n=128_256, seed=5),
     margin=0.01,
 )
 

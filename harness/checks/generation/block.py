@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from sampler_parity.harness.checks.case import SELECT, Case
 from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.prompts import Prompted
-from sampler_parity.harness.inputs.logits import Decoded
+from sampler_parity.harness.inputs.logits import DecodedLogits
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Steps
@@ -31,7 +31,7 @@ class GenerationCase(Case):
 
     check: ClassVar[str] = "generation"
 
-    logits: Decoded
+    logits: DecodedLogits
     chain: ChainSpec = Field(default=[])
     steps: Steps = 1
 

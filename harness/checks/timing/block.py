@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sampler_parity.harness.checks.grid import Axes, Subset, fill, points
-from sampler_parity.harness.inputs.logits import Family, Generated, Logits
+from sampler_parity.harness.inputs.logits import Family, GeneratedLogits, Logits
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Size, Strict, Tokens
@@ -104,7 +104,7 @@ class TimedGrid(Strict):
                 id=f"{group}/V{n}{tail}",
                 sampler=self.sampler,
                 chain=fill(self.chain, varied | {"last_n": last_n}, n),
-                logits=Generated(family=self.family, n=n, seed=1),
+                logits=GeneratedLogits(family=self.family, n=n, seed=1),
                 history=self._history(last_n, n),
                 vocab=self.vocab,
                 group=group,

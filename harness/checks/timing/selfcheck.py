@@ -20,7 +20,7 @@ from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import time_chain
 from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol.process import BackendProcess
 
 # percent. docs/results/timing.md has what was noticed of each, after each number of rounds.
@@ -36,7 +36,7 @@ CHAIN = TimedChain(
     id="selfcheck",
     sampler="top_k",
     chain=[{"temp": {"temp": 0.8}}, {"dist": {"seed": 1}}],  # as long each time it is applied
-    logits=Generated(family="normal", n=8192, seed=1),
+    logits=GeneratedLogits(family="normal", n=8192, seed=1),
 )
 
 

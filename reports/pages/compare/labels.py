@@ -4,7 +4,7 @@ from collections import Counter
 
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.comparison.records import Cell, Column, Ratio, Speed, Verdicts
+from sampler_parity.harness.comparison.records import Cell, ComparisonColumn, Ratio, Speed, Verdicts
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.document import Tone
@@ -116,7 +116,7 @@ def state_tone(report: CompareReport) -> Tone:
     return "bad" if "bad" in classes else "fair"
 
 
-def not_common(column: Column) -> str:
+def not_common(column: ComparisonColumn) -> str:
     """Return the cases that could not be compared, or ""."""
     parts = [
         (column.missing, "of the base alone"),

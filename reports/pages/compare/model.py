@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from sampler_parity.harness.comparison.records import Compared
+from sampler_parity.harness.comparison.records import BundleComparison
 
 
-class CompareReport(Compared):
+class CompareReport(BundleComparison):
     schema_version: Literal[1] = 1
     kind: Literal["compare"] = "compare"

@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from sampler_parity.harness.comparison import history
-from sampler_parity.harness.comparison.history import Counted, Measured
+from sampler_parity.harness.comparison.history import Counted, MeasuredFigure
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.history.model import FigureTrend, HistoryReport, SamplerTrend
 from sampler_parity.reports.pictures.lines import PlotLine
@@ -20,7 +20,7 @@ def report_of(database: Path) -> HistoryReport:
     counted = defaultdict(lambda: [None] * len(runs))
     for row in history.counts(database):
         counted[row.backend, row.sampler][place[row.run]] = row
-    measured: dict[tuple[str, str, str, str], list[Measured | None]]
+    measured: dict[tuple[str, str, str, str], list[MeasuredFigure | None]]
     measured = defaultdict(lambda: [None] * len(runs))
     for figure in history.measured(database):
         measured[figure.kind, figure.id, figure.backend, figure.unit][place[figure.run]] = figure

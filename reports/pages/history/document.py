@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from sampler_parity.harness.comparison.history import Counted, Measured, Run
+from sampler_parity.harness.comparison.history import Counted, MeasuredFigure, Run
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, factor, figure, share_of
 from sampler_parity.reports.pages.history.build import identical_lines, ratio_lines
@@ -100,7 +100,7 @@ def _counted(counted: Counted | None) -> doc.TableCell:
     return doc.TableCell(text, "good" if counted.identical == counted.cases else "fair")
 
 
-def _measured(measured: Measured | None) -> doc.TableCell:
+def _measured(measured: MeasuredFigure | None) -> doc.TableCell:
     """Return the cell of a measurement with its ratio to the baseline of the same run."""
     if measured is None:
         return doc.num("none")

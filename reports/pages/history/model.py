@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sampler_parity.harness.comparison.history import Counted, Measured, Run
+from sampler_parity.harness.comparison.history import Counted, MeasuredFigure, Run
 from sampler_parity.harness.strict import Strict
 
 
@@ -19,10 +19,10 @@ class FigureTrend(Strict):
     id: str
     backend: str
     unit: str
-    runs: list[Measured | None]
+    runs: list[MeasuredFigure | None]
 
     @property
-    def known(self) -> list[Measured]:
+    def known(self) -> list[MeasuredFigure]:
         return [run for run in self.runs if run is not None]
 
     @property

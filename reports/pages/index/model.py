@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sampler_parity.harness.bundle.info import Machine
+from sampler_parity.harness.bundle.info import MachineInfo
 from sampler_parity.harness.failures.groups import Small
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports.summary import HeatMap
@@ -62,7 +62,7 @@ class Made(Strict):
     samplers: list[str]
     others: dict[str, int]
     suites: dict[str, str]
-    machine: Machine
+    machine: MachineInfo
 
 
 class SuiteCount(Strict):

@@ -11,7 +11,7 @@ from sampler_parity.harness.failures.format_difference import (
     place,
     side_by_side,
 )
-from sampler_parity.harness.failures.groups import FOLDED, Example, Group, Small
+from sampler_parity.harness.failures.groups import FOLDED, FailureExample, Group, Small
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import lines_of, several
@@ -176,7 +176,7 @@ def _facts(group: Group) -> Iterator[doc.Block]:
         yield doc.Pre(e.detail)
 
 
-def _values(at: Small | Example) -> Iterator[doc.Block]:
+def _values(at: Small | FailureExample) -> Iterator[doc.Block]:
     rows: list[doc.Cells] = [[*side] for side in side_by_side(at)]
     if isinstance(at, Small) and at.got != at.expected:
         left = [", ".join(map(str, ids)) or "none" for ids in (at.got, at.expected)]

@@ -67,7 +67,7 @@ def test_runs_that_decided_draw_no_more() -> None:
     assert outcome.draws.max() < 1000
 
 
-def rule(name: str) -> peers.Rule:
+def rule(name: str) -> peers.PeerRule:
     return next(r for r in peers.rules(np.random.default_rng(5)) if r.name.startswith(name))
 
 

@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.generation.run import ONE_OF_EQUALS, compare_
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.shrink import shrink
 from sampler_parity.harness.inputs import fixtures, models
-from sampler_parity.harness.inputs.logits import Decoded
+from sampler_parity.harness.inputs.logits import DecodedLogits
 from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol import ask
@@ -42,7 +42,7 @@ def cases_of(profile: Literal["quick", "full"]) -> list[GenerationCase]:
 def generated(
     case: GenerationCase, backend: Backend
 ) -> tuple[p.GenerateReply, NDArray[np.float32]]:
-    assert isinstance(case.logits, Decoded)
+    assert isinstance(case.logits, DecodedLogits)
     done = ask.generate(backend, request_of(case))
     return done.reply, done.rows
 
@@ -50,7 +50,7 @@ def generated(
 @pytest.mark.slow
 def test_full_profile_generates_128_tokens_of_at_least_200_prompts_on_six_chains() -> None:
     cases = [case for case in cases_of("full") if case.id.startswith(GOLDEN)]
-    prompts = {tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Decoded)}
+    prompts = {tuple(c.logits.prompt) for c in cases if isinstance(c.logits, DecodedLogits)}
     assert len(prompts) == 216
     assert len(cases) == 216 * 6
     assert {c.steps for c in cases} == {128}
@@ -190,7 +190,7 @@ def test_one_of_equal_logits_for_another_is_diverged_and_reported_so(
     others: float, text: str, tiny: Path, native: BackendProcess
 ) -> None:
     case = case_of(tiny, [{"greedy": {}}], tokens=1)
-    assert isinstance(case.logits, Decoded)
+    assert isinstance(case.logits, DecodedLogits)
     row = np.full(N_VOCAB, others, np.float32)
     row[2] = 1.0
     best = int(row.argmax())

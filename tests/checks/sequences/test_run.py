@@ -19,7 +19,7 @@ from sampler_parity.harness.failures.shrink import shrink
 from sampler_parity.harness.faults import sequences as made
 from sampler_parity.harness.faults.parts import PARTS
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.llama_cpp import graph
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol import ask_sequences
@@ -199,7 +199,7 @@ def native_here(worker: Worker) -> Iterator[Inside]:
 
 def test_threads_that_never_wait_for_each_other_draw_what_each_draws_alone(worker: Worker) -> None:
     """Eight chains at once on two cores or more, 40 steps each, on 4,096 candidates."""
-    rows = [Generated(family="zipf", n=4096, seed=seed).row(0) for seed in range(40)]
+    rows = [GeneratedLogits(family="zipf", n=4096, seed=seed).row(0) for seed in range(40)]
     chains = [[PENALTIES, {"top_p": {"p": 0.9}}, {"dist": {"seed": seed}}] for seed in range(8)]
 
     def text(chain: Any) -> list[int]:

@@ -8,11 +8,11 @@ from sampler_parity.harness.checks.timing import instructions
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 
 
 def chain_of(chain: list[dict[str, dict[str, object]]], n: int = 1000) -> TimedChain:
-    logits = Generated(family="normal", n=n, seed=1)
+    logits = GeneratedLogits(family="normal", n=n, seed=1)
     return TimedChain(id="t", sampler=next(iter(chain[0])), chain=chain, logits=logits)
 
 

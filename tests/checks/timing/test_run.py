@@ -17,7 +17,7 @@ from sampler_parity.harness.checks.timing.run import (
 )
 from sampler_parity.harness.checks.timing.slopes import slopes
 from sampler_parity.harness.checks.timing.verdict import compare_backends
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.llama_cpp.signatures import SIGNATURES
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.timings import read_timings, rule_chains
@@ -52,7 +52,7 @@ def chain_of(sampler: str, n: int, **parameters: object) -> TimedChain:
         id=f"{sampler}/V{n}",
         sampler=sampler,
         chain=[{sampler: parameters}],
-        logits=Generated(family="normal", n=n, seed=1),
+        logits=GeneratedLogits(family="normal", n=n, seed=1),
         group=sampler,
         steady=["n_vocab"],
     )

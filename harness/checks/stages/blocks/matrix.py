@@ -15,7 +15,7 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import Axes, Subset, SuiteBlock, fill, points
 from sampler_parity.harness.checks.stages.block import Relation, Script
 from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.inputs.logits import Family, Generated, Logits
+from sampler_parity.harness.inputs.logits import Family, GeneratedLogits, Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
@@ -105,7 +105,7 @@ class Grid(Strict):
             return {"golden": self.golden, "row": point["rows"]}
         if self.logits:
             return self.logits[point["logits"]]
-        return Generated(family=point["families"], n=point["sizes"], seed=point["seeds"])
+        return GeneratedLogits(family=point["families"], n=point["sizes"], seed=point["seeds"])
 
     def n_of(self, point: Mapping[str, Any]) -> int:
         if "sizes" in point:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.stages.block import Script, StagesCase
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference import Vocab
 from sampler_parity.reference.samplers.dry import breaker_sequences
@@ -54,7 +54,7 @@ class RandomBreakers(SuiteBlock):
             description=self.description,
             why=self.why,
             chain=[{"dry": dry}, {"dist": {"seed": index}}],
-            logits=Generated(family="normal", n=len(vocab), seed=seed + index),
+            logits=GeneratedLogits(family="normal", n=len(vocab), seed=seed + index),
             history=random_history(rng, vocab, breakers),
             steps=int(rng.integers(1, 5)),
             script=_one(rng, _SCRIPTS),

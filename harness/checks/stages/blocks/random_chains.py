@@ -17,7 +17,7 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
-from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.inputs.logits import Family, GeneratedLogits
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
 from sampler_parity.reference.registry import ROWS
@@ -65,7 +65,7 @@ class RandomChains(SuiteBlock):
             description=self.description,
             why=self.why,
             chain=fill(self._chain(rng), {}, n),
-            logits=Generated(family=_one(rng, self.families), n=n, seed=seed + index),
+            logits=GeneratedLogits(family=_one(rng, self.families), n=n, seed=seed + index),
             history=tokens[: int(rng.integers(0, len(tokens) + 1))],
             steps=int(rng.integers(1, self.max_steps + 1)),
             script=_one(rng, self.scripts),

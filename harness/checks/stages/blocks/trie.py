@@ -11,7 +11,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.stages.block import Script
-from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.inputs.logits import Family, GeneratedLogits
 from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
 
 _BEFORE: list[list[dict[str, dict[str, Any]]]] = [
@@ -75,7 +75,7 @@ class RandomTries(SuiteBlock):
             description=self.description,
             why=self.why,
             chain=[*_one(rng, _BEFORE), {"token_trie": trie}, *_one(rng, _AFTER), select],
-            logits=Generated(family=_one(rng, self.families), n=n, seed=seed + index),
+            logits=GeneratedLogits(family=_one(rng, self.families), n=n, seed=seed + index),
             history=past,
             steps=int(rng.integers(1, self.max_steps + 1)),
             script=_one(rng, self.scripts),

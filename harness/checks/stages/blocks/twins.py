@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest, refuse_unknown
-from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.reference.registry import ROWS, Row
 
 _HISTORY = [1, 2, 0, 1, 2, 0, 1]
@@ -59,7 +59,7 @@ class Twins(SuiteBlock):
             description=self.description,
             why=self.why,
             chain=[*({name: setting} for setting in settings), *select],
-            logits=Generated(family="normal", n=n, seed=3),
+            logits=GeneratedLogits(family="normal", n=n, seed=3),
             history=_HISTORY,
             steps=self.steps,
             script="turns",
