@@ -27,7 +27,7 @@ from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.run.campaign import (
     Campaign,
     Chunk,
-    Header,
+    Identity,
     chunks_of_a_task,
     read,
     run_number,
@@ -174,7 +174,7 @@ class Kept:
 
 @functools.cache
 def record_costs() -> Kept:
-    header = Header(seed=1, backends=["llama.cpp"], version="1")
+    header = Identity(seed=1, backends=["llama.cpp"], version="1")
     done = [done for done, _ in measured()]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chunks.jsonl"

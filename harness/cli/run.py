@@ -130,5 +130,5 @@ def run_command(
         if plan:
             running.show_plan(plan_of(asked), folder, resume)
         else:
-            shown = running.Shown(json, if_available, quiet, verbose, named=output is not None)
+            shown = running.RunOutput(json, if_available, quiet, verbose, named=output is not None)
             running.run_and_report(plan_of(asked), folder, resume, shown)

@@ -28,7 +28,7 @@ def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Shown:
+class RunOutput:
     """How a run is reported. json: file for its counts. named: an option named the folder."""
 
     json: Path | None = None
@@ -38,7 +38,7 @@ class Shown:
     named: bool = True
 
 
-def run_and_report(plan: Plan, folder: Path, resume: bool, shown: Shown) -> None:
+def run_and_report(plan: Plan, folder: Path, resume: bool, shown: RunOutput) -> None:
     """Run a plan and print its outcome. Raises Exit for statuses 1 and 2."""
     for line in left_out(plan):
         print_line(line)

@@ -22,7 +22,7 @@ from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.vocab import Vocab
 
 
-class Rows(Mapping[str, Row]):
+class SamplerRows(Mapping[str, Row]):
     """Map the names of all samplers to their rows; an engine's is loaded when it is asked for."""
 
     def __getitem__(self, name: str) -> Row:
@@ -54,7 +54,7 @@ class Makers(Mapping[str, Callable[..., Sampler]]):
         return len(ALL_ROWS)
 
 
-ALL_ROWS = Rows()
+ALL_ROWS = SamplerRows()
 ALL_SAMPLERS = Makers()
 
 

@@ -17,7 +17,7 @@ from sampler_parity.harness.strict import Strict, mistake
 _OF = {"chain": "reference/chain.py:Chain", "batch": "harness/protocol/serving.py:Serving"}
 
 
-class Row(Strict):
+class FaultRow(Strict):
     """A fault as it is written. replace, with: the one edit; edits: several."""
 
     name: str
@@ -54,12 +54,12 @@ def read_faults(path: Path) -> list[Mutant]:
 def _fault(path: Path, number: int, table: dict[str, Any]) -> Mutant:
     place = f"{path}: fault {number} ({table.get('name', 'without a name')})"
     try:
-        row = Row.model_validate(table)
+        row = FaultRow.model_validate(table)
     except ValidationError as error:
         type, location, reason, fix = mistake(error)
         at = ".".join(map(str, location))
         if type == "extra_forbidden":
-            fields = [field.alias or name for name, field in Row.model_fields.items()]
+            fields = [field.alias or name for name, field in FaultRow.model_fields.items()]
             fix = did_you_mean(at, fields) or fix
         raise InputError(f"{place}{at and f': {at}'}", reason, fix) from None
     edits = row.edits or [(row.replace, row.with_ or "")]

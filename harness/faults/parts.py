@@ -20,7 +20,7 @@ from sampler_parity.reference.trie import TrieCache
 
 
 @dataclass(frozen=True)
-class Part:
+class FaultyPart:
     """make: the faulty part, in the place of `right`. check: describes an error, or returns "". It
     must return "" for `right`, and for `make` a text that begins with the cause."""
 
@@ -87,14 +87,14 @@ _CHECKS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _part(fault: Mutant) -> Part:
+def _part(fault: Mutant) -> FaultyPart:
     """Return the part of a fault. Raises InputError if there is no check for it."""
     assert isinstance(fault.of, Patch)
     check = _CHECKS.get(fault.of.of)
     if check is None:
         fix = f"correct `of`: {', '.join(_CHECKS)}"
         raise InputError(fault.of.place, f"no check is for {fault.of.of!r}", fix)
-    return Part(fault.name, fault.make, fault.of.right(), check, fault.at, fault.fault)
+    return FaultyPart(fault.name, fault.make, fault.of.right(), check, fault.at, fault.fault)
 
 
 PARTS = {fault.name: _part(fault) for fault in read_faults(faults.PARTS)}

@@ -44,7 +44,7 @@ from sampler_parity.harness.faults.correct_engines import (
 from sampler_parity.harness.faults.engine_faults import faults
 from sampler_parity.harness.faults.engine_trial import absent, try_faults
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.faults.parts import PARTS, Part
+from sampler_parity.harness.faults.parts import PARTS, FaultyPart
 from sampler_parity.harness.faults.results import (
     AdapterResult,
     BaselineResult,
@@ -297,7 +297,7 @@ def _run_mutants(
     return results
 
 
-def try_part(part: Part) -> PartResult:
+def try_part(part: FaultyPart) -> PartResult:
     seen, alarm = part.check(part.make), part.check(part.right)
     return PartResult(name=part.name, fault=part.fault, seen=seen, alarm=alarm, cause=part.cause)
 

@@ -41,7 +41,7 @@ class _Supervisor:
 
 
 @dataclass
-class Group:
+class ProcessGroup:
     """A program and all that it starts. mark: stands in the environment of each of them."""
 
     process: subprocess.Popen[bytes] | Forked
@@ -64,20 +64,22 @@ class Group:
 _supervisor: _Supervisor | None = None
 
 
-def start(command: list[str], env: dict[str, str], **options: Any) -> Group:
+def start(command: list[str], env: dict[str, str], **options: Any) -> ProcessGroup:
     """Start a program in a group that a terminal's signals do not reach. Raises OSError."""
     mark = _new_mark()
     process = subprocess.Popen(command, env=env | _marks(mark), **_APART, **options)
     notify(f"group {process.pid}")
-    return Group(process, mark)
+    return ProcessGroup(process, mark)
 
 
-def fork(main: Callable[[], None], arguments: list[str], env: dict[str, str], errors: Any) -> Group:
+def fork(
+    main: Callable[[], None], arguments: list[str], env: dict[str, str], errors: Any
+) -> ProcessGroup:
     """Run main in a copy of this process, in a group of its own. Raises OSError."""
     mark = _new_mark()
     process = forked.fork(main, arguments, env | _marks(mark), errors)
     notify(f"group {process.pid}")
-    return Group(process, mark)
+    return ProcessGroup(process, mark)
 
 
 def _new_mark() -> str:

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.processes import groups, sandboxes
 from sampler_parity.harness.processes.forked import Forked
-from sampler_parity.harness.processes.groups import Group
+from sampler_parity.harness.processes.groups import ProcessGroup
 from sampler_parity.harness.processes.pool import may_fork
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
@@ -68,7 +68,7 @@ class BackendProcess:
     late: list[tuple[int, str]] = field(default_factory=list)
     _first: int = 0
     _sent: int = 0
-    _group: Group | None = None
+    _group: ProcessGroup | None = None
     _errors: Any = None
     _buffer: bytearray = field(default_factory=bytearray)
     _hello: p.HelloReply | None = None
@@ -161,7 +161,7 @@ class BackendProcess:
             raise self.violation("it claims batch, which protocol 1 has not")
         return reply
 
-    def _started(self) -> Group:
+    def _started(self) -> ProcessGroup:
         """Start the process. Raises OSError."""
         environment = small(os.environ) | {"GGML_NO_BACKTRACE": "1"}  # else an abort starts gdb
         if self.main is not None and may_fork():

@@ -38,7 +38,7 @@ TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Check:
+class ProtocolCheck:
     """passed is None if the adapter does not claim the capability."""
 
     name: str
@@ -46,7 +46,7 @@ class Check:
     detail: str = ""
 
 
-def check_adapter(command: list[str]) -> Iterator[Check]:
+def check_adapter(command: list[str]) -> Iterator[ProtocolCheck]:
     """Start the command and try each part of the protocol."""
     backend = BackendProcess("adapter", command, TIMEOUT_S)
     try:
@@ -55,14 +55,15 @@ def check_adapter(command: list[str]) -> Iterator[Check]:
         backend.close()
 
 
-def check(backend: Backend) -> Iterator[Check]:
+def check(backend: Backend) -> Iterator[ProtocolCheck]:
     """Try each part of the protocol."""
     try:
         hello = backend.hello()
     except BackendFailure as failure:
-        yield Check("hello", False, str(failure))
+        yield ProtocolCheck("hello", False, str(failure))
         return
-    yield Check("hello", True, f"{hello.name} {hello.version}, samplers: {len(hello.samplers)}")
+    greeting = f"{hello.name} {hello.version}, samplers: {len(hello.samplers)}"
+    yield ProtocolCheck("hello", True, greeting)
     yield _known_samplers(hello)
     yield from _run(backend, hello)
     yield from _prompt(backend, hello)
@@ -73,9 +74,9 @@ def check(backend: Backend) -> Iterator[Check]:
     yield _time(backend, hello)
 
 
-def _known_samplers(hello: p.HelloReply) -> Check:
+def _known_samplers(hello: p.HelloReply) -> ProtocolCheck:
     unknown = sorted(set(hello.samplers) - set(ALL_SAMPLERS))
-    return Check("sampler names are llama.cpp's", not unknown, ", ".join(unknown))
+    return ProtocolCheck("sampler names are llama.cpp's", not unknown, ", ".join(unknown))
 
 
 def _setting(sampler: str) -> ask.Setting:
@@ -89,13 +90,13 @@ def _usable(hello: p.HelloReply) -> list[str]:
     return [name for name in hello.samplers if name in ALL_ROWS]
 
 
-def _run(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
+def _run(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
     if "run" not in hello.capabilities:
-        yield Check("run", False, "the capability `run` is required")
+        yield ProtocolCheck("run", False, "the capability `run` is required")
         return
     usable = _usable(hello)
     if not usable:
-        yield Check("run", False, "nothing could be tried: hello names no known sampler")
+        yield ProtocolCheck("run", False, "nothing could be tried: hello names no known sampler")
         return
     for sampler in usable:
         yield _run_one(backend, sampler)
@@ -106,17 +107,17 @@ def _run(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
     yield _answers("run, tokens only", backend, usable[0], STEPS, detail="token")
 
 
-def _run_one(backend: Backend, sampler: str) -> Check:
+def _run_one(backend: Backend, sampler: str) -> ProtocolCheck:
     name = f"run {sampler}"
     try:
         ran = ask.run(backend, _setting(sampler), ROWS, STEPS, whole_chain=False)
     except BackendFailure as failure:
-        return Check(name, False, f"{failure.verdict}: {failure}")
+        return ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
     for (stage,) in ran.stages:
         ids = stage.ids.tolist()
         if len(set(ids)) != len(ids) or not all(0 <= token < len(LOGITS) for token in ids):
-            return Check(name, False, f"ids {ids} are not distinct ids of the vocabulary")
-    return Check(name, True)
+            return ProtocolCheck(name, False, f"ids {ids} are not distinct ids of the vocabulary")
+    return ProtocolCheck(name, True)
 
 
 def _answers(
@@ -125,37 +126,38 @@ def _answers(
     sampler: str,
     steps: list[p.Step],
     detail: Literal["stages", "token"] = "stages",
-) -> Check:
+) -> ProtocolCheck:
     try:
         ask.run(backend, _setting(sampler), ROWS, steps, detail=detail, whole_chain=False)
     except BackendFailure as failure:
-        return Check(name, False, f"{failure.verdict}: {failure}")
-    return Check(name, True)
+        return ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
+    return ProtocolCheck(name, True)
 
 
-def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
+def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
     """Check a history with one token of a prompt, for the first sampler that uses prompts."""
     name = "run with a prompt"
     using = [sampler for sampler in _usable(hello) if separates_prompt([[sampler]])]
     if not using:
         return
     if "origin" not in hello.capabilities:
-        yield Check(name, None, f"{using[0]} without `origin`: cases with a prompt are skipped")
+        skipped = f"{using[0]} without `origin`: cases with a prompt are skipped"
+        yield ProtocolCheck(name, None, skipped)
         return
     setting = replace(_setting(using[0]), history=[1, 2], n_prompt=1)
     try:
         ask.run(backend, setting, ROWS, STEPS, whole_chain=False)
     except BackendFailure as failure:
-        yield Check(name, False, f"{failure.verdict}: {failure}")
+        yield ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
         return
-    yield Check(name, True, using[0])
+    yield ProtocolCheck(name, True, using[0])
 
 
-def _batch(backend: Backend, hello: p.HelloReply) -> Check:
+def _batch(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
     """Check two sequences through every operation, and the rules of every batch: a row alone, all
     rows again, and all in the opposite order give the same tokens."""
     if "batch" not in hello.capabilities:
-        return Check("batch", None)
+        return ProtocolCheck("batch", None)
     selects = [name for name in ("dist", "greedy") if name in hello.samplers]
     sampler = next(iter([*selects, *_usable(hello)]), "greedy")
     setting = _setting(sampler)
@@ -165,14 +167,14 @@ def _batch(backend: Backend, hello: p.HelloReply) -> Check:
         ran = batch(backend, asked, ROWS)
         broken = changed(ran) or first_broken(asked, ROWS, ran, backend, alone=None)
     except BackendFailure as failure:
-        return Check("batch", False, f"{failure.verdict}: {failure}")
+        return ProtocolCheck("batch", False, f"{failure.verdict}: {failure}")
     if broken is None:
-        return Check("batch", True, f"tokens {ran.tokens}")
+        return ProtocolCheck("batch", True, f"tokens {ran.tokens}")
     where = f"step {(broken.step or 0) + 1}, {row_of(broken.row)}: " if broken.row else ""
-    return Check("batch", False, where + broken.detail)
+    return ProtocolCheck("batch", False, where + broken.detail)
 
 
-def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
+def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
     """Check that rows of 16 bits are sampled as the same values in float32. LOGITS are values of
     each format; three of them, so that a second row begins at an odd multiple of 2 bytes."""
     rows = [row[:3] for row in (ROWS[0], ROWS[0][::-1].copy())]
@@ -180,17 +182,17 @@ def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
         name = f"rows of {dtype}"
         usable = [sampler for sampler in _usable(hello) if not ALL_ROWS[sampler].vocab]
         if not usable:
-            yield Check(name, None)
+            yield ProtocolCheck(name, None)
             continue
         setting = replace(_setting(usable[0]), n_vocab=3)
         try:
             wide = _shown(backend, setting, rows)
             narrow = _shown(backend, replace(setting, dtype=dtype), rows)
         except BackendFailure as failure:
-            yield Check(name, False, f"{failure.verdict}: {failure}")
+            yield ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
             continue
         detail = "" if wide == narrow else f"{usable[0]} leaves {narrow}, of the same values {wide}"
-        yield Check(name, wide == narrow, detail)
+        yield ProtocolCheck(name, wide == narrow, detail)
 
 
 def _shown(backend: Backend, setting: ask.Setting, rows: list[ask.Row]) -> list[list[float]]:
@@ -198,7 +200,7 @@ def _shown(backend: Backend, setting: ask.Setting, rows: list[ask.Row]) -> list[
     return [stages[-1].logits.tolist() for stages in ran.stages]
 
 
-def _refuses_unknown_sampler(backend: Backend) -> Check:
+def _refuses_unknown_sampler(backend: Backend) -> ProtocolCheck:
     """Check the refusal without the client, which would not send the request."""
     name = "an unknown sampler is answered with kind unsupported or rejected"
     n = len(LOGITS)
@@ -212,27 +214,27 @@ def _refuses_unknown_sampler(backend: Backend) -> Check:
     try:
         backend.ask(request, p.RunReply)
     except BackendFailure as failure:
-        return Check(name, failure.verdict in ("unsupported", "rejected"), failure.verdict)
-    return Check(name, False, "it answered as if it had it")
+        return ProtocolCheck(name, failure.verdict in ("unsupported", "rejected"), failure.verdict)
+    return ProtocolCheck(name, False, "it answered as if it had it")
 
 
-def _draws(backend: Backend, hello: p.HelloReply) -> Check:
+def _draws(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
     if "draws" not in hello.capabilities or "dist" not in hello.samplers:
-        return Check("draws", None)
+        return ProtocolCheck("draws", None)
     try:
         tokens = ask.draws(backend, _setting("dist"), ROWS[0], 20).tokens.tolist()
     except BackendFailure as failure:
-        return Check("draws", False, f"{failure.verdict}: {failure}")
+        return ProtocolCheck("draws", False, f"{failure.verdict}: {failure}")
     inside = all(0 <= token < len(LOGITS) for token in tokens)
-    return Check("draws", inside and len(set(tokens)) > 1, f"tokens {tokens}")
+    return ProtocolCheck("draws", inside and len(set(tokens)) > 1, f"tokens {tokens}")
 
 
-def _time(backend: Backend, hello: p.HelloReply) -> Check:
+def _time(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
     if "time" not in hello.capabilities:
-        return Check("time", None)
+        return ProtocolCheck("time", None)
     sampler = next(iter(_usable(hello)), "temp")
     try:
         reply = ask.time(backend, _setting(sampler), ROWS[0], 5)
     except BackendFailure as failure:
-        return Check("time", False, f"{failure.verdict}: {failure}")
-    return Check("time", True, f"{reply.ns} ns")
+        return ProtocolCheck("time", False, f"{failure.verdict}: {failure}")
+    return ProtocolCheck("time", True, f"{reply.ns} ns")

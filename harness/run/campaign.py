@@ -40,7 +40,7 @@ _LONGEST_WAVE = 8  # tasks for each process; a chunk takes about a second
 _FED = 50
 
 
-class Header(Strict):
+class Identity(Strict):
     """The identity of a campaign, which `--resume` must match. reference: as `run --reference`."""
 
     seed: int
@@ -49,7 +49,7 @@ class Header(Strict):
     reference: str | None = None
 
 
-class Finding(Strict):
+class FuzzFinding(Strict):
     """case: minimized if possible; None if the process died: `stage` then has how it ended."""
 
     backend: str
@@ -66,13 +66,13 @@ class Chunk(Strict):
     steps: int
     refused: int
     seconds: float
-    findings: list[Finding] = []
+    findings: list[FuzzFinding] = []
 
 
 class Campaign(Strict):
     """The contents of the folder of a campaign."""
 
-    header: Header
+    header: Identity
     chunks: list[Chunk] = []
 
     @property
@@ -80,7 +80,7 @@ class Campaign(Strict):
         return sum(done.steps for done in self.chunks)
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[FuzzFinding]:
         return [finding for done in self.chunks for finding in done.findings]
 
     def numbers(self) -> Iterator[int]:
@@ -116,14 +116,14 @@ def run_numbers(some: Sequence[int], seed: int, terms: Terms) -> list[Chunk]:
 
 
 def _chunks(
-    header: Header, tasks: list[list[int]], executor: Executor, timeout_s: float
+    header: Identity, tasks: list[list[int]], executor: Executor, timeout_s: float
 ) -> Iterator[Chunk]:
     """Yield the chunks of these tasks as they end. A task whose process died is run again chunk by
     chunk, to find the chunk that kills it."""
     terms = Terms(registry.references(header.backends, header.reference), timeout_s)
     for task, outcome in survived(executor, run_numbers, tasks, (header.seed, terms)):
         if isinstance(outcome, Died):
-            died = Finding(backend="", verdict="crashed", stage=str(outcome), case=None)
+            died = FuzzFinding(backend="", verdict="crashed", stage=str(outcome), case=None)
             (number,) = task
             yield Chunk(chunk=number, cases=0, steps=0, refused=0, seconds=0, findings=[died])
         else:
@@ -149,7 +149,7 @@ def _minimized(
     return small
 
 
-def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[Finding]:
+def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[FuzzFinding]:
     """Yield the differences where the reference defines a result. small: some of them,
     minimized."""
     whole = plain(case.model_dump(mode="json", by_alias=True, exclude_defaults=True))
@@ -157,7 +157,7 @@ def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[Findin
         unasked = got.verdict == "rejected" and got.detail.startswith("not asked")  # undefined
         if got.verdict not in ("identical", "skipped") and not unasked:
             shown = small.get((result.id, backend)) or whole
-            yield Finding(backend=backend, verdict=got.verdict, stage=got.stage, case=shown)
+            yield FuzzFinding(backend=backend, verdict=got.verdict, stage=got.stage, case=shown)
 
 
 def begin(
@@ -167,7 +167,7 @@ def begin(
     path = folder / "chunks.jsonl"
     if not path.exists():
         of_this = version("sampler-parity")
-        header = Header(seed=seed or 0, backends=backends, version=of_this, reference=reference)
+        header = Identity(seed=seed or 0, backends=backends, version=of_this, reference=reference)
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(header.model_dump_json() + "\n")
         return Campaign(header=header)
@@ -197,7 +197,7 @@ def read(folder: Path) -> Campaign:
         *lines, rest = path.read_bytes().split(b"\n")
         header, *done = lines
         campaign = Campaign(
-            header=Header.model_validate_json(header),
+            header=Identity.model_validate_json(header),
             chunks=[Chunk.model_validate_json(line) for line in done],
         )
     except (OSError, ValueError, ValidationError):

@@ -38,7 +38,7 @@ Say = Callable[[str], object]
 
 
 @dataclass(frozen=True)
-class Run:
+class FinishedRun:
     """A finished run. bundle: None if no backend runs here. absent: backends that do not, with the
     reason. left: cases not run because too many had failed; the bundle is then unfinished."""
 
@@ -70,7 +70,7 @@ class Run:
         return sorted({name for name, _ in (*asked, *drawn)} - judged)
 
 
-def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
+def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> FinishedRun:
     """Execute the plan. Raises InputError if a backend or the output folder cannot be used.
 
     resume: continue the bundle in the folder, if there is one.
@@ -87,7 +87,7 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
             absent = absent_of(info.backends, plan.releases)
             plan = plan.on(name for name in plan.backends if name not in absent)
             if not plan.backends:
-                return Run(None, absent)
+                return FinishedRun(None, absent)
             until_closed.enter_context(locked(folder))
             started = resume and (folder / "results.jsonl").exists()
             writer = (
@@ -103,9 +103,9 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
         if unasked:
             stopped = bundle.read(writer.folder)
             footer = _footer(stopped, time.monotonic() - start)
-            return Run(replace(stopped, footer=footer), absent, unasked)
+            return FinishedRun(replace(stopped, footer=footer), absent, unasked)
         _measure(plan, left, context, say)
-        return Run(finish(writer, time.monotonic() - start), absent)
+        return FinishedRun(finish(writer, time.monotonic() - start), absent)
 
 
 def executor_of(asked: RunOptions, tasks: int) -> Pool | Cluster:

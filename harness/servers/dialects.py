@@ -13,7 +13,7 @@ UNKNOWN = "no_such_parameter_of_any_server"
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ServerParameter:
     """Describe a parameter by the effect that it must have (effects.py), and the values that show
     it. default: as documented; None: none is. beyond: a value that the documentation does not
     allow, bound: the nearest that it does. also: further fields that it needs. alone: its neutral
@@ -49,7 +49,7 @@ class Dialect:
     path: str
     text: Text
     length: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ServerParameter, ...]
     hot: float = 2.0
     always: dict[str, Any] = field(default_factory=dict)
     group: str = ""
@@ -71,7 +71,7 @@ def _read() -> dict[str, Dialect]:
     dialects = {}
     for name, table in tables.items():
         rows = tables[table.pop("parameters_of", name)]["parameters"]
-        parameters = tuple(Parameter(row, **values) for row, values in rows.items())
+        parameters = tuple(ServerParameter(row, **values) for row, values in rows.items())
         dialects[name] = Dialect(name, **{**table, "parameters": parameters})
     return dialects
 

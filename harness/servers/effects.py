@@ -5,12 +5,12 @@ import re
 from collections.abc import Callable
 
 from sampler_parity.harness.servers.client import Answer
-from sampler_parity.harness.servers.dialects import Parameter
+from sampler_parity.harness.servers.dialects import ServerParameter
 from sampler_parity.harness.servers.observation import Observation
 from sampler_parity.harness.servers.probe import LENGTH, SEEDS, Probe, Undetermined
 
 
-def _greedy(probe: Probe, row: Parameter) -> Observation:
+def _greedy(probe: Probe, row: ServerParameter) -> Observation:
     """Require hot texts to become the greedy one."""
     greedy, hot = probe.greedy(), probe.hot(**row.at(row.neutral))
     answer = probe.hot(**row.at(row.effective))
@@ -44,7 +44,7 @@ def _clamped(probe: Probe) -> Observation | None:
     return None
 
 
-def _constant(probe: Probe, row: Parameter) -> Observation:
+def _constant(probe: Probe, row: ServerParameter) -> Observation:
     """Require hot texts of several seeds to become one."""
     answers = probe.hots(**row.at(row.effective))
     texts = [answer.text for answer in answers]
@@ -57,14 +57,14 @@ def _constant(probe: Probe, row: Parameter) -> Observation:
     )
 
 
-def _moves(probe: Probe, row: Parameter) -> Observation:
+def _moves(probe: Probe, row: ServerParameter) -> Observation:
     """Require another greedy text."""
     base, answer = probe.greedy(**row.at(row.neutral)), probe.greedy(**row.at(row.effective))
     right = f"{row.name} {row.effective}: another greedy text"
     return _effect(answer.text != base.text, True, right, answer)
 
 
-def _spreads(probe: Probe, row: Parameter) -> Observation:
+def _spreads(probe: Probe, row: ServerParameter) -> Observation:
     """Require more different tokens in the greedy text."""
     base, answer = probe.greedy(**row.at(row.neutral)), probe.greedy(**row.at(row.effective))
     more, few = (len({*re.findall(r"\w+|\W", one.text)}) for one in (answer, base))
@@ -72,7 +72,7 @@ def _spreads(probe: Probe, row: Parameter) -> Observation:
     return _effect(answer.text != base.text, more >= few, what, answer)
 
 
-def _forces(probe: Probe, row: Parameter) -> Observation:
+def _forces(probe: Probe, row: ServerParameter) -> Observation:
     """Require a greedy text of one token alone: that of `effective`."""
     answer = probe.greedy(**row.at(row.effective))
     text = answer.text  # a blank at its beginning may be left out
@@ -83,7 +83,7 @@ def _forces(probe: Probe, row: Parameter) -> Observation:
     return _effect(moved, one_token, f"{what}that token alone", answer, f"{what}other tokens, too")
 
 
-def _changes(probe: Probe, row: Parameter) -> Observation:
+def _changes(probe: Probe, row: ServerParameter) -> Observation:
     """Require another hot text of the same seed."""
     if not probe.seeds:
         raise Undetermined("no seed repeats a text, so two cannot be compared")
@@ -92,7 +92,7 @@ def _changes(probe: Probe, row: Parameter) -> Observation:
     return _effect(answer.text != base.text, True, right, answer)
 
 
-def _seed(probe: Probe, row: Parameter) -> Observation:
+def _seed(probe: Probe, row: ServerParameter) -> Observation:
     """Require the same hot text for the same value, and another for another."""
     first, other = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
     again = probe.again(first)
@@ -105,7 +105,7 @@ def _seed(probe: Probe, row: Parameter) -> Observation:
     return Observation("honoured" if same else "ignored", what, again)
 
 
-def _length(probe: Probe, row: Parameter) -> Observation:
+def _length(probe: Probe, row: ServerParameter) -> Observation:
     """Require so many tokens."""
     whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
     shorter = len(answer.text) < len(whole.text) and whole.text.startswith(answer.text.rstrip("�"))
@@ -115,7 +115,7 @@ def _length(probe: Probe, row: Parameter) -> Observation:
     return _effect(answer.text != whole.text, shorter and exact, what, answer)
 
 
-def _stops(probe: Probe, row: Parameter) -> Observation:
+def _stops(probe: Probe, row: ServerParameter) -> Observation:
     """Require a text that ends before a word of it."""
     whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
     word = row.effective[0]
@@ -125,7 +125,7 @@ def _stops(probe: Probe, row: Parameter) -> Observation:
     return _effect(moved, right, f"{what}ends before it", answer, f"{what}does not end before it")
 
 
-def _shape(probe: Probe, row: Parameter) -> Observation:
+def _shape(probe: Probe, row: ServerParameter) -> Observation:
     """Require a text that begins with what the grammar asks for."""
     answer = probe.greedy(**row.at(row.effective))
     right = answer.text.strip().strip('"') == "abacus"
@@ -134,7 +134,7 @@ def _shape(probe: Probe, row: Parameter) -> Observation:
     return _effect(moved, right, f"{what}that", answer, f"{what}another text")
 
 
-EFFECTS: dict[str, Callable[[Probe, Parameter], Observation]] = {
+EFFECTS: dict[str, Callable[[Probe, ServerParameter], Observation]] = {
     "greedy": _greedy,
     "constant": _constant,
     "moves": _moves,

@@ -15,7 +15,7 @@ from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Answer, Client
-from sampler_parity.harness.servers.dialects import EOS, UNKNOWN, WORD, Parameter
+from sampler_parity.harness.servers.dialects import EOS, UNKNOWN, WORD, ServerParameter
 from sampler_parity.harness.servers.effects import EFFECTS
 from sampler_parity.harness.servers.http import ServerFailure
 from sampler_parity.harness.servers.observation import Observation, failed, result_of
@@ -39,7 +39,7 @@ def check_parameters(client: Client) -> Iterator[ServerResult]:
         yield check_parameter(probe, row)
 
 
-def check_parameter(probe: Probe, row: Parameter) -> ServerResult:
+def check_parameter(probe: Probe, row: ServerParameter) -> ServerResult:
     """Return the result for a parameter: its effect, then its default, then nonsense."""
     before = probe.client.traffic.requests
     silent: list[str] = []
@@ -64,7 +64,7 @@ def check_parameter(probe: Probe, row: Parameter) -> ServerResult:
     return done.model_copy(update={"required": required, "requests": requests})
 
 
-def _filled(probe: Probe, row: Parameter) -> Parameter:
+def _filled(probe: Probe, row: ServerParameter) -> ServerParameter:
     """Put a word of the greedy text, and the token that ends texts, in their places."""
     text = json.dumps([row.effective, row.also])
     if WORD in text:
@@ -100,7 +100,7 @@ def _later(text: str) -> list[str]:
     return [w for w in re.findall(r"\w{2,}", text)[1:] if not text.lstrip().startswith(w)]
 
 
-def _default(probe: Probe, row: Parameter) -> Observation | None:
+def _default(probe: Probe, row: ServerParameter) -> Observation | None:
     """Return None if the default is as documented, or cannot be determined."""
     if row.default is None or not probe.seeds or row.effect in ("length", "seed"):
         return None
@@ -116,7 +116,7 @@ def _default(probe: Probe, row: Parameter) -> Observation | None:
     return None
 
 
-def _nonsense(probe: Probe, row: Parameter, silent: list[str]) -> Observation | None:
+def _nonsense(probe: Probe, row: ServerParameter, silent: list[str]) -> Observation | None:
     """Add nonsense that is accepted to `silent`; return a verdict if a value becomes another."""
     if _accepted(probe, silent, row.at(row.wrong)) is not None:
         silent.append(f"wrong type {json.dumps(row.wrong)}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sampler_parity.harness.servers.client import Answer, Client
-from sampler_parity.harness.servers.dialects import TOKEN, Parameter
+from sampler_parity.harness.servers.dialects import TOKEN, ServerParameter
 
 # They repeat themselves, so that penalties and DRY have something to act on.
 PROMPTS = (
@@ -87,12 +87,12 @@ class Probe:
     def hots(self, **changed: Any) -> list[Answer]:
         return [self.hot(seed, **changed) for seed in SEEDS]
 
-    def row(self, name: str) -> Parameter | None:
+    def row(self, name: str) -> ServerParameter | None:
         """Return the row of a parameter that the server may have."""
         rows = self.client.dialect.parameters
         return next((row for row in rows if row.name == name), None)
 
-    def required_row(self, name: str, what: str = "") -> Parameter:
+    def required_row(self, name: str, what: str = "") -> ServerParameter:
         """Return a parameter's row. Raises Undetermined if the dialect has none."""
         row = self.row(name)
         if row is None:

@@ -33,7 +33,7 @@ from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
 from sampler_parity.harness.trie.compiled import CompiledTries
 from sampler_parity.harness.trie.costs import own_costs, set_costs, trie_left
 from sampler_parity.harness.trie.exact import divergences
-from sampler_parity.harness.trie.grammar import Grammar, Span
+from sampler_parity.harness.trie.grammar import Baseline, Span
 from sampler_parity.harness.trie.model import modelled
 from sampler_parity.harness.trie.session import Session, build_tries
 from sampler_parity.harness.trie.workloads import (
@@ -103,8 +103,8 @@ class Bench:
         self.gbnf = grammar or text_grammar(texts)
         self.most = 4 * max(len(text) for text in self.texts)
 
-    def grammar(self, text: str, first: bool) -> Grammar:
-        return Grammar(self.session, self.worker, text, self.texts, first)
+    def grammar(self, text: str, first: bool) -> Baseline:
+        return Baseline(self.session, self.worker, text, self.texts, first)
 
     def begin(self, prompt: list[int]) -> None:
         self.session.rewind(0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.harness.protocol.measured import OwnCosts, SetCosts
-from sampler_parity.harness.trie.grammar import Grammar
+from sampler_parity.harness.trie.grammar import Baseline
 from sampler_parity.harness.trie.session import Session, build_tries
 from sampler_parity.reference.trie import TrieCache
 
@@ -21,7 +21,7 @@ Make = Callable[[bool], int]
 
 
 def own_costs(
-    library: Libllama, make: Make, grammar: Grammar, steps: list[tuple[int, Row]], times: int
+    library: Libllama, make: Make, grammar: Baseline, steps: list[tuple[int, Row]], times: int
 ) -> OwnCosts:
     """Measure the three samplers, which take turns. steps: the tokens of a leaf and the logits
     before each."""

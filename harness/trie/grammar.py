@@ -31,7 +31,7 @@ class Span:
         return max(0, len(self.tokens) - len(self.decode_ns))
 
 
-class Grammar:
+class Baseline:
     """first: the grammar masks all tokens, then greedy takes one. Else greedy takes one first; if
     the grammar refuses it, all are masked and greedy takes another.
 

@@ -47,7 +47,7 @@ def build_tries(payload: Payload) -> Tries:
 
 
 @dataclass
-class Generated:
+class TrieGeneration:
     """tokens; how many of them were forced; for each sampled token its time, and how many
     candidates the trie left (None outside a span).
 
@@ -170,10 +170,10 @@ class Session:
         skip_ahead: bool = True,
         to_leaf: bool = False,
         progress: Progress | None = None,
-    ) -> Generated:
+    ) -> TrieGeneration:
         """Generate n further tokens. to_leaf: stop at the leaf of the open span. progress: called
         with the logits of every sampled token. Raises InputError if no child can be sampled."""
-        done = Generated()
+        done = TrieGeneration()
         while len(done.tokens) < n:
             trie = self.trie
             forced = trie.trie.forced(trie.node) if trie and trie.constrains and skip_ahead else []
@@ -190,7 +190,7 @@ class Session:
                     break
         return done
 
-    def _sample(self, done: Generated, progress: Progress | None) -> None:
+    def _sample(self, done: TrieGeneration, progress: Progress | None) -> None:
         if not self.pending:
             raise InputError("session", "nothing to go on from", "prefill a prompt first")
         start = time.perf_counter_ns()

@@ -65,7 +65,7 @@ def sleeps() -> None:
     time.sleep(60)
 
 
-def end(group: groups.Group) -> None:
+def end(group: groups.ProcessGroup) -> None:
     group.end()
     for stream in (group.process.stdin, group.process.stdout):
         assert stream is not None

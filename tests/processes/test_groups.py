@@ -44,7 +44,7 @@ time.sleep(600)
 
 
 @pytest.fixture
-def family() -> Iterator[tuple[groups.Group, list[int]]]:
+def family() -> Iterator[tuple[groups.ProcessGroup, list[int]]]:
     group = groups.start(
         [sys.executable, "-c", FAMILY],
         dict(os.environ),
@@ -59,14 +59,16 @@ def family() -> Iterator[tuple[groups.Group, list[int]]]:
     group.process.stdin.close()
 
 
-def test_group_ends_with_those_that_left_it(family: tuple[groups.Group, list[int]]) -> None:
+def test_group_ends_with_those_that_left_it(family: tuple[groups.ProcessGroup, list[int]]) -> None:
     group, children = family
     assert alive(*children) == children
     group.end()
     until(lambda: not alive(group.process.pid, *children))
 
 
-def test_group_ends_whose_leader_ended_by_itself(family: tuple[groups.Group, list[int]]) -> None:
+def test_group_ends_whose_leader_ended_by_itself(
+    family: tuple[groups.ProcessGroup, list[int]],
+) -> None:
     group, children = family
     assert isinstance(group.process, subprocess.Popen)
     group.process.communicate(b"\n", timeout=20)
@@ -108,7 +110,7 @@ def test_only_files_whose_maker_is_gone_are_swept(tmp_path: Path) -> None:
     assert not living.exists()
 
 
-def test_keeper_that_was_killed_is_replaced(family: tuple[groups.Group, list[int]]) -> None:
+def test_keeper_that_was_killed_is_replaced(family: tuple[groups.ProcessGroup, list[int]]) -> None:
     mine = groups._mine()
     os.kill(mine.process.pid, signal.SIGKILL)
     until(lambda: not alive(mine.process.pid))

@@ -13,7 +13,7 @@ from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.handlers import in_version
 from sampler_parity.harness.protocol.messages import HelloReply, StageResult
 from sampler_parity.harness.protocol.schema import protocol_schema
-from sampler_parity.harness.run.adapter_check import Check, check, check_adapter
+from sampler_parity.harness.run.adapter_check import ProtocolCheck, check, check_adapter
 from tests.support.inside import Inside
 
 COMMAND = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
@@ -68,7 +68,7 @@ class Claims(Worker):
         return ids + self.moved, *others
 
 
-def checks_of(worker: Worker, version: int = 2) -> dict[str, Check]:
+def checks_of(worker: Worker, version: int = 2) -> dict[str, ProtocolCheck]:
     backend = Inside(worker)
     backend.hello = lambda: in_version(worker.hello(), version)  # type: ignore[method-assign]
     try:
@@ -147,7 +147,7 @@ def test_an_adapter_that_places_a_stage_where_none_may_lie_is_reported(
 
     monkeypatch.setattr(sampling, "write", misplaced)
     made = checks_of(Claims(["top_k"]))["run top_k"]
-    assert made == Check("run top_k", False, f"crashed: {says}")
+    assert made == ProtocolCheck("run top_k", False, f"crashed: {says}")
 
 
 class OneForAll(Worker):
@@ -164,7 +164,7 @@ def test_an_adapter_whose_rows_change_each_other_is_reported_with_step_and_row()
 
 
 def test_an_adapter_of_version_1_is_not_asked_for_a_batch() -> None:
-    assert checks_of(Worker(), version=1)["batch"] == Check("batch", None)
+    assert checks_of(Worker(), version=1)["batch"] == ProtocolCheck("batch", None)
 
 
 def test_schema_names_every_message() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.dialects import DIALECTS, Parameter
+from sampler_parity.harness.servers.dialects import DIALECTS, ServerParameter
 from sampler_parity.harness.servers.effects import EFFECTS
 from sampler_parity.harness.servers.parameters import check_parameter
 from sampler_parity.harness.servers.probe import Probe
@@ -55,7 +55,7 @@ def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None
 def test_what_a_dialect_lacks_is_reported_as_undocumented_or_ignored_and_is_no_fault(
     name: str, verdict: str
 ) -> None:
-    row = Parameter(name, "greedy", 0, 1, documented=False)
+    row = ServerParameter(name, "greedy", 0, 1, documented=False)
     with fake_server() as address:
         found = check_parameter(Probe(Client(address, DIALECTS["llama-server"]), seeds=True), row)
     assert (found.verdict, found.met) == (verdict, True)

@@ -17,7 +17,7 @@ from sampler_parity.harness.backends import worker
 from sampler_parity.harness.faults import adapters
 from sampler_parity.harness.processes import forked, groups
 from sampler_parity.harness.processes.forked import Forked
-from sampler_parity.harness.processes.groups import Group
+from sampler_parity.harness.processes.groups import ProcessGroup
 
 MAINS = {module.__name__: module.main for module in (worker, adapters)}
 
@@ -47,17 +47,17 @@ class _Streams:
         self.numbers = tuple(one.detach() for one in sent)
 
 
-def copying(start: Callable[..., Group]) -> Callable[..., Group]:
+def copying(start: Callable[..., ProcessGroup]) -> Callable[..., ProcessGroup]:
     """Return `groups.start`, but with our own workers as copies of the server."""
 
-    def start_or_copy(command: list[str], env: dict[str, str], **options: Any) -> Group:
+    def start_or_copy(command: list[str], env: dict[str, str], **options: Any) -> ProcessGroup:
         words = [word for word in command if word != "-P"]
         if words[:2] != [sys.executable, "-m"] or words[2] not in MAINS:
             return start(command, env, **options)
         mark = groups._new_mark()
         process = _copy(words[2:], env | groups._marks(mark), options["stderr"])
         groups.notify(f"group {process.pid}")
-        return Group(process, mark)
+        return ProcessGroup(process, mark)
 
     return start_or_copy
 

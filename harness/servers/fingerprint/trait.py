@@ -35,7 +35,7 @@ class Trait:
 TraitTest = Callable[[Probe], Trait]
 
 
-class Refused(Exception):  # noqa: N818 - an answer
+class RequestRefused(Exception):  # noqa: N818 - an answer
     """Hold an answer that refuses the request."""
 
     def __init__(self, answer: Answer) -> None:
@@ -52,7 +52,7 @@ def trait_of(probe: Probe, test: TraitTest) -> Trait:
     """Run a test. A failure to answer gives the trait "undetermined"."""
     try:
         return test(probe)
-    except Refused as refused:
+    except RequestRefused as refused:
         return Trait(REFUSED, refused.answer.refusal, refused.answer)
     except Undetermined as why:
         return Trait(UNDETERMINED, str(why), why.answer)
@@ -63,7 +63,7 @@ def trait_of(probe: Probe, test: TraitTest) -> Trait:
 
 
 def accepted(answers: list[Answer]) -> list[Answer]:
-    """Return the answers. Raises Refused if the first one is a refusal."""
+    """Return the answers. Raises RequestRefused if the first one is a refusal."""
     if answers[0].refusal:
-        raise Refused(answers[0])
+        raise RequestRefused(answers[0])
     return answers
