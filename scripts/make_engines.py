@@ -28,7 +28,7 @@ _HEAD = ("engine", "version", "install", "run", "as required", "draws", "")
 
 
 @dataclass
-class Outcome:
+class EngineOutcome:
     """An engine in the table. why: the reason that it does not run. wrong: what failed."""
 
     engine: str
@@ -95,12 +95,12 @@ def installed(rows: Iterable[Engine]) -> tuple[dict[str, str], dict[str, str]]:
     return how, failed
 
 
-def judged(row: Engine, folder: Path, install: str) -> Outcome:
+def judged(row: Engine, folder: Path, install: str) -> EngineOutcome:
     """Run an engine's suites one after the other."""
     info = registry.inspect(row.name)
     if info.unavailable:
-        return Outcome(row.name, why=info.unavailable)
-    outcome = Outcome(row.name, info.version, install)
+        return EngineOutcome(row.name, why=info.unavailable)
+    outcome = EngineOutcome(row.name, info.version, install)
     begun = time.monotonic()
     for arguments in runs(row, folder):
         print_line(f"engine   {row.name}: {' '.join(arguments[1 : arguments.index('-b')])}")
@@ -112,7 +112,7 @@ def judged(row: Engine, folder: Path, install: str) -> Outcome:
     return outcome
 
 
-def _count(outcome: Outcome, folder: Path) -> None:
+def _count(outcome: EngineOutcome, folder: Path) -> None:
     """Count the results of a bundle. An unfinished bundle goes into `wrong`."""
     try:
         done = bundle.read_finished(folder)
@@ -128,7 +128,7 @@ def _count(outcome: Outcome, folder: Path) -> None:
     outcome.equivalent += len(drawn) - len(unmet(done.cells))
 
 
-def table(outcomes: list[Outcome]) -> list[str]:
+def table(outcomes: list[EngineOutcome]) -> list[str]:
     """Return a line for each engine that ran, the others with the reason, and the sum."""
     ran = [one for one in outcomes if not one.why]
     rows = [_HEAD, *(one.cells_of_row() for one in ran)]
@@ -152,7 +152,7 @@ def check(folder: Path, report: Path, names: list[str]) -> int:
     rows = chosen(names)
     how, failed = installed(rows)
     outcomes = [
-        Outcome(row.name, why=failed[row.environment])
+        EngineOutcome(row.name, why=failed[row.environment])
         if row.environment in failed
         else judged(row, folder, how.get(row.environment, ""))
         for row in rows

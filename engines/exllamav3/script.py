@@ -9,8 +9,15 @@ from typing import Any
 from sampler_parity.engines.exllamav3.samplers import COMBO, CUTS, OWN, XTC
 from sampler_parity.engines.shared.stage_parameters import biases
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.repro.asked import Asked, in_lines
-from sampler_parity.harness.repro.engine import GIVEN, Engine, Stages, keywords, number, pinned
+from sampler_parity.harness.repro.asked import ProgramParts, in_lines
+from sampler_parity.harness.repro.engine import (
+    GIVEN,
+    EngineScript,
+    Stages,
+    keywords,
+    number,
+    pinned,
+)
 
 _SOURCE = (
     '''\
@@ -113,7 +120,7 @@ def _calls(stages: Stages) -> list[str]:
     ]
 
 
-def _fields(asked: Asked, stages: Stages, _tokens: list[int]) -> dict[str, str]:
+def _fields(asked: ProgramParts, stages: Stages, _tokens: list[int]) -> dict[str, str]:
     if any(name in ("dist", "greedy") for name, _ in stages):
         raise InputError("ExLlamaV3", "differs in the selected token", "name a case of a filter")
     fields = {"calls": "\n".join(_calls(stages))}
@@ -125,4 +132,4 @@ def _fields(asked: Asked, stages: Stages, _tokens: list[int]) -> dict[str, str]:
     return fields
 
 
-SCRIPT = Engine(_SOURCE, "repro.py", pinned, _fields)
+SCRIPT = EngineScript(_SOURCE, "repro.py", pinned, _fields)

@@ -4,8 +4,8 @@ a model of as many tokens: the script writes one of zeros, and decodes nothing."
 import json
 
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.repro.asked import Asked, in_lines
-from sampler_parity.harness.repro.engine import Engine, Stages, number
+from sampler_parity.harness.repro.asked import ProgramParts, in_lines
+from sampler_parity.harness.repro.engine import EngineScript, Stages, number
 
 _SOURCE = """\
 // {title}
@@ -73,7 +73,7 @@ _PENALTIES = {
 }  # fmt: skip
 
 
-def _fields(asked: Asked, stages: Stages, _tokens: list[int]) -> dict[str, str]:
+def _fields(asked: ProgramParts, stages: Stages, _tokens: list[int]) -> dict[str, str]:
     if [name for name, _ in stages] != ["lloyal"]:
         raise Unsupported("a branch is one stage: lloyal")
     given = stages[0][1]
@@ -100,7 +100,7 @@ def _fields(asked: Asked, stages: Stages, _tokens: list[int]) -> dict[str, str]:
     }
 
 
-SCRIPT = Engine(
+SCRIPT = EngineScript(
     _SOURCE,
     "repro.mjs",
     lambda version: f"@lloyal-labs/lloyal.node-linux-x64@{version.split(' ')[-1]}",

@@ -4,7 +4,7 @@ from typing import Any
 
 from sampler_parity.engines.mlx_lm import arguments as mlx
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.repro.engine import GIVEN, Engine, keywords, of_calls, pinned
+from sampler_parity.harness.repro.engine import GIVEN, EngineScript, keywords, of_calls, pinned
 
 _SOURCE = (
     '''\
@@ -71,4 +71,4 @@ def _packages(version: str) -> str:
     return pinned(version).replace("mlx_lm", "mlx-lm")
 
 
-SCRIPT = Engine(_SOURCE, "repro.py", _packages, of_calls(_calls))
+SCRIPT = EngineScript(_SOURCE, "repro.py", _packages, of_calls(_calls))

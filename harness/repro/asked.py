@@ -18,7 +18,7 @@ _WIDTH = 96
 
 
 @dataclass(frozen=True)
-class Place:
+class ComparedStage:
     """The step and the stage, counted from 0, whose candidates are compared.
 
     build: the release whose functions are called; reference: the release whose meaning is expected.
@@ -31,7 +31,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProgramParts:
     """expected: what the reference leaves at the place. accepted: the token of each step before."""
 
     ready: Prepared
@@ -39,7 +39,7 @@ class Asked:
     accepted: list[int]
 
 
-def asked_of(case: Case, place: Place) -> Asked:
+def asked_of(case: Case, place: ComparedStage) -> ProgramParts:
     """Return the parts for a place. Raises InputError with the reason if no program can be
     written."""
     ready = _prepared(case, place.reference)
@@ -47,7 +47,7 @@ def asked_of(case: Case, place: Place) -> Asked:
     if refusal or len(trace) <= place.step or len(trace[place.step]) <= place.stage:
         raise InputError(case.id, f"the reference stops before it: {refusal or 'no such stage'}")
     accepted = [_accepted(ready, trace, i) for i in range(place.step)]
-    return Asked(ready, trace[place.step][place.stage], accepted)
+    return ProgramParts(ready, trace[place.step][place.stage], accepted)
 
 
 def short(source: str, case: str) -> str:

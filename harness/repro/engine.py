@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.repro.asked import Asked
+from sampler_parity.harness.repro.asked import ProgramParts
 
 Stages = list[tuple[str, dict[str, Any]]]  # up to the one that differs
 
@@ -25,7 +25,7 @@ VALUES = [
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineScript:
     """source: a text with fields. All engines fill `title`, `about`, `packages`, `file`, `row`,
     `ids`, `values` and `stage`. file: its name. packages: as an installer names them, of the
     versions that a backend reports. fields: further fields of the engine's text, or others in place
@@ -34,7 +34,7 @@ class Engine:
     source: str
     file: str
     packages: Callable[[str], str]
-    fields: Callable[[Asked, Stages, list[int]], dict[str, str]]
+    fields: Callable[[ProgramParts, Stages, list[int]], dict[str, str]]
 
 
 def pinned(version: str) -> str:
@@ -61,7 +61,7 @@ def of_calls(calls: Calls, in_javascript: bool = False) -> Any:
     """Return the fields of a text that is stage after stage; calls: the lines of one, and its
     imports."""
 
-    def fields(_asked: Asked, stages: Stages, tokens: list[int]) -> dict[str, str]:
+    def fields(_asked: ProgramParts, stages: Stages, tokens: list[int]) -> dict[str, str]:
         if any(name in ("dist", "greedy") for name, _ in stages):
             raise InputError("the case", "differs in the selected token", "name a case of a filter")
         parts = [calls(name, of, tokens) for name, of in stages]

@@ -13,7 +13,7 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.explain import record_of
-from sampler_parity.harness.repro.asked import Place
+from sampler_parity.harness.repro.asked import ComparedStage
 from sampler_parity.harness.repro.program import program
 from sampler_parity.harness.repro.report import Finding, report
 from sampler_parity.harness.repro.scripts import engine_of, script, scripted
@@ -57,7 +57,7 @@ def repro(folder: Path, name: str, backend: str | None = None) -> Repro:
         raise InputError(name, f"is {result.verdict}, and no logit differs", "name another case")
     if not native and result.what == "p" and result.stage in SAMPLERS:
         raise InputError(name, "differs in p alone, and no logit does", "name another case")
-    place = Place(result.step or 0, result.stage_index, release, info.reference)
+    place = ComparedStage(result.step or 0, result.stage_index, release, info.reference)
     version = f"llama.cpp {release}" if native else info.version
     about = f"{version}, {result.verdict}: {result.what or 'another result'}"
     if native:

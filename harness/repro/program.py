@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp.signatures import ARGUMENTS, signature
-from sampler_parity.harness.repro.asked import Place, asked_of, in_lines, short
+from sampler_parity.harness.repro.asked import ComparedStage, asked_of, in_lines, short
 
 _C = {
     "c_int": "int32_t", "c_uint": "uint32_t", "c_float": "float", "c_ulong": "size_t",
@@ -24,7 +24,7 @@ _C = {
 _SOURCE = Path(__file__).with_name("program.cpp")  # with @fields@
 
 
-def program(case: Case, place: Place, about: str) -> str:
+def program(case: Case, place: ComparedStage, about: str) -> str:
     """Return the source. about: a line for its head.
 
     Raises InputError with the reason if no such program can be written; Unsupported for a sampler

@@ -14,8 +14,8 @@ import numpy as np
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.engines.engine_file import NAMESPACE, engine_file, engine_names
-from sampler_parity.harness.repro.asked import Place, asked_of, in_lines, short
-from sampler_parity.harness.repro.engine import Engine, number
+from sampler_parity.harness.repro.asked import ComparedStage, asked_of, in_lines, short
+from sampler_parity.harness.repro.engine import EngineScript, number
 from sampler_parity.reference.registry import SAMPLERS
 
 
@@ -25,12 +25,12 @@ def scripted() -> dict[str, str]:
     return {script: name for name in engine_names() if (script := engine_file(name).script)}
 
 
-def engine_of(name: str) -> Engine:
+def engine_of(name: str) -> EngineScript:
     """Load how a script of an engine is written. name: one of `scripted`."""
-    return cast(Engine, import_module(f"{NAMESPACE}.{scripted()[name]}.script").SCRIPT)
+    return cast(EngineScript, import_module(f"{NAMESPACE}.{scripted()[name]}.script").SCRIPT)
 
 
-def script(name: str, version: str, case: Case, place: Place, about: str) -> str:
+def script(name: str, version: str, case: Case, place: ComparedStage, about: str) -> str:
     """Return the source. name: one of `scripted`. Raises InputError if no script can be written,
     and Unsupported for a stage that the engine has no function for."""
     engine, asked = engine_of(name), asked_of(case, place)

@@ -42,7 +42,7 @@ from sampler_parity.reference.pipelines.common_rejection import (
     redrawn,
     rejection_stream,
 )
-from sampler_parity.reference.pipelines.reasoning_budget import ReasoningBudget, State
+from sampler_parity.reference.pipelines.reasoning_budget import BudgetState, ReasoningBudget
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE, TokenTrie
 from sampler_parity.reference.vocab import Vocab
@@ -176,7 +176,7 @@ class CommonSampler:
             return False
         if self.budget is None or not self.params.grammar_lazy:
             return True
-        return self.budget.state in (State.IDLE, State.DONE)
+        return self.budget.state in (BudgetState.IDLE, BudgetState.DONE)
 
     def accept(self, token: int, is_generated: bool) -> None:
         """Accept a token of the prompt (is_generated False) or of an answer. A lazy grammar that
@@ -184,7 +184,7 @@ class CommonSampler:
         applies = self.grammar_applies()
         if is_generated and self.budget is not None:
             self.budget.accept(token)
-            if self.grammar is not None and not applies and self.budget.state == State.DONE:
+            if self.grammar is not None and not applies and self.budget.state == BudgetState.DONE:
                 for end_token in self.budget.end_match or ():
                     self.grammar.accept(end_token)
         if is_generated and self.grammar is not None and applies:

@@ -43,7 +43,7 @@ from sampler_parity.reference.vocab import Vocab
 Tokens = tuple[int, ...]
 
 
-class State(IntEnum):
+class BudgetState(IntEnum):
     """REASONING_BUDGET_*."""
 
     IDLE = 0
@@ -62,32 +62,32 @@ class ReasoningBudget:
         end: Sequence[Sequence[int]],
         forced_tokens: Sequence[int],
         budget: int,
-        state: State = State.IDLE,
+        state: BudgetState = BudgetState.IDLE,
         vocab: Vocab | None = None,
     ) -> None:
         self.start, self.end = SequenceMatcher(start), SequenceMatcher(end)
         self.forced_tokens = tuple(int32("forced_tokens", token) for token in forced_tokens)
         self.budget = self.remaining = int32("budget", budget)
-        spent = state == State.COUNTING and self.budget <= 0
-        self.state = State.FORCING if spent else state
+        spent = state == BudgetState.COUNTING and self.budget <= 0
+        self.state = BudgetState.FORCING if spent else state
         self.vocab = vocab
         self.force_pos = 0
         self.end_match: Tokens | None = None  # the end sequence that led to DONE
 
     def apply(self, cand: Candidates) -> None:
-        if self.state == State.FORCING and self.force_pos < len(self.forced_tokens):
+        if self.state == BudgetState.FORCING and self.force_pos < len(self.forced_tokens):
             forced = self.forced_tokens[self.force_pos]
             cand.logits = np.where(cand.ids == forced, cand.logits, cand.logits.dtype.type(-np.inf))
 
     def accept(self, token: int) -> None:
-        if self.state in (State.IDLE, State.DONE):
+        if self.state in (BudgetState.IDLE, BudgetState.DONE):
             if self.start.advance(token) is not None:
                 self._begin()
-        elif self.state == State.FORCING:
+        elif self.state == BudgetState.FORCING:
             match = self.end.advance(token)
             self.force_pos += 1
             if self.force_pos >= len(self.forced_tokens):
-                self.state, self.end_match = State.DONE, match
+                self.state, self.end_match = BudgetState.DONE, match
         else:
             self._count(token)
 
@@ -95,28 +95,28 @@ class ReasoningBudget:
         self.end.reset()
         self.end_match = None
         self.remaining = self.budget
-        self.state = State.COUNTING
+        self.state = BudgetState.COUNTING
         if self.budget <= 0:
             self._force()
 
     def _count(self, token: int) -> None:
         match = self.end.advance(token)
         if match is not None:
-            self.state, self.end_match = State.DONE, match
+            self.state, self.end_match = BudgetState.DONE, match
             return
         complete = self._is_complete(token)
-        if self.state == State.COUNTING:
+        if self.state == BudgetState.COUNTING:
             self.remaining -= 1
             if self.remaining > 0:
                 return
         if complete:
             self._force()
-        elif self.state == State.COUNTING:
-            self.state = State.WAITING_UTF8
+        elif self.state == BudgetState.COUNTING:
+            self.state = BudgetState.WAITING_UTF8
             self.end.reset()
 
     def _force(self) -> None:
-        self.state, self.force_pos = State.FORCING, 0
+        self.state, self.force_pos = BudgetState.FORCING, 0
         self.end.reset()
 
     def _is_complete(self, token: int) -> bool:
@@ -129,13 +129,13 @@ class ReasoningBudget:
     def force(self) -> bool:
         """Begin forcing now; `common_reasoning_budget_force`. False, and nothing done, if not
         COUNTING."""
-        if self.state != State.COUNTING:
+        if self.state != BudgetState.COUNTING:
             return False
         self._force()
         return True
 
     def reset(self) -> None:
-        self.state = State.IDLE
+        self.state = BudgetState.IDLE
         self.remaining = self.budget
         self.force_pos = 0
         self.end_match = None

@@ -18,7 +18,7 @@ from scripts.reference.type_names import figure, type_name
 HEAD = ("option", "value", "default", "meaning")
 
 
-class Parameter(NamedTuple):
+class CommandParameter(NamedTuple):
     """A parameter of a command. info: its typer.Option or typer.Argument."""
 
     name: str
@@ -76,11 +76,11 @@ def _section(name: str, callback: Callable[..., Any]) -> str:
     return "\n\n".join([title, usage, *_help(inspect.getdoc(callback) or ""), *tables])
 
 
-def _parameters(callback: Callable[..., Any]) -> Iterator[Parameter]:
+def _parameters(callback: Callable[..., Any]) -> Iterator[CommandParameter]:
     for name, one in get_params_from_function(callback).items():
         kind = _without_none(one.annotation)
         several = get_origin(kind) is list
-        yield Parameter(name, get_args(kind)[0] if several else kind, several, one.default)
+        yield CommandParameter(name, get_args(kind)[0] if several else kind, several, one.default)
 
 
 def _without_none(kind: Any) -> Any:
@@ -100,7 +100,7 @@ def _help(text: str) -> Iterator[str]:
             yield textwrap.fill(" ".join([first, *rest]), 118, break_on_hyphens=False)
 
 
-def _value(one: Parameter) -> str:
+def _value(one: CommandParameter) -> str:
     """Return the kind of value that an option takes; nothing for a flag."""
     if one.kind is bool:
         return ""
@@ -117,7 +117,7 @@ def _kind(kind: Any) -> str:
     return "path" if kind is Path else type_name(kind)
 
 
-def _default(one: Parameter) -> str:
+def _default(one: CommandParameter) -> str:
     default = one.info.default
     if default is ... or default is inspect.Parameter.empty:
         return "required"

@@ -27,7 +27,7 @@ _CASE = re.compile(r"sampler-parity run (\S+)[^\n]*?--case (\"[^\"]+\"|'[^']+'|\
 
 
 @dataclass(frozen=True)
-class Finding:
+class ListedFinding:
     """key: "7" or "akunu 3". anchor: its place on the page. programs: below studies/findings;
     without one, why_none has the reason."""
 
@@ -52,7 +52,7 @@ class Finding:
         return [(suite, pattern.strip("\"'")) for suite, pattern in _CASE.findall(self.body)]
 
 
-def read(root: Path) -> list[Finding]:
+def read(root: Path) -> list[ListedFinding]:
     """Return the findings in page order. Raises InputError where pages and status disagree."""
     path = root / "docs" / STATUS
     status = _status(path)
@@ -89,7 +89,7 @@ def _of_page(
     prefix: str,
     status: dict[str, tuple[str, str, str]],
     programs: dict[str, dict[str, object]],
-) -> list[Finding]:
+) -> list[ListedFinding]:
     path = docs / page
     text = path.read_text(encoding="utf-8")
     headings = list(_HEADING.finditer(text))
@@ -106,7 +106,7 @@ def _of_page(
         shown = programs.get(heading[1], {})
         names = shown.get("programs", [])
         findings.append(
-            Finding(
+            ListedFinding(
                 key=key,
                 title=heading[2],
                 body=text[heading.end() : end].strip("\n"),

@@ -15,7 +15,7 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.comparison import history
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.write import write_page, write_report
-from scripts.site.findings import Finding
+from scripts.site.findings import ListedFinding
 
 FORMATS = ["html", "json"]
 
@@ -40,7 +40,7 @@ SETS = (
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredSet:
     """index: the contents of its report's index.json; None if no bundle is there."""
 
     of: Set
@@ -56,21 +56,21 @@ def bundles_of(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob("*/run.json"))
 
 
-def reported(bundles: Path, extra: Path) -> list[Measured]:
+def reported(bundles: Path, extra: Path) -> list[MeasuredSet]:
     """Write the report of each set that is there into extra/reports. Raises InputError for a
     bundle that is unfinished or torn."""
     measured = []
     for of in SETS:
         folders = bundles_of(bundles / of.name)
         if not folders:
-            measured.append(Measured(of))
+            measured.append(MeasuredSet(of))
             continue
         report = extra / "reports" / of.name
         write_report(folders, report, FORMATS)
         index = json.loads((report / "index.json").read_text(encoding="utf-8"))
         started = max(read_finished(folder).info.started for folder in folders)
         page = of.page if (report / f"{of.page}.html").is_file() else "index"
-        measured.append(Measured(of, started, index, page))
+        measured.append(MeasuredSet(of, started, index, page))
     return measured
 
 
@@ -89,7 +89,7 @@ def trended(bundles: Path, database: Path, extra: Path) -> bool:
     return True
 
 
-def badges(measured: Sequence[Measured], findings: Sequence[Finding], extra: Path) -> None:
+def badges(measured: Sequence[MeasuredSet], findings: Sequence[ListedFinding], extra: Path) -> None:
     folder = extra / "badges"
     folder.mkdir(parents=True, exist_ok=True)
     still = sum(one.state.startswith("open") for one in findings)
@@ -100,7 +100,7 @@ def badges(measured: Sequence[Measured], findings: Sequence[Finding], extra: Pat
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
-def _badge(one: Measured) -> dict[str, Any]:
+def _badge(one: MeasuredSet) -> dict[str, Any]:
     label = f"sampler-parity {one.of.name}"
     if one.index is None:
         return _of(label, "not measured", "lightgrey")
@@ -129,7 +129,7 @@ def _of(label: str, message: str, colour: str) -> dict[str, Any]:
     return {"schemaVersion": 1, "label": label, "message": message, "color": colour}
 
 
-def page(measured: Sequence[Measured], trend: bool, night: bool = False) -> str:
+def page(measured: Sequence[MeasuredSet], trend: bool, night: bool = False) -> str:
     lines = [
         "# Measured: engines, releases, platforms",
         "",
@@ -156,7 +156,7 @@ def page(measured: Sequence[Measured], trend: bool, night: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _row(one: Measured) -> str:
+def _row(one: MeasuredSet) -> str:
     if one.index is None:
         return f"| {one.of.title} | not measured here | | `{one.of.command}` makes it |"
     met, cases = counts(one.index)

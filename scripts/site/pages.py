@@ -12,7 +12,7 @@ from typing import Any
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import expand, read_suite
 from sampler_parity.harness.suite.shipped import shipped
-from scripts.site.findings import PROGRAMS, Finding
+from scripts.site.findings import PROGRAMS, ListedFinding
 
 SHOWN = 3  # cases of a finding; the commands of its text replay all
 LOGITS = 16
@@ -20,7 +20,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _LANGUAGE = {".py": "python", ".mjs": "js", ".cpp": "c++", ".c": "c"}
 
 
-def write(findings: Sequence[Finding], root: Path, folder: Path) -> None:
+def write(findings: Sequence[ListedFinding], root: Path, folder: Path) -> None:
     """Write findings/KEY.md of each, and findings/index.md."""
     folder.mkdir(parents=True, exist_ok=True)
     places = {(one.page, one.anchor): f"{one.stem}.md" for one in findings}
@@ -30,7 +30,7 @@ def write(findings: Sequence[Finding], root: Path, folder: Path) -> None:
     (folder / "index.md").write_text(index(findings), encoding="utf-8")
 
 
-def page(finding: Finding, places: dict[tuple[str, str], str], root: Path) -> str:
+def page(finding: ListedFinding, places: dict[tuple[str, str], str], root: Path) -> str:
     """Return a page: first the text of docs/, then the cases and programs that show it."""
     source = f"../docs/{finding.page}#{finding.anchor}"
     lines = [
@@ -53,7 +53,7 @@ def page(finding: Finding, places: dict[tuple[str, str], str], root: Path) -> st
     return "\n".join(lines)
 
 
-def name(finding: Finding) -> str:
+def name(finding: ListedFinding) -> str:
     """Return the number in the heading, with the engine's name for lists other than llama.cpp's."""
     prefix, _, number = finding.key.rpartition(" ")
     return f"{prefix} {number}".strip().capitalize()
@@ -74,7 +74,7 @@ def linked(text: str, page: str, places: dict[tuple[str, str], str]) -> str:
     return _LINK.sub(moved, text)
 
 
-def _cases(finding: Finding) -> list[str]:
+def _cases(finding: ListedFinding) -> list[str]:
     cases = [case for suite, pattern in finding.cases for case in _matching(suite, pattern)]
     if not cases:
         return []
@@ -118,7 +118,7 @@ def _lines_of(case: Any) -> list[str]:
     return lines
 
 
-def _programs(finding: Finding, root: Path) -> list[str]:
+def _programs(finding: ListedFinding, root: Path) -> list[str]:
     several = len(finding.programs) > 1
     lines = ["## Programs that stand alone" if several else "## A program that stands alone", ""]
     if not finding.programs:
@@ -135,7 +135,7 @@ def _programs(finding: Finding, root: Path) -> list[str]:
     return lines
 
 
-def index(findings: Sequence[Finding]) -> str:
+def index(findings: Sequence[ListedFinding]) -> str:
     rows = [
         f"| [{name(one)}. {one.title}]({one.stem}.md) | {one.state} | {one.concerns} |"
         for one in findings

@@ -18,7 +18,7 @@ from sampler_parity.harness.llama_cpp.build_files import digests_of_all
 from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
 from sampler_parity.harness.llama_cpp.platforms import recipes, runners
 from sampler_parity.harness.llama_cpp.platforms import worker as worker_of_platforms
-from sampler_parity.harness.llama_cpp.platforms.program import Program, Refused, encoded
+from sampler_parity.harness.llama_cpp.platforms.program import Program, SamplerRefused, encoded
 from sampler_parity.harness.llama_cpp.platforms.worker import Worker
 from sampler_parity.harness.llama_cpp.recorded import Build, register
 from sampler_parity.harness.llama_cpp.sources import PACKAGE
@@ -181,7 +181,7 @@ def test_a_program_is_asked_and_asks_how_a_text_is_split() -> None:
 def test_what_a_program_refuses_is_reported_in_its_words() -> None:
     with (
         program("input(); print('refused no such rule')") as one,
-        pytest.raises(Refused, match=r"^no such rule$"),
+        pytest.raises(SamplerRefused, match=r"^no such rule$"),
     ):
         one.ask("init", "grammar")
 

@@ -11,7 +11,7 @@ from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
 from scripts import make_engines as engines
-from scripts.make_engines import Outcome, check, chosen, runs, table
+from scripts.make_engines import EngineOutcome, check, chosen, runs, table
 
 
 def test_an_engine_runs_next_to_the_reference_then_its_properties_and_its_draws() -> None:
@@ -112,7 +112,7 @@ def test_a_report_that_fails_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_a_run_that_left_no_whole_bundle_is_named(tmp_path: Path) -> None:
-    outcome = Outcome("first")
+    outcome = EngineOutcome("first")
     engines._count(outcome, tmp_path)
     assert outcome.wrong
     assert str(tmp_path) in outcome.wrong[0]
@@ -121,9 +121,11 @@ def test_a_run_that_left_no_whole_bundle_is_named(tmp_path: Path) -> None:
 def test_the_table_has_a_line_an_engine_and_ends_with_the_sum() -> None:
     lines = table(
         [
-            Outcome("vllm", "0.32.0", "41 s", 12.4, 1234, 1234, 8, 8),
-            Outcome("rwkv", "0.8.32", "cached", 3.0, 9, 10, 0, 0, wrong=["exit status 1 - b/rwkv"]),
-            Outcome("flash", why="needs a GPU"),
+            EngineOutcome("vllm", "0.32.0", "41 s", 12.4, 1234, 1234, 8, 8),
+            EngineOutcome(
+                "rwkv", "0.8.32", "cached", 3.0, 9, 10, 0, 0, wrong=["exit status 1 - b/rwkv"]
+            ),
+            EngineOutcome("flash", why="needs a GPU"),
         ]
     )
     assert lines == [

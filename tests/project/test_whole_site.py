@@ -282,5 +282,5 @@ def test_a_set_that_has_no_cases_says_whether_its_results_are_as_required(
 ) -> None:
     (servers,) = [one for one in measured.SETS if one.name == "servers"]
     of_report = {"backends": [], "ok": ok}
-    row = measured.Measured(servers, "2026-11-23", of_report, "servers")
+    row = measured.MeasuredSet(servers, "2026-11-23", of_report, "servers")
     assert f"| Servers | {words} | 2026-11-23 |" in page([row], trend=False)

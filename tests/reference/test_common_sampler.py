@@ -16,7 +16,7 @@ from sampler_parity.reference.pipelines.common_sampler import (
     SamplingParams,
     prefill_tokens,
 )
-from sampler_parity.reference.pipelines.reasoning_budget import State
+from sampler_parity.reference.pipelines.reasoning_budget import BudgetState
 from tests.support.applied import SEED, UNIFORM_DOUBLES, logs
 from tests.support.native_common import Driver, compile_driver, kept_programs
 from tests.support.native_common.allow_list import AllowList
@@ -43,7 +43,7 @@ def thinking(budget: int, **other: Any) -> SamplingParams:
     )  # fmt: skip
 
 
-def _state(sampler: CommonSampler) -> State:
+def _state(sampler: CommonSampler) -> BudgetState:
     assert sampler.budget is not None
     return sampler.budget.state
 
@@ -83,12 +83,12 @@ def test_prompt_reaches_chain_and_history_but_neither_grammar_nor_budget() -> No
     sampler = CommonSampler(params, 4, grammar=grammar)
     sampler.accept(1, is_generated=False)
     assert (grammar.accepted, list(sampler.prev)) == ([], [1])
-    assert _state(sampler) == State.IDLE
+    assert _state(sampler) == BudgetState.IDLE
     sampler.sample(Output(np.ones(4, np.float32)))
     assert sampler.get_candidates().logits.tolist() == [1, 0.5, 1, 1]
     sampler.accept(1, is_generated=True)
     assert grammar.accepted == [1]
-    assert _state(sampler) == State.FORCING
+    assert _state(sampler) == BudgetState.FORCING
 
 
 def test_spent_budget_forces_its_tokens() -> None:
@@ -100,7 +100,7 @@ def test_spent_budget_forces_its_tokens() -> None:
         forced.append(sampler.sample(Output(np.zeros(5, np.float32))))
         sampler.accept(forced[-1], True)
     assert forced == [3, 2]
-    assert _state(sampler) == State.DONE
+    assert _state(sampler) == BudgetState.DONE
 
 
 def test_lazy_grammar_rests_inside_a_block_and_is_given_its_end() -> None:
@@ -185,7 +185,7 @@ def test_reset_leaves_grammar_and_budget(driver: Driver) -> None:
     assert grammar.accepted == driver.accepted_by_grammar(0) == [1]
     budget = driver.budget_of(0)
     assert budget is not None
-    assert budget.state == _state(sampler) == State.COUNTING
+    assert budget.state == _state(sampler) == BudgetState.COUNTING
     assert driver.sample(0, zeros) == sampler.sample(zeros) == first
 
 

@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference import Candidates, UndefinedInputError
 from sampler_parity.reference.pipelines.reasoning_budget import (
+    BudgetState,
     ReasoningBudget,
-    State,
     is_complete_utf8,
 )
 from tests.support.examples import examples
@@ -40,7 +40,7 @@ def driver() -> Iterator[Driver]:
     driver.close()
 
 
-def budget_of(n: int, state: State = State.IDLE, **other: Any) -> ReasoningBudget:
+def budget_of(n: int, state: BudgetState = BudgetState.IDLE, **other: Any) -> ReasoningBudget:
     return ReasoningBudget([START], [END], [MESSAGE, *END], n, state, **other)
 
 
@@ -85,7 +85,7 @@ def test_budget_goes_through_its_states(budget: int, tokens: list[int], expected
 
 
 def test_budget_masks_only_while_forcing_and_all_but_the_forced_token() -> None:
-    budget = budget_of(1, State.COUNTING)
+    budget = budget_of(1, BudgetState.COUNTING)
     masked = []
     for token in (7, 9, 3, 4):
         cand = Candidates.from_logits(np.zeros(10))
@@ -97,30 +97,30 @@ def test_budget_masks_only_while_forcing_and_all_but_the_forced_token() -> None:
 
 
 def test_budget_takes_the_longest_sequence_that_ends_here() -> None:
-    budget = ReasoningBudget([START], [(4,), (3, 4), (5, 3, 4), ()], [], 9, State.COUNTING)
+    budget = ReasoningBudget([START], [(4,), (3, 4), (5, 3, 4), ()], [], 9, BudgetState.COUNTING)
     states(budget, [6, 3, 4])
     assert budget.end_match == (3, 4)
 
 
 def test_budget_forgets_the_match_unless_it_ends_with_the_last_forced_token() -> None:
-    budget = ReasoningBudget([START], [END], [3, 4, 7], 0, State.COUNTING)
+    budget = ReasoningBudget([START], [END], [3, 4, 7], 0, BudgetState.COUNTING)
     assert states(budget, [3, 4, 7]) == "FFD"
     assert budget.end_match is None
 
 
 def test_budget_forgets_half_an_end_sequence_when_it_forces() -> None:
-    budget = ReasoningBudget([START], [END], END[1:], 1, State.COUNTING)
+    budget = ReasoningBudget([START], [END], END[1:], 1, BudgetState.COUNTING)
     assert states(budget, END) == "FD"
     assert budget.end_match is None
 
 
 def test_budget_of_another_block_forgets_half_an_end_sequence() -> None:
-    budget = ReasoningBudget([START], [END], END[:1], 1, State.COUNTING)
+    budget = ReasoningBudget([START], [END], END[:1], 1, BudgetState.COUNTING)
     assert states(budget, [7, END[0], *START, END[1]]) == "FDDCF"
 
 
 def test_budget_that_forces_nothing_lets_a_token_pass() -> None:
-    budget = ReasoningBudget([START], [END], [], 0, State.COUNTING)
+    budget = ReasoningBudget([START], [END], [], 0, BudgetState.COUNTING)
     cand = Candidates.from_logits(np.zeros(10))
     budget.apply(cand)
     assert not cand.logits.any()
@@ -141,22 +141,22 @@ def test_budget_waits_beyond_the_end_of_a_character_of_byte_tokens(
     driver: Driver, tokens: list[int], expected: str
 ) -> None:
     """The last byte completes é, but by itself it is no complete UTF-8: one token more."""
-    budget = budget_of(2, State.COUNTING, vocab=read_vocab(BPE))
+    budget = budget_of(2, BudgetState.COUNTING, vocab=read_vocab(BPE))
     assert states(budget, tokens) == expected
-    driver.ask("budget", 0, True, [START], [END], [MESSAGE, *END], 2, int(State.COUNTING))
+    driver.ask("budget", 0, True, [START], [END], [MESSAGE, *END], 2, int(BudgetState.COUNTING))
     native = ""
     for token in tokens:
         driver.ask("budget_accept", 0, token)
-        native += State(driver.budget_state(0).state).name[0]
+        native += BudgetState(driver.budget_state(0).state).name[0]
     assert native == expected
 
 
 def test_budget_ends_while_waiting_if_the_model_ends_it() -> None:
-    budget = budget_of(1, State.COUNTING, vocab=read_vocab(BPE))
+    budget = budget_of(1, BudgetState.COUNTING, vocab=read_vocab(BPE))
     assert states(budget, [E_ACUTE[0], *END]) == "WFF"  # 3 is a complete piece, so 4 is too late
-    half = ReasoningBudget([START], [E_ACUTE], [9], 1, State.COUNTING, read_vocab(BPE))
+    half = ReasoningBudget([START], [E_ACUTE], [9], 1, BudgetState.COUNTING, read_vocab(BPE))
     assert states(half, E_ACUTE) == "WW"  # begun with the last token of the budget: too late
-    early = ReasoningBudget([START], [(E_ACUTE[1],)], [9], 1, State.COUNTING, read_vocab(BPE))
+    early = ReasoningBudget([START], [(E_ACUTE[1],)], [9], 1, BudgetState.COUNTING, read_vocab(BPE))
     assert states(early, E_ACUTE) == "WD"
 
 
@@ -179,14 +179,14 @@ def test_budget_is_forced_by_hand_only_while_counting() -> None:
     states(budget, START)
     assert budget.force()
     assert not budget.force()
-    assert budget.state is State.FORCING
-    assert not budget_of(5, State.WAITING_UTF8).force()
+    assert budget.state is BudgetState.FORCING
+    assert not budget_of(5, BudgetState.WAITING_UTF8).force()
 
 
 def test_budget_reset_goes_to_idle_from_any_first_state() -> None:
-    budget = budget_of(5, State.COUNTING)
+    budget = budget_of(5, BudgetState.COUNTING)
     budget.reset()
-    assert budget.state is State.IDLE
+    assert budget.state is BudgetState.IDLE
 
 
 def test_budget_clone_goes_its_own_way() -> None:
@@ -197,10 +197,10 @@ def test_budget_clone_goes_its_own_way() -> None:
 
 
 def test_budget_refuses_a_token_that_is_none(driver: Driver) -> None:
-    budget = budget_of(5, State.COUNTING, vocab=read_vocab(BPE))
+    budget = budget_of(5, BudgetState.COUNTING, vocab=read_vocab(BPE))
     with pytest.raises(UndefinedInputError, match=r"^token 303 is not in the vocabulary"):
         budget.accept(303)
-    driver.ask("budget", 0, True, [START], [END], [9], 5, int(State.COUNTING))
+    driver.ask("budget", 0, True, [START], [END], [9], 5, int(BudgetState.COUNTING))
     with pytest.raises(NativeError):
         driver.ask("budget_accept", 0, 303)
 
@@ -233,9 +233,9 @@ class BudgetMachine(RuleBasedStateMachine):
         data=st.data(),
         with_vocab=st.booleans(),
         budget=st.integers(-1, 5) | st.just(2**31 - 1),
-        state=st.sampled_from(State),
+        state=st.sampled_from(BudgetState),
     )
-    def begin(self, data: st.DataObject, with_vocab: bool, budget: int, state: State) -> None:
+    def begin(self, data: st.DataObject, with_vocab: bool, budget: int, state: BudgetState) -> None:
         self.tokens = BYTES if with_vocab else TOKENS
         sequence = st.lists(self.tokens, max_size=4).map(tuple)
         start, end = (

@@ -10,7 +10,7 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.llama_cpp.libllama import default_folder
-from sampler_parity.harness.repro.asked import LINES, Place
+from sampler_parity.harness.repro.asked import LINES, ComparedStage
 from sampler_parity.harness.repro.program import program
 from tests.support.command_line import cli
 
@@ -51,7 +51,7 @@ WHOLE = case(
 
 @pytest.mark.slow
 def test_the_program_shows_what_differs_and_exits_with_1(tmp_path: Path) -> None:
-    done = ran(program(SIGMA, Place(0, 0, INSTALLED, OLDER), "top_n_sigma masks"), tmp_path)
+    done = ran(program(SIGMA, ComparedStage(0, 0, INSTALLED, OLDER), "top_n_sigma masks"), tmp_path)
     assert done.returncode == 1, done.stderr
     assert "behind top_n_sigma, expected and got" in done.stdout
     assert "sorted: expected 1, got 0\ndifferent\n" in done.stdout
@@ -59,7 +59,7 @@ def test_the_program_shows_what_differs_and_exits_with_1(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_whole_chain_of_three_steps_is_the_references_to_the_bit(tmp_path: Path) -> None:
-    source = program(WHOLE, Place(2, 5, INSTALLED, INSTALLED), "none")
+    source = program(WHOLE, ComparedStage(2, 5, INSTALLED, INSTALLED), "none")
     done = ran(source, tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "the same"), done.stdout
     assert source.count("\n") <= LINES
@@ -78,7 +78,7 @@ def test_a_whole_chain_of_three_steps_is_the_references_to_the_bit(tmp_path: Pat
 )  # fmt: skip
 def test_what_no_small_program_can_show_is_reported(wrong: StagesCase, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        program(wrong, Place(0, 0, INSTALLED, INSTALLED), "")
+        program(wrong, ComparedStage(0, 0, INSTALLED, INSTALLED), "")
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import LiteralRows
-from sampler_parity.harness.repro.asked import LINES, Place
+from sampler_parity.harness.repro.asked import LINES, ComparedStage
 from sampler_parity.harness.repro.report import Finding, report
 from sampler_parity.harness.repro.scripts import engine_of, script, scripted
 from sampler_parity.harness.suite.file import read_suite
@@ -29,7 +29,7 @@ from tests.support.finding_programs import ROOT, in_engine
 from tests.support.report_bundles import case as record
 from tests.support.report_bundles import run_info, write_bundle
 
-PLACE = Place(0, 0, "", "v0.5.0")
+PLACE = ComparedStage(0, 0, "", "v0.5.0")
 VERSIONS = {
     "transformers": "transformers 5.23.0, torch 2.13.0+cpu",
     "mlx_lm": "mlx_lm 0.32.2, mlx 0.32.4, Device(cpu, 0)",
@@ -148,7 +148,7 @@ def test_what_an_engine_has_no_function_for_is_reported(
     engine: str, of: StagesCase, problem: str
 ) -> None:
     with pytest.raises((InputError, Unsupported), match=problem):
-        script(engine, VERSIONS[engine], of, Place(0, len(of.chain) - 1, "", "v0.5.0"), "")
+        script(engine, VERSIONS[engine], of, ComparedStage(0, len(of.chain) - 1, "", "v0.5.0"), "")
 
 
 def _bundle(folder: Path, name: str, verdict: str = "diverged", what: str = "survivors") -> Path:
@@ -310,7 +310,7 @@ def test_a_script_shows_what_differs_on_the_engine_itself(
 def test_a_script_of_what_does_not_differ_ends_with_0_and_1_where_another_is_expected(
     engine: str, name: str, of: StagesCase, tmp_path: Path
 ) -> None:
-    last = Place(of.steps - 1, len(of.chain) - 1, "", "v0.5.0")
+    last = ComparedStage(of.steps - 1, len(of.chain) - 1, "", "v0.5.0")
     source = script(name, VERSIONS[name], of, last, "another result")
     done = _shown(engine, source, tmp_path / engine_of(name).file)
     assert done.returncode == 0, done.stdout + done.stderr

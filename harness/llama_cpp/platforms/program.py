@@ -16,7 +16,7 @@ from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
 Tokenize = Callable[[bytes, bool], list[int]]
 
 
-class Refused(Exception):  # noqa: N818 - an answer
+class SamplerRefused(Exception):  # noqa: N818 - an answer
     """llama.cpp refuses to make a sampler. The message is its own."""
 
 
@@ -41,7 +41,7 @@ class Program:
         self.tokenize: Tokenize | None = None
 
     def ask(self, *words: object) -> list[str]:
-        """Return the words of its answer behind `ok`. Raises Refused."""
+        """Return the words of its answer behind `ok`. Raises SamplerRefused."""
         return self._exchange(words, b"")
 
     def apply(
@@ -78,7 +78,7 @@ class Program:
             if state == "ok":
                 return answer
             if state == "refused":
-                raise Refused(" ".join(answer))
+                raise SamplerRefused(" ".join(answer))
             if state != "tokenize" or self.tokenize is None:
                 raise SystemExit(f"not an answer of the worker: {state!r:.80}")
             special, text = answer

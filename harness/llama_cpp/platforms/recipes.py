@@ -47,15 +47,15 @@ class Recipe(Strict):
         return self.model_copy(update={**changed, "patched": True})
 
 
-class _File(Strict):
+class _RecipesFile(Strict):
     portable: tuple[str, ...]
     make: dict[str, Recipe]
     package: dict[str, Recipe]
 
 
 @functools.cache
-def _file() -> _File:
-    return read_table(_FOLDER / "recipes.toml", _File)
+def _file() -> _RecipesFile:
+    return read_table(_FOLDER / "recipes.toml", _RecipesFile)
 
 
 @functools.cache

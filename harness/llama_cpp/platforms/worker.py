@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
-from sampler_parity.harness.llama_cpp.platforms.program import Program, Refused, encoded
+from sampler_parity.harness.llama_cpp.platforms.program import Program, SamplerRefused, encoded
 from sampler_parity.harness.llama_cpp.platforms.runners import command_of
 from sampler_parity.harness.llama_cpp.recorded import unchanged
 from sampler_parity.harness.llama_cpp.signatures import (
@@ -39,7 +39,7 @@ _LENGTH_OF = {
 }
 
 
-class Row:
+class CandidateRow:
     def __init__(self, logits: NDArray[np.float32]) -> None:
         self.data = np.zeros(len(logits), TOKEN_DATA)
         self.data["id"] = np.arange(len(logits))
@@ -53,13 +53,15 @@ class PlatformChain:
     def __init__(self, program: Program, handles: list[int]) -> None:
         self.program, self.handles = program, handles
 
-    def apply(self, stage: int | None, row: Row) -> None:
+    def apply(self, stage: int | None, row: CandidateRow) -> None:
         sampler = self.handles[-1 if stage is None else stage]
         row.data, row.selected, row.sorted = self.program.apply(
             sampler, row.data, row.selected, row.sorted
         )
 
-    def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
+    def draw(
+        self, row: CandidateRow, n: int, uniforms: NDArray[np.float64] | None
+    ) -> NDArray[np.int32]:
         """Draw n tokens by the last stage, a dist."""
         if uniforms is not None:
             raise Unsupported("llama.cpp takes no uniforms")
@@ -115,10 +117,10 @@ class Worker:
         (whole,) = self.program.ask("chain", *in_chain)
         return PlatformChain(self.program, [*stages, int(whole)])
 
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(logits)
+    def candidates(self, logits: NDArray[np.float32]) -> CandidateRow:
+        return CandidateRow(logits)
 
-    def result(self, row: Row) -> Result:
+    def result(self, row: CandidateRow) -> Result:
         return row.data["id"], row.data["logit"], row.data["p"], row.sorted, row.selected
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
@@ -134,7 +136,7 @@ class Worker:
         arguments = [_argument(name, values) for name in taken.arguments]
         try:
             (handle,) = self.program.ask("init", taken.symbol, *arguments)
-        except Refused as refused:
+        except SamplerRefused as refused:
             reason = listener.words() or str(refused)
             raise InputError(name, f"llama.cpp refuses its parameters: {reason}") from None
         return int(handle)
