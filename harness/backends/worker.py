@@ -2,7 +2,7 @@
 that speaks the protocol.
 
 The backend is a class `Worker` with four methods (harness/protocol/interface.py); the rest is in
-harness/protocol/handlers.py and serve.py.
+harness/protocol/server.py and serve.py.
 """
 
 import importlib

@@ -18,8 +18,8 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.harness.protocol.server import answer
 from sampler_parity.harness.verdicts import Verdict
 
 TRIGGER = 129  # tokens of the row on which an adapter is wrong; others have one less and more

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sampler_parity.harness.protocol import handlers
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol import server
 from sampler_parity.harness.protocol.interface import BackendFailure, R
 from sampler_parity.harness.protocol.scratch import Scratch
 
@@ -15,7 +15,7 @@ class InPlace:
         self.name, self.worker, self.scratch = name, worker, Scratch()
 
     def hello(self) -> p.HelloReply:
-        return handlers.in_version(self.worker.hello(), p.PROTOCOL_VERSION)
+        return server.in_version(self.worker.hello(), p.PROTOCOL_VERSION)
 
     def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:
         answered = self.answer(request, timeout_s)
@@ -26,7 +26,7 @@ class InPlace:
 
     def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
         """Return the worker's reply. Raises BackendFailure."""
-        return handlers.answer(self.worker, self.scratch, request)
+        return server.answer(self.worker, self.scratch, request)
 
     def violation(self, message: str) -> BackendFailure:
         return BackendFailure("crashed", message)

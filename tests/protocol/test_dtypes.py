@@ -19,7 +19,7 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import CaseResult
-from sampler_parity.harness.protocol import ask, dtypes, handlers, sampling
+from sampler_parity.harness.protocol import ask, dtypes, sampling, server
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.dtypes import Dtype, narrowed, rounded, widened
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -118,7 +118,7 @@ class Looks(reference.Worker):
 def looking(takes: list[Dtype]) -> Inside:
     worker = Looks(takes)
     backend = Inside(worker, name="mine")
-    greeted = handlers.in_version(worker.hello(), 2).model_copy(update={"dtypes": takes})
+    greeted = server.in_version(worker.hello(), 2).model_copy(update={"dtypes": takes})
     answer = backend.answer
 
     def kept(request: Any, timeout_s: float | None) -> Any:
@@ -153,8 +153,8 @@ def test_who_takes_a_format_gets_its_bits_and_others_float32(
 
 def test_a_worker_that_is_greeted_in_version_1_takes_float32_alone() -> None:
     hello = reference.Worker().hello()
-    assert handlers.in_version(hello, 1).dtypes == ["float32"]
-    assert handlers.in_version(hello, 2).dtypes == ["float32", "bfloat16", "float16"]
+    assert server.in_version(hello, 1).dtypes == ["float32"]
+    assert server.in_version(hello, 2).dtypes == ["float32", "bfloat16", "float16"]
 
 
 @functools.cache

@@ -10,9 +10,9 @@ from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.protocol import dtypes, sampling
 from sampler_parity.harness.protocol.dtypes import Dtype
-from sampler_parity.harness.protocol.handlers import in_version
 from sampler_parity.harness.protocol.messages import HelloReply, StageResult
 from sampler_parity.harness.protocol.schema import protocol_schema
+from sampler_parity.harness.protocol.server import in_version
 from sampler_parity.harness.run.adapter_check import ProtocolCheck, check, check_adapter
 from tests.support.inside import Inside
 

@@ -18,7 +18,7 @@ from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp.graph import Worker
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.handlers import answer
+from sampler_parity.harness.protocol.server import answer
 from sampler_parity.harness.suite.file import expand, suites_folder
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference import UndefinedInputError, floats, sorting

@@ -29,7 +29,7 @@ NOT_TIMED = {"softmax", "tail_free", "grammar", "grammar_lazy_patterns"}
 SETUP_INCLUDED = """
 import sys, time
 from sampler_parity.harness.backends import worker
-from sampler_parity.harness.protocol import handlers, messages
+from sampler_parity.harness.protocol import messages, server
 
 def time_all(backend, scratch, request):
     row = scratch.view(request.rows.at, request.rows.n, "<f4")
@@ -41,7 +41,7 @@ def time_all(backend, scratch, request):
         ns.append(time.perf_counter_ns() - start)
     return messages.TimeReply(ns=ns)
 
-handlers._HANDLERS[messages.TimeRequest] = time_all
+server._HANDLERS[messages.TimeRequest] = time_all
 sys.argv[1:] = ["llama.cpp"]
 worker.main()
 """
