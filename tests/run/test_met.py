@@ -13,7 +13,7 @@ def test_a_run_that_only_measures_how_far_a_batch_moves_logits_is_met(tmp_path: 
 
 
 def test_a_run_that_only_measures_accuracy_is_met(tmp_path: Path) -> None:
-    assert Run(read(accuracy_in(tmp_path / "accuracy")), {}).met
+    assert FinishedRun(read(accuracy_in(tmp_path / "accuracy")), {}).met
 
 
 def test_a_run_of_nothing_is_not_met(tmp_path: Path) -> None:

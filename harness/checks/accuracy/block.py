@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.stages.block import GivenCase
-from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.inputs.logits import Family, GeneratedLogits
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.strict import Id, Size, Steps
 
@@ -48,7 +48,7 @@ class Accuracies(SuiteBlock):
                     id=f"{self.id}/{name}-V{n}",
                     description=self.description,
                     why=self.why,
-                    logits=Generated(family=self.family, n=n),
+                    logits=GeneratedLogits(family=self.family, n=n),
                     chain=chain,
                     steps=self.rows,
                 )

@@ -5,7 +5,7 @@ from functools import partial
 
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure
-from sampler_parity.reports.pages.accuracy.model import AccuracyReport, Row
+from sampler_parity.reports.pages.accuracy.model import AccuracyReport, AccuracyRow
 from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
 
 TITLE = "Accuracy of probabilities"
@@ -46,19 +46,19 @@ def _samplers(report: AccuracyReport) -> Iterator[doc.Fold]:
         yield doc.Fold(doc.Name(name), [_plot(rows), _table(rows)])
 
 
-def _plot(rows: Sequence[Row]) -> doc.Picture:
+def _plot(rows: Sequence[AccuracyRow]) -> doc.Picture:
     caption = "A line a backend, the largest errors. Those below 1e-8 stand at 1e-8."
     return doc.Picture("The largest errors by size", caption, partial(by_size, rows))
 
 
-def by_size(rows: Sequence[Row], salt: str) -> str:
+def by_size(rows: Sequence[AccuracyRow], salt: str) -> str:
     """Return an <svg> element, or "" without figures. salt keeps its ids apart. A panel without
     errors is left out."""
     shown = [Panel(title, _curves(rows, name)) for name, title in PANELS.items()]
     return panels(shown, "tokens of the vocabulary", salt)
 
 
-def _curves(rows: Sequence[Row], name: str) -> list[PlotLine]:
+def _curves(rows: Sequence[AccuracyRow], name: str) -> list[PlotLine]:
     lines: dict[str, dict[int, float]] = {}
     for row in rows:
         if not row.found.failed:
@@ -70,12 +70,12 @@ def _curves(rows: Sequence[Row], name: str) -> list[PlotLine]:
     return [PlotLine(label, sorted(points.items())) for label, points in lines.items()][:LINES]
 
 
-def _table(rows: Sequence[Row]) -> doc.Table:
+def _table(rows: Sequence[AccuracyRow]) -> doc.Table:
     head = "Sampler | V | Backend | p, ULPs | Mass, ULPs | Share | Kept tokens | Kept mass"
     return doc.Table(CAPTION, head, [[*_cells(row)] for row in rows], style="sticky")
 
 
-def _cells(row: Row) -> Iterator[doc.TableCell | doc.Inline]:
+def _cells(row: AccuracyRow) -> Iterator[doc.TableCell | doc.Inline]:
     found = row.found
     yield from (doc.Name(row.sampler), doc.num(f"{row.n_vocab:,}"), doc.Name(row.backend))
     if found.failed:

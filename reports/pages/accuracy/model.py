@@ -8,7 +8,7 @@ from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
 
 
-class Row(Strict):
+class AccuracyRow(Strict):
     """A sampler at a size on a backend; of several bundles, with the name of its bundle."""
 
     backend: str
@@ -20,7 +20,7 @@ class Row(Strict):
 class AccuracyReport(Strict):
     schema_version: Literal[1] = 1
     kind: Literal["accuracy"] = "accuracy"
-    rows: list[Row]
+    rows: list[AccuracyRow]
 
 
 def report_of(bundles: list[Bundle]) -> AccuracyReport | None:
@@ -32,6 +32,6 @@ def report_of(bundles: list[Bundle]) -> AccuracyReport | None:
             for backend, found in result.backends.items():
                 shown = {"backend": backend + of, "found": found.model_dump()}
                 row = shown | {"sampler": result.sampler, "n_vocab": result.n_vocab}
-                rows.append(Row.model_validate(visible(row)))
+                rows.append(AccuracyRow.model_validate(visible(row)))
     rows.sort(key=lambda row: (row.sampler, row.n_vocab))
     return AccuracyReport(rows=rows) if rows else None

@@ -5,7 +5,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.labels import figure
 from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.accuracy.document import document, ulps
-from sampler_parity.reports.pages.accuracy.model import AccuracyReport, Row, report_of
+from sampler_parity.reports.pages.accuracy.model import AccuracyReport, AccuracyRow, report_of
 from sampler_parity.reports.summary import PageSummary
 
 
@@ -17,7 +17,7 @@ def summary(report: AccuracyReport) -> PageSummary:
     return PageSummary(None, lines, [f"accuracy {line}" for line in lines])
 
 
-def _largest(rows: list[Row]) -> str:
+def _largest(rows: list[AccuracyRow]) -> str:
     measured = [row for row in rows if not row.found.failed]
     if not measured:
         return one_line(rows[0].found.failed)
@@ -28,7 +28,7 @@ def _largest(rows: list[Row]) -> str:
     return f"{text}, the kept mass by {kept} ({_place(worst)})" if kept != "0" else text
 
 
-def _place(row: Row) -> str:
+def _place(row: AccuracyRow) -> str:
     return f"{one_line(row.sampler)}, V = {row.n_vocab:,}"
 
 
