@@ -29,7 +29,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.inputs.random_model import random_128256_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.trie.workloads import leaf_texts, text_grammar
 
@@ -109,10 +109,10 @@ def _unfit(result: BackendResult | None) -> str:
 def _once(ready: Prepared, backend: Backend) -> tuple[float, float]:
     """Walk along the text; return microseconds a step, and milliseconds without steps."""
     start = time.perf_counter_ns()
-    ask.run(backend, ready.setting, ready.rows[:1], [], detail="token")
+    client.run(backend, ready.setting, ready.rows[:1], [], detail="token")
     setup_ns = time.perf_counter_ns() - start
     steps = [step.model_copy(update={"row": 0}) for step in ready.steps]
-    ran = ask.run(backend, ready.setting, ready.rows[:1], steps, detail="token")
+    ran = client.run(backend, ready.setting, ready.rows[:1], steps, detail="token")
     return ran.ns / len(steps) / 1e3, setup_ns / 1e6
 
 

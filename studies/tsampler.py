@@ -22,7 +22,7 @@ from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.reference import Candidates, build_chain, floats
 from studies.sections import main
 
@@ -227,8 +227,8 @@ def times() -> None:
         try:
             for n in sizes:
                 logits = FAMILIES["zipf"](np.random.default_rng(1), n).astype(np.float32)
-                setting = ask.Setting(complete(chain, n), n, history=list(range(64)))
-                row.append(np.median(ask.time(process, setting, logits, 60).ns[30:]) / 1e6)
+                setting = client.Setting(complete(chain, n), n, history=list(range(64)))
+                row.append(np.median(client.time(process, setting, logits, 60).ns[30:]) / 1e6)
         finally:
             process.close()
         print(f"  {backend + ': ' + name:<50}" + "".join(f"{ms:<13.3f}" for ms in row))

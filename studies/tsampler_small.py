@@ -20,7 +20,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.reference import Candidates, build_chain
 from studies.sections import main
 from studies.tsampler import golden
@@ -61,9 +61,9 @@ def seeds() -> None:
     n = 100_000
     process = registry.start("llama.cpp")
     try:
-        setting = ask.Setting(complete([{"dist": {"seed": 0xFFFFFFFF}}], n), n)
+        setting = client.Setting(complete([{"dist": {"seed": 0xFFFFFFFF}}], n), n)
         row = np.zeros(n, np.float32)
-        tokens = {int(ask.draws(process, setting, row, 1).tokens[0]) for _ in range(20)}
+        tokens = {int(client.draws(process, setting, row, 1).tokens[0]) for _ in range(20)}
     finally:
         process.close()
     print(f"  llama.cpp, LLAMA_DEFAULT_SEED: {len(tokens)}/20 different")
@@ -142,7 +142,7 @@ def filters() -> None:
     try:
         row = FAMILIES["zipf"](np.random.default_rng(1), n).astype(np.float32)
         for name, chain in chains.items():
-            ns = ask.time(process, ask.Setting(complete(chain, n), n), row, 60).ns[30:]
+            ns = client.time(process, client.Setting(complete(chain, n), n), row, 60).ns[30:]
             print(f"  {name:<26}{np.median(ns) / 1e6:.3f}")
     finally:
         process.close()

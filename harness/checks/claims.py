@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.kept.run import way_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R, Unclaimed
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.harness.protocol.scratch import Scratch
@@ -41,9 +41,9 @@ def parted(
         own = case.own_chain(backend.name) or claimed
         try:
             for request in _REQUESTS[case.check] or (way_of(backend),):
-                ask.claim(backend, request, own)
+                client.claim(backend, request, own)
             if case.separates_prompt:
-                ask.claim(backend, "origin")
+                client.claim(backend, "origin")
             asked.append(backend)
         except Unclaimed as missing:
             if "unsupported" in case.required(backend.name) or _of_release(backend, releases):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.accuracy.record import AccuracyOnBackend
 from sampler_parity.harness.correct.bounds import Reals
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler

@@ -13,7 +13,7 @@ from sampler_parity.harness.correct.exact import Decision
 from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.softmax import REPORTED, Softmax, softmax
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 
 

@@ -15,7 +15,7 @@ from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.engines.samplers import threshold_of
 from sampler_parity.harness.sanitize.printable import one_line
 
-_NO_SAMPLER = "no sampler "  # as in harness/protocol/ask.py
+_NO_SAMPLER = "no sampler "  # as in harness/protocol/client.py
 _LONGEST = 120  # characters of a backend's message: with the text before it, a line or two
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d[\d.,_]*(?:e[-+]?\d+)?")
 

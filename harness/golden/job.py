@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
@@ -105,7 +105,7 @@ def run(job: Job) -> None:
 
 def _capture(job: Job, backend: Backend, progress: Progress) -> None:
     task = progress.add_task(f"loading {job.model.name}", total=None)
-    model = ask.tokenize(backend, str(job.model), [prompt.text for prompt in job.prompts])
+    model = client.tokenize(backend, str(job.model), [prompt.text for prompt in job.prompts])
     _refuse_empty_and_long(job, model)
     plan = plan_rows(model.tokens, job.max_rows)
     about = f"decoding with {job.model.name}"
@@ -151,7 +151,7 @@ def _decode(
             threads=job.threads,
             out=0,
         )
-        yield prompt, positions, ask.capture(backend, request)
+        yield prompt, positions, client.capture(backend, request)
 
 
 def _checked(row: NDArray[np.float32], job: Job, prompt: int, position: int) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from sampler_parity.harness.files import read_table
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.fixtures import Facts, Fixture, Tensors
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -103,8 +103,8 @@ def _record_one(
         for i in range(n_steps)
     ]
     chain = complete(p.numbers(recorded.chain), n_vocab)
-    setting = ask.Setting(chain, n_vocab, str(model), recorded.history)
-    ran = ask.run(backend, setting, list(rows), steps, whole_chain=False)
+    setting = client.Setting(chain, n_vocab, str(model), recorded.history)
+    ran = client.run(backend, setting, list(rows), steps, whole_chain=False)
     last = [stages[-1] for stages in ran.stages]
     tokens = [-1 if token is None else token for token in ran.tokens]
     return {

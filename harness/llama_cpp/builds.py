@@ -42,7 +42,7 @@ from sampler_parity.harness.llama_cpp.recorded import (
 )
 from sampler_parity.harness.llama_cpp.signatures import order
 from sampler_parity.harness.llama_cpp.wheels import EXTENSIONS
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.messages import Device
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -176,7 +176,7 @@ def probe(folder: Path) -> list[Device]:
     command = [*WORKER_COMMAND, "llama.cpp/devices", str(folder)]
     backend = BackendProcess("llama.cpp/devices", command, _PROBE_TIMEOUT_S)
     try:
-        return ask.devices(backend)
+        return client.devices(backend)
     finally:
         backend.close()
 

@@ -1,6 +1,6 @@
 """Define both sides of the protocol: a Backend gets requests, a Worker in Python answers them.
 
-harness/protocol/ask.py sends requests to a Backend; harness/protocol/server.py answers with a
+harness/protocol/client.py sends requests to a Backend; harness/protocol/server.py answers with a
 Worker. A process (harness/protocol/process.py) is a Backend with a worker in any language.
 """
 

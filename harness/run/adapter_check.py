@@ -15,9 +15,9 @@ from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, sepa
 from sampler_parity.harness.failures.format_difference import row_of
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask_batch import Batch, batch
+from sampler_parity.harness.protocol.client_batch import Batch, batch
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 
@@ -79,11 +79,13 @@ def _known_samplers(hello: p.HelloReply) -> ProtocolCheck:
     return ProtocolCheck("sampler names are llama.cpp's", not unknown, ", ".join(unknown))
 
 
-def _setting(sampler: str) -> ask.Setting:
+def _setting(sampler: str) -> client.Setting:
     """Return the sampler in its smallest setting, with a vocabulary if it needs one."""
     row = ALL_ROWS[sampler]
     vocab = str(vocab_path("bpe")) if row.vocab else None
-    return ask.Setting(complete([{sampler: dict(row.smallest)}], len(LOGITS)), len(LOGITS), vocab)
+    return client.Setting(
+        complete([{sampler: dict(row.smallest)}], len(LOGITS)), len(LOGITS), vocab
+    )
 
 
 def _usable(hello: p.HelloReply) -> list[str]:
@@ -110,7 +112,7 @@ def _run(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
 def _run_one(backend: Backend, sampler: str) -> ProtocolCheck:
     name = f"run {sampler}"
     try:
-        ran = ask.run(backend, _setting(sampler), ROWS, STEPS, whole_chain=False)
+        ran = client.run(backend, _setting(sampler), ROWS, STEPS, whole_chain=False)
     except BackendFailure as failure:
         return ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
     for (stage,) in ran.stages:
@@ -128,7 +130,7 @@ def _answers(
     detail: Literal["stages", "token"] = "stages",
 ) -> ProtocolCheck:
     try:
-        ask.run(backend, _setting(sampler), ROWS, steps, detail=detail, whole_chain=False)
+        client.run(backend, _setting(sampler), ROWS, steps, detail=detail, whole_chain=False)
     except BackendFailure as failure:
         return ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
     return ProtocolCheck(name, True)
@@ -146,7 +148,7 @@ def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
         return
     setting = replace(_setting(using[0]), history=[1, 2], n_prompt=1)
     try:
-        ask.run(backend, setting, ROWS, STEPS, whole_chain=False)
+        client.run(backend, setting, ROWS, STEPS, whole_chain=False)
     except BackendFailure as failure:
         yield ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
         return
@@ -195,8 +197,8 @@ def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
         yield ProtocolCheck(name, wide == narrow, detail)
 
 
-def _shown(backend: Backend, setting: ask.Setting, rows: list[ask.Row]) -> list[list[float]]:
-    ran = ask.run(backend, setting, rows, STEPS, whole_chain=False)
+def _shown(backend: Backend, setting: client.Setting, rows: list[client.Row]) -> list[list[float]]:
+    ran = client.run(backend, setting, rows, STEPS, whole_chain=False)
     return [stages[-1].logits.tolist() for stages in ran.stages]
 
 
@@ -222,7 +224,7 @@ def _draws(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
     if "draws" not in hello.capabilities or "dist" not in hello.samplers:
         return ProtocolCheck("draws", None)
     try:
-        tokens = ask.draws(backend, _setting("dist"), ROWS[0], 20).tokens.tolist()
+        tokens = client.draws(backend, _setting("dist"), ROWS[0], 20).tokens.tolist()
     except BackendFailure as failure:
         return ProtocolCheck("draws", False, f"{failure.verdict}: {failure}")
     inside = all(0 <= token < len(LOGITS) for token in tokens)
@@ -234,7 +236,7 @@ def _time(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
         return ProtocolCheck("time", None)
     sampler = next(iter(_usable(hello)), "temp")
     try:
-        reply = ask.time(backend, _setting(sampler), ROWS[0], 5)
+        reply = client.time(backend, _setting(sampler), ROWS[0], 5)
     except BackendFailure as failure:
         return ProtocolCheck("time", False, f"{failure.verdict}: {failure}")
     return ProtocolCheck("time", True, f"{reply.ns} ns")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.protocol.ask import Row
+from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.observation import Observation
 from sampler_parity.harness.servers.oracle.model import DecodedModel, KnownModel, observe_with

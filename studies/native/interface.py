@@ -25,7 +25,7 @@ from sampler_parity.harness.llama_cpp.decode import Context, Model
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.signatures import SIGNATURES, has
 from sampler_parity.harness.llama_cpp.worker import Worker
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import Candidates, Chain, build_chain
 from sampler_parity.reference.pipelines.graph_samplers import WIDTH, select, soft_max

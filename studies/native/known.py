@@ -24,9 +24,9 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.llama_cpp import graph
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -131,16 +131,16 @@ def _look(case: Case, backend: Native, steps: int) -> Callable[[], str]:
 
 def _outcome(case: Case, ready: Prepared | None, backend: Native, steps: int) -> Iterable[bytes]:
     if isinstance(case, GenerationCase):
-        generated = ask.generate(backend, request_of(case))
+        generated = client.generate(backend, request_of(case))
         yield repr((generated.reply.tokens, generated.reply.in_graph)).encode()
         yield generated.rows.tobytes()
         yield from (part for got in generated.handed_back or [] for part in _parts(got))
         return
     assert ready is not None
     if isinstance(case, DrawsCase):
-        yield ask.draws(backend, ready.setting, ready.rows[0], case.draws).tokens.tobytes()
+        yield client.draws(backend, ready.setting, ready.rows[0], case.draws).tokens.tobytes()
     else:
-        ran = ask.run(
+        ran = client.run(
             backend, ready.setting, ready.rows, ready.steps[:steps],
             instances=ready.instances, detail=case.detail,
         )  # fmt: skip

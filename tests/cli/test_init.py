@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.cli import init
 from sampler_parity.harness.cli.init import COMPILED_TYPESCRIPT, TEMPLATES, Language
 from sampler_parity.harness.engines.engine_file import engines_folder
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run.adapter_check import check_adapter
@@ -258,7 +258,9 @@ def test_a_template_that_was_filled_in_is_identical_and_remembers_what_it_accept
     chain = [{"mirostat_v2": {"seed": 1, "tau": 5.0, "eta": 0.1}}]
     try:
         row = np.zeros(4, np.float32)
-        ran = ask.run(backend, ask.Setting(chain, 4, None, [2]), [row], steps, whole_chain=False)
+        ran = client.run(
+            backend, client.Setting(chain, 4, None, [2]), [row], steps, whole_chain=False
+        )
     finally:
         backend.close()
     assert ran.tokens == [1, 2, 2, 2, 0, 3]

@@ -8,7 +8,7 @@ import pytest
 from sampler_parity.harness.correct.accuracy import RENORMALIZED, accuracy_of
 from sampler_parity.harness.correct.softmax import softmax
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.reference import Candidates, build_chain
 

@@ -20,7 +20,7 @@ from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.selftest import cases_for, quick_cases, try_mutant
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import passing
 from sampler_parity.reference import SAMPLERS, Candidates, Vocab
 from sampler_parity.reference.samplers.infill import Infill

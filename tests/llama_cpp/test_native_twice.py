@@ -10,7 +10,7 @@ from itertools import chain
 import pytest
 
 from sampler_parity.harness.checks.stages.prepared import prepare
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 
@@ -36,7 +36,7 @@ def test_two_native_processes_agree_to_the_byte_on_every_tenth_quick_case(
             continue
         ready = prepare(case)
         one, two = (
-            ask.run(
+            client.run(
                 twin,
                 ready.setting,
                 ready.rows,

@@ -19,7 +19,7 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import CaseResult
-from sampler_parity.harness.protocol import ask, dtypes, sampling, server
+from sampler_parity.harness.protocol import client, dtypes, sampling, server
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.dtypes import Dtype, narrowed, rounded, widened
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -138,8 +138,8 @@ def test_who_takes_a_format_gets_its_bits_and_others_float32(
 ) -> None:
     row = rounded(np.array([1.0, 2.5, -3.0], np.float32), "bfloat16")
     with contextlib.closing(looking(takes)) as backend:
-        setting = ask.Setting([{"greedy": {}}], 3, dtype="bfloat16")
-        ran = ask.run(backend, setting, [row], [p.Step(row=0)])
+        setting = client.Setting([{"greedy": {}}], 3, dtype="bfloat16")
+        ran = client.run(backend, setting, [row], [p.Step(row=0)])
         (request,) = backend.worker.requests
         lies = backend.scratch.read(0, 6, np.uint8).tobytes()
     assert (request.rows.dtype, request.out) == (sent, out)  # at a multiple of 4

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from tests.support.script_backend import GREETING, REPLY, REQUEST, backend, failure
@@ -13,7 +13,7 @@ from tests.support.script_backend import GREETING, REPLY, REQUEST, backend, fail
 NUMBERED = json.dumps(json.loads(GREETING) | {"capabilities": ["time", "numbers"]})
 UNNUMBERED = json.dumps(json.loads(GREETING) | {"capabilities": ["time"]})
 REPEATS = 'import json; n = json.loads(line)["number"]; '
-SETTING = ask.Setting([], 1)
+SETTING = client.Setting([], 1)
 ROW = np.zeros(1, np.float32)
 
 
@@ -46,7 +46,7 @@ def test_a_second_reply_is_blamed_on_its_request_and_the_next_is_asked_again() -
         "reply(n)"
     )
     with backend(act, NUMBERED) as process:
-        first, second = (ask.time(process, SETTING, ROW, 1).ns for _ in range(2))
+        first, second = (client.time(process, SETTING, ROW, 1).ns for _ in range(2))
         assert (first, second) == ([2], [5])  # 4 greets the new process
         assert process.late == [(2, "a second reply")]
         assert process.starts == 2
@@ -67,8 +67,8 @@ def test_a_second_reply_is_blamed_on_its_request_and_the_next_is_asked_again() -
 def test_what_comes_after_a_reply_is_blamed_on_it(act: str, problem: str) -> None:
     once = f"if not os.environ.get('X'): say('{REPLY}\\n'); {act}"
     with backend(once, UNNUMBERED, timeout_s=0.5) as process:
-        assert ask.time(process, SETTING, ROW, 1).ns == [7]
-        assert ask.time(process, SETTING, ROW, 1).ns == [7]
+        assert client.time(process, SETTING, ROW, 1).ns == [7]
+        assert client.time(process, SETTING, ROW, 1).ns == [7]
         assert process.late == [(2, problem)]
         assert process.starts == 2
 
@@ -76,7 +76,7 @@ def test_what_comes_after_a_reply_is_blamed_on_it(act: str, problem: str) -> Non
 def test_a_process_that_took_the_request_pays_for_its_end() -> None:
     act = f"taken = 'first' in globals(); first = 1\nif taken: os._exit(5)\nsay('{REPLY}\\n')"
     with backend(act, UNNUMBERED) as process:
-        ask.time(process, SETTING, ROW, 1)
+        client.time(process, SETTING, ROW, 1)
         with pytest.raises(BackendFailure, match="exit status 5"):
-            ask.time(process, SETTING, ROW, 1)
+            client.time(process, SETTING, ROW, 1)
         assert process.late == []

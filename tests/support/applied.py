@@ -12,9 +12,9 @@ from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
 from sampler_parity.reference.random import Mt19937
@@ -89,8 +89,8 @@ def native_stages(
     row = np.array(logits, np.float32)
     path = vocab_path(vocab) if vocab else None
     chain = complete(spec, len(row))
-    setting = ask.Setting(chain, len(row), str(path) if path else None, list(history))
-    return ask.run(native, setting, [row], [p.Step(row=0)] * steps, whole_chain=False).stages
+    setting = client.Setting(chain, len(row), str(path) if path else None, list(history))
+    return client.run(native, setting, [row], [p.Step(row=0)] * steps, whole_chain=False).stages
 
 
 def assert_as_native(

@@ -5,7 +5,7 @@ from sampler_parity.harness.checks.accuracy.record import AccuracyOnBackend, Acc
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.correct.accuracy import accuracy_of
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
 
@@ -30,7 +30,7 @@ def _result(case: AccuracyCase, backends: dict[str, AccuracyOnBackend]) -> Accur
 
 def _on(backend: Backend, ready: Prepared[AccuracyCase]) -> AccuracyOnBackend:
     try:
-        ran = ask.run(backend, ready.setting, ready.rows, ready.steps, whole_chain=False)
+        ran = client.run(backend, ready.setting, ready.rows, ready.steps, whole_chain=False)
         results = zip(ready.rows, ran.stages, strict=True)
         return accuracy_of((ready.build().samplers[0], row, got) for row, (got,) in results)
     except BackendFailure as failure:

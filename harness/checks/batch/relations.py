@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from sampler_parity.harness.checks.batch.batched import seeded
 from sampler_parity.harness.checks.batch.paths import Path, Where, mirrored, paths
 from sampler_parity.harness.checks.stages.record import BackendResult, LiveRow
-from sampler_parity.harness.protocol.ask import Row
-from sampler_parity.harness.protocol.ask_batch import Batch, BatchRan, batch
+from sampler_parity.harness.protocol.client import Row
+from sampler_parity.harness.protocol.client_batch import Batch, BatchRan, batch
 from sampler_parity.harness.protocol.interface import Backend
 
 

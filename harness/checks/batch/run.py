@@ -26,8 +26,8 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.ask import Got, Row
-from sampler_parity.harness.protocol.ask_batch import Batch, BatchRan, batch
+from sampler_parity.harness.protocol.client import Got, Row
+from sampler_parity.harness.protocol.client_batch import Batch, BatchRan, batch
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live
 from sampler_parity.harness.verdicts import Verdict, worst

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.distribution import exact
 from sampler_parity.harness.checks.stages.prepared import Prepared
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.reference.random import Mt19937
@@ -26,7 +26,7 @@ class Source:
     """
 
     def __init__(self, ready: Prepared, backend: Backend, seed: int, possible: int = 1) -> None:
-        ask.claim(backend, "draws", ready.chain)
+        client.claim(backend, "draws", ready.chain)
         self.ready, self.backend, self.ns = ready, backend, 0
         self._first = self._next = seed * STRIDE
         self._portion = max(1, min(_MOST_DRAWS, _MOST_WORK // possible))
@@ -54,7 +54,7 @@ class Source:
     def _ask(self, n: int, moved: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
         backend, chain = self.backend, _moved(self.ready.chain, moved)
         self._seeds.append((chain[-1][next(iter(chain[-1]))].get("seed", 0), n))
-        drawn = ask.draws(
+        drawn = client.draws(
             backend,
             replace(self.ready.setting, chain=chain),
             self.ready.rows[0],

@@ -10,7 +10,7 @@ from sampler_parity.harness.checks.distribution.block import Speculative
 from sampler_parity.harness.checks.distribution.rounds import Outcomes, Tokens
 from sampler_parity.harness.checks.distribution.speculative_causes import cause_of
 from sampler_parity.harness.checks.stages.prepared import Prepared
-from sampler_parity.harness.protocol.ask_speculative import speculative
+from sampler_parity.harness.protocol.client_speculative import speculative
 from sampler_parity.harness.protocol.interface import Backend, Rounds
 
 _MOST_ROUNDS = 1 << 16  # of one request

@@ -18,9 +18,9 @@ from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.checks.stages.ties import SORTS
 from sampler_parity.harness.correct.accepting import fairly
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import DrawnTokens
+from sampler_parity.harness.protocol.client import DrawnTokens
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler
@@ -54,7 +54,7 @@ def _draws(ready: Prepared) -> Iterator[Candidates]:
 
 def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
     """Compare the draws of a backend with `want`. Raises BackendFailure."""
-    drawn = ask.draws(backend, ready.setting, ready.rows[0], ready.case.n_draws)
+    drawn = client.draws(backend, ready.setting, ready.rows[0], ready.case.n_draws)
     got = drawn.tokens
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:
@@ -87,7 +87,7 @@ def _fairly(ready: Prepared, backend: Backend, drawn: DrawnTokens) -> BackendRes
     n, tokens = ready.case.n_draws, drawn.tokens.copy()  # the next request overwrites them
     room = LARGEST // (12 * ready.case.logits.n * max(1, len(ready.chain)))
     steps = [p.Step(row=0, accept=None)] * min(n, max(room, 1))
-    ran = ask.run(backend, ready.setting, ready.rows, steps)
+    ran = client.run(backend, ready.setting, ready.rows, steps)
     other = np.flatnonzero(np.array(ran.tokens) != tokens[: len(steps)])
     if len(other):
         at = int(other[0])

@@ -20,9 +20,9 @@ from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import Text
 
@@ -35,7 +35,7 @@ def judge_events(
     ready, taken = steps_of(model, text, events)
     hello = backend.hello()
     try:
-        ran = ask.run(backend, ready.setting, ready.rows, ready.steps, whole_chain=False)
+        ran = client.run(backend, ready.setting, ready.rows, ready.steps, whole_chain=False)
         if "no_stages" in hello.capabilities:
             ran = stages_by_prefixes(ready, ran, backend)
     except BackendFailure as failure:

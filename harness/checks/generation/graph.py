@@ -23,7 +23,7 @@ from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.sequences import Text
 from sampler_parity.harness.verdicts import Verdict

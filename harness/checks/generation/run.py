@@ -25,7 +25,7 @@ from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import Text
@@ -49,7 +49,7 @@ def judge(
     for backend in backends:
         start = time.perf_counter()
         try:
-            generated = ask.generate(backend, request)
+            generated = client.generate(backend, request)
         except BackendFailure as failure:
             result = BackendResult(verdict=failure.verdict, detail=failure.whole)
             if failure.verdict == "crashed" and "crashed" in case.required(backend.name):

@@ -23,7 +23,7 @@ from sampler_parity.harness.checks.logits.compare import (
     model_digest,
 )
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.protocol import ask_sequences
+from sampler_parity.harness.protocol import client_sequences
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import (
     SequencesRequest,
@@ -102,7 +102,7 @@ def _decoded(case: InvarianceCase, backend: Backend, width: int) -> Rows:
     rows = np.empty(shape, np.float32)
     for first in range(0, len(texts), width):
         places = [i % len(texts) for i in range(first, first + width)]
-        done = ask_sequences.sequences(backend, request_of(case, places))
+        done = client_sequences.sequences(backend, request_of(case, places))
         by_step = done.rows.reshape(len(texts[0]), width, -1)
         own = min(width, len(texts) - first)
         rows[first : first + own] = by_step[:, :own].swapaxes(0, 1)

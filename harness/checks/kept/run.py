@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.kept.block import KeptCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.verdicts import Verdict
@@ -67,11 +67,11 @@ def _on(ready: Prepared[KeptCase], backend: Backend) -> BackendResult:
     case, row = ready.case, ready.rows[0]
     setting = replace(ready.setting, chain=complete(case.chain_on(backend.name), case.logits.n))
     if way_of(backend) == "draws":
-        drawn = ask.draws(backend, setting, row, DRAWS)
+        drawn = client.draws(backend, setting, row, DRAWS)
         tokens, ns = drawn.tokens.tolist(), drawn.ns
     else:
         steps = [p.Step(row=0, accept=None) for _ in range(DRAWS)]
-        ran = ask.run(backend, setting, [row], steps, detail="token")
+        ran = client.run(backend, setting, [row], steps, detail="token")
         tokens, ns = [-1 if token is None else token for token in ran.tokens], ran.ns
     got, expected = sorted(set(tokens)), sorted(case.expect.kept)
     if got == expected:

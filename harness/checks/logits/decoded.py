@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend
 
 Rows = NDArray[np.float32]
@@ -23,7 +23,7 @@ def rows_of(backend: Backend, logits: Computed) -> Rows:
         while len(cache) >= _PROMPTS_KEPT:
             del cache[next(iter(cache))]
         path = str(model_path(logits.computed))
-        rows = ask.decode(backend, path, logits.n, logits.prompt).copy()
+        rows = client.decode(backend, path, logits.n, logits.prompt).copy()
         rows.flags.writeable = False
         cache[key] = rows
     return cache[key]

@@ -14,7 +14,7 @@ from sampler_parity.harness.checks.generation.events import SampledToken
 from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
 from sampler_parity.harness.checks.sequences.streams import Stream
 from sampler_parity.harness.checks.stages.record import BackendResult
-from sampler_parity.harness.protocol import ask_sequences
+from sampler_parity.harness.protocol import client_sequences
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.sequences import SequencesRequest, SequencesStep, SlotChange
 
@@ -83,7 +83,7 @@ def compare_alone(
 
 
 def _compare(backend: Backend, request: SequencesRequest, stream: Stream) -> IsolationComparison:
-    alone = ask_sequences.sequences(backend, _alone(request, stream))
+    alone = client_sequences.sequences(backend, _alone(request, stream))
     pairs = list(zip(stream.tokens, alone.reply.tokens, alone.rows, strict=True))
     apart = [i for i, (token, other, _) in enumerate(pairs) if token.token != other]
     pairs = pairs[: apart[0] + 1] if apart else pairs

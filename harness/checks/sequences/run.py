@@ -23,8 +23,8 @@ from sampler_parity.harness.checks.stages.record import BackendResult, CaseResul
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.protocol import ask_sequences
-from sampler_parity.harness.protocol.ask_sequences import Sequenced
+from sampler_parity.harness.protocol import client_sequences
+from sampler_parity.harness.protocol.client_sequences import Sequenced
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import SequencesRequest
 from sampler_parity.harness.verdicts import worst
@@ -49,7 +49,7 @@ def judge(
     for backend in backends:
         start = time.perf_counter()
         try:
-            done = ask_sequences.sequences(backend, request)
+            done = client_sequences.sequences(backend, request)
             if case.logits.alone or fairly():  # the rows hold until the next request
                 done = replace(done, rows=done.rows.copy())
             asked = time.perf_counter()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.checks.generation.events import Event, SampledToken
-from sampler_parity.harness.protocol.ask_sequences import Sequenced
+from sampler_parity.harness.protocol.client_sequences import Sequenced
 from sampler_parity.harness.protocol.sequences import SequencesRequest, SlotChange
 
 

@@ -15,7 +15,7 @@ from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.skip_ratio.block import Workload
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.measured import Measured
@@ -83,7 +83,7 @@ def _outcome(
     )
     watched = Watched(process)
     try:
-        measured = ask.skip_ratio(process, request, timeout_s)
+        measured = client.skip_ratio(process, request, timeout_s)
     except BackendFailure as failure:
         details = {
             "crashed": f"the process that measured died: {failure}",

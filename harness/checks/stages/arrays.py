@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 
 MOST_ARRAYS = 20  # of a stage on a backend, in each process of a run

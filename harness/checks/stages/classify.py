@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.stages.boundary import margin_near_cut
 from sampler_parity.harness.checks.stages.ties import chosen, chosen_otherwise, tied
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.grammar.strict import strictly_allowed

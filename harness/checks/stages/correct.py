@@ -22,7 +22,7 @@ from sampler_parity.harness.correct.judges import JUDGES
 from sampler_parity.harness.correct.stage import Cut, Held, Stage, Wrong
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
-from sampler_parity.harness.protocol.ask import Got, Ran
+from sampler_parity.harness.protocol.client import Got, Ran
 from sampler_parity.harness.verdicts import BY_ANY_SORT
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError
 from sampler_parity.reference.sampler import Sampler

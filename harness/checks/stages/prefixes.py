@@ -9,9 +9,9 @@ from dataclasses import replace
 from sampler_parity.harness.checks.stages.classify import classify, identical
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, state_before
 from sampler_parity.harness.checks.stages.record import BackendResult
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Got, Ran
+from sampler_parity.harness.protocol.client import Got, Ran
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
 
@@ -49,7 +49,7 @@ def stages_by_prefixes(ready: Prepared, ran: Ran, backend: Backend) -> Ran:
     ends: list[list[Got]] = []
     for length in range(1, len(ready.chain) + 1):
         setting = replace(ready.setting, chain=ready.chain[:length])
-        again = ask.run(backend, setting, ready.rows, steps, instances=ready.instances)
+        again = client.run(backend, setting, ready.rows, steps, instances=ready.instances)
         ends.append([_copied(stages[-1]) for stages in again.stages])
     return replace(ran, stages=[list(of_step) for of_step in zip(*ends, strict=True)])
 
@@ -71,7 +71,7 @@ def _difference(
 ) -> dict[str, object] | None:
     """Return the first difference after this many stages: step, what, values."""
     setting = replace(ready.setting, chain=ready.chain[:length])
-    ran = ask.run(backend, setting, ready.rows, steps, instances=ready.instances)
+    ran = client.run(backend, setting, ready.rows, steps, instances=ready.instances)
     for i, (want_stages, stages) in enumerate(zip(trace, ran.stages, strict=True)):
         want, got = want_stages[length - 1], stages[-1]
         if not identical(want, got):

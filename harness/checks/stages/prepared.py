@@ -13,7 +13,7 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Setting
+from sampler_parity.harness.protocol.client import Setting
 from sampler_parity.harness.protocol.dtypes import Dtype, rounded
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
 from sampler_parity.reference.sampler import Sampler

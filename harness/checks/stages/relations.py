@@ -11,8 +11,8 @@ from sampler_parity.harness.checks.stages.block import Relation
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, reference_trace
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.protocol import ask
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol import client
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.reference import Candidates
 
@@ -27,7 +27,7 @@ def check_relation(
     """Run the related case on the same backend and compare its last stage with the reference's. The
     backend was identical to the reference, so the reference's trace stands for both runs."""
     other, permutation = _related_case(ready, relation)
-    ran = ask.run(
+    ran = client.run(
         backend,
         other.setting,
         other.rows,

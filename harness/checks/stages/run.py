@@ -27,9 +27,9 @@ from sampler_parity.harness.checks.stages.relations import check_relation
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.correct.narrower import is_tried, narrower
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Ran
+from sampler_parity.harness.protocol.client import Ran
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict, worst
 from sampler_parity.reference import platforms
@@ -90,7 +90,7 @@ def on_backend(
 def _run_on(
     ready: Prepared, trace: Trace, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
-    ran = ask.run(
+    ran = client.run(
         backend,
         ready.setting,
         ready.rows,
@@ -124,7 +124,7 @@ def _fairly(ready: Prepared, trace: Trace, ran: Ran, backend: Backend) -> Backen
             ran = stages_by_prefixes(ready, ran, backend)
         elif ready.case.detail == "token":
             steps = ready.steps[: len(trace)]
-            shown = ask.run(backend, ready.setting, ready.rows, steps, instances=ready.instances)
+            shown = client.run(backend, ready.setting, ready.rows, steps, instances=ready.instances)
             ran = replace(ran, stages=shown.stages)
         judged = judge_run(ready, ran, len(trace), hello.arithmetic)
         result = result_of(judged, ran.ns)

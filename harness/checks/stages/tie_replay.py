@@ -13,7 +13,7 @@ import numpy as np
 
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, begin
-from sampler_parity.harness.protocol.ask import Got, Ran
+from sampler_parity.harness.protocol.client import Got, Ran
 from sampler_parity.harness.verdicts import Verdict, worst
 from sampler_parity.reference import Candidates, UndefinedInputError
 from sampler_parity.reference.sampler import Sampler

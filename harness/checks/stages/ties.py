@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.registry import ROWS
 from sampler_parity.reference.sampler import Sampler

@@ -10,7 +10,7 @@ from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.checks.streams.block import StreamsCase
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
 
@@ -31,15 +31,17 @@ def _on(case: StreamsCase, backend: Backend) -> BackendResult:
     instance = [p.Step(row=i) for i in range(n)]
     if case.streams == "other_seed":
         other = replace(setting, chain=_other_seed(chain))
-        runs = [ask.run(backend, each, rows, instance, detail="token") for each in (setting, other)]
+        runs = [
+            client.run(backend, each, rows, instance, detail="token") for each in (setting, other)
+        ]
         one, two, ns = runs[0].tokens, runs[1].tokens, runs[0].ns + runs[1].ns
     elif case.streams == "reset":
         anew = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
-        ran = ask.run(backend, setting, rows, instance + anew, detail="token")
+        ran = client.run(backend, setting, rows, instance + anew, detail="token")
         one, two, ns = ran.tokens[:n], ran.tokens[n:], ran.ns
     else:
         turns = [p.Step(row=i // 2, instance=i % 2) for i in range(2 * n)]
-        ran = ask.run(backend, setting, rows, turns, instances=2, detail="token")
+        ran = client.run(backend, setting, rows, turns, instances=2, detail="token")
         one, two, ns = ran.tokens[::2], ran.tokens[1::2], ran.ns
     detail = wrong(case, one, two)
     if not detail:

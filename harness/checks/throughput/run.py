@@ -22,7 +22,7 @@ from sampler_parity.harness.checks.throughput.record import (
 from sampler_parity.harness.checks.timing.rounds import RoundPlan, started
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
@@ -93,7 +93,7 @@ def _turn(
     if alone:
         request = request.model_copy(update={"sequences": 1})
     try:
-        reply = ask.throughput(backend, request)
+        reply = client.throughput(backend, request)
     except BackendFailure as failure:
         return ThroughputOnBackend(failed=f"{failure.verdict}: {failure}")
     so_far = _with_tokens(so_far, request.chain, reply.tokens)

@@ -23,7 +23,7 @@ from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.rounds import RoundPlan, started
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
 FLOOR = "null"
@@ -39,7 +39,7 @@ class _Lane:
     ns: list[int] = field(default_factory=list)
     setup_ns: list[int] = field(default_factory=list)
     failed: str = ""
-    _setting: ask.Setting | None = None
+    _setting: client.Setting | None = None
 
     def __post_init__(self) -> None:
         self._watched = Watched(self.backend)
@@ -48,7 +48,7 @@ class _Lane:
         if self.failed:
             return
         try:
-            reply = ask.time(self.backend, self.setting(timed), row, REPETITIONS)
+            reply = client.time(self.backend, self.setting(timed), row, REPETITIONS)
         except BackendFailure as failure:
             self._fail(f"{failure.verdict}: {failure}")
             return
@@ -65,7 +65,7 @@ class _Lane:
     def _fail(self, why: str) -> None:
         self.failed, self.ns, self.setup_ns = why, [], []
 
-    def setting(self, timed: TimedChain) -> ask.Setting:
+    def setting(self, timed: TimedChain) -> client.Setting:
         if self._setting is None:
             self._setting = _setting(timed, self.backend.name)
         return self._setting
@@ -126,8 +126,8 @@ def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: RoundPlan
     )
 
 
-def _setting(timed: TimedChain, backend: str) -> ask.Setting:
+def _setting(timed: TimedChain, backend: str) -> client.Setting:
     path = vocab_path(timed.vocab) if timed.vocab else None
     n = timed.logits.n
     chain = complete(timed.instead.get(backend, timed.chain), n)
-    return ask.Setting(chain, n, str(path) if path else None, timed.history)
+    return client.Setting(chain, n, str(path) if path else None, timed.history)

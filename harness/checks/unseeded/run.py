@@ -14,7 +14,7 @@ from sampler_parity.harness.checks.stages.block import unseeded
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.checks.unseeded.block import UnseededCase
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
 
@@ -32,7 +32,7 @@ def _on(case: UnseededCase, backend: Backend) -> BackendResult:
     ready, n = prepare(case), case.steps
     turns = [p.Step(row=i // 2, instance=i % 2) for i in range(2 * n)]
     anew = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
-    ran = ask.run(backend, ready.setting, ready.rows, turns + anew, instances=2, detail="token")
+    ran = client.run(backend, ready.setting, ready.rows, turns + anew, instances=2, detail="token")
     detail = wrong(ran.tokens[: 2 * n : 2], ran.tokens[1 : 2 * n : 2], ran.tokens[2 * n :])
     if not detail:
         return BackendResult(verdict="identical", ns=ran.ns)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from sampler_parity.harness.bundle.records.server import Group, ServerResult
-from sampler_parity.harness.protocol.ask import Row
+from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.servers.client import Answer, Client, Prompt
 from sampler_parity.harness.servers.observation import NotComputed, Observation, observe

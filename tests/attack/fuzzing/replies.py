@@ -15,7 +15,7 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import CaseResult
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.pipes import Deadline
@@ -28,7 +28,7 @@ from tests.support.skip_ratios import measured, result
 V = 4
 _ROW = np.arange(V, dtype=np.float32)
 _CHAIN: p.ChainSpec = [{"top_k": {"k": 2}}]
-_SETTING = ask.Setting(_CHAIN, V)
+_SETTING = client.Setting(_CHAIN, V)
 _CLAIMS = ["run", "draws", "time", "decode", "generate", "throughput", "skip_ratio", "devices"]
 _CLAIMS += ["capture", "numbers"]
 _GREETING = {"ok": True, "name": "replying", "version": "1", "capabilities": _CLAIMS}
@@ -81,11 +81,11 @@ def _replying() -> Replying:
 
 def _generate(backend: Replying) -> None:
     request = p.GenerateRequest(model="m", n_vocab=V, chain=_CHAIN, prompt=[1], n_tokens=2, out=0)
-    ask.generate(backend, request)
+    client.generate(backend, request)
 
 
 def _capture(backend: Replying) -> None:
-    ask.capture(
+    client.capture(
         backend,
         p.CaptureRequest(
             model="m", n_vocab=V, tokens=[1, 2], positions=[1], n_context=2, threads=1, out=0
@@ -97,7 +97,7 @@ def _throughput(backend: Replying) -> None:
     request = p.ThroughputRequest(
         model="m", n_vocab=V, chain=_CHAIN, prompt=[1], n_tokens=2, sequences=3
     )
-    ask.throughput(backend, request)
+    client.throughput(backend, request)
 
 
 def _recorded(record: BaseModel, kind: type[Result]) -> None:
@@ -110,14 +110,14 @@ def _run(backend: Replying) -> None:
 
 
 def _draws(backend: Replying) -> None:
-    ask.draws(backend, _SETTING, _ROW, 3)
+    client.draws(backend, _SETTING, _ROW, 3)
 
 
 def _skip_ratio(backend: Replying) -> None:
     request = p.SkipRatioRequest(
         model="m", leaves=["a"] * 30, prompts=["b"], rounds=8, seed=0, delay_ms=0
     )
-    _recorded(result(ask.skip_ratio(backend, request, 60.0)), SkipRatioResult)
+    _recorded(result(client.skip_ratio(backend, request, 60.0)), SkipRatioResult)
 
 
 def _hello(backend: Replying) -> None:
@@ -135,14 +135,14 @@ _REPLIES: dict[str, tuple[dict[str, Any], Callable[[Replying], object]]] = {
     "hello": (_GREETING, _hello),
     "run": ({"tokens": [None], "stages": [[_STAGE]], "ns": 5}, _run),
     "draws": ({"ns": 5}, _draws),
-    "time": ({"ns": [5, 6], "setup_ns": [1, 1]}, lambda b: ask.time(b, _SETTING, _ROW, 2)),
-    "decode": ({}, lambda b: ask.decode(b, "m", V, [1, 2])),
+    "time": ({"ns": [5, 6], "setup_ns": [1, 1]}, lambda b: client.time(b, _SETTING, _ROW, 2)),
+    "decode": ({}, lambda b: client.decode(b, "m", V, [1, 2])),
     "tokenize": (
         {"tokens": [[1, 2], []], "n_vocab": V, "n_context": 9},
-        lambda b: ask.tokenize(b, "m", ["a", "b"]),
+        lambda b: client.tokenize(b, "m", ["a", "b"]),
     ),
     "capture": ({}, _capture),
-    "devices": ({"devices": [{"name": "cpu", "runs": True, "about": "x"}]}, ask.devices),
+    "devices": ({"devices": [{"name": "cpu", "runs": True, "about": "x"}]}, client.devices),
     "generate": ({"tokens": [1, 2], "ns": 5, "in_graph": 0, "handed_back": []}, _generate),
     "throughput": (
         {"prompt_ns": 3, "sample_ns": [1, 2], "decode_ns": [3, 4], "in_graph": 0},

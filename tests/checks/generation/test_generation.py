@@ -19,7 +19,7 @@ from sampler_parity.harness.inputs import fixtures, models
 from sampler_parity.harness.inputs.logits import DecodedLogits
 from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.worker import Worker
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -43,7 +43,7 @@ def generated(
     case: GenerationCase, backend: Backend
 ) -> tuple[p.GenerateReply, NDArray[np.float32]]:
     assert isinstance(case.logits, DecodedLogits)
-    done = ask.generate(backend, request_of(case))
+    done = client.generate(backend, request_of(case))
     return done.reply, done.rows
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from sampler_parity.harness.checks.stages.classify import classify, identical
 from sampler_parity.harness.faults import MUTANTS
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import ORDER, worst
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler

@@ -7,7 +7,7 @@ from sampler_parity.harness.checks.stages.classify import Difference, classify
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.explain import difference_lines
 from sampler_parity.harness.failures.format_difference import margin
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.min_p import MinP

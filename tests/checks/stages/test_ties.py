@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.checks.stages.classify import Difference, classify
 from sampler_parity.harness.checks.stages.record import BackendResult
-from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.greedy import Greedy

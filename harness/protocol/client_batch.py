@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.engines.samplers import separates_prompt
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Got, Row, Setting, asked_again, claim
+from sampler_parity.harness.protocol.client import Got, Row, Setting, asked_again, claim
 from sampler_parity.harness.protocol.dtypes import Dtype, narrowed
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live, sequences_of
@@ -46,7 +46,7 @@ class BatchRan:
 
 @asked_again
 def batch(
-    backend: Backend, asked: Batch, rows: Sequence[Row], detail: ask.Detail = "stages"
+    backend: Backend, asked: Batch, rows: Sequence[Row], detail: client.Detail = "stages"
 ) -> BatchRan:
     """Take the steps of the script."""
     hello = backend.hello()
@@ -55,7 +55,7 @@ def batch(
     claim(backend, "batch", [stage for each in asked.sequences for stage in each.chain])
     if any(each.prompt and separates_prompt(each.chain) for each in asked.sequences):
         claim(backend, "origin")
-    placed, out = ask.put(backend, rows, asked.n_vocab, asked.dtype)
+    placed, out = client.put(backend, rows, asked.n_vocab, asked.dtype)
     expected = _stages(asked, detail, whole="no_stages" in hello.capabilities)
     backend.scratch.ensure(out + 12 * asked.n_vocab * sum(map(sum, expected)))
     request = p.BatchRequest(
@@ -75,13 +75,13 @@ def batch(
         raise backend.violation("the reply has another number of steps, rows or stages")
     return BatchRan(
         reply.tokens,
-        [ask.shown(backend, step, out, asked.n_vocab) for step in stages],
+        [client.shown(backend, step, out, asked.n_vocab) for step in stages],
         reply.ns,
         _changed(backend, [narrowed(row, placed.dtype) for row in rows]),
     )
 
 
-def _stages(asked: Batch, detail: ask.Detail, whole: bool) -> list[list[int]]:
+def _stages(asked: Batch, detail: client.Detail, whole: bool) -> list[list[int]]:
     """Return how many stages each sampling row shows, step by step."""
     if detail == "token":
         return [[0] * len(step.sample) for step in asked.steps]
@@ -144,7 +144,7 @@ def one_by_one(steps: list[p.BatchStep]) -> list[Joined]:
 
 
 def _one_by_one(
-    backend: Backend, asked: Batch, rows: Sequence[Row], detail: ask.Detail
+    backend: Backend, asked: Batch, rows: Sequence[Row], detail: client.Detail
 ) -> BatchRan:
     tokens: list[list[int | None]] = [[None] * len(step.sample) for step in asked.steps]
     stages: list[list[list[Got]]] = [[[] for _ in step.sample] for step in asked.steps]
@@ -156,7 +156,7 @@ def _one_by_one(
         setting = Setting(
             sequence.chain, asked.n_vocab, asked.vocab, history, n_prompt, asked.dtype
         )
-        ran = ask.run(backend, setting, rows, row.steps, detail=detail, whole_chain=False)
+        ran = client.run(backend, setting, rows, row.steps, detail=detail, whole_chain=False)
         ns += ran.ns
         for (step, place), token, shown in zip(row.places, ran.tokens, ran.stages, strict=True):
             tokens[step][place] = token

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import (
+from sampler_parity.harness.protocol.client import (
     Got,
     Row,
     asked_again,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Setting, asked_again, claim, put
+from sampler_parity.harness.protocol.client import Setting, asked_again, claim, put
 from sampler_parity.harness.protocol.interface import Backend, Rounds
 
 RuleName = Literal["rejection", "matching"]

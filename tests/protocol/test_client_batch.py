@@ -8,7 +8,7 @@ import pytest
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask_batch import Batch, BatchRan, batch, one_by_one
+from sampler_parity.harness.protocol.client_batch import Batch, BatchRan, batch, one_by_one
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
 

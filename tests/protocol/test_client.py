@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.scratch import Scratch
@@ -15,7 +15,7 @@ from sampler_parity.harness.protocol.scratch import Scratch
 V = 4
 ROW = np.arange(V, dtype=np.float32)
 TOP_K: p.ChainSpec = [{"top_k": {"k": 2}}]
-SETTING = ask.Setting(TOP_K, V)
+SETTING = client.Setting(TOP_K, V)
 STEPS = [p.Step(row=0)]
 GENERATE = p.GenerateRequest(model="m", n_vocab=V, chain=TOP_K, prompt=[1], n_tokens=2, out=0)
 THROUGHPUT = p.ThroughputRequest(
@@ -25,14 +25,14 @@ CAPTURE = p.CaptureRequest(
     model="m", n_vocab=V, tokens=[1, 2], positions=[1], n_context=2, threads=1, out=0
 )
 ASKED: dict[str, Callable[[Any], Any]] = {
-    "run": lambda b: ask.run(b, SETTING, [ROW], STEPS),
-    "draws": lambda b: ask.draws(b, SETTING, ROW, 3),
-    "time": lambda b: ask.time(b, SETTING, ROW, 2),
-    "decode": lambda b: ask.decode(b, "m", V, [1, 2]),
-    "capture": lambda b: ask.capture(b, CAPTURE),
-    "devices": lambda b: ask.devices(b),
-    "generate": lambda b: ask.generate(b, GENERATE),
-    "throughput": lambda b: ask.throughput(b, THROUGHPUT),
+    "run": lambda b: client.run(b, SETTING, [ROW], STEPS),
+    "draws": lambda b: client.draws(b, SETTING, ROW, 3),
+    "time": lambda b: client.time(b, SETTING, ROW, 2),
+    "decode": lambda b: client.decode(b, "m", V, [1, 2]),
+    "capture": lambda b: client.capture(b, CAPTURE),
+    "devices": lambda b: client.devices(b),
+    "generate": lambda b: client.generate(b, GENERATE),
+    "throughput": lambda b: client.throughput(b, THROUGHPUT),
 }
 WITHOUT_CHAIN = ("decode", "capture", "devices")
 
@@ -103,9 +103,9 @@ def test_a_capability_that_hello_does_not_claim_is_not_asked_for(what: str, cann
 
 def test_a_prompt_is_sent_only_to_backends_that_distinguish_it_from_the_output(canned: Any) -> None:
     backend = canned(nothing, {}, capabilities=["run"])
-    setting = ask.Setting(TOP_K, V, history=[1, 2], n_prompt=1)
+    setting = client.Setting(TOP_K, V, history=[1, 2], n_prompt=1)
     with pytest.raises(BackendFailure, match="does not distinguish the prompt") as caught:
-        ask.run(backend, setting, [ROW], STEPS)
+        client.run(backend, setting, [ROW], STEPS)
     assert (caught.value.verdict, backend.sent) == ("unsupported", 0)
 
 
@@ -120,7 +120,7 @@ def test_a_sampler_that_hello_does_not_claim_is_not_asked_for(what: str, canned:
 def test_uniforms_are_not_sent_to_a_backend_that_does_not_claim_them(canned: Any) -> None:
     backend = canned(nothing, {})
     with pytest.raises(BackendFailure, match="takes no uniforms"):
-        ask.draws(backend, SETTING, ROW, 2, uniforms=np.zeros(2))
+        client.draws(backend, SETTING, ROW, 2, uniforms=np.zeros(2))
     assert backend.sent == 0
 
 
@@ -171,9 +171,9 @@ def test_what_the_graph_hands_back_must_be_there_for_every_token(canned: Any) ->
     for handed_back in ([stage()], [stage(), stage(n=0)], [stage(), stage(at=1 << 40)]):
         reply = {"tokens": [1, 2], "handed_back": handed_back}
         with pytest.raises(BackendFailure, match="missing for a token"):
-            ask.generate(canned(rows, reply, **claims), GENERATE)
+            client.generate(canned(rows, reply, **claims), GENERATE)
     reply = {"tokens": [1, 2], "handed_back": [stage(), stage()]}
-    assert len(ask.generate(canned(rows, reply, **claims), GENERATE).handed_back or []) == 2
+    assert len(client.generate(canned(rows, reply, **claims), GENERATE).handed_back or []) == 2
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ def test_logits_that_were_not_written_do_not_pass(what: str, place: str, canned:
 def test_tokens_of_another_number_of_texts_are_a_violation(canned: Any) -> None:
     reply = {"tokens": [[1]], "n_vocab": V, "n_context": 8}
     with pytest.raises(BackendFailure, match="tokens of 1 texts, asked for 2") as caught:
-        ask.tokenize(canned(nothing, reply), "m", ["a", "b"])
+        client.tokenize(canned(nothing, reply), "m", ["a", "b"])
     assert caught.value.verdict == "crashed"
 
 
 def test_captured_logits_that_were_not_written_are_no_numbers(canned: Any) -> None:
-    assert np.isnan(ask.capture(canned(nothing, {}), CAPTURE)).all()
+    assert np.isnan(client.capture(canned(nothing, {}), CAPTURE)).all()
 
 
 def test_a_run_comes_back_as_arrays(canned: Any) -> None:
@@ -203,7 +203,7 @@ def test_a_run_comes_back_as_arrays(canned: Any) -> None:
         scratch.write(at, np.array([3, 2, 0.75, 0.25], np.float32))
 
     backend = canned(write, {"tokens": [3], "stages": [[stage()]], "ns": 7})
-    ran = ask.run(backend, SETTING, [ROW], STEPS)
+    ran = client.run(backend, SETTING, [ROW], STEPS)
     ((got,),) = ran.stages
     assert (ran.tokens, ran.ns, got.token, got.ids.tolist()) == ([3], 7, 3, [3, 2])
     assert (got.logits.tolist(), got.p.tolist()) == ([3, 2], [0.75, 0.25])
@@ -211,12 +211,12 @@ def test_a_run_comes_back_as_arrays(canned: Any) -> None:
 
 def test_a_stage_may_lie_right_behind_the_rows_and_hold_the_whole_vocabulary(canned: Any) -> None:
     backend = canned(nothing, {"tokens": [0], "stages": [[stage(at=4 * V, n=V)]]})
-    assert len(ask.run(backend, SETTING, [ROW], STEPS).stages[0][0].ids) == V
+    assert len(client.run(backend, SETTING, [ROW], STEPS).stages[0][0].ids) == V
 
 
 def test_a_run_of_tokens_only_has_no_stages(canned: Any) -> None:
     backend = canned(nothing, {"tokens": [3]})
-    assert ask.run(backend, SETTING, [ROW], STEPS, detail="token").stages == [[]]
+    assert client.run(backend, SETTING, [ROW], STEPS, detail="token").stages == [[]]
 
 
 def test_behind_its_reply_a_backend_is_not_asked_what_it_is(
@@ -227,12 +227,12 @@ def test_behind_its_reply_a_backend_is_not_asked_what_it_is(
     def forget(scratch: Scratch, request: Any) -> None:
         monkeypatch.delattr(Canned, "hello")
 
-    assert ask.throughput(canned(forget, NS), THROUGHPUT).tokens == []
+    assert client.throughput(canned(forget, NS), THROUGHPUT).tokens == []
 
 
 def test_the_tokens_of_many_sequences_are_wanted_from_version_2_on(canned: Any) -> None:
-    assert ask.throughput(canned(nothing, NS), THROUGHPUT).tokens == []
+    assert client.throughput(canned(nothing, NS), THROUGHPUT).tokens == []
     with pytest.raises(BackendFailure, match="a token of each of 3 sequences a step"):
-        ask.throughput(canned(nothing, NS, protocol=2), THROUGHPUT)
+        client.throughput(canned(nothing, NS, protocol=2), THROUGHPUT)
     reply = NS | {"tokens": [[1, 2, 3], [4, 5, 6]]}
-    assert ask.throughput(canned(nothing, reply, protocol=2), THROUGHPUT).tokens[1] == [4, 5, 6]
+    assert client.throughput(canned(nothing, reply, protocol=2), THROUGHPUT).tokens[1] == [4, 5, 6]
