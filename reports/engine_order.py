@@ -26,9 +26,11 @@ def place(name: str) -> tuple[int, str]:
 
 
 def reason(name: str, result: BackendResult, explained: dict[Key, str]) -> str:
-    """Return why a result is not identical: the backend's words where it refused, else our line; or
-    ''."""
+    """Return why a result is not identical: the backend's words where it refused, that it is
+    correct, else our line; or ''."""
     if result.verdict in _SAID:
         return result.detail
+    if result.verdict == "correct":
+        return "Another rounding, or another order of equals, that the specification allows."
     base = without_build(name)
     return explained.get((base, result.stage, result.verdict), "")

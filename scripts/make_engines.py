@@ -64,7 +64,8 @@ def runs(row: Engine, folder: Path) -> list[list[str]]:
 
 def _run(suites: list[str], row: Engine, folder: Path, other: str, *options: str) -> list[str]:
     backends = [word for name in filter(None, (row.name, other)) for word in ("-b", name)]
-    return ["run", *suites, *backends, "--if-available", *options, "-o", str(folder)]
+    level = ["--accept", row.accept] if other and row.accept != "identical" else []
+    return ["run", *suites, *backends, "--if-available", *options, *level, "-o", str(folder)]
 
 
 def chosen(names: list[str]) -> list[Engine]:

@@ -25,6 +25,7 @@ from sampler_parity.engines.exllamav3.samplers import (
     SAMPLERS,
     samplers_of,
 )
+from sampler_parity.engines.shared import torch_cpu
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED, no_uniforms
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.interface import Result
@@ -117,6 +118,7 @@ class Worker:
             version=exllamav3().version,
             capabilities=["run", "draws", "time"],
             samplers=SAMPLERS,
+            arithmetic=torch_cpu.ARITHMETIC,
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:

@@ -16,6 +16,7 @@ from sampler_parity.engines.ik_llama.library import Library
 from sampler_parity.engines.ik_llama.stage import Stage
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 
@@ -67,6 +68,7 @@ class Worker:
             version=f"ik-llama-cpp-python {version('ik-llama-cpp-python')}",
             capabilities=["run", "draws", "time"],
             samplers=[*LLAMA_CPP, *OWN],
+            arithmetic=Arithmetic(summation="sequential", exp_ulps=1.0),
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:

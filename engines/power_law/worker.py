@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import SAMPLERS, Candidates, UndefinedInputError, floats
 
@@ -100,6 +101,7 @@ class Worker(reference.Worker):
             version="v1.0 as documented",
             capabilities=["run", "draws", "time"],
             samplers=[*SAMPLERS, "power_law"],
+            arithmetic=Arithmetic(summation="sequential", exp_ulps=1.0),
         )
 
     def build(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared import torch_cpu
 from sampler_parity.engines.shared.staged import Staged
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
@@ -130,6 +131,7 @@ class Worker:
             version=f"rwkv {version('rwkv')}, torch {torch.__version__}, numpy {np.__version__}",
             capabilities=["run", "draws", "time", "origin"],
             samplers=SAMPLERS,
+            arithmetic=torch_cpu.ARITHMETIC,
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:

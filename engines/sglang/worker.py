@@ -17,6 +17,7 @@ from sampler_parity.engines.sglang import requests as slots
 from sampler_parity.engines.sglang.batch import Batch, Shown
 from sampler_parity.engines.sglang.engine import sglang
 from sampler_parity.engines.sglang.requests import SLOTS, sampling_params, stop_tokens
+from sampler_parity.engines.shared import torch_cpu
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED, no_uniforms
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
@@ -132,6 +133,7 @@ class Worker:
             version=sglang().version,
             capabilities=["run", "draws", "time", "origin"],
             samplers=list(SLOTS),
+            arithmetic=torch_cpu.ARITHMETIC,
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:

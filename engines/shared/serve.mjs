@@ -1,6 +1,6 @@
 // The protocol (docs/reference/protocol.md) in front of an engine that runs on Node.js.
 //
-// An engine exports { name, version, build, samplers } and make(stages, nVocab), which returns an instance
+// An engine exports { name, version, build, samplers, arithmetic } and make(stages, nVocab), which returns an instance
 // of stages [name, parameters]: apply(stage, candidates), accept(token, ofPrompt), reset(), clone(). All may be asynchronous.
 // An optional done() is called after every request and frees the resources of the instances.
 // Candidates are { ids, logits, p, token }, token -1 until one is selected; a stage replaces what it changes.
@@ -69,9 +69,9 @@ class Service {
   hello({ scratch, protocol }) {
     if (protocol !== 2) throw new Unsupported("this speaks protocol 2");
     this.scratch = new Scratch(scratch);
-    const { name, version, build, samplers } = this.engine;
+    const { name, version, build, samplers, arithmetic } = this.engine;
     const capabilities = ["run", "draws", "time", "numbers", "origin"];
-    return { protocol, name, version, build, device: "cpu", capabilities, samplers };
+    return { protocol, name, version, build, device: "cpu", capabilities, samplers, arithmetic };
   }
 
   /** A chain that has accepted its history, of which the first tokens are the prompt's. */

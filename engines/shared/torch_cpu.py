@@ -1,13 +1,17 @@
-"""torch's own arithmetic on a CPU without vector instructions (ATEN_CPU_CAPABILITY=default)."""
+"""torch's arithmetic on a CPU; the functions are those without vector instructions
+(ATEN_CPU_CAPABILITY=default)."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.floats import FloatArray
 from sampler_parity.reference.platforms import libstdcxx
+
+ARITHMETIC = Arithmetic(exp_ulps=1.0)  # exp, log and pow are Sleef's u10: 1.0 ULP
 
 LANES = 8
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared import torch_cpu
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
 from sampler_parity.engines.shared.staged import Staged
@@ -135,6 +136,7 @@ class Worker:
             version=f"transformers {transformers.__version__}, torch {torch.__version__}",
             capabilities=["run", "draws", "time", "origin"],
             samplers=[*SAMPLERS, *OWN],
+            arithmetic=torch_cpu.ARITHMETIC,
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:

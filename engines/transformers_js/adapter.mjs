@@ -147,5 +147,6 @@ await serve({
   version: versionOf(folder, NAME),
   build: `Node.js ${process.versions.node}, V8 ${process.versions.v8}`,
   samplers: SAMPLERS,
+  arithmetic: { sums: "float64", summation: "sequential", exp_ulps: 1 }, // rounded as it is stored
   make: (stages) => new Instance(stages),
 });

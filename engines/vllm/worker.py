@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared import torch_cpu
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.vllm import requests as slots
 from sampler_parity.engines.vllm.batch import Batch
@@ -81,6 +82,7 @@ class Worker:
             version=vllm().version,
             capabilities=["run", "draws", "time", "origin"],
             samplers=list(SLOTS),
+            arithmetic=torch_cpu.ARITHMETIC,
         )
 
     def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:

@@ -81,5 +81,5 @@ FAULTS = [
     _fault("seed-left-out", SeedLeftOut, "vllm_stages/draws/normal-V12", "vllm_sample"),
     _fault("stops-left-out", StopsLeftOut, "vllm/min_tokens-last-banned", "vllm_min_tokens"),
     _fault("rows-of-another", OthersRows, "vllm_batches/requests", "relation"),
-    _fault("reset-keeps-output", ResetKeepsOutput, "vllm_batches/requests", "token"),
+    _fault("reset-keeps-output", ResetKeepsOutput, "vllm_batches/requests", "vllm_min_tokens"),
 ]

@@ -33,12 +33,13 @@ def greedy(stage: Stage) -> None:
     if np.isnan(stage.before.logits).any() or len(stage.got.ids) == 0:
         stage.same_selected()
         return
-    chosen = _selected(stage)
+    chosen = selected(stage)
     if stage.before.high[chosen] < stage.before.low.max():
         raise Wrong("selected", got=stage.got.token, expected=stage.want.token)
 
 
-def _selected(stage: Stage) -> int:
+def selected(stage: Stage) -> int:
+    """Return the place of the selected candidate. Raises Wrong if there is none."""
     if not 0 <= stage.got.selected < len(stage.got.ids):
         raise Wrong("selected", got=None, expected=stage.want.token)
     return stage.got.selected
@@ -62,7 +63,7 @@ def drawn(stage: Stage, u: float) -> None:
     error of two sums of the stated order, by the rounding of u and of its product with the sum.
     If all sums are exact and u has no more digits than the format, they are off by nothing.
     """
-    chosen = _selected(stage)
+    chosen = selected(stage)
     p = stage.got.p.astype(np.float64)
     ends = np.cumsum(p)
     total = float(ends[-1])
@@ -89,7 +90,7 @@ def drawn(stage: Stage, u: float) -> None:
 def discrete(stage: Stage, rng: Mt19937) -> None:
     """Require a draw as std::discrete_distribution makes it: none from one candidate."""
     if len(stage.got.ids) < 2:
-        _selected(stage)
+        selected(stage)
         return
     if np.isnan(stage.got.p).any():
         stage.same_selected()
@@ -173,7 +174,7 @@ def _draw_and_steer(stage: Stage, mu: Interval) -> None:
     of = softmax(stage.before.low[stage.at], stage.before.high[stage.at], stage.arithmetic)
     stage.probabilities(of, np.arange(len(stage.at)))
     discrete(stage, stage.sampler.rng)
-    p = float(stage.got.p[_selected(stage)])
+    p = float(stage.got.p[selected(stage)])
     held = REPORTED if stage.arithmetic.probabilities == "float64" else 0.0
     share = stage.interval(p * (1 - held), p * (1 + held))
     surprise = -share.through(np.log2, 0.0)
@@ -262,7 +263,7 @@ def adaptive_p(stage: Stage) -> None:
     target = stage.parameter("target").clipped(0.0, 1.0)
     adapted = (stage.interval(2.0) * target - weighted / weight).clipped(0.0, 1.0)
     gap = (p - adapted) * (stage.interval(1.0) / stage.interval(*_hull_of(0.3)))
-    distance = _absolute(gap)
+    distance = absolute(gap)
     moved = stage.interval(float(PEAK)) - (
         stage.interval(float(SHARPNESS)) * distance * distance / (stage.interval(1.0) + distance)
     )
@@ -271,7 +272,7 @@ def adaptive_p(stage: Stage) -> None:
     stage.logits_within(Interval(low, high, p.u))
     stage.probabilities_of_report()
     discrete(stage, stage.sampler.rng)
-    chosen = _selected(stage)
+    chosen = selected(stage)
     stage.memory["pending"] = Interval(float(p.low[chosen]), float(p.high[chosen]), p.u)
 
 
@@ -280,7 +281,8 @@ def _hull_of(value: float) -> tuple[float, float]:
     return min(ends), max(ends)
 
 
-def _absolute(x: Interval) -> Interval:
+def absolute(x: Interval) -> Interval:
+    """Return the interval of |x|."""
     inside = (x.low <= 0) & (x.high >= 0)
     low = np.where(inside, 0.0, np.minimum(abs(x.low), abs(x.high)))
     return Interval(low, np.maximum(abs(x.low), abs(x.high)), x.u, x.tiny)

@@ -1,9 +1,13 @@
-"""The judge of each sampler of llama.cpp, by its name."""
+"""The judge of each sampler, by its name: llama.cpp's here, an engine's in its judges.py."""
 
+import functools
 from collections.abc import Callable
+from importlib import import_module
 
 from sampler_parity.harness.correct import draws, filters, infill, removed, values
 from sampler_parity.harness.correct.stage import Stage
+from sampler_parity.harness.engines.engine_file import NAMESPACE, engines_folder
+from sampler_parity.harness.engines.samplers import engine_samplers
 
 Judge = Callable[[Stage], None]
 
@@ -30,3 +34,14 @@ JUDGES: dict[str, Judge] = {
     "softmax": removed.softmax,
     "tail_free": removed.tail_free,
 }
+
+
+@functools.cache
+def judge_of(name: str) -> Judge | None:
+    """Return the judge of a sampler, or None. For a stage of an engine it is in JUDGES of
+    engines/NAME/judges.py; such a judge sees identical results, too, so it may keep a state."""
+    engine, _ = ("", None) if name in JUDGES else engine_samplers().get(name, ("", None))
+    if not engine or not (engines_folder() / engine / "judges.py").exists():
+        return JUDGES.get(name)
+    judges: dict[str, Judge] = import_module(f"{NAMESPACE}.{engine}.judges").JUDGES
+    return judges.get(name)

@@ -15,7 +15,7 @@ from pydantic import Field
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_table
 from sampler_parity.harness.strict import Strict
-from sampler_parity.harness.verdicts import ServerVerdict, Verdict
+from sampler_parity.harness.verdicts import Accept, ServerVerdict, Verdict
 
 NAMESPACE = "sampler_parity.engines"
 
@@ -33,8 +33,8 @@ class Engine(Strict):
     an @.
     suites: those that it is checked with next to the reference, "properties" among them.
     draws: those that the reference need not repeat.
-    in_make_engines: `make engines` runs both. grammars: the verdicts that pass in [[grammar]]
-    blocks.
+    in_make_engines: `make engines` runs both. accept: what else passes there, as `run --accept`.
+    grammars: the verdicts that pass in [[grammar]] blocks.
     correct: it computes every sampler correctly in another arithmetic; the self-test requires it
     to pass `--accept correct`.
     page: of docs/, if the engine's README.md is not its page.
@@ -51,6 +51,7 @@ class Engine(Strict):
     builds: bool = False
     draws: list[str] = []
     in_make_engines: bool = False
+    accept: Accept = "identical"
     environment: str = ""
     grammars: list[Verdict] = []
     correct: bool = False

@@ -7,6 +7,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.engine_faults import Fault, faults
 from sampler_parity.harness.protocol.interface import Backend
@@ -77,11 +78,13 @@ def case_of(fault: Fault) -> Case:
 
 
 def try_fault(fault: Fault, case: Case, right: Backend, wrong: Backend) -> EngineResult:
-    """Run the case with and without the fault. Both backends have the engine's name, by which the
-    case states its requirements."""
+    """Run the case with and without the fault, and judge both as `make engines` does. Both backends
+    have the engine's name, by which the case states its requirements."""
     begun = time.perf_counter()
-    met = execute(case, [right], require_all=True)
-    judged = execute(case, [wrong], require_all=True)
+    level = {"accept": ENGINES[fault.engine].accept}
+    with accepting(level["accept"]):
+        met = execute(case, [right], require_all=True).model_copy(update=level)
+        judged = execute(case, [wrong], require_all=True).model_copy(update=level)
     got = judged.backends[wrong.name]
     as_meant = (got.verdict, got.stage or "") == (fault.verdict, fault.stage)
     alarm = "" if met.met(right.name) else f"{met.backends[right.name].verdict} in {case.id}"

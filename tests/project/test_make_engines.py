@@ -17,13 +17,14 @@ from scripts.make_engines import EngineOutcome, check, chosen, runs, table
 def test_an_engine_runs_next_to_the_reference_then_its_properties_and_its_draws() -> None:
     lines = [" ".join(arguments) for arguments in runs(ENGINES["tsampler"], Path("b"))]
     options = "--if-available --require-all"
+    compared, level = "-b tsampler -b reference --if-available", "--accept correct"
     assert lines == [
-        f"run tsampler -b tsampler -b reference {options} -o b/tsampler",
+        f"run tsampler {compared} --require-all {level} -o b/tsampler",
         # what an engine does not claim is not asked
-        "run properties -b tsampler -b reference --if-available -o b/tsampler-properties",
+        f"run properties {compared} {level} -o b/tsampler-properties",
         f"run draws/tsampler -b tsampler {options} -o b/tsampler-draws",
     ]
-    assert runs(ENGINES["akunu/cpu"], Path("b"))[0][-1] == "b/akunu-cpu"
+    assert runs(ENGINES["akunu/cpu"], Path("b"))[0][-3:] == ["--require-all", "-o", "b/akunu-cpu"]
 
 
 def test_engines_are_chosen_by_their_name_or_that_of_their_environment(

@@ -64,10 +64,16 @@ def test_a_difference_without_its_line_fails_the_report_though_its_case_allows_i
 
 
 def test_an_explained_difference_does_not_fail_the_report(tmp_path: Path) -> None:
-    report = report_of([of(tmp_path / "a", "tsampler", CLOSE)])
+    report = report_of([of(tmp_path / "a", "tsampler", diverged(stage="top_n_sigma"))])
     assert report.ok
-    assert "Sums in double" in html(document(report))
-    assert "Sums in double" in markdown(document(report))
+    assert "Removes what llama.cpp masks" in html(document(report))
+    assert "Removes what llama.cpp masks" in markdown(document(report))
+
+
+def test_a_correct_result_needs_no_line(tmp_path: Path) -> None:
+    report = report_of([of(tmp_path / "a", "tsampler", got("correct"), accept="correct")])
+    assert report.ok
+    assert "the specification allows" in markdown(document(report))
 
 
 def test_a_line_for_one_verdict_does_not_cover_another(tmp_path: Path) -> None:
@@ -142,4 +148,4 @@ def test_a_bad_file_of_explanations_is_refused(tmp_path: Path, text: str, wanted
 
 
 def test_the_committed_explanations_are_read() -> None:
-    assert ("tsampler", "top_p", "close") in all_explanations()
+    assert ("tsampler", "top_n_sigma", "diverged") in all_explanations()

@@ -18,7 +18,7 @@ from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.draws import accept_adaptive_p
 from sampler_parity.harness.correct.exact import Decision
 from sampler_parity.harness.correct.interval import Interval
-from sampler_parity.harness.correct.judges import JUDGES
+from sampler_parity.harness.correct.judges import JUDGES, judge_of
 from sampler_parity.harness.correct.stage import Cut, Held, Stage, Wrong
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
@@ -28,7 +28,8 @@ from sampler_parity.reference import Candidates, Chain, UndefinedInputError
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 
-_STATEFUL = ("mirostat", "mirostat_v2", "adaptive_p")  # a judge has to move their intervals on
+# Identical results need no judge. The others' may keep a state: intervals that it moves on.
+_STATELESS = JUDGES.keys() - {"mirostat", "mirostat_v2", "adaptive_p"}
 
 
 @dataclass
@@ -168,13 +169,14 @@ def judge_stage(
         raise Wrong("ids", refused=str(error)) from None
     same = identical(want, got)
     judged.rounded |= not same and not np.array_equal(np.sort(want.p), np.sort(got.p), True)
-    if not same and sampler.name not in JUDGES:
+    judge = judge_of(sampler.name)
+    if not same and judge is None:
         _as_another_sort(want, got, before, earlier)
-    elif sampler.name in JUDGES and (not same or judged.identical or sampler.name in _STATEFUL):
+    elif judge is not None and (not same or judged.identical or sampler.name not in _STATELESS):
         stage = Stage(before, earlier, want, got, parameters, arithmetic, memory.intervals[j])
         try:
             with np.errstate(all="ignore"):
-                JUDGES[sampler.name](stage)
+                judge(stage)
                 _flag(stage)
         except Wrong as wrong:
             if len(got.ids) != len(want):

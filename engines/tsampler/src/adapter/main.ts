@@ -176,6 +176,7 @@ function hello(request: any): object {
     device: "cpu",
     capabilities: ["run", "draws", "time", "uniforms"],
     samplers: Object.keys(STAGES),
+    arithmetic: { sums: "float64", summation: "sequential", exp_ulps: 1 }, // rounded as it is stored
   };
 }
 

@@ -1,0 +1,47 @@
+"""The judges of the stages in which torch's exp, sums and sort decide."""
+
+import numpy as np
+
+from sampler_parity.harness.correct.bounds import is_exact, of_sum, sums_exactly, unit
+from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
+
+
+def logprobs(stage: Stage) -> None:
+    """Require p to be the softmax of the logits: exp(log_softmax), or exp divided by its sum."""
+    stage.same_ids()
+    stage.same_logits()
+    stage.none_selected()
+    stage.probabilities()
+
+
+def top_p(stage: Stage) -> None:
+    """Require the banned to be the least likely that together have no more than 1 - top_p.
+
+    Each p has the errors of a softmax, each sum that of `of_sum`; 1 - top_p is rounded once. One
+    number of tokens is right if p, its sums and 1 - top_p are exact. Any of equal logits may go.
+    """
+    stage.all_but_logits()
+    got, before = stage.got.logits, stage.before.logits
+    banned = (got == -np.inf) & (before != -np.inf)
+    stage.same("logits", np.where(banned, -np.inf, before), got)
+    if stage.hull("top_p")[1] >= 1 or stage.before.selected >= 0 or not stage.softmax.defined:
+        if banned.any():
+            raise Wrong("logits", got=int(banned.sum()), expected=0)
+        return
+    if banned.any() and before[banned].max() > got[got != -np.inf].min():
+        raise Wrong("logits", reason="a larger logit is banned, a smaller one is not")
+    exact, kind, order = stage.softmax, stage.arithmetic.sums, np.argsort(stage.softmax.p)
+    p, each = exact.p[order], exact.each[order]
+    mass, error, n = np.cumsum(p), np.zeros(len(p)), int((got == -np.inf).sum())
+    if not sums_exactly(p, kind):
+        error = np.cumsum(p * each) + mass * (exact.common + of_sum(len(p), stage.arithmetic))
+    low, high = (1 - value for value in reversed(stage.hull("top_p")))
+    u = 0.0 if low == high and is_exact(low, kind) else unit(kind)
+    if n and mass[n - 1] - error[n - 1] > high * (1 + u):
+        raise Wrong("survivors", got=len(p) - n, mass=float(mass[n - 1]), threshold=high)
+    if n < len(p) - 1 and mass[n] + error[n] <= low * (1 - u):
+        raise Wrong("survivors", got=len(p) - n, mass=float(mass[n]), threshold=low)
+    stage.cuts.append(Cut(int(np.sign((mass[:-1] <= high).sum() - n))))
+
+
+JUDGES = {"vllm_logprobs": logprobs, "vllm_top_p": top_p}
