@@ -9,6 +9,7 @@ import pytest
 from sampler_parity.engines.correct.samplers import SAMPLERS as CLAIMED
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.correct import exact_decisions
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.correct.bias import biases
@@ -18,7 +19,7 @@ from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.correct_engines import correct_engines, pass_all
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.selftest import cases_for, quick_cases, try_mutant
-from sampler_parity.harness.inputs.logits import Literals
+from sampler_parity.harness.inputs.logits import GeneratedLogits, Literals
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import passing
@@ -62,6 +63,19 @@ UNDECIDABLE = {
     "top_p/mass-in-double": _ROUNDED,
     "typical_p/stable-sort": _SORTED,
     "typical_p/zero-adds-nothing": "p = 0 makes the order arbitrary",
+}
+
+LARGE: dict[str, list[dict[str, Any]]] = {
+    "top_p": [{"top_p": {"p": 0.9}}, {"dist": {"seed": 1}}],
+    "min_p": [{"min_p": {"p": 0.02}}, {"temp": {"temp": 0.7}}, {"dist": {"seed": 2}}],
+    "typical_p": [{"typical_p": {"p": 0.9}}, {"dist": {"seed": 3}}],
+    "xtc": [{"xtc": {"p": 1.0, "t": 0.0001, "seed": 4}}, {"dist": {"seed": 4}}],
+    "top_n_sigma": [{"top_n_sigma": {"n": 1.5}}, {"dist": {"seed": 5}}],
+    "temp_ext": [{"temp_ext": {"temp": 0.8, "delta": 0.5, "exponent": 1.1}}],
+    "mirostat": [{"mirostat": {"seed": 6, "tau": 5.0, "eta": 0.1, "m": 100}}],
+    "mirostat_v2": [{"mirostat_v2": {"seed": 7, "tau": 5.0, "eta": 0.1}}],
+    "adaptive_p": [{"adaptive_p": {"target": 0.3, "seed": 8}}],
+    "dist": [{"dist": {"seed": 9}}],
 }
 
 
@@ -198,6 +212,42 @@ FAULTS = sorted(n for n in MUTANTS if MUTANTS[n].sampler in SAMPLERS and n not i
 def test_a_fault_is_caught_by_the_specification(name: str) -> None:
     with closing(InProcess(name)) as backend:
         assert try_mutant(MUTANTS[name], backend, "correct").caught
+
+
+class Double(Candidates):
+    """Candidates of a float64 engine."""
+
+    @classmethod
+    def from_logits(cls, logits: Any, dtype: Any = np.float64) -> "Double":
+        return super().from_logits(logits, np.float64)
+
+
+@pytest.mark.parametrize("name", one_in(29, FAULTS))
+def test_a_fault_of_a_float64_engine_is_caught(name: str) -> None:
+    with closing(InProcess(name, kind=Double)) as backend:
+        hello = backend.worker.hello().model_copy(update={"arithmetic": FLOAT64})
+        backend.worker.hello = lambda: hello  # type: ignore[method-assign]
+        with accepting("correct"):
+            assert any(
+                execute(case, [backend]).backends[backend.name].verdict in ("diverged", "crashed")
+                for case in cases_for(MUTANTS[name])
+            )
+
+
+@pytest.mark.parametrize("share", one_in(40, range(40)))
+def test_the_judges_accept_the_reference_without_looking_at_its_bits(share: int) -> None:
+    """Cases of findings/ have defects of llama.cpp, which no specification explains."""
+    cases = [case for case in quick_cases() if isinstance(case, StagesCase)][share::40]
+    cases = [case for case in cases if not case.id.startswith("findings/")]
+    for case in cases:
+        exact_decisions(case)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_the_judges_accept_the_reference_among_128256_tokens(name: str) -> None:
+    logits = GeneratedLogits(family="normal", n=128_256, seed=7)
+    about: Any = {"id": name, "description": "A case", "why": "Sums are long."}
+    exact_decisions(StagesCase(**about, chain=LARGE[name], logits=logits))
 
 
 @pytest.mark.parametrize("name", UNDECIDABLE)
