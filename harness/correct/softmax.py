@@ -83,13 +83,14 @@ class Softmax:
 
 
 @np.errstate(all="ignore")
-def softmax(low: Reals, high: Reals, arithmetic: Arithmetic) -> Softmax:
+def softmax(low: Reals, high: Reals, arithmetic: Arithmetic, is_sorted: bool = False) -> Softmax:
     """Return the probabilities of logits that lie between low and high: float64[n] each.
 
     With d = x - max: rounding d costs |d| u, and so does d * log2(e) in front of an exp2. exp costs
     its stated error, the division and a reciprocal 3 u. One u is for the rounding of p. A
     backend that subtracts log(sum) before it takes exp has 3 u |log(sum)| more. A logit that is
-    only known to be within h of its value costs h, and h of the maximum.
+    only known to be within h of its value costs h, and h of the maximum. Of candidates that are
+    flagged as sorted a backend may subtract the first: then d is the larger of both differences.
     """
     middle = np.where(low == high, low, (low + high) / 2)
     top = middle.max(initial=-np.inf)
@@ -101,7 +102,9 @@ def softmax(low: Reals, high: Reals, arithmetic: Arithmetic) -> Softmax:
     total = float(weights.sum())
     u, of_p = unit(arithmetic.logits), unit(arithmetic.probabilities)
     half = np.where(low == high, 0.0, (high - low) / 2)
-    each = 2 * np.where(weights > 0, abs(d), 0.0) * u + of_function(arithmetic) + 4 * of_p
+    away = np.maximum(abs(d), abs(middle - middle[0]) if is_sorted else 0.0)
+    away = np.where((weights > 0) & np.isfinite(away), away, 0.0)
+    each = 2 * away * u + of_function(arithmetic) + 4 * of_p
     each += 3 * u * abs(math.log(total)) + half + float(half[middle.argmax()]) + 2.0**-48
     if arithmetic.probabilities == "float64":
         each += REPORTED

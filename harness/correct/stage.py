@@ -115,7 +115,8 @@ class Stage:
     @cached_property
     def softmax(self) -> Softmax:
         """The probabilities of the candidates before."""
-        return softmax(self.before.low, self.before.high, self.arithmetic)
+        before = self.before
+        return softmax(before.low, before.high, self.arithmetic, before.sorted)
 
     def hull(self, name: str) -> tuple[float, float]:
         """Return a parameter as its JSON number and as the nearest float32: the smaller first."""
@@ -215,6 +216,7 @@ class Stage:
         if normalizer is None:
             with np.errstate(all="ignore"):
                 off = abs(self.got.p / exact.p[places] - 1) / (exact.each[places] + exact.common)
+            off[self.got.p == exact.p[places]] = 0
             i = int(np.nan_to_num(off, nan=np.inf).argmax())
             expected = float(exact.p[places][i])
             allowed = float(exact.each[places][i] + exact.common)
@@ -223,7 +225,8 @@ class Stage:
 
     def probabilities_of_report(self) -> None:
         """Require p to be the softmax of the logits that the backend itself reports."""
-        of = softmax(*around_report(self.got.logits, self.arithmetic), self.arithmetic)
+        logits = around_report(self.got.logits, self.arithmetic)
+        of = softmax(*logits, self.arithmetic, self.before.sorted)
         self.probabilities(of, np.arange(len(self.got.ids)))
 
     def as_reference(self) -> None:

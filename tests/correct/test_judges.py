@@ -214,6 +214,11 @@ def test_a_fault_is_caught_by_the_specification(name: str) -> None:
         assert try_mutant(MUTANTS[name], backend, "correct").caught
 
 
+# Cases in which llama.cpp itself does not follow the specification, or draws without a seed: a
+# defect, and a row flagged as sorted whose first logit is -inf, so every p is NaN.
+UNLIKE = ("findings/", "chains/random/1000-0103", "unseeded/")
+
+
 class Double(Candidates):
     """Candidates of a float64 engine."""
 
@@ -236,11 +241,10 @@ def test_a_fault_of_a_float64_engine_is_caught(name: str) -> None:
 
 @pytest.mark.parametrize("share", one_in(40, range(40)))
 def test_the_judges_accept_the_reference_without_looking_at_its_bits(share: int) -> None:
-    """Cases of findings/ have defects of llama.cpp, which no specification explains."""
     cases = [case for case in quick_cases() if isinstance(case, StagesCase)][share::40]
-    cases = [case for case in cases if not case.id.startswith("findings/")]
     for case in cases:
-        exact_decisions(case)
+        if not case.id.startswith(UNLIKE):
+            exact_decisions(case)
 
 
 @pytest.mark.parametrize("name", LARGE)
