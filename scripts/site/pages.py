@@ -113,8 +113,9 @@ def _lines_of(case: Any) -> list[str]:
     lines += [f"why      {case.why}"] if case.why else []
     lines += [f"chain    {json.dumps(stage)}" for stage in case.chain]
     lines.append(f"logits   {logits if isinstance(logits, str) else json.dumps(logits)}")
-    if case.expect is not None:
-        lines.append(f"expected {json.dumps(case.expect.model_dump(exclude_defaults=True))}")
+    expect = getattr(case, "expect", None)  # not every kind of case has one
+    if expect is not None:
+        lines.append(f"expected {json.dumps(expect.model_dump(exclude_defaults=True))}")
     return lines
 
 

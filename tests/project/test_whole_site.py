@@ -80,6 +80,16 @@ def test_a_finding_has_a_page_with_what_shows_it(project: Path) -> None:
     assert "## A program that stands alone\n\nit takes a year" in second
 
 
+@pytest.mark.slow
+def test_every_finding_has_a_page_whatever_kind_of_case_shows_it(tmp_path: Path) -> None:
+    findings = read(ROOT)
+    write(findings, ROOT, tmp_path)
+    pages = {one.stem: (tmp_path / f"{one.stem}.md").read_text() for one in findings}
+    of_generation = [text for text in pages.values() if "case     findings/meaning/" in text]
+    assert of_generation != []
+    assert all("\nlogits   {" in text for text in of_generation)
+
+
 def test_programs_of_one_finding_stand_below_one_heading(project: Path) -> None:
     folder = project / "studies" / "findings"
     (folder / "programs.toml").write_text(PROGRAMS.replace(".py", '.py", "finding_01_again.py', 1))
