@@ -37,6 +37,8 @@ def source(root: Path, folder: Path) -> int:
     shutil.copytree(root / "docs", folder / "docs")
     for name in LINKED:
         (folder / name).symlink_to(root / name)
+    for engine in (path for path in root.glob("engines/*") if path.is_dir()):
+        _copy_engine(engine, folder / "engines" / engine.name)
     every = findings.read(root)
     pages.write(every, root, folder / "findings")
     extra = folder / "extra"
@@ -53,6 +55,16 @@ def source(root: Path, folder: Path) -> int:
     lacking = [f"{row.of.name} ({row.of.command})" for row in rows if row.index is None]
     print(f"site     {len(every)} findings; not measured here: {', '.join(lacking) or 'nothing'}")
     return 0
+
+
+def _copy_engine(engine: Path, folder: Path) -> None:
+    """Copy an engine's pages, and link to the rest of its folder."""
+    folder.mkdir(parents=True)
+    for path in engine.iterdir():
+        if path.suffix == ".md":
+            shutil.copy(path, folder)
+        else:
+            (folder / path.name).symlink_to(path)
 
 
 def check(site: Path) -> int:

@@ -201,6 +201,18 @@ def test_without_bundles_and_history_there_is_no_trend(tmp_path: Path) -> None:
     assert "| History | not measured here |" in page([], trend=False)
 
 
+def test_pages_of_engines_are_copied_and_their_other_files_linked(project: Path) -> None:
+    engine = project / "engines" / "theirs"
+    engine.mkdir(parents=True)
+    (engine / "README.md").write_text("# Their engine\n")
+    (engine / "engine.toml").write_text("")
+    assert source(project, project / "source") == 0
+    copied = project / "source" / "engines" / "theirs"
+    assert not (copied / "README.md").is_symlink()
+    assert (copied / "README.md").read_text() == "# Their engine\n"
+    assert (copied / "engine.toml").resolve() == engine / "engine.toml"
+
+
 def test_what_changed_overnight_is_part_of_the_site_where_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "docs" / "findings").mkdir(parents=True)
     (tmp_path / "docs" / "findings.md").write_text("# Findings\n\n## 1. One\n\nText.\n")
