@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.power_law.model import PRESETS, PowerLaw
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.reference import Candidates, Chain, build_chain
+from sampler_parity.reference import Candidates, Chain
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from studies.akunu import tv
 from studies.sections import main

@@ -18,7 +18,8 @@ import numpy as np
 import scipy
 
 from sampler_parity.engines.power_law.model import PRESETS, PowerLaw
-from sampler_parity.reference import Candidates, Chain, build_chain
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.reference import Candidates, Chain
 from studies.akunu import tv
 from studies.power_law import MIN_P, ROWS, golden, reshaped
 from studies.sections import main

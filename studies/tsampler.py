@@ -19,11 +19,12 @@ from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
 from sampler_parity.engines.tsampler.model.sample import SamplingParams
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.engines.engine_file import engines_folder
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.protocol import client
-from sampler_parity.reference import Candidates, build_chain, floats
+from sampler_parity.reference import Candidates, floats
 from studies.sections import main
 
 Row = NDArray[np.float32]

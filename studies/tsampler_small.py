@@ -18,10 +18,11 @@ import scipy
 from sampler_parity.engines.tsampler.model.metrics import entropy
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.engines.engine_file import engines_folder
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.protocol import client
-from sampler_parity.reference import Candidates, build_chain
+from sampler_parity.reference import Candidates
 from studies.sections import main
 from studies.tsampler import golden
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from sampler_parity.engines.power_law.model import PowerLaw
-from studies import power_law_beside
+from studies import power_law, power_law_beside
 
 
 def target_after(kind: type[PowerLaw], history: list[float]) -> float:
@@ -23,6 +23,16 @@ def test_the_readings_part_where_the_history_is_full(
 ) -> None:
     assert target_after(PowerLaw, history) == pytest.approx(without_oldest)
     assert target_after(power_law_beside.WithoutTheNewest, history) == pytest.approx(without_newest)
+
+
+@pytest.mark.slow
+def test_the_power_law_sampler_runs_in_chains_beside_llama_cpp_s() -> None:
+    assert [line.split("  ")[0] for line in power_law.timing()] == [
+        "power_law",
+        "top_k 40, dist",
+        "adaptive_p",
+    ]
+    assert len(power_law_beside.others()) == 1 + len(power_law_beside.OTHERS)
 
 
 def test_without_a_compiler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
