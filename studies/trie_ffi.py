@@ -10,6 +10,8 @@ greedy over the whole row; `nothing` is a call that returns a constant.
 
 import json
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.engines.engine_file import engines_folder
@@ -23,7 +25,12 @@ RUNNER = TSAMPLER / "src" / "trie" / "runner.ts"
 
 
 def output() -> dict[str, Any]:
-    """Return the output of the script. Raises CalledProcessError if it fails."""
+    """Return the output of the script.
+
+    Raises SystemExit if Bun is not installed, and CalledProcessError if the script fails.
+    """
+    if not Path(ENGINES["JavaScriptCore"][0]).is_file():
+        sys.exit("Bun is not installed. Install it: sampler-parity engines add bun")
     libraries = [compiled(SOURCES / "token_trie.cpp"), default_folder() / "libllama.so"]
     words = [*ENGINES["JavaScriptCore"], str(SCRIPTS / "trie_ffi.ts"), *map(str, libraries)]
     done = subprocess.run(
