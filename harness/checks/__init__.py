@@ -61,7 +61,7 @@ _ROWS = (
     CheckKind("devices", 0.1, "on_device"),
     CheckKind("logits", 0.5, "logits", record="decode"),
     CheckKind("invariance", 10.0, "invariance", record="invariance"),
-    CheckKind("accuracy", 0.1, "accuracy", record="accuracy"),
+    CheckKind("accuracy", 0.1, "accuracy", "measurements", "accuracy"),
     CheckKind("distribution", 1.0, "distribution tests", "distribution tests", "distribution"),
     CheckKind("skip_ratio", 3.0, "skip ratios", "skip ratios", "skip_ratio", timed=True, each=True),
     CheckKind("timing", 0.2, "timed chains", "timed chains", "timing", timed=True),

@@ -89,8 +89,8 @@ def softmax(low: Reals, high: Reals, arithmetic: Arithmetic, is_sorted: bool = F
     With d = x - max: rounding d costs |d| u, and so does d * log2(e) in front of an exp2. exp costs
     its stated error, the division and a reciprocal 3 u. One u is for the rounding of p. A
     backend that subtracts log(sum) before it takes exp has 3 u |log(sum)| more. A logit that is
-    only known to be within h of its value costs h, and h of the maximum. Of candidates that are
-    flagged as sorted a backend may subtract the first: then d is the larger of both differences.
+    only known to be within h of its value costs h, and h of the maximum. A backend may
+    subtract the first of candidates flagged as sorted: then d is the larger of both differences.
     """
     middle = np.where(low == high, low, (low + high) / 2)
     top = middle.max(initial=-np.inf)

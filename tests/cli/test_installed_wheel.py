@@ -188,7 +188,7 @@ def test_modules_of_a_project_that_have_our_names_are_not_loaded(
     plan = ["-m", "sampler_parity.harness.cli", "run", "parity/top_p", "--plan"]
     done = installed.run(installed.python, *plan, "-b", "reference", folder=project)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "suite    parity/top_p: stages 363" in done.stdout
+    assert "suite    parity/top_p: stages 369" in done.stdout
 
 
 @pytest.mark.nightly
