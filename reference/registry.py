@@ -48,7 +48,7 @@ class Row:
     ranges: the fuzzer draws from them; None: it does not.
     kind: `filter` removes or masks candidates, `select` always selects one.
     threshold: the parameter that a filter's cut is at.
-    boundary: whether candidates within rounding of the cut have a verdict of their own.
+    boundary: whether differences near the cut have a verdict of their own.
     sorts: whether its sort chooses which of equal candidates comes first, and stays at a cut.
     vocab: it needs a vocabulary.
     sizes: everything that it counts, each with the power of two that it reaches in use: candidates

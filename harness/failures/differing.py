@@ -123,7 +123,7 @@ def _than(stage: str) -> str:
 
 
 def _how_near(results: Sequence[BackendResult]) -> str:
-    """Return how near to the cut results within rounding are."""
+    """Return how near to the cut the results are."""
     margins = [result.values["margin"] for result in results if "margin" in result.values]
     numbers = [margin for margin in margins if isinstance(margin, int | float)]
     if not numbers or len(numbers) < len(results):

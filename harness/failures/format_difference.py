@@ -94,7 +94,7 @@ def margin(share: Any) -> str:
     """Return how far the decisive number of a boundary lies from the cut."""
     if not isinstance(share, int | float):
         return number(share)
-    return f"{share:.2g} of the cut, within rounding" if share else "none: exactly at the cut"
+    return f"{share:.2g} of the cut" if share else "none: exactly at the cut"
 
 
 def number(value: Any) -> str:

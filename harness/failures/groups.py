@@ -45,7 +45,7 @@ _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
     "diverged": ("case diverges", "cases diverge"),
     "flaky": ("case comes out differently", "cases come out differently"),
     "explained": ("case differs as explained", "cases differ as explained"),
-    "boundary": ("case falls within rounding", "cases fall within rounding"),
+    "boundary": ("case differs near the cut", "cases differ near the cut"),
     "close": ("case differs in last digits", "cases differ in last digits"),
     "correct": ("case is correct in another rounding", "cases are correct in another rounding"),
     "tied": (

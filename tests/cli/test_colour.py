@@ -26,7 +26,7 @@ PLAIN = "\x1b[0m"
     [
         ("  DIVERGED a   mine 1.0", f"  {RED}DIVERGED{PLAIN} a   mine 1.0"),
         ("8 cases diverge at top_p: x", f"{RED}8 cases diverge{PLAIN} at top_p: x"),
-        ("1 case falls within rounding at x", f"{YELLOW}1 case falls{PLAIN} within rounding at x"),
+        ("1 case differs near the cut at x", f"{YELLOW}1 case differs{PLAIN} near the cut at x"),
         ("3 cases are skipped: x", f"{DIM}3 cases are skipped{PLAIN}: x"),
         ("cases    1/2 as required   FAILED", f"cases    1/2 as required   {RED}FAILED{PLAIN}"),
         ("cases    2/2 as required   ok", f"cases    2/2 as required   {GREEN}ok{PLAIN}"),

@@ -68,7 +68,7 @@ def test_side_by_side_shows_survivors_and_the_first_value_that_differs() -> None
         ("survivors", "10395", "10458"),
         ("p at rank 7 (id 4711)", "0.25", "nan"),
     ]
-    assert other_values(shown) == [("margin", "0.12 of the cut, within rounding")]
+    assert other_values(shown) == [("margin", "0.12 of the cut")]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The margin of a result within rounding: its distance from the boundary, and its text."""
+"""The margin of a result near the cut: its distance from the boundary, and its text."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def test_of_a_draw_it_is_how_far_the_number_lies_outside_a_piece() -> None:
 @pytest.mark.parametrize(
     ("share", "text"),
     [
-        (3.14e-8, "3.1e-08 of the cut, within rounding"),
+        (3.14e-8, "3.1e-08 of the cut"),
         (0, "none: exactly at the cut"),
         ("?", "?"),
     ],
@@ -124,4 +124,4 @@ def test_explain_says_the_margin() -> None:
         id="a", samplers=["top_p"], steps=1, backends={"x": got}, required={"x": ["identical"]}
     )
     found = [*difference_lines(of, "x", "1", got)]
-    assert found[-1] == "  margin: 2.5e-07 of the cut, within rounding"
+    assert found[-1] == "  margin: 2.5e-07 of the cut"
