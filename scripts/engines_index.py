@@ -24,9 +24,9 @@ PROGRAMS_RUN_ON = {"llama_cpp_python": "llama_cpp"}
 
 
 def engines_of_others() -> list[Engine]:
-    """Return the backends that run code of others: with an environment of their engine, or faults
-    of a worker."""
-    rows = [row for row in ENGINES.values() if row.name not in OWN]
+    """Return the backends that run samplers of others: with an environment of their engine, or
+    faults of a worker."""
+    rows = [row for row in ENGINES.values() if row.name not in OWN and not row.correct]
     return [row for row in rows if _has_environment(row) or file_of(row.name, ".py").is_file()]
 
 

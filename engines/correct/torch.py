@@ -1,17 +1,17 @@
-"""correct/torch: float32 by torch on the CPU, with the packages of the engine rwkv."""
+"""correct/torch: float32 by torch on the CPU."""
 
 import importlib
 from typing import Any
 
 import numpy as np
 
-from sampler_parity.engines.correct import samplers, worker
+from sampler_parity.engines.correct import worker
 from sampler_parity.engines.correct.ops import Array, Ops
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.errors import UndefinedInputError
 
 
 class Torch(Ops):
@@ -61,14 +61,7 @@ class Torch(Ops):
 
 
 class Worker(worker.Worker):
-    """Its environment has no package that reads a vocabulary."""
-
     name = "correct/torch"
-    samplers = {
-        name: apply
-        for name, apply in samplers.SAMPLERS.items()
-        if name not in ("infill", "ignore_eos", "grammar", "grammar_lazy_patterns")
-    }
 
     def __init__(self) -> None:
         super().__init__(Torch())
@@ -76,11 +69,3 @@ class Worker(worker.Worker):
     def hello(self) -> HelloReply:
         build = f"torch {importlib.import_module('torch').__version__}"
         return super().hello().model_copy(update={"build": build})
-
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> worker.Instance:
-        try:
-            return super().build(chain, n_vocab, None)
-        except ChainError as error:
-            if vocab and "vocabulary" in str(error):
-                raise Unsupported(f"no vocabulary can be read here: {error}") from None
-            raise
