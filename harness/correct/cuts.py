@@ -19,9 +19,9 @@ def cut_by_mass(
 
     Enough: p_0 + ... + p_i >= threshold (strict: >), and i + 1 >= at_least. The mass is that of the
     probabilities that the backend itself reports, so errors of p count once. Its sum may be off by
-    `of_sum`, in whatever order the backend adds; and by how far the sum of all p is from 1, if it
-    adds from the other end and compares with 1 - threshold. If all sums are exact in the format,
-    and 1 - threshold is, one cut is right. Raises Wrong.
+    `of_sum`, in whatever order the backend adds. If it adds from the other end and compares with
+    1 - threshold, so may that of the removed ones, and the sum of all p is not 1. If all sums are
+    exact in the format, and 1 - threshold is, one cut is right. Raises Wrong.
     """
     p = stage.got.p.astype(np.float64)
     n, everything = len(p), len(stage.before.ids)
@@ -36,6 +36,7 @@ def cut_by_mass(
     away = max(0 if is_exact(1 - t, sums) else abs(1 - t) * unit(sums) for t in threshold)
     if not exact:
         error = of_sum(n, stage.arithmetic) + _held(stage)
+        away += of_sum(everything - n, stage.arithmetic) * max(0.0, 1 - float(mass[-1]))
         away += max(abs(1 - normalizer[0]), abs(normalizer[1] - 1)) + stage.softmax.total
     at_least = max(1, at_least)
     if n < min(at_least, everything):

@@ -267,12 +267,17 @@ class Stage:
             self.wrong("ids", int(below.argmax()), reason="a larger logit comes after it")
 
     def largest_survive(self, by_p: bool = False) -> None:
-        """Require no candidate that is gone to have a larger logit than one that stays."""
+        """Require no candidate that is gone to have a larger logit than one that stays. by_p: those
+        of which p rounds to 0, or may, are equal."""
         if len(self.removed) == 0 or len(self.at) == 0:
             return
         high = self.before.high[self.at]
         first = self.removed[self.before.low[self.removed].argmax()]
         last = int(high.argmin())
-        allowed = 2 * self.softmax.each[first] if by_p and self.softmax.defined else 0.0
+        allowed = 0.0
+        if by_p and self.softmax.defined:
+            if self.softmax.p[first] < normal_from(self.arithmetic.probabilities):
+                return
+            allowed = 2 * self.softmax.each[first]
         if self.before.low[first] > high[last] + allowed:
             self.wrong("ids", last, removed=int(self.before.ids[first]))
