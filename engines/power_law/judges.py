@@ -20,9 +20,7 @@ def power_law(stage: Stage) -> None:
     if not stage.softmax.defined:
         stage.as_reference()
         return
-    exact = stage.softmax
-    away = np.minimum(exact.each + exact.common, 1.0)
-    p = stage.interval(exact.p * (1 - away), exact.p * (1 + away))
+    p = stage.shares()
     distance = absolute(p - _target(stage))
     if stage.sampler.distribution_width <= FLT_EPSILON:
         _nearest_alone(stage, distance)

@@ -29,6 +29,12 @@ def unit(kind: Format) -> float:
     return 2.0 ** -SIGNIFICAND[kind]
 
 
+def of_report(kind: Format) -> float:
+    """Return by what share a report may differ from the number held: a float64 is rounded to
+    float32, and every other format fits."""
+    return unit("float32") if kind == "float64" else 0.0
+
+
 def zero_below(kind: Format) -> float:
     """Return the number below which every positive number is rounded to 0."""
     return _ZERO[kind]

@@ -2,9 +2,15 @@
 
 import numpy as np
 
-from sampler_parity.harness.correct.bounds import Reals, is_exact, of_sum, sums_exactly, unit
+from sampler_parity.harness.correct.bounds import (
+    Reals,
+    is_exact,
+    of_report,
+    of_sum,
+    sums_exactly,
+    unit,
+)
 from sampler_parity.harness.correct.exact import Decision, beside
-from sampler_parity.harness.correct.softmax import REPORTED
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 
 
@@ -35,7 +41,7 @@ def cut_by_mass(
     error = 0.0
     away = max(0 if is_exact(1 - t, sums) else abs(1 - t) * unit(sums) for t in threshold)
     if not exact:
-        error = of_sum(n, stage.arithmetic) + _held(stage)
+        error = of_sum(n, stage.arithmetic) + of_report(stage.arithmetic.probabilities)
         away += of_sum(everything - n, stage.arithmetic) * max(0.0, 1 - float(mass[-1]))
         away += max(abs(1 - normalizer[0]), abs(normalizer[1] - 1)) + stage.softmax.total
     at_least = max(1, at_least)
@@ -50,11 +56,6 @@ def cut_by_mass(
         by = "sum" if i > 1 else "comparison"
         decided |= beside([by], mass[i - 1], (low - away, high + away))
     stage.cuts.append(Cut(_lean(mass, threshold, at_least, everything, strict), decided))
-
-
-def _held(stage: Stage) -> float:
-    """Return by what share a reported p may differ from the one that is held."""
-    return REPORTED if stage.arithmetic.probabilities == "float64" else 0.0
 
 
 def exact_sums(stage: Stage, p: Reals) -> bool:

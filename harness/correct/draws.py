@@ -10,6 +10,7 @@ from sampler_parity.harness.correct.bounds import (
     is_exact,
     normal_from,
     of_function,
+    of_report,
     of_sum,
     unit,
 )
@@ -175,7 +176,7 @@ def _draw_and_steer(stage: Stage, mu: Interval) -> None:
     stage.probabilities(of, np.arange(len(stage.at)))
     discrete(stage, stage.sampler.rng)
     p = float(stage.got.p[selected(stage)])
-    held = REPORTED if stage.arithmetic.probabilities == "float64" else 0.0
+    held = of_report(stage.arithmetic.probabilities)
     share = stage.interval(p * (1 - held), p * (1 + held))
     surprise = -share.through(np.log2, 0.0)
     away = abs(math.log2(p)) * of_function(stage.arithmetic) if p > 0 else 0.0
@@ -256,9 +257,7 @@ def adaptive_p(stage: Stage) -> None:
         stage.probabilities()
         discrete(stage, stage.sampler.rng)
         return
-    exact = stage.softmax
-    away = np.minimum(exact.each + exact.common, 1.0)
-    p = stage.interval(exact.p * (1 - away), exact.p * (1 + away))
+    p = stage.shares()
     weighted, weight = _averages(stage)
     target = stage.parameter("target").clipped(0.0, 1.0)
     adapted = (stage.interval(2.0) * target - weighted / weight).clipped(0.0, 1.0)

@@ -25,8 +25,8 @@ class Wide:
 
     def __str__(self) -> str:
         return (
-            f"wide: {self.backend} states a wider arithmetic than it needs: all {self.n:,} results"
-            f" that were judged again fit {self.fits}"
+            f"wide: {self.backend} states larger errors than its results show: all {self.n:,} that"
+            f" were judged again also fit {self.fits}"
         )
 
 

@@ -10,6 +10,7 @@ from sampler_parity.harness.correct.bounds import (
     Reals,
     normal_from,
     of_function,
+    of_report,
     of_sum,
     unit,
     zero_below,
@@ -106,8 +107,7 @@ def softmax(low: Reals, high: Reals, arithmetic: Arithmetic, is_sorted: bool = F
     away = np.where((weights > 0) & np.isfinite(away), away, 0.0)
     each = 2 * away * u + of_function(arithmetic) + 4 * of_p
     each += 3 * u * abs(math.log(total)) + half + float(half[middle.argmax()]) + 2.0**-48
-    if arithmetic.probabilities == "float64":
-        each += REPORTED
+    each += of_report(arithmetic.probabilities)
     n = int((weights > normal_from(arithmetic.probabilities)).sum())
     common = of_sum(n, arithmetic) + float((weights * each).sum()) / total
     return Softmax(weights / total, each, common, arithmetic)

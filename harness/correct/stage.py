@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.correct.bounds import Reals, normal_from, unit
+from sampler_parity.harness.correct.bounds import Reals, normal_from, of_report, unit
 from sampler_parity.harness.correct.exact import Decision
 from sampler_parity.harness.correct.interval import Interval
-from sampler_parity.harness.correct.softmax import REPORTED, Softmax, softmax
+from sampler_parity.harness.correct.softmax import Softmax, softmax
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
@@ -28,9 +28,8 @@ class Wrong(Exception):  # noqa: N818 - a verdict
 def around_report(logits: NDArray[np.float32], arithmetic: Arithmetic) -> tuple[Reals, Reals]:
     """Return the smallest and largest numbers that a backend may hold if it reports these."""
     exact = logits.astype(np.float64)
-    error = REPORTED if arithmetic.logits == "float64" else 0.0
     with np.errstate(invalid="ignore"):
-        away = np.where(np.isfinite(exact), abs(exact) * error, 0.0)
+        away = np.where(np.isfinite(exact), abs(exact) * of_report(arithmetic.logits), 0.0)
     return exact - away, exact + away
 
 
@@ -135,6 +134,12 @@ class Stage:
         kind = self.arithmetic.logits
         return Interval(low, low if high is None else high, unit(kind), normal_from(kind))
 
+    def shares(self) -> Interval:
+        """Return the intervals of p of the candidates before."""
+        exact = self.softmax
+        away = np.minimum(exact.each + exact.common, 1.0)
+        return self.interval(exact.p * (1 - away), exact.p * (1 + away))
+
     # Requirements of judges. Each raises Wrong.
 
     def same_logits(self) -> None:
@@ -189,8 +194,7 @@ class Stage:
 
     def logits_within(self, bounds: Interval) -> None:
         """Require each logit to be within its bounds: float64[n] in the order of the report."""
-        error = REPORTED if self.arithmetic.logits == "float64" else 0.0
-        bounds = bounds.widened(error, 2.0**-149)
+        bounds = bounds.widened(of_report(self.arithmetic.logits), 2.0**-149)
         value = self.got.logits.astype(np.float64)
         undefined = np.isnan(bounds.low) | np.isnan(bounds.high)
         with np.errstate(all="ignore"):

@@ -16,7 +16,7 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         pages.write(pages.ROOT)
     problems = pages.differing(pages.ROOT)
-    print("\n".join(problems) or "docs/reference is up to date")
+    print("\n".join(problems) or "all generated pages are up to date")
     return 1 if problems else 0
 
 
