@@ -1,6 +1,7 @@
 """Decide which cuts are correct: a running sum of probabilities reaches a threshold."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.harness.correct.bounds import (
     Reals,
@@ -26,8 +27,8 @@ def cut_by_mass(
     Enough: p_0 + ... + p_i >= threshold (strict: >), and i + 1 >= at_least. The mass is that of the
     probabilities that the backend itself reports, so errors of p count once. Its sum may be off by
     `of_sum`, in whatever order the backend adds. If it adds from the other end and compares with
-    1 - threshold, so may that of the removed ones, and the sum of all p is not 1. If all sums are
-    exact in the format, and 1 - threshold is, one cut is right. Raises Wrong.
+    1 - threshold, so may that of the removed ones, and the sum of all p is not 1. If all these sums
+    are exact in the format, and 1 - threshold is, one cut is right. Raises Wrong.
     """
     p = stage.got.p.astype(np.float64)
     n, everything = len(p), len(stage.before.ids)
@@ -44,6 +45,9 @@ def cut_by_mass(
         error = of_sum(n, stage.arithmetic) + of_report(stage.arithmetic.probabilities)
         away += of_sum(everything - n, stage.arithmetic) * max(0.0, 1 - float(mass[-1]))
         away += max(abs(1 - normalizer[0]), abs(normalizer[1] - 1)) + stage.softmax.total
+    elif n < everything and not sums_exactly(stage.softmax.p[_tail(stage)], sums):
+        exact = False
+        away += _from_the_end(stage, float(mass[-2] if n > 1 else 0.0), normalizer)
     at_least = max(1, at_least)
     if n < min(at_least, everything):
         raise Wrong("survivors", got=n, at_least=min(at_least, everything))
@@ -56,6 +60,20 @@ def cut_by_mass(
         by = "sum" if i > 1 else "comparison"
         decided |= beside([by], mass[i - 1], (low - away, high + away))
     stage.cuts.append(Cut(_lean(mass, threshold, at_least, everything, strict), decided))
+
+
+def _tail(stage: Stage) -> NDArray[np.int64]:
+    """Return the places of the last survivor and of the candidates that are gone."""
+    return np.append(stage.removed, stage.at[-1])
+
+
+def _from_the_end(stage: Stage, mass: float, normalizer: tuple[float, float]) -> float:
+    """Return by how much 1 - the sum of the tail may differ from the mass of the others: the tail
+    has errors of its own, of each p, the normalizer and the sum."""
+    gone = _tail(stage)
+    tail, each = stage.softmax.p[gone], stage.softmax.each[gone]
+    share = of_sum(len(gone), stage.arithmetic) + max(1 - normalizer[0], normalizer[1] - 1)
+    return float(abs(1 - tail.sum() - mass) + (tail * each).sum() + tail.sum() * share)
 
 
 def exact_sums(stage: Stage, p: Reals) -> bool:

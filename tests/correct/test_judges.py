@@ -1,5 +1,6 @@
 """`--accept correct`: correct engines pass whatever their arithmetic, wrong ones do not."""
 
+import math
 from contextlib import closing
 from typing import Any
 
@@ -146,6 +147,33 @@ def test_xtc_counts_as_exact_only_if_the_reported_p_are(kept: list[int]) -> None
                 JUDGES["xtc"](one)
         else:
             JUDGES["xtc"](one)
+
+
+@pytest.mark.parametrize("below", [-110.0, -10.0])
+def test_tokens_whose_p_rounds_to_0_are_equal(below: float) -> None:
+    """min_keep 2: which token is the second if exp(-110) and exp(-111) are 0 in float32?"""
+    row = [0.0, below, below - 1]
+    shares = np.exp([0.0, below - 1]) / np.exp(row).sum()
+    one = stage(TopP(0.5, 2), row, [0, 2], list(shares))
+    if below == -110.0:
+        JUDGES["top_p"](one)
+        return
+    with pytest.raises(Wrong, match="ids"):
+        JUDGES["top_p"](one)
+
+
+@pytest.mark.parametrize(("away", "wrong"), [(0.5, False), (3.0, True)])
+def test_the_sum_of_the_removed_tail_may_be_rounded(away: float, wrong: bool) -> None:
+    """One of 1,001 tokens has half of the mass, and p is a little more. An engine that adds the other
+    1,000 from the other end is off by up to 1,000 u of their sum."""
+    row = [math.log(1000.0)] + [0.0] * 1000
+    error = 1000 * 2.0**-24 * 0.5
+    one = stage(TopP(0.5 + away * error), row, [0], [0.5])
+    if wrong:
+        with pytest.raises(Wrong, match="survivors"):
+            JUDGES["top_p"](one)
+    else:
+        JUDGES["top_p"](one)
 
 
 @pytest.mark.parametrize("tau", [1.0, 1.0000001])
