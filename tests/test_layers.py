@@ -50,6 +50,7 @@ PACKAGES = (
     "harness.faults",
     "harness.faults",
     "harness.run",
+    "harness.recording",
     "harness.lint",
     "harness.pytest_plugin",
     "reports.labels",

@@ -1,0 +1,1 @@
+"""Record what a real program samples, read such a recording, and judge it."""

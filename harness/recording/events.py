@@ -1,0 +1,248 @@
+"""The events of a recording: one JSON line each, in the order in which they happened.
+
+Samplers, models and contexts are named by their address in the program ("0x55..."). An address is
+used again after `free`. `d` is the depth of calls inside calls: a chain that is cloned clones its
+members at depth 1.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from sampler_parity.harness.strict import STRICT
+
+Address = Annotated[str, Field(pattern=r"^0x[0-9a-f]{1,16}$")]
+Form = Literal["logits", "pairs", "full", "none"]
+Detail = Literal["tokens", "survivors", "stages"]
+
+_BY_NAME = ConfigDict(**STRICT, populate_by_name=True)
+
+
+class Array(BaseModel):
+    """Candidates: how many, and where they stand.
+
+    form: `logits` is float32[n], ids are 0 to n - 1. `pairs` is int32[n] ids, float32[n] logits.
+    `full` is the same and float32[n] p. `none`: they are only counted. at: the number of the file
+    of arrays, and the byte offset. sum: of every stride-th candidate from offset on
+    (format.sum_of).
+    """
+
+    model_config = STRICT
+
+    n: int = Field(ge=0)
+    sorted: bool = False
+    selected: int = -1
+    form: Form = "none"
+    at: tuple[int, int] | None = None
+    sum: str = ""
+    stride: int = Field(default=1, ge=1)
+    offset: int = Field(default=0, ge=0)
+
+
+class StageArray(Array):
+    """The candidates after the stage of a sampler. s: its address."""
+
+    s: Address
+
+
+class _Event(BaseModel):
+    """t: milliseconds since the recording of this process began. th: a small number for each
+    thread. d: depth of nested calls."""
+
+    model_config = _BY_NAME
+
+    t: int = 0
+    th: int = 0
+    d: int = 0
+
+
+class Start(_Event):
+    """The first event. v: version of the format. time: seconds since 1970."""
+
+    e: Literal["start"] = "start"
+    v: int = 1
+    pid: int
+    program: str
+    detail: Detail
+    text: bool
+    time: float
+
+
+class Library(_Event):
+    """A libllama that the program uses. version, system: as the library reports them."""
+
+    e: Literal["library"] = "library"
+    path: str
+    version: str | None = None
+    system: str = ""
+
+
+class Model(_Event):
+    """A vocabulary. file: next to the events, "" with --no-text. digest: CRC-32 of the pieces."""
+
+    e: Literal["model"] = "model"
+    m: Address
+    n_vocab: int
+    file: str = ""
+    path: str = ""
+    digest: str = ""
+
+
+class Init(_Event):
+    """A sampler is constructed. sampler: llama.cpp's name, None for one of the program's own, whose
+    name is then `name`. args: as llama.h names them."""
+
+    e: Literal["init"] = "init"
+    s: Address
+    sampler: str | None
+    symbol: str = ""
+    name: str = ""
+    args: dict[str, Any] = {}
+
+
+class MadeChain(_Event):
+    """A chain is constructed."""
+
+    e: Literal["chain"] = "chain"
+    s: Address
+
+
+class Add(_Event):
+    """A sampler becomes the last of a chain."""
+
+    e: Literal["add"] = "add"
+    c: Address
+    s: Address
+
+
+class Remove(_Event):
+    """A sampler leaves a chain, which no longer owns it. i: its place."""
+
+    e: Literal["remove"] = "remove"
+    c: Address
+    i: int
+    s: Address
+
+
+class Clone(_Event):
+    """A sampler with its state is copied into a new one."""
+
+    e: Literal["clone"] = "clone"
+    origin: Address = Field(alias="from")
+    s: Address
+
+
+class Copy(_Event):
+    """The state of a sampler is copied over that of another."""
+
+    e: Literal["copy"] = "copy"
+    origin: Address = Field(alias="from")
+    to: Address
+
+
+class Free(_Event):
+    e: Literal["free"] = "free"
+    s: Address
+
+
+class Reset(_Event):
+    e: Literal["reset"] = "reset"
+    s: Address
+
+
+class Accept(_Event):
+    """A sampler, or a chain with all of its members, accepts a token."""
+
+    e: Literal["accept"] = "accept"
+    s: Address
+    token: int
+
+
+class Decode(_Event):
+    """A batch is decoded. tokens, pos, seq: of each token; out: the rows that have logits."""
+
+    e: Literal["decode"] = "decode"
+    ctx: Address
+    tokens: list[int] = []
+    pos: list[int] = []
+    seq: list[int] = []
+    out: list[int] = []
+
+
+class Apply(_Event):
+    """A sampler or a chain is applied. Written when it is done.
+
+    q: number of the apply in its process. ctx, i: the row of logits that the thread read last.
+    stages: one for each member of a chain. token: the selected one, or -1; p: its probability.
+    ns: time of the sampler; rec_ns: of the recorder.
+    """
+
+    e: Literal["apply"] = "apply"
+    q: int
+    s: Address
+    ctx: Address | None = None
+    i: int | None = None
+    before: Array
+    stages: list[StageArray] = []
+    after: Array
+    token: int = -1
+    p: float = 0.0
+    ns: int = 0
+    rec_ns: int = 0
+
+
+class SamplerOfSequence(_Event):
+    """A sampler becomes part of the graph of a sequence (llama_set_sampler)."""
+
+    e: Literal["sampler_of_sequence"] = "sampler_of_sequence"
+    ctx: Address
+    seq: int
+    s: Address | None
+
+
+class Sampled(_Event):
+    """A token that the graph sampled is read (llama_get_sampled_token_ith)."""
+
+    e: Literal["sampled"] = "sampled"
+    ctx: Address
+    i: int
+    token: int
+
+
+class Stopped(_Event):
+    """The recorder stopped before the program did."""
+
+    e: Literal["stopped"] = "stopped"
+    why: str
+
+
+class End(_Event):
+    """The program ended, or its part of the recording."""
+
+    e: Literal["end"] = "end"
+    applies: int = 0
+    rec_ns: int = 0
+
+
+Event = Annotated[
+    Start
+    | Library
+    | Model
+    | Init
+    | MadeChain
+    | Add
+    | Remove
+    | Clone
+    | Copy
+    | Free
+    | Reset
+    | Accept
+    | Decode
+    | Apply
+    | SamplerOfSequence
+    | Sampled
+    | Stopped
+    | End,
+    Field(discriminator="e"),
+]
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)

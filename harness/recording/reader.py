@@ -1,0 +1,151 @@
+"""Read a recording: the processes of a folder, their events in order, and arrays on demand."""
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import open_file
+from sampler_parity.harness.recording.events import EVENT, Array, Event, Model, Start
+from sampler_parity.harness.recording.format import Lists, checked, lists_of, size_of
+from sampler_parity.harness.strict import first_mistake
+
+LINE = 64 * 2**20  # bytes of the longest line: a grammar, or 100,000 biases
+
+
+class Gone(Exception):  # noqa: N818 - an ordinary outcome
+    """An array is not there: not recorded, or removed by --keep."""
+
+
+@dataclass
+class Process:
+    """One process of a recording. torn: a line that a killed program left unfinished."""
+
+    folder: Path
+    pid: int
+    torn: bool = False
+    _segments: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.pid}.events"
+
+    @cached_property
+    def start(self) -> Start:
+        """The first event. Raises InputError."""
+        first = next(self.events(), None)
+        if not isinstance(first, Start):
+            raise InputError(self.path, "does not begin with `start`")
+        if first.v != 1:
+            raise InputError(self.path, f"has format {first.v}; this version reads 1")
+        return first
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events in order. Raises InputError with the number of a damaged line; an
+        unfinished last line ends it."""
+        chain, self.torn = 0, False
+        with open_file(self.path) as file:
+            number = 0
+            while line := file.readline(LINE):
+                number += 1
+                if not line.endswith(b"\n"):
+                    self.torn = True
+                    return
+                place = f"{self.path}:{number}"
+                try:
+                    fields, chain = checked(line, chain)
+                    yield EVENT.validate_python(fields)
+                except ValidationError as error:
+                    raise InputError(place, first_mistake(error)) from None
+                except ValueError as error:
+                    raise InputError(place, f"is damaged: {error}") from None
+
+    def lists(self, array: Array) -> Lists:
+        """Return the candidates of an array. Raises Gone if they are not there, and InputError if
+        they are damaged."""
+        if array.at is None:
+            if array.n == 0:
+                return Lists(np.zeros(0, np.int32), *[np.zeros(0, np.float32)] * 2)
+            raise Gone("it is not recorded")
+        number, offset = array.at
+        content = self._read(number, offset, size_of(array.form, array.n))
+        try:
+            return lists_of(array, content)
+        except ValueError as error:
+            place = f"{self._file(number)}: byte {offset:,}"
+            raise InputError(place, f"an array is damaged: {error}") from None
+
+    def _file(self, number: int) -> Path:
+        return self.folder / f"{self.pid}.{number:04}.arrays"
+
+    def _read(self, number: int, offset: int, size: int) -> bytes:
+        path = self._file(number)
+        if path.exists():
+            with open_file(path) as file:
+                file.seek(offset)
+                return file.read(size)
+        if number not in self._segments:
+            packed = path.with_name(path.name + ".z")
+            if not packed.exists():
+                raise Gone("--keep removed it")
+            with open_file(packed) as file:
+                self._segments = {number: unpacked(file.read())}
+        return self._segments[number][offset : offset + size]
+
+    @cached_property
+    def models(self) -> list[Model]:
+        return [event for event in self.events() if isinstance(event, Model)]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A folder that `sampler-parity record` wrote. Raises InputError if it is none."""
+
+    folder: Path
+
+    @cached_property
+    def processes(self) -> list[Process]:
+        """The recorded processes, by their number. Raises InputError if there is none."""
+        names = sorted(
+            int(path.stem) for path in self.folder.glob("*.events") if path.stem.isdigit()
+        )
+        if not names:
+            raise InputError(self.folder, "is no recording: it has no file PID.events")
+        return [Process(self.folder, pid) for pid in names]
+
+
+def packed(content: bytes) -> bytes:
+    """Return the content of a finished file of arrays, compressed: the first bytes of all words,
+    then the second ones, and so on. Exponents of logits are alike; their last bits are noise."""
+    words = len(content) // 4 * 4
+    shuffled = np.frombuffer(content[:words], np.uint8).reshape(-1, 4).T.tobytes()
+    return len(content).to_bytes(8, "little") + zlib.compress(shuffled + content[words:], 1)
+
+
+def unpacked(content: bytes) -> bytes:
+    """Return what `packed` was given. Raises ValueError."""
+    try:
+        plain = zlib.decompress(content[8:])
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if len(plain) != int.from_bytes(content[:8], "little"):
+        raise ValueError("another number of bytes")
+    words = len(plain) // 4 * 4
+    return np.frombuffer(plain[:words], np.uint8).reshape(4, -1).T.tobytes() + plain[words:]
+
+
+def texts_of(folder: Path, model: Model) -> dict[str, object]:
+    """Return the vocabulary of a model, as recorded. Raises InputError."""
+    try:
+        with open_file(folder / model.file) as file:
+            read = json.load(file)
+    except (OSError, ValueError) as error:
+        raise InputError(folder / model.file, f"cannot be read: {error}") from None
+    assert isinstance(read, dict)
+    return read
