@@ -164,8 +164,8 @@ def test_tokens_whose_p_rounds_to_0_are_equal(below: float) -> None:
 
 @pytest.mark.parametrize(("away", "wrong"), [(0.5, False), (3.0, True)])
 def test_the_sum_of_the_removed_tail_may_be_rounded(away: float, wrong: bool) -> None:
-    """One of 1,001 tokens has half of the mass, and p is a little more. An engine that adds the other
-    1,000 from the other end is off by up to 1,000 u of their sum."""
+    """One of 1,001 tokens has half of the mass, and p is a little more. An engine that adds the
+    other 1,000 from the other end is off by up to 1,000 u of their sum."""
     row = [math.log(1000.0)] + [0.0] * 1000
     error = 1000 * 2.0**-24 * 0.5
     one = stage(TopP(0.5 + away * error), row, [0], [0.5])
