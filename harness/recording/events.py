@@ -77,7 +77,7 @@ class Library(_Event):
     system: str = ""
 
 
-class Model(_Event):
+class Vocabulary(_Event):
     """A vocabulary. file: next to the events, "" with --no-text. digest: CRC-32 of the pieces."""
 
     e: Literal["model"] = "model"
@@ -200,7 +200,7 @@ class SamplerOfSequence(_Event):
     s: Address | None
 
 
-class Sampled(_Event):
+class InGraph(_Event):
     """A token that the graph sampled is read (llama_get_sampled_token_ith)."""
 
     e: Literal["sampled"] = "sampled"
@@ -227,7 +227,7 @@ class End(_Event):
 Event = Annotated[
     Start
     | Library
-    | Model
+    | Vocabulary
     | Init
     | MadeChain
     | Add
@@ -240,7 +240,7 @@ Event = Annotated[
     | Decode
     | Apply
     | SamplerOfSequence
-    | Sampled
+    | InGraph
     | Stopped
     | End,
     Field(discriminator="e"),

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file
-from sampler_parity.harness.recording.events import EVENT, Array, Event, Model, Start
+from sampler_parity.harness.recording.events import EVENT, Array, Event, Start, Vocabulary
 from sampler_parity.harness.recording.format import Lists, checked, lists_of, size_of
 from sampler_parity.harness.strict import first_mistake
 
@@ -99,8 +99,8 @@ class Process:
         return self._segments[number][offset : offset + size]
 
     @cached_property
-    def models(self) -> list[Model]:
-        return [event for event in self.events() if isinstance(event, Model)]
+    def models(self) -> list[Vocabulary]:
+        return [event for event in self.events() if isinstance(event, Vocabulary)]
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def unpacked(content: bytes) -> bytes:
     return np.frombuffer(plain[:words], np.uint8).reshape(4, -1).T.tobytes() + plain[words:]
 
 
-def texts_of(folder: Path, model: Model) -> dict[str, object]:
+def texts_of(folder: Path, model: Vocabulary) -> dict[str, object]:
     """Return the vocabulary of a model, as recorded. Raises InputError."""
     try:
         with open_file(folder / model.file) as file:

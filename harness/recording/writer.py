@@ -25,7 +25,7 @@ from sampler_parity.harness.recording.format import (
 )
 
 
-class Writer:
+class RecordingWriter:
     """Append events and arrays of this process to a folder. Thread-safe."""
 
     def __init__(self, folder: Path, program: str, detail: Detail = "survivors", text: bool = True):

@@ -11,14 +11,14 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.events import Accept, Apply, Array, Detail, Event, Init
 from sampler_parity.harness.recording.format import Lists, bytes_of, lists_of, sum_of
 from sampler_parity.harness.recording.reader import Gone, Process, Recording, packed, unpacked
-from sampler_parity.harness.recording.writer import Writer
+from sampler_parity.harness.recording.writer import RecordingWriter
 
 LOGITS = np.random.default_rng(1).normal(size=3000).astype(np.float32)
 
 
-def write(folder: Path, detail: Detail = "survivors", steps: int = 3) -> Writer:
+def write(folder: Path, detail: Detail = "survivors", steps: int = 3) -> RecordingWriter:
     """Write a recording of some steps: all logits before, 40 survivors after."""
-    writer = Writer(folder, "a test", detail)
+    writer = RecordingWriter(folder, "a test", detail)
     writer.event(Init(s="0x1", sampler="top_k", args={"k": 40}))
     for step in range(steps):
         ids = np.argsort(-LOGITS)[:40].astype(np.int32)
