@@ -26,6 +26,9 @@ class Blocked(Ops):
         return np.log2(x) * LN_2
 
     def power(self, base: Any, exponent: Any) -> Any:
+        """Return 1 for 0^0, as pow does: 0 times log2(0) is NaN."""
+        if exponent == 0:
+            return np.float32(1)
         return np.exp2(np.float32(exponent) * np.log2(np.float32(base)))
 
     def total(self, x: Array) -> Any:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.correct.bounds import (
     is_exact,
+    largest,
     normal_from,
     of_function,
     of_report,
@@ -221,8 +222,9 @@ def _kept_by_slope(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> tupl
     low, high = min(ks), max(ks)
     fewest = _whole(low * (1 - min(error, 1.0)))
     most = n if not math.isfinite(high) else _whole(high * (1 + error))
-    if not math.isfinite(high) or high > 2.0**31 * (1 - error):
-        fewest = 1  # the conversion to int overflows
+    overflows = max(_spread(float(s.high) - 1, m, sampler.n_vocab) for m in ends)
+    if high > 2.0**31 * (1 - error) or overflows > largest(arithmetic.logits) * (1 - error):
+        fewest = 1  # the conversion to int overflows, or the power of 2 in the format
     return max(1, min(fewest, n)), max(1, min(most, n))
 
 
@@ -233,9 +235,15 @@ def _samples(s: Interval) -> list[float]:
 
 def _k(s: float, e: float, mu: float, n_vocab: int) -> float:
     with np.errstate(all="ignore"):
+        return float(np.float64(_spread(e, mu, n_vocab)) ** (1 / s))
+
+
+def _spread(e: float, mu: float, n_vocab: int) -> float:
+    """Return e 2^mu / (1 - n^-e)."""
+    with np.errstate(all="ignore"):
         below = -np.expm1(-e * np.log(np.float64(n_vocab)))
-        spread = 2.0 ** np.float64(mu) * (e / below if e != 0 else 1 / np.log(np.float64(n_vocab)))
-        return float(np.float64(spread) ** (1 / s))
+        share = e / below if e != 0 else 1 / np.log(np.float64(n_vocab))
+        return float(2.0 ** np.float64(mu) * share)
 
 
 def _whole(x: float) -> int:
@@ -251,6 +259,7 @@ def adaptive_p(stage: Stage) -> None:
     stage.same_ids()
     if not stage.softmax.defined:
         stage.as_reference()
+        stage.memory["pending"] = stage.interval(math.nan)
         return
     if stage.hull("target")[1] < 0:
         stage.same_logits()

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.harness.correct.bounds import (
     Reals,
@@ -182,14 +183,17 @@ def _without_top(stage: Stage, t: tuple[float, float], normalizer: tuple[float, 
         stay = everything - top + 1
         return stay if top > 1 and stay >= stage.sampler.min_keep else everything
 
-    _least_likely(stage)
     exact = stage.softmax
+    order = np.argsort(-exact.p, kind="stable")
+    if stage.before.sorted and np.array_equal(stage.at, np.arange(everything - n, everything)):
+        order = np.arange(everything)  # as they are: llama.cpp takes them for sorted
+    else:
+        _least_likely(stage)
     if not exact.defined:
         if n != len(stage.want):
             raise Wrong("survivors", got=n, expected=len(stage.want))
         return
-    ranked = np.sort(exact.p)[::-1]
-    error = np.take(exact.each, np.argsort(-exact.p, kind="stable"))
+    ranked, error = exact.p[order], exact.each[order]
     decided: frozenset[Decision] = frozenset()
     if (
         sums_exactly(exact.p, stage.arithmetic.probabilities)
@@ -199,13 +203,18 @@ def _without_top(stage: Stage, t: tuple[float, float], normalizer: tuple[float, 
         normalizer = 1.0, 1.0
         values = [x for x in set(ranked) if left((ranked > x).sum()) != left((ranked >= x).sum())]
         decided = beside(["comparison"], values, t)
-    most = int((ranked * (1 + error) * normalizer[1] >= t[0]).sum())
-    least = int((ranked * (1 - error) * normalizer[0] >= t[1]).sum())
+    most = _leading(ranked * (1 + error) * normalizer[1] >= t[0])
+    least = _leading(ranked * (1 - error) * normalizer[0] >= t[1])
     reachable = {left(top) for top in range(least, most + 1)}
     if n not in reachable:
         raise Wrong("survivors", got=n, reachable=sorted(reachable)[:4])
     lean = int(np.sign(n - left((exact.p >= t[1]).sum()))) if len(reachable) > 1 else 0
     stage.cuts.append(Cut(lean, decided))
+
+
+def _leading(enough: NDArray[np.bool_]) -> int:
+    """Return how many are enough before the first that is not."""
+    return int(np.logical_and.accumulate(enough).sum())
 
 
 def _least_likely(stage: Stage) -> None:
@@ -272,26 +281,26 @@ def _sigma_cut(
     """Return the smallest and largest cut that rounding explains, and the operations that are exact
     if all are but the rounding of n. valid: no -inf."""
     kind, u = stage.arithmetic.logits, unit(stage.arithmetic.logits)
-    top, count = float(valid.max()), len(valid)
+    count, top = len(valid), stage.interval(float(valid.max()), float(stage.before.high.max()))
     mean = math.fsum(valid.tolist()) / count
     squares = (valid - mean) ** 2
     std = math.sqrt(float(squares.sum()) / count)
     in_sum = of_sum(count, stage.arithmetic)
     product = float(stage.sampler.n) * std
     steps = (mean * count, mean, *(valid - mean)[:64], float(squares.sum()), std, product)
-    half = (stage.before.high - stage.before.low)[stage.before.logits != -np.inf] / 2
+    width = (stage.before.high - stage.before.low)[stage.before.logits != -np.inf]
     if (
-        not half.any() and sums_exactly(abs(valid), kind) and sums_exactly(squares, kind)
-        and all(is_exact(float(step), kind) for step in (*steps, top - product))
+        not width.any() and sums_exactly(abs(valid), kind) and sums_exactly(squares, kind)
+        and all(is_exact(float(step), kind) for step in (*steps, float(top.low) - product))
     ):  # fmt: skip
-        ends = [top - each * std for each in n]
-        away = 2.0**-48 * (abs(top) + product) if n[0] != n[1] else 0.0
+        ends = [float(top.low) - each * std for each in n]
+        away = 2.0**-48 * (float(abs(top.low)) + product) if n[0] != n[1] else 0.0
         exactly = ["sum", "comparison"] + ["product"] * (std not in (0, 1) and 1 not in n)
         return ends[1] - away, ends[0] + away, exactly
     off = in_sum * float(abs(valid).sum()) / count + abs(mean) * 2 * u
-    off += float(half.mean())
+    off += float(width.mean())
     off_std = math.sqrt(std**2 * (1 + in_sum + 8 * u) + off**2) - std
-    off_std += std * (in_sum / 2 + 4 * u) + float(half.max()) + u * float(abs(valid).max())
+    off_std += std * (in_sum / 2 + 4 * u) + float(width.max()) + u * float(abs(valid).max())
     spread = Interval(max(std - off_std, 0.0), std + off_std, u)
-    reached = stage.interval(top) - stage.interval(*n) * spread
+    reached = top - stage.interval(*n) * spread
     return float(reached.low), float(reached.high), []

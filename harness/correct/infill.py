@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.correct.bounds import of_sum, sums_exactly, unit
+from sampler_parity.harness.correct.bounds import of_sum, sums_exactly, unit, zero_below
 from sampler_parity.harness.correct.exact import Decision, beside
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 from sampler_parity.reference import Candidates
@@ -102,7 +102,11 @@ def _like(stage: Stage, result: Candidates, error: float) -> None:
     logits, p = result.logits[at], result.p[at]
     if not np.array_equal(logits.astype(np.float32), stage.got.logits):
         raise Wrong("logits", reason="merged otherwise")
-    if not (abs(stage.got.p - p) <= error * p + 1e-38).all():
+    share = dict(zip(stage.before.ids.tolist(), stage.softmax.p.tolist(), strict=True))
+    earlier = np.array([share.get(token, 1.0) for token in stage.got.ids.tolist()])
+    scale = p / np.maximum(earlier, 1e-300)  # a p that is not normal has an absolute error
+    smallest = max(zero_below(stage.arithmetic.probabilities), zero_below("float32"))
+    if not (abs(stage.got.p - p) <= error * p + 6 * smallest * np.maximum(scale, 1)).all():
         raise Wrong("p", allowed=error)
     if (np.diff(at) < 0).any() and (np.diff(logits) > 0).any():
         raise Wrong("ids", reason="a larger logit comes after it")

@@ -27,6 +27,7 @@ from sampler_parity.harness.verdicts import passing
 from sampler_parity.reference import SAMPLERS, Candidates, Vocab
 from sampler_parity.reference.samplers.infill import Infill
 from sampler_parity.reference.samplers.min_p import MinP
+from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 from sampler_parity.reference.samplers.top_p import TopP
 from sampler_parity.reference.samplers.xtc import Xtc
@@ -184,6 +185,17 @@ def test_a_surprise_of_whole_bits_is_exact_with_an_error_below_one_ulp(tau: floa
         JUDGES["mirostat_v2"](one)
     rough = stage(MirostatV2(0, tau), [1, 1, 1, 1], [0], [1.0], Arithmetic(exp_ulps=1), 0)
     JUDGES["mirostat_v2"](rough)
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT32, FLOAT64], ids=["float32", "float64"])
+def test_mirostat_keeps_one_where_its_power_of_two_overflows(arithmetic: Arithmetic) -> None:
+    """mu = 200: 2^200 is infinite in float32, so k is. In float64 k is far above 2."""
+    one = stage(Mirostat(0, 2, 100.0), [6.2, 0.0], [0], [1.0], arithmetic, 0)
+    if arithmetic == FLOAT32:
+        JUDGES["mirostat"](one)
+    else:
+        with pytest.raises(Wrong, match="survivors"):
+            JUDGES["mirostat"](one)
 
 
 def test_a_quarter_is_not_below_the_second_threshold_of_infill() -> None:

@@ -25,8 +25,11 @@ from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.client import Got, Ran
 from sampler_parity.harness.verdicts import BY_ANY_SORT
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError
+from sampler_parity.reference.random import Mt19937, discrete
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
+from sampler_parity.reference.samplers.mirostat import Mirostat
+from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 
 # Identical results need no judge. The others' may keep a state: intervals that it moves on.
 _STATELESS = JUDGES.keys() - {"mirostat", "mirostat_v2", "adaptive_p"}
@@ -183,8 +186,18 @@ def judge_stage(
                 wrong.values["survivors"] = {"got": len(got.ids), "expected": len(want)}
             raise
         memory.latest[j] = stage
+        if isinstance(sampler, Mirostat | MirostatV2) and min(len(want), len(got.ids)) < 2:
+            sampler.rng = _drawn(earlier, len(got.ids))
         judged.cuts.setdefault(sampler.name, []).extend(stage.cuts)
     return Held.left(got, want.sorted, arithmetic)
+
+
+def _drawn(earlier: Any, n: int) -> Mt19937:
+    """Return the random numbers that follow a draw of one of n: their number may differ from that
+    of the reference, which may have drawn from one."""
+    rng: Mt19937 = earlier.rng.clone()
+    discrete(rng, np.ones(n))
+    return rng
 
 
 def _flag(stage: Stage) -> None:
