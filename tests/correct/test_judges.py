@@ -2,6 +2,7 @@
 
 import math
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from sampler_parity.reference.samplers.infill import Infill
 from sampler_parity.reference.samplers.min_p import MinP
 from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
+from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
 from sampler_parity.reference.samplers.top_p import TopP
 from sampler_parity.reference.samplers.xtc import Xtc
 from tests.support.examples import one_in
@@ -83,11 +85,13 @@ LARGE: dict[str, list[dict[str, Any]]] = {
 
 def stage(
     sampler: Any, logits: list[float], ids: list[int], shares: list[float] | None = None,
-    arithmetic: Arithmetic = FLOAT32, selected: int = -1,
+    arithmetic: Arithmetic = FLOAT32, selected: int = -1, flagged: bool = False,
 ) -> Stage:  # fmt: skip
-    """Return a stage on a row that leaves these ids with their logits, and these p."""
+    """Return a stage on a row that leaves these ids with their logits, and these p. flagged: the
+    row says that it is sorted."""
     row = np.array(logits, np.float32)
-    before, want = Held.of_row(row), Candidates.from_logits(row)
+    before = replace(Held.of_row(row), sorted=flagged)
+    want = before.candidates()
     sampler.clone().apply(want)
     left = np.array(ids, np.int32)
     p = np.array(shares if shares is not None else np.zeros(len(ids)), np.float32)
@@ -148,6 +152,34 @@ def test_xtc_counts_as_exact_only_if_the_reported_p_are(kept: list[int]) -> None
                 JUDGES["xtc"](one)
         else:
             JUDGES["xtc"](one)
+
+
+@pytest.mark.parametrize("flagged", [True, False])
+def test_xtc_takes_a_flagged_list_in_its_given_order(flagged: bool) -> None:
+    """-9 comes first: xtc stops there if the list says that it is sorted. Else it removes one of
+    the two zeros."""
+    row, e = [-9.0, 0.0, 0.0], float(np.exp(-9.0))
+    rests = [e / (2 + e), 1 / (2 + e), 1 / (2 + e)]
+    one = stage(Xtc(1.0, 0.25, seed=0), row, [0, 1, 2], rests, flagged=flagged)
+    if flagged:
+        JUDGES["xtc"](one)
+    else:
+        with pytest.raises(Wrong, match=r"survivors|ids"):
+            JUDGES["xtc"](one)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.5])
+def test_top_n_sigma_counts_the_width_of_its_input(width: float) -> None:
+    """The cut of [4, 2, 0] at n = 1.3 is 4 - 2.123 = 1.877. If 4 may be 4.25, 2 may be masked."""
+    one = stage(TopNSigma(1.3), [4.0, 2.0, 0.0], [0, 1, 2])
+    one.got.logits[:] = [4.0, -np.inf, -np.inf]
+    logits = one.before.low
+    one = replace(one, before=replace(one.before, low=logits - width / 2, high=logits + width / 2))
+    if width:
+        JUDGES["top_n_sigma"](one)
+    else:
+        with pytest.raises(Wrong, match=r"survivors|logits"):
+            JUDGES["top_n_sigma"](one)
 
 
 @pytest.mark.parametrize("below", [-110.0, -10.0])
