@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from xml.etree import ElementTree
 
-from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reports.document import JunitTest
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}  # their attributes
@@ -29,10 +29,10 @@ def _add(suite: ElementTree.Element, test: JunitTest) -> None:
     attributes = {"classname": test.classname, "time": f"{test.time_s:.6f}"}
     case = ElementTree.SubElement(suite, "testcase", {"name": test.name, **attributes})
     if test.outcome:
-        node = ElementTree.SubElement(case, test.outcome, message=one_line(test.message))
+        node = ElementTree.SubElement(case, test.outcome, message=one_line(visible(test.message)))
         if test.outcome != "skipped":
             node.set("type", test.kind)
-        node.text = test.body or None
+        node.text = visible(test.body) or None
 
 
 def _count(node: ElementTree.Element) -> None:

@@ -12,7 +12,7 @@ from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reports.pages.history.build import report_of
+from sampler_parity.reports.pages.history.build import identical_lines, report_of
 from sampler_parity.reports.pages.history.document import document
 from sampler_parity.reports.pages.history.model import HistoryReport
 from sampler_parity.reports.writers.html import html
@@ -180,3 +180,14 @@ def test_hostile_texts_are_no_markup(tmp_path: Path) -> None:
     assert not Page(html(document(report))).all("script")
     assert "\u202e" not in html(document(report)) + markdown(document(report))
     assert "<script" not in markdown(document(report))
+
+
+def test_a_history_whose_verdicts_count_no_cases_is_drawn_without_their_line(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "h.sqlite"
+    history.add(file, three_dates(tmp_path))
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE verdict SET cases = 0, met = 0")
+    assert identical_lines(report_of(file)) == []
+    assert cli("show", "-d", file, "-o", tmp_path / "p").exit_code == 0

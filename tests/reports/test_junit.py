@@ -104,3 +104,11 @@ def test_junit_of_hostile_texts_parses_and_keeps_them_as_text(tmp_path: Path) ->
     names = {test.get("name") for test in root.iter("testcase")}
     assert "a<script>alert(1)</script>&\"'|`*_[x](y)\\x00\\x1b[31m\\u202e\n@you" in names
     assert not list(root.iter("script"))
+
+
+def test_a_control_character_of_a_backend_leaves_the_file_well_formed(tmp_path: Path) -> None:
+    odd = case("skipped", {"x": got("skipped", detail="no\x01 \ufffe \x1b[31mdry")})
+    (test,) = parsed(bundle_of(tmp_path / "bundle", run_info("x"), [odd])).iter("testcase")
+    assert [(child.tag, child.get("message")) for child in test] == [
+        ("skipped", "not claimed: no\\x01 \\ufffe \\x1b[31mdry")
+    ]

@@ -47,7 +47,8 @@ def identical_lines(report: HistoryReport) -> list[PlotLine]:
         PlotLine(name, [(i, same / total) for i, (same, total) in enumerate(runs) if total])
         for name, runs in shares.items()
     ]
-    return sorted(lines, key=lambda line: min(share for _, share in line.points))[:LINES]
+    drawn = [line for line in lines if line.points]
+    return sorted(drawn, key=lambda line: min(share for _, share in line.points))[:LINES]
 
 
 def ratio_lines(report: HistoryReport) -> list[PlotLine]:
