@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
@@ -24,7 +25,11 @@ def sources() -> Path:
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-            _unpack(_fetch(pinned, Path(temporary)), Path(temporary) / "unpacked").rename(folder)
+            made = _unpack(_fetch(pinned, Path(temporary)), Path(temporary) / "unpacked")
+            with suppress(OSError):  # another process was first
+                made.rename(folder)
+    if not folder.is_dir():
+        raise InputError(folder, "cannot be written")
     return folder
 
 
