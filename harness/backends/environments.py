@@ -20,8 +20,9 @@ from pydantic import ValidationError
 
 from sampler_parity.harness.engines.engine_file import Environment, engine_file, engine_names
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.files import open_file, sha256_of
 from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Strict
 
 _FOLDER = Path(__file__).parent
@@ -70,7 +71,11 @@ def record_of(folder: Path) -> Record | None:
     that cannot be read."""
     path = folder / "environment.json"
     try:
-        return Record.model_validate_json(path.read_bytes())
+        with open_file(path) as file:
+            content = file.read(limits.MIB + 1)
+        if len(content) > limits.MIB:
+            raise InputError(path, "has more than 1 MiB", "remove its folder")
+        return Record.model_validate_json(content)
     except FileNotFoundError:
         return None
     except (ValidationError, OSError):

@@ -6,6 +6,7 @@ record, and is made again.
 
 import datetime
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from sampler_parity.harness.bundle.lock import waiting_for
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.processes import groups
 
 _LONGEST_S = 3600.0
 _TORCH = re.compile(r"(?m)^(torch==[0-9.]+) \\\n(?: +--hash=.*\n?)+")
@@ -70,6 +72,9 @@ def remove(what: str) -> list[Path]:
         raise InputError(what, "no environment is there", "see `sampler-parity engines list`")
     for folder in folders:
         with _alone(folder):
+            if folder.is_symlink():  # what it leads to may be somebody's
+                folder.unlink()
+                continue
             (folder / "environment.json").unlink(missing_ok=True)  # first: cut short, it is none
             shutil.rmtree(folder)
     return folders
@@ -181,29 +186,32 @@ def _other(row: Environment, version: str) -> list[str]:
 
 
 def _run(command: list[str], folder: Path, what: str) -> None:
-    """Run a command. Raises InputError with the last line that names a reason."""
+    """Run a command; if we are killed, it ends too. Raises InputError with the last line that names
+    a reason."""
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_LONGEST_S,
+        run = groups.start(
+            command, dict(os.environ), cwd=folder, stdin=none, stdout=none, stderr=pipe
         )
+    except OSError as error:
+        raise InputError(folder.name, f"{what} cannot be started: {error.strerror}") from None
+    try:
+        assert isinstance(run.process, subprocess.Popen)
+        _, errors = run.process.communicate(timeout=_LONGEST_S)
     except subprocess.TimeoutExpired:
         raise InputError(folder.name, f"{what} took more than an hour") from None
-    if done.returncode == 0:
-        return
-    raise InputError(folder.name, f"{what} cannot install it: {_reason(what, done)}")
+    finally:
+        run.end()
+    if status := run.process.returncode:
+        reason = _reason(what, errors.decode(errors="replace"), status)
+        raise InputError(folder.name, f"{what} cannot install it: {reason}")
 
 
-def _reason(what: str, done: "subprocess.CompletedProcess[str]") -> str:
+def _reason(what: str, errors: str, status: int) -> str:
     """Return the reason of a failure. npm prints it first; pip last, except for requirements that
     contradict each other."""
     begins = re.compile(r"ERROR: |npm (ERR!|error) ")
-    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    lines = errors.strip().splitlines() or [f"exit status {status}"]
     reasons = [line for line in lines if begins.match(line)] or lines
     last = what != "npm" and "ResolutionImpossible" not in reasons[-1]
     return begins.sub("", reasons[-1] if last else reasons[0])

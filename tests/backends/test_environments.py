@@ -1,7 +1,10 @@
 """Environments of engines: how one is found, started, and reported as missing."""
 
+import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -82,6 +85,65 @@ def test_a_record_that_cannot_be_read_is_one_line() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_record_without_an_end_is_refused_at_once(kind: str) -> None:
+    place(ROW)
+    path = folder_of("theirs") / "environment.json"
+    path.unlink()
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    assert "it is not a regular file" in environments.missing("theirs")
+    assert list(environments.records()) == []
+
+
+def test_a_record_of_more_than_1_mib_is_refused() -> None:
+    place(ROW)
+    (folder_of("theirs") / "environment.json").write_text(" " * (1 << 20) + "{}")
+    assert "has more than 1 MiB" in environments.missing("theirs")
+
+
+def test_removing_a_linked_environment_leaves_what_it_leads_to(tmp_path: Path) -> None:
+    folder = place(ROW)
+    elsewhere = folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(elsewhere)
+    assert installing.remove("theirs") == [folder]
+    assert not folder.is_symlink()
+    assert (elsewhere / "environment.json").exists()
+
+
+def test_what_installs_ends_with_us_if_we_are_killed(tmp_path: Path) -> None:
+    slow = script_of(
+        tmp_path, f"open({str(tmp_path / 'begun')!r}, 'w'); import time; time.sleep(60)"
+    )
+    installs = (
+        "import pathlib, sys; from sampler_parity.harness.backends import installing;"
+        "installing._run([sys.argv[1]], pathlib.Path(sys.argv[2]), 'pip')"
+    )
+    run = subprocess.Popen([sys.executable, "-c", installs, slow, str(tmp_path)])
+    wait_until((tmp_path / "begun").exists)
+    run.kill()
+    run.wait()
+    wait_until(lambda: not running(slow))
+
+
+def script_of(folder: Path, program: str) -> str:
+    """Write an executable Python script; return its path."""
+    path = folder / "script"
+    path.write_text(f"#!{sys.executable}\n{program}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def running(script: str) -> bool:
+    return subprocess.run(["pgrep", "-f", script], capture_output=True).returncode == 0
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def test_a_worker_imports_the_standard_library_numpy_and_pydantic_alone() -> None:
     """All modules that are loaded before an engine: other packages of ours may be missing there."""
     code = (
@@ -130,12 +192,10 @@ def test_a_bad_name_or_version_is_one_line() -> None:
 
 
 def test_what_was_installed_cut_short_is_gone_and_the_reason_is_one_line(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 1, "", "ERROR: a\nERROR: no space left\n")
-
-    monkeypatch.setattr(subprocess, "run", fails)
+    fails = "import sys; sys.exit('ERROR: a\\nERROR: no space left')"
+    monkeypatch.setattr(sys, "executable", script_of(tmp_path, fails))
     with pytest.raises(InputError, match=r"^theirs-1\.2: venv cannot install it: no space left$"):
         installing.add("theirs")
     assert not folder_of("theirs").exists()
@@ -151,7 +211,7 @@ def test_removing_takes_every_version_or_the_one_named() -> None:
 
 def test_what_is_there_is_not_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     place(ROW)
-    monkeypatch.setattr(subprocess, "run", None)
+    monkeypatch.setattr(installing, "_run", None)
     record, made = installing.add("theirs")
     assert isinstance(record, Record)
     assert not made
