@@ -29,12 +29,21 @@ _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38
 _CAPABILITY_VERSION_3, _CAPABILITIES = 0x20080522, 64
-_SECCOMP_MODE_FILTER, _ALLOW, _KILL, _REFUSE = 2, 0x7FFF0000, 0x80000000, 0x50000 | 13  # EACCES
+_SECCOMP_MODE_FILTER, _ALLOW, _KILL = 2, 0x7FFF0000, 0x80000000
+_REFUSE, _UNKNOWN = 0x50000 | 13, 0x50000 | 38  # with EACCES, with ENOSYS
 _LOAD, _IF_EQUAL, _IF_AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06  # bpf_common.h
 _TYPE, _DATAGRAM, _RAW = 0xF, 2, 3  # of a socket: linux/net.h
-# by processor its number in linux/audit.h, and those of `connect`, `socket` and `socketpair`
-_CALLS = {"x86_64": (0xC000003E, 42, 41, 53), "aarch64": (0xC00000B7, 203, 198, 199)}
-_X32, _IO_URING_SETUP = 0x40000000, 425  # io_uring connects by itself
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+_CALLS = {  # the calls that both processors number in their own way
+    "connect": (42, 203), "socket": (41, 198), "socketpair": (53, 199), "clone": (56, 220),
+    "unshare": (272, 97), "setns": (308, 268), "ptrace": (101, 117),
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
+}  # fmt: skip
+# Sockets, namespaces and so capabilities, and the keys of the user.
+_REFUSED = ("connect", "unshare", "setns", "ptrace", "keyctl", "add_key", "request_key")
+_REFUSED_EVERYWHERE = (425,)  # io_uring_setup, which connects by itself
+_X32, _CLONE3 = 0x40000000, 435
+_FILE_SIZE = 1 << 30  # bytes, of any file; the standard error stream is one
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "nvidia*")
 _MEMORY = "/dev/shm"
@@ -127,50 +136,63 @@ def _set_attributes(path: str, how: int, on: int = 0, off: int = 0) -> None:
 
 
 def _drop_rights() -> None:
-    """Drop all capabilities for good, and forbid calls that connect to a socket."""
+    """Drop all capabilities for good, and forbid the calls of _REFUSED."""
     for capability in range(_CAPABILITIES):
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel has not: EINVAL
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, bytes(24)), "capset")
     machine = platform.machine()
-    if machine not in _CALLS:
+    if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no filter of system calls for {machine}", "seccomp")
-    instructions = _filter(*_CALLS[machine])
+    which = list(_ARCHITECTURES).index(machine)
+    calls = {name: numbers[which] for name, numbers in _CALLS.items()}
+    instructions = _filter(_ARCHITECTURES[machine], calls)
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxQ", len(instructions), ctypes.addressof(buffer))
     _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0), "seccomp")
 
 
-def _filter(
-    architecture: int, connect: int, socket: int, socketpair: int
-) -> list[tuple[int, int, int, int]]:
+def _filter(architecture: int, calls: dict[str, int]) -> list[tuple[int, int, int, int]]:
     """Return a BPF program: code, steps to take if true and if false, value. It reads `struct
-    seccomp_data`: the number of the call at byte 0, the architecture at 4, the second argument,
-    which is the type of a socket, at 24. A datagram needs no `connect`."""
-    return [
+    seccomp_data`: the number of the call at byte 0, the architecture at 4, the first argument at
+    16 (flags of `clone`), the second at 24 (type of a socket). A datagram needs no `connect`."""
+    refuse = (_RETURN, 0, 0, _REFUSE)
+    program = [
         (_LOAD, 0, 0, 4),
-        (_IF_EQUAL, 0, 12, architecture),  # another one numbers its calls in another way
+        (_IF_EQUAL, 1, 0, architecture),  # another one numbers its calls in another way
+        (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, 0),
-        (_IF_AT_LEAST, 10, 0, _X32),
-        (_IF_EQUAL, 8, 0, connect),
-        (_IF_EQUAL, 7, 0, _IO_URING_SETUP),
-        (_IF_EQUAL, 1, 0, socket),
-        (_IF_EQUAL, 0, 4, socketpair),
+        (_IF_AT_LEAST, 0, 1, _X32),
+        (_RETURN, 0, 0, _KILL),
+    ]
+    for number in (*(calls[name] for name in _REFUSED), *_REFUSED_EVERYWHERE):
+        program += [(_IF_EQUAL, 0, 1, number), refuse]
+    program += [
+        (_IF_EQUAL, 0, 1, _CLONE3),  # its flags are in memory; libc then takes `clone`
+        (_RETURN, 0, 0, _UNKNOWN),
+        (_IF_EQUAL, 0, 4, calls["clone"]),
+        (_LOAD, 0, 0, 16),
+        (_AND, 0, 0, _CLONE_NEWUSER),
+        (_IF_EQUAL, 7, 0, 0),
+        refuse,
+        (_IF_EQUAL, 1, 0, calls["socket"]),
+        (_IF_EQUAL, 0, 4, calls["socketpair"]),
         (_LOAD, 0, 0, 24),
         (_AND, 0, 0, _TYPE),
         (_IF_EQUAL, 2, 0, _DATAGRAM),
         (_IF_EQUAL, 1, 0, _RAW),
         (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _REFUSE),
-        (_RETURN, 0, 0, _KILL),
+        refuse,
     ]
+    return program
 
 
 def _become(command: list[str]) -> NoReturn:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
         signal.signal(number, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_SIZE, _FILE_SIZE))
     try:
         os.execvpe(command[0], command, os.environ | dict.fromkeys(_TEMPORARY, _MEMORY))
     except OSError as error:

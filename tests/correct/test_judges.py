@@ -87,8 +87,8 @@ def stage(
     sampler: Any, logits: list[float], ids: list[int], shares: list[float] | None = None,
     arithmetic: Arithmetic = FLOAT32, selected: int = -1, flagged: bool = False,
 ) -> Stage:  # fmt: skip
-    """Return a stage on a row that leaves these ids with their logits, and these p. flagged: the
-    row says that it is sorted."""
+    """Return a stage on a row that leaves these ids with their logits, and these p. flagged: it
+    states that it is sorted."""
     row = np.array(logits, np.float32)
     before = replace(Held.of_row(row), sorted=flagged)
     want = before.candidates()
@@ -156,7 +156,7 @@ def test_xtc_counts_as_exact_only_if_the_reported_p_are(kept: list[int]) -> None
 
 @pytest.mark.parametrize("flagged", [True, False])
 def test_xtc_takes_a_flagged_list_in_its_given_order(flagged: bool) -> None:
-    """-9 comes first: xtc stops there if the list says that it is sorted. Else it removes one of
+    """-9 comes first: xtc stops there if the list is flagged as sorted. Else it removes one of
     the two zeros."""
     row, e = [-9.0, 0.0, 0.0], float(np.exp(-9.0))
     rests = [e / (2 + e), 1 / (2 + e), 1 / (2 + e)]
