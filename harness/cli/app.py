@@ -28,6 +28,7 @@ from sampler_parity.harness.cli import (
     init,
     lint,
     predict,
+    record,
     report,
     repro,
     run,
@@ -87,6 +88,9 @@ app.command("run", rich_help_panel=_MINE)(run.run_command)
 app.command("explain", rich_help_panel=_MINE)(explain.explain)
 app.command("predict", rich_help_panel=_MINE)(predict.predict_command)
 app.command("repro", rich_help_panel=_MINE)(repro.repro)
+app.command("record", rich_help_panel=_MINE, context_settings={"ignore_unknown_options": True})(
+    record.record
+)
 app.command("report", rich_help_panel=_MINE)(report.report)
 app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
 app.command("backends", rich_help_panel=_MINE)(backends.backends)

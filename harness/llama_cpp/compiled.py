@@ -29,15 +29,21 @@ def flags() -> list[str]:
 def compiled(file: Path) -> Path:
     """Return the compiled library of a file and the headers in its folder. Raises InputError
     without a compiler or a header of llama.cpp, and with the compiler's error."""
+    header = default_folder().parent.parent / "include" / "llama.h"
+    return built(file.stem, [file], flags(), [*sorted(file.parent.iterdir()), header])
+
+
+def built(stem: str, files: list[Path], options: list[str], read: list[Path]) -> Path:
+    """Return the library that the compiler makes of files. read: all files that it depends on.
+    Raises InputError without a compiler, and with the compiler's error."""
     compiler = shutil.which("c++")
     if compiler is None:
-        raise InputError(file.name, "needs a C++ compiler", "there is no c++ on the path")
-    command = [compiler, *OPTIONS, str(file), *flags()]
+        raise InputError(files[0].name, "needs a C++ compiler", "there is no c++ on the path")
+    command = [compiler, *OPTIONS, *map(str, files), *options]
     digest = hashlib.sha256("\0".join(command).encode())
-    header = default_folder().parent.parent / "include" / "llama.h"
-    for read in (*sorted(file.parent.iterdir()), header):
-        digest.update(read.read_bytes())
-    library = cache_folder() / "native" / f"{file.stem}-{digest.hexdigest()[:16]}.so"
+    for path in read:
+        digest.update(path.read_bytes())
+    library = cache_folder() / "native" / f"{stem}-{digest.hexdigest()[:16]}.so"
     if not library.exists():
         library.parent.mkdir(exist_ok=True)
         part = library.with_suffix(f".{os.getpid()}")  # others may compile it, too
@@ -46,6 +52,7 @@ def compiled(file: Path) -> Path:
         )
         if done.returncode:
             error = next((line for line in done.stderr.splitlines() if "error" in line), "")
-            raise InputError(file, f"{compiler} cannot compile it: {error or done.stderr[-200:]}")
+            problem = f"{compiler} cannot compile it: {error or done.stderr[-200:]}"
+            raise InputError(files[0], problem)
         part.replace(library)
     return library

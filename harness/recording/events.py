@@ -57,7 +57,8 @@ class _Event(BaseModel):
 
 
 class Start(_Event):
-    """The first event. v: version of the format. time: seconds since 1970."""
+    """The first event. v: version of the format. time: seconds since 1970. parent, parent_bytes: of
+    a fork, the recorded process that it is a copy of, and the size of its events then."""
 
     e: Literal["start"] = "start"
     v: int = 1
@@ -66,14 +67,17 @@ class Start(_Event):
     detail: Detail
     text: bool
     time: float
+    parent: int = 0
+    parent_bytes: int = 0
 
 
 class Library(_Event):
-    """A libllama that the program uses. version, system: as the library reports them."""
+    """A libllama that the program uses. version, build, system: as the library reports them."""
 
     e: Literal["library"] = "library"
     path: str
     version: str | None = None
+    build: int = 0
     system: str = ""
 
 
@@ -88,13 +92,21 @@ class Vocabulary(_Event):
     digest: str = ""
 
 
+class OfContext(_Event):
+    """A context is seen for the first time. m: its vocabulary."""
+
+    e: Literal["context"] = "context"
+    ctx: Address
+    m: Address
+
+
 class Init(_Event):
     """A sampler is constructed. sampler: llama.cpp's name, None for one of the program's own, whose
     name is then `name`. args: as llama.h names them."""
 
     e: Literal["init"] = "init"
     s: Address
-    sampler: str | None
+    sampler: str | None = None
     symbol: str = ""
     name: str = ""
     args: dict[str, Any] = {}
@@ -116,7 +128,7 @@ class Add(_Event):
 
 
 class Remove(_Event):
-    """A sampler leaves a chain, which no longer owns it. i: its place."""
+    """A sampler leaves a chain, which no longer owns it. i: its place. s: 0x0 if there was none."""
 
     e: Literal["remove"] = "remove"
     c: Address
@@ -159,14 +171,18 @@ class Accept(_Event):
 
 
 class Decode(_Event):
-    """A batch is decoded. tokens, pos, seq: of each token; out: the rows that have logits."""
+    """A batch is decoded. tokens, pos, seq: of each token, seq a list where it is in several; out:
+    the rows that have logits. at: the place of the first token, where a batch takes several lines.
+    result: llama_decode's."""
 
     e: Literal["decode"] = "decode"
     ctx: Address
     tokens: list[int] = []
     pos: list[int] = []
-    seq: list[int] = []
+    seq: list[int | list[int]] = []
     out: list[int] = []
+    at: int = 0
+    result: int = 0
 
 
 class Apply(_Event):
@@ -228,6 +244,7 @@ Event = Annotated[
     Start
     | Library
     | Vocabulary
+    | OfContext
     | Init
     | MadeChain
     | Add

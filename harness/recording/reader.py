@@ -1,6 +1,7 @@
 """Read a recording: the processes of a folder, their events in order, and arrays on demand."""
 
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,16 +26,17 @@ class Gone(Exception):  # noqa: N818 - an ordinary outcome
 
 @dataclass
 class Process:
-    """One process of a recording. torn: a line that a killed program left unfinished."""
+    """One process of a recording. name: its number; "-2" follows for a program that it became.
+    torn: a line that a killed program left unfinished."""
 
     folder: Path
-    pid: int
+    name: str
     torn: bool = False
     _segments: dict[int, bytes] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
-        return self.folder / f"{self.pid}.events"
+        return self.folder / f"{self.name}.events"
 
     @cached_property
     def start(self) -> Start:
@@ -82,7 +84,7 @@ class Process:
             raise InputError(place, f"an array is damaged: {error}") from None
 
     def _file(self, number: int) -> Path:
-        return self.folder / f"{self.pid}.{number:04}.arrays"
+        return self.folder / f"{self.name}.{number:04}.arrays"
 
     def _read(self, number: int, offset: int, size: int) -> bytes:
         path = self._file(number)
@@ -112,12 +114,11 @@ class Recording:
     @cached_property
     def processes(self) -> list[Process]:
         """The recorded processes, by their number. Raises InputError if there is none."""
-        names = sorted(
-            int(path.stem) for path in self.folder.glob("*.events") if path.stem.isdigit()
-        )
+        names = [path.stem for path in self.folder.glob("*.events")]
         if not names:
             raise InputError(self.folder, "is no recording: it has no file PID.events")
-        return [Process(self.folder, pid) for pid in names]
+        names.sort(key=lambda name: [int(part) for part in re.findall(r"\d+", name)])
+        return [Process(self.folder, name) for name in names]
 
 
 def packed(content: bytes) -> bytes:

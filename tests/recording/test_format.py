@@ -81,7 +81,7 @@ def test_a_changed_bit_is_refused_with_its_place(
     which = place % 2
     content[which][place % len(content[which])] ^= 1 << bit
     files[which].write_bytes(content[which])
-    process = Process(folder, int(files[0].stem))
+    process = Process(folder, files[0].stem)
     sampled = set(range(applies_offset(process), 3000, 16))
     position = place % len(content[1]) // 4
     if which and position < 3000 and position not in sampled:

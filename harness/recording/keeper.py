@@ -1,0 +1,72 @@
+"""Keep the folder of a running recording small: `python keeper.py FOLDER BYTES MS LIMIT`.
+
+It runs at the lowest priority until its standard input ends, compresses finished files of arrays,
+and removes the oldest ones beyond BYTES or MS (0: keep all). Above LIMIT bytes it writes the file
+`stop`, at which every recorder stops.
+"""
+
+import os
+import select
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from sampler_parity.harness.bundle.disk import write_whole
+from sampler_parity.harness.recording.reader import packed
+
+_PAUSE_S = 0.5
+
+
+def keep(folder: Path, most: int, most_ms: int, limit: int, ended: bool) -> None:
+    """Do it once. ended: no process writes any longer."""
+    for path in finished(folder, ended):
+        if not _old(path, most_ms):
+            pack(path)
+    for path in sorted(folder.glob("*.arrays.z"), key=_time):
+        if _old(path, most_ms) or (most and _size(folder) > most):
+            path.unlink()
+    if limit and _size(folder) > limit:
+        (folder / "stop").touch()
+
+
+def finished(folder: Path, ended: bool) -> list[Path]:
+    """Return the files of arrays that nobody writes to: of each process all but the last."""
+    by_process = defaultdict(list)
+    for path in sorted(folder.glob("*.arrays")):
+        by_process[path.name.split(".")[0]].append(path)
+    return [path for paths in by_process.values() for path in (paths if ended else paths[:-1])]
+
+
+def pack(path: Path) -> None:
+    """Replace a file of arrays by a compressed one, with the same time."""
+    content, about = path.read_bytes(), path.stat()
+    made = path.with_name(path.name + ".z")
+    write_whole(made, packed(content))
+    os.utime(made, ns=(about.st_atime_ns, about.st_mtime_ns))
+    path.unlink()
+
+
+def _old(path: Path, most_ms: int) -> bool:
+    return bool(most_ms) and time.time() - _time(path) > most_ms / 1000
+
+
+def _time(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def main() -> None:
+    folder, *numbers = sys.argv[1:]
+    most, most_ms, limit = map(int, numbers)
+    os.nice(19)
+    while not select.select([sys.stdin], [], [], _PAUSE_S)[0]:
+        keep(Path(folder), most, most_ms, limit, ended=False)
+    keep(Path(folder), most, most_ms, limit, ended=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+// Copy candidates into the buffer of an apply, and sum them (harness/recording/format.py).
+#include <cstring>
+#include <cstdlib>
+#include <new>
+#include "recorder.h"
+
+Buffer::~Buffer() { free(data); }
+
+char *Buffer::resized(size_t n) {
+    if (n > room || !data) {
+        size_t more = n + n / 2 + 4096;
+        auto moved = static_cast<char *>(realloc(data, more));
+        if (!moved) throw std::bad_alloc();
+        data = moved;
+        room = more;
+    }
+    size = n;
+    return data;
+}
+
+static const size_t whole_sum = 2048;  // more candidates are summed by every sixteenth
+static const uint64_t multiplier = 6364136223846793005ull;
+
+static uint64_t word_of(const Candidate &c) {
+    uint32_t bits;
+    memcpy(&bits, &c.logit, 4);
+    return static_cast<uint64_t>(static_cast<uint32_t>(c.id)) << 32 | bits;
+}
+
+static uint64_t sum_of(const Candidate *data, size_t n, unsigned offset, unsigned stride) {
+    uint64_t lanes[8] = {};
+    size_t i = offset;
+    for (; i + 7 * stride < n; i += 8 * stride)
+        for (size_t lane = 0; lane < 8; lane++)
+            lanes[lane] = lanes[lane] * multiplier + word_of(data[i + lane * stride]) + 1;
+    for (size_t lane = 0; i < n; i += stride, lane++)
+        lanes[lane] = lanes[lane] * multiplier + word_of(data[i]) + 1;
+    uint64_t sum = 0;
+    for (uint64_t lane : lanes) sum = sum * multiplier + lane + 1;
+    return sum;
+}
+
+// Copy the logits; return whether the ids are 0, 1, 2, ...
+static bool logits_of(const Candidate *data, size_t n, char *to) {
+    int32_t wrong = 0;
+    auto logits = reinterpret_cast<float *>(to);
+    for (size_t i = 0; i < n; i++) {
+        logits[i] = data[i].logit;
+        wrong |= data[i].id ^ static_cast<int32_t>(i);
+    }
+    return wrong == 0;
+}
+
+static void columns_of(const Candidate *data, size_t n, char *to, bool p) {
+    auto ids = reinterpret_cast<int32_t *>(to);
+    auto logits = reinterpret_cast<float *>(to + 4 * n);
+    auto ps = reinterpret_cast<float *>(to + 8 * n);
+    for (size_t i = 0; i < n; i++) ids[i] = data[i].id;
+    for (size_t i = 0; i < n; i++) logits[i] = data[i].logit;
+    if (p)
+        for (size_t i = 0; i < n; i++) ps[i] = data[i].p;
+}
+
+// Return whether the array at `at` is the one of the stage before: many stages of a long list leave it
+// as it is.
+static bool repeated(Thread *thread, const Reference &now, size_t at) {
+    const Reference &last = thread->stages.empty() ? thread->before : thread->stages.back().left;
+    if (!last.summed || last.form != now.form || last.n != now.n || now.n == 0) return false;
+    size_t length = thread->bytes.size - at;
+    const char *data = thread->bytes.data;
+    return last.at + length <= at && memcmp(data + last.at, data + at, length) == 0;
+}
+
+Reference taken(Thread *thread, const Candidates *candidates, bool first) {
+    Reference now;
+    now.n = candidates->data ? candidates->size : 0;
+    now.sorted = candidates->sorted;
+    now.selected = candidates->selected;
+    if (settings.detail == Detail::tokens) return now;
+    const Candidate *data = candidates->data;
+    if (now.n > whole_sum) {
+        now.stride = 16;
+        now.offset = thread->number_of_apply % 16;
+    }
+    now.sum = sum_of(data, now.n, now.offset, now.stride);
+    now.summed = true;
+    Buffer &bytes = thread->bytes;
+    size_t at = bytes.size;
+    bool full = settings.detail == Detail::stages;
+    if (first) {
+        now.form = "logits";
+        if (!logits_of(data, now.n, bytes.resized(at + 4 * now.n) + at)) {
+            now.form = "pairs";
+            columns_of(data, now.n, bytes.resized(at + 8 * now.n) + at, false);
+        }
+    } else if (full || now.n <= whole_sum) {
+        now.form = full ? "full" : "pairs";
+        columns_of(data, now.n, bytes.resized(at + (full ? 12 : 8) * now.n) + at, full);
+        if (repeated(thread, now, at)) {
+            bytes.resized(at);
+            const auto &stages = thread->stages;
+            at = stages.empty() ? thread->before.at : stages.back().left.at;
+        }
+    }
+    now.at = at;
+    return now;
+}

@@ -1,0 +1,354 @@
+// The files of a process: PID.events, and the segments of arrays beside it.
+//
+// Whatever fails ends the recording, and nothing else. A line follows its arrays, each by one
+// write(), so that a process that is killed leaves whole events.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include "recorder.h"
+
+Settings settings;
+
+namespace {
+
+const uint64_t segment_size = 64 << 20;
+
+// A file that only we write. A program may have closed our descriptor and opened its own by that
+// number, so look before each write.
+struct File {
+    int fd = -1;
+    dev_t device = 0;
+    ino_t inode = 0;
+    uint64_t size = 0;
+};
+
+struct State {
+    bool opened = false;
+    std::string name;  // FOLDER/PID
+    File events, arrays;
+    int segment = 0;
+    uint32_t chain = 0;
+    uint64_t segment_ns = 0, written = 0, largest = UINT64_MAX;
+    uint64_t applies = 0, spent_ns = 0;
+    long parent = 0;
+    uint64_t parent_size = 0;
+};
+
+State &state = *new State;  // never destructed: libllama's own destructors may call us
+bool stopped = false;
+uint64_t applies_begun = 0;
+int threads = 0;
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_key_t thread_key;
+__thread Thread *thread_of_this = nullptr;
+
+struct Lock {
+    Lock() { pthread_mutex_lock(&mutex); }
+    ~Lock() { pthread_mutex_unlock(&mutex); }
+};
+
+int created(const std::string &path, bool append) {
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | (append ? O_APPEND : 0);
+    return open(path.c_str(), flags, 0600);
+}
+
+bool open_file(File &file, const std::string &path) {
+    file = File();
+    int fd = created(path, true);
+    if (fd < 0) return false;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, 512);  // programs like to close the low ones
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    struct stat about;
+    if (fstat(fd, &about)) return close(fd), false;
+    file.fd = fd;
+    file.device = about.st_dev;
+    file.inode = about.st_ino;
+    return true;
+}
+
+bool ours(const File &file) {
+    struct stat about;
+    return file.fd >= 0 && fstat(file.fd, &about) == 0 && about.st_dev == file.device &&
+           about.st_ino == file.inode;
+}
+
+void close_file(File &file) {
+    if (ours(file)) close(file.fd);
+    file = File();
+}
+
+// Write all or nothing. Returns 0 or the error.
+int append(File &file, const char *bytes, size_t length) {
+    if (!ours(file)) return EBADF;
+    if (file.size + length > state.largest) return EFBIG;  // the system would send SIGXFSZ
+    size_t done = 0;
+    while (done < length) {
+        ssize_t n = write(file.fd, bytes + done, length - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            int error = n < 0 ? errno : ENOSPC;
+            if (ftruncate(file.fd, static_cast<off_t>(file.size))) return error;
+            return error;
+        }
+        done += static_cast<size_t>(n);
+    }
+    file.size += length;
+    state.written += length;
+    return 0;
+}
+
+// Seal a line and write it. Returns 0 or the error.
+int append_line(std::string &text) {
+    uint32_t chain = crc32(state.chain, text.data(), text.size());
+    char seal[40];
+    snprintf(seal, sizeof seal, ",\"#\":\"%08x\"}\n", chain);
+    text += seal;
+    int error = append(state.events, text.data(), text.size());
+    if (!error) state.chain = chain;
+    return error;
+}
+
+void stop_locked(const char *why) {
+    if (stopped) return;
+    __atomic_store_n(&stopped, true, __ATOMIC_RELAXED);
+    if (!state.opened) return;
+    Line line("stopped", nullptr);
+    line.word("why", why);
+    append_line(line.text);
+    close_file(state.arrays);
+    close_file(state.events);
+}
+
+void stop_for(int error) {
+    char why[200];
+    snprintf(why, sizeof why, "cannot write: %s",
+             error == EFBIG ? "the largest size of a file here" : strerror(error));
+    stop_locked(why);
+}
+
+std::string program() {
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    return n > 0 ? std::string(path, static_cast<size_t>(n)) : "";
+}
+
+void write_first_lines() {
+    static const char *details[] = {"tokens", "survivors", "stages"};
+    Line start("start", nullptr);
+    start.whole("v", 1).whole("pid", getpid()).word("program", program());
+    start.word("detail", details[static_cast<int>(settings.detail)]);
+    start.raw("text", settings.text ? "true" : "false").whole("time", time(nullptr));
+    if (state.parent) start.whole("parent", state.parent).whole("parent_bytes", state.parent_size);
+    if (int error = append_line(start.text)) return stop_for(error);
+    Line library("library", nullptr);
+    std::string version = library_version();
+    library.word("path", library_path());
+    version.empty() ? library.raw("version", "null") : library.word("version", version);
+    auto number = other<int()>("_Z18llama_build_numberv");
+    if (number) library.whole("build", number());
+    auto system = other<const char *()>("llama_print_system_info");
+    library.word("system", system && system() ? system() : "");
+    if (int error = append_line(library.text)) stop_for(error);
+}
+
+// Open the files at the first event: most processes of a program never load libllama.
+bool opened() {
+    if (state.opened) return !stopped;
+    state.opened = true;
+    rlimit most;
+    if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY)
+        state.largest = most.rlim_cur;
+    std::string pid = std::string(settings.folder) + "/" + std::to_string(getpid());
+    for (int again = 1; again < 100 && state.events.fd < 0; again++) {  // exec keeps the PID
+        state.name = again == 1 ? pid : pid + "-" + std::to_string(again);
+        if (!open_file(state.events, state.name + ".events") && errno != EEXIST) break;
+    }
+    if (state.events.fd < 0) {
+        __atomic_store_n(&stopped, true, __ATOMIC_RELAXED);
+        return false;
+    }
+    write_first_lines();
+    return !stopped;
+}
+
+bool full_with(size_t more) {
+    if (state.written + more <= settings.limit) return false;
+    stop_locked("the limit on disk is reached");
+    return true;
+}
+
+// Make sure that a segment has room; the arrays of an event are never parted.
+bool segment_for(size_t length) {
+    bool old = settings.keep_ms && now_ns() - state.segment_ns > settings.keep_ms * 125000;
+    if (state.arrays.fd >= 0 && !old && state.arrays.size + length <= segment_size) return true;
+    close_file(state.arrays);
+    if (!access((std::string(settings.folder) + "/stop").c_str(), F_OK)) {
+        stop_locked("the limit on disk is reached");
+        return false;
+    }
+    char suffix[32];
+    snprintf(suffix, sizeof suffix, ".%04d.arrays", ++state.segment);
+    state.segment_ns = now_ns();
+    if (open_file(state.arrays, state.name + suffix)) return true;
+    stop_for(errno);
+    return false;
+}
+
+std::string reference(const Reference &r, size_t base) {
+    std::string out = "{\"n\":" + std::to_string(r.n) + ",\"sorted\":" + (r.sorted ? "1" : "0") +
+                      ",\"selected\":" + std::to_string(r.selected);
+    if (!r.summed) return out + "}";
+    out += std::string(",\"form\":\"") + r.form + "\"";
+    if (strcmp(r.form, "none"))
+        out += ",\"at\":[" + std::to_string(state.segment) + "," + std::to_string(base + r.at) + "]";
+    if (r.stride != 1)
+        out += ",\"stride\":" + std::to_string(r.stride) +
+               ",\"offset\":" + std::to_string(r.offset);
+    char sum[32];
+    snprintf(sum, sizeof sum, ",\"sum\":\"%016llx\"}", static_cast<unsigned long long>(r.sum));
+    return out + sum;
+}
+
+void before_fork() { pthread_mutex_lock(&mutex); }
+void after_fork() { pthread_mutex_unlock(&mutex); }
+
+// A child has files of its own. Its first line names those of its parent, up to the fork.
+void in_child() {
+    State fresh;
+    fresh.parent = state.opened ? static_cast<long>(getppid()) : state.parent;
+    fresh.parent_size = state.opened ? state.events.size : state.parent_size;
+    close_file(state.arrays);
+    close_file(state.events);
+    state = fresh;
+    pthread_mutex_unlock(&mutex);
+}
+
+void forget_thread(void *thread) {
+    thread_of_this = nullptr;
+    delete static_cast<Thread *>(thread);
+}
+
+const char *environment(const char *name) {
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+__attribute__((constructor)) void read_settings() {
+    settings.folder = strdup(environment("SAMPLER_PARITY_RECORD"));
+    settings.release = strdup(environment("SAMPLER_PARITY_RECORD_RELEASE"));
+    if (!settings.folder || !settings.release || !*settings.folder) return;
+    std::string detail = environment("SAMPLER_PARITY_RECORD_DETAIL");
+    settings.detail = detail == "tokens"   ? Detail::tokens
+                      : detail == "stages" ? Detail::stages
+                                           : Detail::survivors;
+    settings.text = strcmp(environment("SAMPLER_PARITY_RECORD_TEXT"), "0") != 0;
+    if (uint64_t limit = strtoull(environment("SAMPLER_PARITY_RECORD_LIMIT"), nullptr, 10))
+        settings.limit = limit;  // the keeper watches the folder; this is one process
+    settings.keep_ms = strtoull(environment("SAMPLER_PARITY_RECORD_KEEP_MS"), nullptr, 10);
+    if (pthread_key_create(&thread_key, forget_thread)) return;
+    pthread_atfork(before_fork, after_fork, in_child);
+    settings.on = true;
+}
+
+__attribute__((destructor)) void write_last_line() {
+    if (!recording()) return;
+    Lock lock;
+    if (!state.opened || stopped) return;
+    Line line("end", nullptr);
+    line.whole("applies", static_cast<int64_t>(state.applies));
+    line.whole("rec_ns", static_cast<int64_t>(state.spent_ns));
+    append_line(line.text);
+}
+
+}  // namespace
+
+uint64_t now_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+bool recording() { return settings.on && !__atomic_load_n(&stopped, __ATOMIC_RELAXED); }
+
+uint64_t next_apply() { return __atomic_add_fetch(&applies_begun, 1, __ATOMIC_RELAXED); }
+
+Thread *this_thread() {
+    if (thread_of_this || !settings.on) return thread_of_this;
+    try {
+        auto fresh = new Thread;
+        fresh->number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+        if (pthread_setspecific(thread_key, fresh)) return delete fresh, nullptr;
+        thread_of_this = fresh;
+    } catch (...) {
+        stop("the recorder ran out of memory");
+    }
+    return thread_of_this;
+}
+
+void stop(const char *why) {
+    try {
+        Lock lock;
+        stop_locked(why);
+    } catch (...) {
+        __atomic_store_n(&stopped, true, __ATOMIC_RELAXED);
+    }
+}
+
+void write_line(Line &line) {
+    Lock lock;
+    if (!opened() || full_with(line.text.size())) return;
+    if (int error = append_line(line.text)) stop_for(error);
+}
+
+void write_apply(Thread *thread, const void *sampler, const Reference &after, int32_t token, float p,
+                 uint64_t ns, uint64_t start_ns) {
+    Lock lock;
+    const Buffer &bytes = thread->bytes;
+    if (!opened() || full_with(bytes.size)) return;
+    if (bytes.size && !segment_for(bytes.size)) return;
+    size_t base = state.arrays.size;
+    if (bytes.size)
+        if (int error = append(state.arrays, bytes.data, bytes.size)) return stop_for(error);
+    Line line("apply", thread);
+    line.whole("q", static_cast<int64_t>(thread->number_of_apply)).address("s", sampler);
+    if (thread->has_row) line.address("ctx", thread->ctx).whole("i", thread->row);
+    line.raw("before", reference(thread->before, base));
+    if (settings.detail != Detail::tokens) {
+        std::string stages = "[";
+        for (const Stage &stage : thread->stages) {
+            if (stages.size() > 1) stages += ',';
+            stages += "{\"s\":" + json_address(stage.sampler) + "," +
+                      reference(stage.left, base).substr(1);
+        }
+        line.raw("stages", stages + "]").raw("after", reference(after, base));
+    }
+    line.whole("token", token).real("p", static_cast<double>(p));
+    uint64_t spent = now_ns() - start_ns - ns;
+    line.whole("ns", static_cast<int64_t>(ns)).whole("rec_ns", static_cast<int64_t>(spent));
+    if (int error = append_line(line.text)) return stop_for(error);
+    state.applies++;
+    state.spent_ns += spent;
+}
+
+// Write a file beside the events; its name goes into a line.
+bool write_whole_file(const std::string &suffix, const std::string &text, std::string &name) {
+    Lock lock;
+    if (!opened() || full_with(text.size())) return false;
+    std::string path = state.name + suffix;
+    File file;
+    if (!open_file(file, path)) return stop_for(errno), false;
+    int error = append(file, text.data(), text.size());
+    close_file(file);
+    if (error) return stop_for(error), false;
+    name = path.substr(path.rfind('/') + 1);
+    return true;
+}

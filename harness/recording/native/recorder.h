@@ -1,0 +1,144 @@
+// What the files of the recorder share. Nothing here may throw into, print for, or end a program.
+#pragma once
+#include <cerrno>
+#include <string>
+#include <vector>
+#include "llama.h"
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+enum class Detail { tokens, survivors, stages };
+
+// Plain, so that it needs no construction: libraries may call us while they are loaded.
+struct Settings {
+    bool on = false;
+    bool text = true;
+    Detail detail = Detail::survivors;
+    const char *folder = "", *release = "";
+    uint64_t limit = UINT64_MAX;  // bytes of this process
+    uint64_t keep_ms = 0;         // of a ring: a segment takes at most an eighth of it
+};
+extern Settings settings;
+
+// Where the bytes of candidates are: in the buffer of an apply, until they have a place in a file.
+struct Reference {
+    size_t n = 0;
+    bool sorted = false;
+    int64_t selected = -1;
+    const char *form = "none";
+    size_t at = 0;
+    uint64_t sum = 0;
+    unsigned stride = 1, offset = 0;
+    bool summed = false;
+};
+
+struct Stage { const void *sampler; Reference left; };
+
+// Bytes that are written as soon as there is room for them: a vector would set them to zero first.
+class Buffer {
+  public:
+    ~Buffer();
+    char *resized(size_t n);  // throws std::bad_alloc
+    char *data = nullptr;
+    size_t size = 0;
+
+  private:
+    size_t room = 0;
+};
+
+// What is known of a thread. Plain, so that it can be used until the thread has ended.
+struct Thread {
+    int number = 0;
+    int depth = 0;     // of recorded calls
+    int creating = 0;  // inside llama_sampler_init_NAME: its llama_sampler_init is not a custom one
+    const void *ctx = nullptr;  // of the row of logits that was asked for last
+    int32_t row = 0;
+    bool has_row = false;
+    // the apply that is being recorded
+    int applies = 0;
+    uint64_t number_of_apply = 0, outside_ns = 0;
+    Reference before;
+    std::vector<Stage> stages;
+    Buffer bytes;
+};
+Thread *this_thread();  // null where there is no memory
+
+// Count a call, also when libllama throws through it.
+struct Call {
+    Thread *thread;
+    explicit Call(Thread *t) : thread(t) { if (thread) thread->depth++; }
+    ~Call() { if (thread) thread->depth--; }
+};
+
+// lookup.cpp
+void *next_symbol(const char *name);
+// The function of libllama that stands behind ours; null where it has none.
+#define NEXT(name)                                                                      \
+    ([]() -> decltype(&name) {                                                          \
+        static decltype(&name) found = nullptr;                                         \
+        auto now = __atomic_load_n(&found, __ATOMIC_RELAXED);                           \
+        if (!now) {                                                                     \
+            now = reinterpret_cast<decltype(&name)>(next_symbol(#name));                \
+            __atomic_store_n(&found, now, __ATOMIC_RELAXED);                            \
+        }                                                                               \
+        return now;                                                                     \
+    }())
+// A function of libllama that is called, not recorded.
+template <class F> F *other(const char *name) { return reinterpret_cast<F *>(next_symbol(name)); }
+
+// The number of its release in the b series: 0 where it is not told, `newest` with llama_version().
+const int newest = 1 << 30;
+int release_number();
+std::string library_path();
+std::string library_version();
+
+// line.cpp
+class Line {
+  public:
+    Line(const char *event, const Thread *thread);
+    Line &whole(const char *key, int64_t value);
+    Line &real(const char *key, double value);
+    Line &word(const char *key, const std::string &value);
+    Line &address(const char *key, const void *value);
+    Line &raw(const char *key, const std::string &json);
+    Line &begin(const char *key) { name(key); text += '{'; return *this; }
+    Line &end() { text += '}'; return *this; }
+    std::string text;
+
+  private:
+    void name(const char *key);
+};
+std::string json_real(double value);
+std::string json_text(const char *value, size_t length);
+std::string json_address(const void *value);
+std::string base64(const std::string &bytes);
+uint32_t crc32(uint32_t state, const char *bytes, size_t length);
+
+// files.cpp
+uint64_t now_ns();
+bool recording();
+void stop(const char *why);
+void write_line(Line &line);
+void write_apply(Thread *thread, const void *sampler, const Reference &after, int32_t token, float p,
+                 uint64_t ns, uint64_t start_ns);
+bool write_whole_file(const std::string &suffix, const std::string &text, std::string &name);
+uint64_t next_apply();
+
+// candidates.cpp
+Reference taken(Thread *thread, const Candidates *candidates, bool first);
+
+// models.cpp
+std::string model_address(const void *model_or_vocab);
+void know_context(const void *ctx, const Thread *thread);
+
+// Do what records, and let nothing out of it.
+template <class F> void recorded(F work) noexcept {
+    if (!recording()) return;
+    int kept = errno;
+    try {
+        work();
+    } catch (...) {
+        stop("the recorder ran out of memory");
+    }
+    errno = kept;
+}
