@@ -16,6 +16,8 @@ _WORKERS = ("sampler_parity.harness.backends.worker", "harness.worker")
 def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str:
     """Return the command that runs one case of a run again, on those of these backends that were
     in it."""
+    if suite == "recording":
+        return shell.join(info.command)
     known = {name: info.backends[name] for name in backends if name in info.backends}
     line = command(info.paths.get(suite, suite), case, info.seed, known)
     if accept := info.options.get("accept"):

@@ -18,6 +18,7 @@ from sampler_parity.harness.cli import (
     builds,
     calibrate,
     capture,
+    check,
     compare,
     engines,
     explain,
@@ -91,6 +92,7 @@ app.command("repro", rich_help_panel=_MINE)(repro.repro)
 app.command("record", rich_help_panel=_MINE, context_settings={"ignore_unknown_options": True})(
     record.record
 )
+app.command("check", rich_help_panel=_MINE)(check.check)
 app.command("report", rich_help_panel=_MINE)(report.report)
 app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
 app.command("backends", rich_help_panel=_MINE)(backends.backends)

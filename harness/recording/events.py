@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from sampler_parity.harness.strict import STRICT
 
 Address = Annotated[str, Field(pattern=r"^0x[0-9a-f]{1,16}$")]
-Form = Literal["logits", "pairs", "full", "none"]
+Form = Literal["logits", "pairs", "full", "some", "none"]
 Detail = Literal["tokens", "survivors", "stages"]
 
 _BY_NAME = ConfigDict(**STRICT, populate_by_name=True)
@@ -22,8 +22,9 @@ class Array(BaseModel):
     """Candidates: how many, and where they stand.
 
     form: `logits` is float32[n], ids are 0 to n - 1. `pairs` is int32[n] ids, float32[n] logits.
-    `full` is the same and float32[n] p. `none`: they are only counted. at: the number of the file
-    of arrays, and the byte offset. sum: of every stride-th candidate from offset on
+    `full` is the same and float32[n] p. `some`: as `pairs`, of `listed` tokens that were accepted
+    or biased, of a list in vocabulary order. `none`: they are only counted. at: the number of the
+    file of arrays, and the byte offset. sum: of every stride-th candidate from offset on
     (format.sum_of).
     """
 
@@ -33,6 +34,7 @@ class Array(BaseModel):
     sorted: bool = False
     selected: int = -1
     form: Form = "none"
+    listed: int = Field(default=0, ge=0)
     at: tuple[int, int] | None = None
     sum: str = ""
     stride: int = Field(default=1, ge=1)
@@ -120,11 +122,12 @@ class MadeChain(_Event):
 
 
 class Add(_Event):
-    """A sampler becomes the last of a chain."""
+    """A sampler becomes the last of a chain. name: what it calls itself."""
 
     e: Literal["add"] = "add"
     c: Address
     s: Address
+    name: str = ""
 
 
 class Remove(_Event):

@@ -76,7 +76,7 @@ def _folded(values: NDArray[np.uint64]) -> int:
 
 def size_of(form: Form, n: int) -> int:
     """Return the bytes of an array of n candidates."""
-    return {"logits": 4, "pairs": 8, "full": 12, "none": 0}[form] * n
+    return {"logits": 4, "pairs": 8, "some": 8, "full": 12, "none": 0}[form] * n
 
 
 def bytes_of(lists: Lists, form: Form) -> bytes:
@@ -84,6 +84,7 @@ def bytes_of(lists: Lists, form: Form) -> bytes:
     parts = {
         "logits": (lists.logits,),
         "pairs": (lists.ids, lists.logits),
+        "some": (lists.ids, lists.logits),
         "full": (lists.ids, lists.logits, lists.p),
         "none": (),
     }[form]
@@ -91,9 +92,9 @@ def bytes_of(lists: Lists, form: Form) -> bytes:
 
 
 def lists_of(array: Array, content: bytes) -> Lists:
-    """Return the candidates of an array. Raises ValueError if there are too few bytes, or the sum
-    is another."""
-    n = array.n
+    """Return the candidates of an array, or those that it lists. Raises ValueError if there are too
+    few bytes, or the sum is another."""
+    n = array.listed if array.form == "some" else array.n
     if len(content) != size_of(array.form, n):
         raise ValueError(f"{size_of(array.form, n):,} bytes expected, {len(content):,} there")
     columns = np.frombuffer(content, np.uint32).reshape(-1, n) if n else np.zeros((3, 0), np.uint32)
@@ -103,6 +104,10 @@ def lists_of(array: Array, content: bytes) -> Lists:
     else:
         p = columns[2].view(np.float32) if array.form == "full" else zeros
         lists = Lists(columns[0].view(np.int32), columns[1].view(np.float32), p)
-    if array.sum and sum_of(lists.ids, lists.logits, array.stride, array.offset) != array.sum:
+    if (
+        array.sum
+        and array.form != "some"
+        and sum_of(lists.ids, lists.logits, array.stride, array.offset) != array.sum
+    ):
         raise ValueError("its sum is another")
     return lists

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -71,12 +72,24 @@ class Process:
     def lists(self, array: Array) -> Lists:
         """Return the candidates of an array. Raises Gone if they are not there, and InputError if
         they are damaged."""
-        if array.at is None:
-            if array.n == 0:
-                return Lists(np.zeros(0, np.int32), *[np.zeros(0, np.float32)] * 2)
-            raise Gone("it is not recorded")
-        number, offset = array.at
-        content = self._read(number, offset, size_of(array.form, array.n))
+        if array.form != "some" and array.at is not None:
+            return self._lists(array, array.n, array.at)
+        if array.n == 0:
+            return Lists(np.zeros(0, np.int32), *[np.zeros(0, np.float32)] * 2)
+        raise Gone("it is not recorded")
+
+    def some(self, array: Array) -> Lists | None:
+        """Return those candidates that an array lists; None if it has not this form."""
+        if array.form != "some" or array.at is None:
+            return None
+        try:
+            return self._lists(array, array.listed, array.at)
+        except Gone:
+            return None
+
+    def _lists(self, array: Array, n: int, at: tuple[int, int]) -> Lists:
+        number, offset = at
+        content = self._read(number, offset, size_of(array.form, n))
         try:
             return lists_of(array, content)
         except ValueError as error:
@@ -141,7 +154,7 @@ def unpacked(content: bytes) -> bytes:
     return np.frombuffer(plain[:words], np.uint8).reshape(4, -1).T.tobytes() + plain[words:]
 
 
-def texts_of(folder: Path, model: Vocabulary) -> dict[str, object]:
+def texts_of(folder: Path, model: Vocabulary) -> dict[str, Any]:
     """Return the vocabulary of a model, as recorded. Raises InputError."""
     try:
         with open_file(folder / model.file) as file:

@@ -61,11 +61,48 @@ static void columns_of(const Candidate *data, size_t n, char *to, bool p) {
         for (size_t i = 0; i < n; i++) ps[i] = data[i].p;
 }
 
+// Tokens that samplers of histories and biases change. A long list is not written, but these are, so
+// that a wrong penalty is seen at its own stage. A race loses a token for one array.
+static const unsigned most_watched = 256;
+static int32_t accepted[most_watched], biased[most_watched];
+static unsigned n_accepted = 0, n_biased = 0;
+
+static void watch(int32_t *tokens, unsigned &n, int32_t token) {
+    unsigned count = __atomic_load_n(&n, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < count && i < most_watched; i++)
+        if (tokens[i] == token) return;
+    tokens[count % most_watched] = token;
+    __atomic_store_n(&n, count + 1, __ATOMIC_RELAXED);
+}
+
+void watch_accepted(int32_t token) { watch(accepted, n_accepted, token); }
+void watch_biased(int32_t token) { watch(biased, n_biased, token); }
+
+// Write the watched tokens of a list in vocabulary order; return how many there are.
+static size_t watched_of(const Candidate *data, size_t n, Buffer &bytes, size_t at) {
+    int32_t ids[2 * most_watched];
+    size_t m = 0;
+    auto take = [&](const int32_t *tokens, unsigned count) {
+        for (unsigned i = 0; i < count && i < most_watched; i++) {
+            auto id = static_cast<size_t>(tokens[i]);
+            if (id < n && data[id].id == tokens[i]) ids[m++] = tokens[i];
+        }
+    };
+    take(accepted, __atomic_load_n(&n_accepted, __ATOMIC_RELAXED));
+    take(biased, __atomic_load_n(&n_biased, __ATOMIC_RELAXED));
+    if (m == 0) return 0;
+    char *to = bytes.resized(at + 8 * m) + at;
+    memcpy(to, ids, 4 * m);
+    for (size_t i = 0; i < m; i++) memcpy(to + 4 * m + 4 * i, &data[ids[i]].logit, 4);
+    return m;
+}
+
 // Return whether the array at `at` is the one of the stage before: many stages of a long list leave it
 // as it is.
 static bool repeated(Thread *thread, const Reference &now, size_t at) {
     const Reference &last = thread->stages.empty() ? thread->before : thread->stages.back().left;
     if (!last.summed || last.form != now.form || last.n != now.n || now.n == 0) return false;
+    if (last.listed != now.listed) return false;
     size_t length = thread->bytes.size - at;
     const char *data = thread->bytes.data;
     return last.at + length <= at && memcmp(data + last.at, data + at, length) == 0;
@@ -96,11 +133,14 @@ Reference taken(Thread *thread, const Candidates *candidates, bool first) {
     } else if (full || now.n <= whole_sum) {
         now.form = full ? "full" : "pairs";
         columns_of(data, now.n, bytes.resized(at + (full ? 12 : 8) * now.n) + at, full);
-        if (repeated(thread, now, at)) {
-            bytes.resized(at);
-            const auto &stages = thread->stages;
-            at = stages.empty() ? thread->before.at : stages.back().left.at;
-        }
+    } else {
+        now.listed = watched_of(data, now.n, bytes, at);
+        if (now.listed) now.form = "some";
+    }
+    if (!first && strcmp(now.form, "none") && repeated(thread, now, at)) {
+        bytes.resized(at);
+        const auto &stages = thread->stages;
+        at = stages.empty() ? thread->before.at : stages.back().left.at;
     }
     now.at = at;
     return now;

@@ -210,6 +210,7 @@ std::string reference(const Reference &r, size_t base) {
     out += std::string(",\"form\":\"") + r.form + "\"";
     if (strcmp(r.form, "none"))
         out += ",\"at\":[" + std::to_string(state.segment) + "," + std::to_string(base + r.at) + "]";
+    if (r.listed) out += ",\"listed\":" + std::to_string(r.listed);
     if (r.stride != 1)
         out += ",\"stride\":" + std::to_string(r.stride) +
                ",\"offset\":" + std::to_string(r.offset);

@@ -46,6 +46,7 @@ std::string tokens(Whole list, Whole n) {
 std::string biases(Whole list, int32_t n) {
     auto values = static_cast<const Bias *>(pointer(list));
     std::string out = "[";
+    for (int32_t i = 0; values && i < n; i++) watch_biased(values[i].token);
     for (int32_t i = 0; values && i < n; i++)
         out += std::string(i ? "," : "") + "[" + std::to_string(values[i].token) + "," +
                json_real(static_cast<double>(values[i].bias)) + "]";

@@ -1,6 +1,7 @@
 // Models: the vocabulary of each, written once.
 #include <pthread.h>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include "recorder.h"
 
@@ -106,10 +107,18 @@ void write_model(const void *vocab, const Known &known) {
     write_line(line);
 }
 
+// The program may change its folder later.
+std::string absolute(const char *path) {
+    char *full = realpath(path, nullptr);
+    std::string out = full ? full : path;
+    free(full);
+    return out;
+}
+
 void know(const void *vocab, const char *path) {
     if (!vocab) return;
     Lock lock;
-    auto added = models.by_address.emplace(vocab, Known{0, path});
+    auto added = models.by_address.emplace(vocab, Known{0, *path ? absolute(path) : ""});
     if (!added.second) return;
     added.first->second.number = ++models.number;
     write_model(vocab, added.first->second);

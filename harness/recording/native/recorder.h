@@ -26,6 +26,7 @@ struct Reference {
     bool sorted = false;
     int64_t selected = -1;
     const char *form = "none";
+    size_t listed = 0;  // of the form "some"
     size_t at = 0;
     uint64_t sum = 0;
     unsigned stride = 1, offset = 0;
@@ -125,6 +126,8 @@ bool write_whole_file(const std::string &suffix, const std::string &text, std::s
 uint64_t next_apply();
 
 // candidates.cpp
+void watch_accepted(int32_t token);
+void watch_biased(int32_t token);
 Reference taken(Thread *thread, const Candidates *candidates, bool first);
 
 // models.cpp

@@ -11,16 +11,23 @@ static void write_about(const char *event, const Thread *thread, const char *key
     });
 }
 
+// What a sampler calls itself. llama_sampler_name calls a name function that is not there.
+static std::string name_of(const void *sampler) {
+    struct Interface { const char *(*name)(const void *); };
+    struct Sampler { const Interface *interface; };
+    const Interface *interface = sampler ? static_cast<const Sampler *>(sampler)->interface : nullptr;
+    const char *name = interface && interface->name ? interface->name(sampler) : nullptr;
+    return name ? name : "";
+}
+
 EXPORTED void *llama_sampler_init(void *interface, void *context) {
     auto next = NEXT(llama_sampler_init);
     void *made = next ? next(interface, context) : nullptr;
     Thread *thread = this_thread();
     if (!made || !thread || thread->creating) return made;
     recorded([&] {
-        auto name_of = other<const char *(const void *)>("llama_sampler_name");
-        const char *name = name_of ? name_of(made) : nullptr;
         Line line("init", thread);
-        line.address("s", made).raw("sampler", "null").word("name", name ? name : "");
+        line.address("s", made).raw("sampler", "null").word("name", name_of(made));
         write_line(line);
     });
     return made;
@@ -39,7 +46,11 @@ EXPORTED void *llama_sampler_chain_init(ChainParams params) {
 EXPORTED void llama_sampler_chain_add(void *chain, void *sampler) {
     auto next = NEXT(llama_sampler_chain_add);
     if (next) next(chain, sampler);
-    write_about("add", this_thread(), "c", chain, "s", sampler);
+    recorded([&] {
+        Line line("add", this_thread());
+        line.address("c", chain).address("s", sampler).word("name", name_of(sampler));
+        write_line(line);
+    });
 }
 
 EXPORTED void *llama_sampler_chain_remove(void *chain, int32_t i) {
@@ -95,6 +106,7 @@ EXPORTED void llama_sampler_accept(void *sampler, int32_t token) {
     Thread *thread = this_thread();
     if (sampler && thread && thread->depth == 0)
         recorded([&] {
+            watch_accepted(token);
             Line line("accept", thread);
             line.address("s", sampler).whole("token", token);
             write_line(line);

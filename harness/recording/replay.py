@@ -1,0 +1,391 @@
+"""Replay a recorded process: the reference's samplers, by their address, do what the program did.
+
+Every apply is compared stage by stage with what the program left. The next stage starts from there,
+so one difference is one finding. What cannot be judged is followed and counted, with its reason.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
+from sampler_parity.harness.protocol.client import Got
+from sampler_parity.harness.recording import events as e
+from sampler_parity.harness.recording.format import sum_of
+from sampler_parity.harness.recording.reader import Gone, Process
+from sampler_parity.harness.recording.vocabularies import RecordedVocab, vocab_of
+from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, Vocab
+from sampler_parity.reference.chain import parameters_of
+from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.platforms import on, platform_of
+from sampler_parity.reference.sampler import Sampler
+
+# Samplers whose next result depends on how often they were applied, or on what they saw.
+_MOVED_BY_APPLY = frozenset({"dist", "xtc", "mirostat", "mirostat_v2", "adaptive_p"})
+_NAMES = {"grammar_lazy": "grammar_lazy_patterns"}
+_AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
+LOST = "its state is lost: candidates before this one are not there"
+
+
+@dataclass
+class Made:
+    """A sampler of the program. sampler: the reference's in the same state; None: `why` it cannot
+    be judged. members: of a chain. in_graph: llama_set_sampler took it."""
+
+    address: str
+    name: str
+    sampler: Sampler | None = None
+    why: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    members: "list[Made] | None" = None
+    in_graph: bool = False
+    life: "Life | None" = None
+
+    @property
+    def parts(self) -> "list[Made]":
+        """The members of a chain, or itself."""
+        return [self] if self.members is None else self.members
+
+    def clone(self, address: str) -> "Made":
+        sampler = None if self.sampler is None else self.sampler.clone()
+        members = None if self.members is None else [one.clone("") for one in self.members]
+        return Made(address, self.name, sampler, self.why, self.arguments, members)
+
+    def lose(self, why: str) -> None:
+        self.sampler, self.why = None, why
+
+
+@dataclass
+class Life:
+    """The use of a chain, or of a sampler alone, from its construction or a reset to the next.
+    ctx: the context whose rows it saw last."""
+
+    id: str
+    names: list[str] = field(default_factory=list)
+    steps: int = 0
+    judged: int = 0
+    unjudged: Counter[str] = field(default_factory=Counter)
+    tokens: list[int] = field(default_factory=list)
+    found: "Applied | None" = None
+    unlike: Counter[str] = field(default_factory=Counter)
+    ns: int = 0
+    rec_ns: int = 0
+
+
+@dataclass
+class StageOfApply:
+    """A stage: what the reference leaves of the program's input, and how the program's differs.
+    difference: None if it is identical. why: it could not be judged. left: with what the next stage
+    begins; None if that is not known."""
+
+    made: Made
+    before: Candidates | None = None
+    want: Candidates | None = None
+    earlier: Sampler | None = None
+    difference: Difference | None = None
+    why: str = ""
+    left: Candidates | None = None
+
+
+@dataclass
+class Applied:
+    """An apply of a life: its number there, from 0, and its stages."""
+
+    life: Life
+    event: e.Apply
+    step: int
+    before: Candidates | None
+    stages: list[StageOfApply]
+
+    @property
+    def first(self) -> int | None:
+        """The index of the first stage that differs."""
+        return next((i for i, stage in enumerate(self.stages) if stage.difference), None)
+
+
+class Replay:
+    """A process being replayed. meaning: release and platform, as `b4753/linux-arm64-gcc`."""
+
+    def __init__(self, process: Process, meaning: str) -> None:
+        self.process = process
+        self.release, platform = parted(meaning)
+        self.platform = platform_of(platform)
+        self.made: dict[str, Made] = {}
+        self.lives: list[Life] = []
+        self.vocabs: dict[str, Vocab | None] = {}
+        self.models: dict[str, e.Vocabulary] = {}
+        self.latest: dict[int, Life] = {}  # by thread, of the last apply
+
+    def run(self) -> Iterator[Applied]:
+        """Yield every apply. Raises InputError for a damaged recording."""
+        with on(self.platform), np.errstate(all="ignore"):
+            for event in self.process.events():
+                if isinstance(event, e.Apply):
+                    yield self.apply(event)
+                else:
+                    self.follow(event)
+
+    def follow(self, event: e.Event) -> None:
+        """Do what an event says that is no apply."""
+        match event:
+            case e.Vocabulary():
+                self.models[event.m] = event
+                self.vocabs.pop(event.m, None)
+            case e.Init():
+                self.made[event.s] = self._constructed(event)
+            case e.MadeChain():
+                self.made[event.s] = Made(event.s, "chain", members=[])
+            case e.Add():
+                self._of(event.c).parts.append(self._of(event.s, event.name))
+            case e.Remove():
+                if 0 <= event.i < len(self._of(event.c).parts):
+                    self._of(event.c).parts.pop(event.i)
+            case e.Clone():
+                self._clone(event)
+            case e.Copy():
+                self._copy(self._of(event.origin), self._of(event.to))
+            case e.Free():
+                self.made.pop(event.s, None)
+            case e.Reset():
+                self._reset(self._of(event.s), event.d == 0)
+            case e.Accept():
+                self._accept(self._of(event.s), event.token)
+            case e.SamplerOfSequence() if event.s not in (None, "0x0"):
+                self._of(event.s).in_graph = True
+
+    def apply(self, event: e.Apply) -> Applied:
+        """Judge an apply."""
+        made = self._of(event.s)
+        life = self._life_of(made)
+        before = self._candidates(event.before, None)
+        stages = list(self._stages(made, event, before))
+        applied = Applied(life, event, life.steps, before, stages)
+        life.steps += 1
+        life.ns, life.rec_ns = life.ns + event.ns, life.rec_ns + event.rec_ns
+        for stage in stages:
+            if stage.why:
+                life.unjudged[stage.why] += 1
+            else:
+                life.judged += 1
+            if stage.difference:
+                life.unlike[stage.difference.verdict] += 1
+        if life.found is None and applied.first is not None:
+            life.found = applied
+        return applied
+
+    def _of(self, address: str, name: str = "") -> Made:
+        """Return the sampler at an address. One that libllama did not construct is unknown."""
+        if address not in self.made:
+            name = name or "unknown"
+            self.made[address] = Made(address, name, why=f"{name} is the program's own sampler")
+        return self.made[address]
+
+    def _constructed(self, event: e.Init) -> Made:
+        if event.sampler is None:
+            return Made(event.s, event.name, why=f"{event.name} is the program's own sampler")
+        name = _NAMES.get(event.sampler, event.sampler)
+        made = Made(event.s, name, arguments=event.args)
+        try:
+            made.sampler = self._built(name, event.args)
+        except (ChainError, UndefinedInputError) as error:
+            made.lose(f"{name} is not modelled with these arguments: {error}")
+        return made
+
+    def _built(self, name: str, arguments: dict[str, Any]) -> Sampler:
+        """Return the reference's sampler. Raises ChainError and UndefinedInputError."""
+        if name not in ALL_SAMPLERS:
+            raise ChainError("no such sampler")
+        if "wholes" in arguments:
+            raise ChainError("the order of its arguments is unknown in this release")
+        known = parameters_of(ALL_SAMPLERS[name])
+        address = arguments.get("vocab") or arguments.get("model")
+        vocab = self._vocab(address) if address else None
+        if "vocab" in known and vocab is None and (name != "dry" or arguments["seq_breakers"]):
+            raise ChainError("a recording with --no-text has no vocabulary")
+        if name == "dry" and isinstance(vocab, RecordedVocab):
+            breakers = [text for text in arguments["seq_breakers"] if text]
+            if any(isinstance(text, str) for text in breakers):
+                raise ChainError("breakers need the model's own file to be tokenized")
+        given = {key: _number(value) for key, value in arguments.items() if key in known}
+        given.pop("vocab", None)
+        n_vocab = arguments.get("n_vocab")
+        chain = build_chain([{name: given}], n_vocab=n_vocab, vocab=vocab, release=self.release)
+        return chain.samplers[0]
+
+    def _vocab(self, address: str) -> Vocab | None:
+        if address not in self.vocabs:
+            model = self.models.get(address)
+            self.vocabs[address] = vocab_of(self.process.folder, model) if model else None
+        return self.vocabs[address]
+
+    def _clone(self, event: e.Clone) -> None:
+        """Take over a copy. The members of a chain were cloned, and added, before the chain."""
+        origin, built = self._of(event.origin), self.made.get(event.s)
+        members = None if built is None else built.members
+        if members is not None and len(members) == len(origin.parts):
+            return
+        self.made[event.s] = origin.clone(event.s)
+
+    def _copy(self, origin: Made, to: Made) -> None:
+        """Copy a state. Those of a chain's members are copied one by one."""
+        for mine, theirs in zip(to.parts, origin.parts, strict=False):
+            if theirs.sampler is None or type(mine.sampler) is not type(theirs.sampler):
+                mine.lose(theirs.why or "it was copied from another kind of sampler")
+            else:
+                vars(mine.sampler).update(vars(theirs.sampler.clone()))
+
+    def _reset(self, made: Made, outermost: bool) -> None:
+        """Reset a sampler. One whose state was lost is as new, if its arguments are known."""
+        for part in made.parts:
+            if part.why == LOST:
+                part.sampler, part.why = self._built(part.name, part.arguments), ""
+            elif part.sampler is not None:
+                part.sampler.reset()
+        if outermost and made.life is not None and made.life.steps:
+            made.life = None
+
+    def _accept(self, made: Made, token: int) -> None:
+        life = self._life_of(made)
+        life.tokens.append(token)
+        for part in made.parts:
+            try:
+                if part.sampler is not None:
+                    part.sampler.accept(token)
+            except UndefinedInputError as error:
+                part.lose(f"{part.name} refuses what the program accepted: {error}")
+
+    def _life_of(self, made: Made) -> Life:
+        if made.life is None:
+            life = Life(f"{self.process.name}/{len(self.lives) + 1}")
+            self.lives.append(life)
+            made.life = life
+        made.life.names = [part.name for part in made.parts]
+        return made.life
+
+    def _stages(
+        self, made: Made, event: e.Apply, before: Candidates | None
+    ) -> Iterator[StageOfApply]:
+        """Yield the stages of an apply, each begun with what the program left before it."""
+        left = {stage.s: stage for stage in event.stages}
+        now = before
+        for part in made.parts:
+            array: e.Array | None = event.after if made.members is None else left.get(part.address)
+            if array is None and part.address == "" and len(left) == len(made.parts):
+                array = event.stages[made.parts.index(part)]
+            stage = self._stage(part, made, now, array)
+            now = stage.left
+            yield stage
+
+    def _stage(
+        self, part: Made, made: Made, before: Candidates | None, array: e.Array | None
+    ) -> StageOfApply:
+        """Judge one stage. array: what the program left; None if it was not applied."""
+        stage = StageOfApply(part, before)
+        if array is None:
+            if made.in_graph or part.sampler is None:
+                stage.why = part.why or "it is computed in the graph"
+                stage.left = before if part.sampler is None else None
+            elif self.process.start.detail == "tokens":
+                stage.why = "--detail tokens has no candidates"
+            else:
+                stage.difference = Difference("diverged", "stage", {"got": "not applied"})
+                stage.left = before
+            return stage
+        if part.sampler is None or before is None:
+            stage.why = part.why or self._why_gone()
+            if before is None and part.name in _MOVED_BY_APPLY:
+                part.lose(LOST)
+            stage.left = self._candidates(array, before)
+            return stage
+        stage.earlier, stage.want = part.sampler.clone(), before.copy()
+        try:
+            part.sampler.apply(stage.want)
+        except UndefinedInputError as error:
+            part.lose(f"{part.name} is undefined there: {error}")
+            stage.why, stage.want = part.why, None
+            stage.left = self._candidates(array, before)
+            return stage
+        self._compare(stage, array)
+        return stage
+
+    def _compare(self, stage: StageOfApply, array: e.Array) -> None:
+        """Compare the reference's candidates with those that the program left."""
+        want, before = stage.want, stage.before
+        assert want is not None
+        assert before is not None
+        assert stage.earlier is not None
+        if _fits(want, array):
+            stage.difference = self._listed_otherwise(want, array)
+            stage.left = None if stage.difference else want.copy()
+            return
+        left = self._candidates(array, want)
+        if left is None:
+            values = {"survivors": {"got": array.n, "expected": len(want)}}
+            otherwise = len(want) == array.n and self._listed_otherwise(want, array)
+            stage.difference = otherwise or Difference("diverged", "candidates", values)
+            return
+        got = Got(left.ids, left.logits, left.p, left.sorted, left.selected)
+        if not identical(want, got):
+            stage.difference = classify(want, got, before, stage.earlier)
+        stage.left = left
+
+    def _listed_otherwise(self, want: Candidates, array: e.Array) -> Difference | None:
+        """Return how the tokens that a long list names differ."""
+        some = self.process.some(array)
+        if some is None:
+            return None
+        for token, got in zip(some.ids.tolist(), some.logits, strict=True):
+            expected = want.logits[token] if want.ids[token] == token else np.float32(np.nan)
+            if got.tobytes() != expected.tobytes():
+                values = {
+                    "rank": token,
+                    "id": token,
+                    "got": got.item(),
+                    "expected": expected.item(),
+                }
+                both = {"survivors": {"got": array.n, "expected": len(want)}}
+                return Difference("diverged", "logits", values | both)
+        return None
+
+    def _candidates(self, array: e.Array, like: Candidates | None) -> Candidates | None:
+        """Return recorded candidates; None if they are not there. like: has the p of those that
+        were recorded without."""
+        try:
+            lists = self.process.lists(array)
+        except Gone:
+            return None
+        p = lists.p.copy()
+        if array.form != "full" and like is not None:
+            at = dict(zip(like.ids.tolist(), like.p.tolist(), strict=True))
+            p = np.array([at.get(token, 0.0) for token in lists.ids.tolist()], np.float32)
+        return Candidates(lists.ids.copy(), lists.logits.copy(), p, array.sorted, array.selected)
+
+    def _why_gone(self) -> str:
+        return (
+            "--detail tokens has no candidates"
+            if self.process.start.detail == "tokens"
+            else "its candidates are not there"
+        )
+
+
+def _fits(want: Candidates, array: e.Array) -> bool:
+    """Return whether candidates have the number, the flags and the sum of a recorded array."""
+    return (
+        array.form != "full"
+        and len(want) == array.n
+        and (want.sorted, want.selected) == (array.sorted, array.selected)
+        and array.sum == sum_of(want.ids, want.logits, array.stride, array.offset)
+    )
+
+
+def _number(value: Any) -> Any:
+    """Return an argument with what JSON cannot hold as numbers."""
+    if isinstance(value, str):
+        return float(value) if value in _AS_NUMBERS else value
+    if isinstance(value, list):
+        return [_number(item) for item in value]
+    return value
