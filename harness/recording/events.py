@@ -114,6 +114,14 @@ class Init(_Event):
     args: dict[str, Any] = {}
 
 
+class DrawnSeed(_Event):
+    """A sampler without a seed of its own has drawn one: at its construction, or at a reset."""
+
+    e: Literal["seed"] = "seed"
+    s: Address
+    seed: int
+
+
 class MadeChain(_Event):
     """A chain is constructed."""
 
@@ -249,6 +257,7 @@ Event = Annotated[
     | Vocabulary
     | OfContext
     | Init
+    | DrawnSeed
     | MadeChain
     | Add
     | Remove

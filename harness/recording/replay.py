@@ -22,6 +22,7 @@ from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
 from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.platforms import on, platform_of
+from sampler_parity.reference.random import DEFAULT_SEED, Mt19937
 from sampler_parity.reference.sampler import Sampler
 
 # Samplers whose next result depends on how often they were applied, or on what they saw.
@@ -137,6 +138,8 @@ class Replay:
                 self.vocabs.pop(event.m, None)
             case e.Init():
                 self.made[event.s] = self._constructed(event)
+            case e.DrawnSeed():
+                self._reseed(self._of(event.s), event.seed)
             case e.MadeChain():
                 self.made[event.s] = Made(event.s, "chain", members=[])
             case e.Add():
@@ -213,8 +216,15 @@ class Replay:
         given = {key: _number(value) for key, value in arguments.items() if key in known}
         given.pop("vocab", None)
         n_vocab = arguments.get("n_vocab")
+        if given.get("seed") == DEFAULT_SEED and name in ("xtc", "adaptive_p"):
+            raise ChainError("it drew its own seed, which libllama does not report")
         chain = build_chain([{name: given}], n_vocab=n_vocab, vocab=vocab, release=self.release)
         return chain.samplers[0]
+
+    def _reseed(self, made: Made, seed: int) -> None:
+        """Give a sampler the seed that it drew. xtc and adaptive_p report none."""
+        if made.sampler is not None:
+            made.sampler.rng = Mt19937(seed)  # type: ignore[attr-defined]
 
     def _vocab(self, address: str) -> Vocab | None:
         if address not in self.vocabs:

@@ -54,7 +54,8 @@ std::string biases(Whole list, int32_t n) {
 }
 
 // Call libllama's initializer and write what it made of which arguments.
-template <class F, class A> void *made_by(const char *sampler, const char *symbol, F call, A arguments) {
+template <class F, class A>
+void *made_by(const char *sampler, const char *symbol, F call, A arguments, uint32_t seed = 0) {
     Thread *thread = this_thread();
     void *made;
     {
@@ -69,6 +70,7 @@ template <class F, class A> void *made_by(const char *sampler, const char *symbo
             arguments(line);
             line.end();
             write_line(line);
+            if (seed == UINT32_MAX) draws_own_seed(made);
         });
     return made;
 }
@@ -93,12 +95,19 @@ void registers(Line &line, std::vector<Whole> wholes, std::vector<float> reals) 
             sampler, #name, [&] { return next ? next passed : nullptr; },             \
             [&](Line &line) { (void)line; __VA_ARGS__; });                            \
     }
+#define DRAWN(sampler, name, passed, ...)                                             \
+    {                                                                                 \
+        auto next = NEXT(name);                                                       \
+        return made_by(                                                               \
+            sampler, #name, [&] { return next ? next passed : nullptr; },             \
+            [&](Line &line) { __VA_ARGS__; }, u32(seed));                             \
+    }
 
 EXPORTED void *llama_sampler_init_greedy() MADE("greedy", llama_sampler_init_greedy, (), )
 EXPORTED void *llama_sampler_init_softmax() MADE("softmax", llama_sampler_init_softmax, (), )
 
 EXPORTED void *llama_sampler_init_dist(Whole seed)
-MADE("dist", llama_sampler_init_dist, (seed), line.whole("seed", u32(seed)))
+DRAWN("dist", llama_sampler_init_dist, (seed), line.whole("seed", u32(seed)))
 
 EXPORTED void *llama_sampler_init_top_k(Whole k)
 MADE("top_k", llama_sampler_init_top_k, (k), line.whole("k", i32(k)))
@@ -127,12 +136,12 @@ EXPORTED void *llama_sampler_init_top_n_sigma(float n)
 MADE("top_n_sigma", llama_sampler_init_top_n_sigma, (n), line.real("n", n))
 
 EXPORTED void *llama_sampler_init_mirostat(Whole n_vocab, Whole seed, float tau, float eta, Whole m)
-MADE("mirostat", llama_sampler_init_mirostat, (n_vocab, seed, tau, eta, m),
+DRAWN("mirostat", llama_sampler_init_mirostat, (n_vocab, seed, tau, eta, m),
      line.whole("n_vocab", i32(n_vocab)).whole("seed", u32(seed)).real("tau", tau).real("eta", eta)
          .whole("m", i32(m)))
 
 EXPORTED void *llama_sampler_init_mirostat_v2(Whole seed, float tau, float eta)
-MADE("mirostat_v2", llama_sampler_init_mirostat_v2, (seed, tau, eta),
+DRAWN("mirostat_v2", llama_sampler_init_mirostat_v2, (seed, tau, eta),
      line.whole("seed", u32(seed)).real("tau", tau).real("eta", eta))
 
 EXPORTED void *llama_sampler_init_adaptive_p(float target, float decay, Whole seed)

@@ -125,6 +125,9 @@ void write_apply(Thread *thread, const void *sampler, const Reference &after, in
 bool write_whole_file(const std::string &suffix, const std::string &text, std::string &name);
 uint64_t next_apply();
 
+// samplers.cpp
+void draws_own_seed(const void *sampler);
+
 // candidates.cpp
 void watch_accepted(int32_t token);
 void watch_biased(int32_t token);

@@ -1,5 +1,37 @@
 // The life of samplers: made, put into chains, copied, freed, and what they accept.
+#include <pthread.h>
+#include <set>
 #include "recorder.h"
+
+// Samplers that were given LLAMA_DEFAULT_SEED: they draw one at their construction and at each reset.
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static std::set<const void *> &unseeded = *new std::set<const void *>;
+
+static void write_seed(const void *sampler) {
+    auto seed = other<uint32_t(const void *)>("llama_sampler_get_seed");
+    if (!seed) return;
+    Line line("seed", this_thread());
+    line.address("s", sampler).whole("seed", seed(sampler));
+    write_line(line);
+}
+
+static bool is_unseeded(const void *sampler) {
+    pthread_mutex_lock(&mutex);
+    bool is = unseeded.count(sampler);
+    pthread_mutex_unlock(&mutex);
+    return is;
+}
+
+static void set_unseeded(const void *sampler, bool is) {
+    pthread_mutex_lock(&mutex);
+    is ? (void)unseeded.insert(sampler) : (void)unseeded.erase(sampler);
+    pthread_mutex_unlock(&mutex);
+}
+
+void draws_own_seed(const void *sampler) {
+    set_unseeded(sampler, true);
+    write_seed(sampler);
+}
 
 static void write_about(const char *event, const Thread *thread, const char *key, const void *value,
                         const char *other_key = nullptr, const void *other_value = nullptr) {
@@ -73,6 +105,7 @@ EXPORTED void *llama_sampler_clone(const void *sampler) {
         made = next ? next(sampler) : nullptr;
     }
     if (sampler && made) write_about("clone", thread, "from", sampler, "s", made);
+    recorded([&] { if (made && is_unseeded(sampler)) set_unseeded(made, true); });
     return made;
 }
 
@@ -89,6 +122,7 @@ EXPORTED void llama_sampler_free(void *sampler) {
     auto next = NEXT(llama_sampler_free);
     Thread *thread = this_thread();
     if (sampler) write_about("free", thread, "s", sampler);
+    recorded([&] { set_unseeded(sampler, false); });
     Call call(thread);
     if (next) next(sampler);
 }
@@ -99,6 +133,7 @@ EXPORTED void llama_sampler_reset(void *sampler) {
     if (sampler) write_about("reset", thread, "s", sampler);
     Call call(thread);
     if (next) next(sampler);
+    recorded([&] { if (sampler && is_unseeded(sampler)) write_seed(sampler); });
 }
 
 EXPORTED void llama_sampler_accept(void *sampler, int32_t token) {

@@ -6,26 +6,29 @@ With `draft`, the model drafts for itself.
 
 import http.client
 import json
+import subprocess
 import sys
+import time
 import tomllib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sampler_parity.harness.servers.launch import real_servers, started
+from sampler_parity.harness.backends import environments
+from sampler_parity.harness.servers.launch import free_port, real_servers
 
-CHAINS = tomllib.loads(Path(__file__).with_name("chains.toml").read_text(encoding="utf-8"))
+HERE = Path(__file__).parent
+CHAINS = tomllib.loads((HERE / "chains.toml").read_text(encoding="utf-8"))
 LENGTH = 40
 
 
 def main() -> None:
-    model = Path(sys.argv[1])
-    server = real_servers()["llama-server"]
-    if sys.argv[2:] == ["draft"]:
-        server = server.model_copy(update={"script": Path(__file__).with_name("draft_server.py")})
+    model, *draft = sys.argv[1:]
+    script = HERE / "draft_server.py" if draft else real_servers()["llama-server"].script
     texts: dict[str, Any] = {}
-    with started(server, model) as address:
-        to = f"{address.host}:{address.port}"
+    with started(script, model) as to:
         for seed, (name, settings) in enumerate(CHAINS.items(), 1):
             texts[name] = complete(to, seed, **settings)
         with ThreadPoolExecutor(4) as pool:
@@ -34,6 +37,31 @@ def main() -> None:
         leave(to)
         texts["again"] = complete(to, 1)
     print(json.dumps(texts, indent=1))
+
+
+@contextmanager
+def started(script: Path, model: str) -> Iterator[str]:
+    """Start a server and give its host and port."""
+    python, port = environments.python_of(environments.folder_of("xllamacpp")), free_port()
+    run = subprocess.Popen(
+        [str(python), "-I", str(script), model, str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    to = f"127.0.0.1:{port}"
+    while run.poll() is None:
+        try:
+            connection = http.client.HTTPConnection(to)
+            connection.request("GET", "/health")
+            if connection.getresponse().status == 200:
+                break
+        except OSError:
+            time.sleep(0.05)
+    yield to
+    assert run.stdin is not None
+    run.stdin.close()
+    run.wait(30)
 
 
 def asked(to: str, body: dict[str, Any]) -> http.client.HTTPConnection:
