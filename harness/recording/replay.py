@@ -378,7 +378,7 @@ class Replay:
         return (
             "--detail tokens has no candidates"
             if self.process.start.detail == "tokens"
-            else "its candidates are not there"
+            else "the candidates before it are not listed (--detail stages lists all)"
         )
 
 

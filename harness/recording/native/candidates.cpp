@@ -2,6 +2,7 @@
 #include <cstring>
 #include <cstdlib>
 #include <new>
+#include <utility>
 #include "recorder.h"
 
 Buffer::~Buffer() { free(data); }
@@ -16,6 +17,12 @@ char *Buffer::resized(size_t n) {
     }
     size = n;
     return data;
+}
+
+void Buffer::swap(Buffer &other) {
+    std::swap(data, other.data);
+    std::swap(size, other.size);
+    std::swap(room, other.room);
 }
 
 static const size_t whole_sum = 2048;  // more candidates are summed by every sixteenth

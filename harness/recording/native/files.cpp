@@ -1,9 +1,11 @@
 // The files of a process: PID.events, and the segments of arrays beside it.
 //
-// Whatever fails ends the recording, and nothing else. A line follows its arrays, each by one
-// write(), so that a process that is killed leaves whole events.
+// Whatever fails ends the recording, and nothing else. A thread of ours writes: what an event needs is
+// queued by the thread that it happened in. A line follows its arrays, each by one write(), so that a
+// process that is killed leaves whole events. At an exit and before a fork all is written.
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -11,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include "recorder.h"
 
 Settings settings;
@@ -18,6 +21,8 @@ Settings settings;
 namespace {
 
 const uint64_t segment_size = 64 << 20;
+const uint64_t most_queued = 32 << 20;  // bytes; then an event waits
+const size_t most_spare = 8;            // buffers that are kept for the next applies
 
 // A file that only we write. A program may have closed our descriptor and opened its own by that
 // number, so look before each write.
@@ -28,16 +33,32 @@ struct File {
     uint64_t size = 0;
 };
 
+// An event with its arrays.
+struct Job {
+    std::string line;
+    Buffer bytes;
+    int segment = 0;
+    uint64_t size = 0;  // what it counts in the queue: writing it makes its line longer
+};
+
 struct State {
     bool opened = false;
     std::string name;  // FOLDER/PID
-    File events, arrays;
+    uint64_t largest = UINT64_MAX;
+    // of those who queue
     int segment = 0;
-    uint32_t chain = 0;
-    uint64_t segment_ns = 0, written = 0, largest = UINT64_MAX;
+    uint64_t offset = 0, segment_ns = 0, promised = 0;
     uint64_t applies = 0, spent_ns = 0;
     long parent = 0;
     uint64_t parent_size = 0;
+    std::deque<Job *> queue;
+    std::vector<Job *> spare;
+    uint64_t queued = 0;
+    bool writing = false, started = false, waiting = false, alone = false;
+    // of the writer, or of who holds the lock while nothing is queued
+    File events, arrays;
+    int open_segment = 0;
+    uint32_t chain = 0;
 };
 
 State &state = *new State;  // never destructed: libllama's own destructors may call us
@@ -45,6 +66,8 @@ bool stopped = false;
 uint64_t applies_begun = 0;
 int threads = 0;
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
+pthread_t writer;
 pthread_key_t thread_key;
 __thread Thread *thread_of_this = nullptr;
 
@@ -102,7 +125,6 @@ int append(File &file, const char *bytes, size_t length) {
         done += static_cast<size_t>(n);
     }
     file.size += length;
-    state.written += length;
     return 0;
 }
 
@@ -117,10 +139,19 @@ int append_line(std::string &text) {
     return error;
 }
 
+bool is_writer() { return state.started && pthread_equal(pthread_self(), writer); }
+
+// Wait until all that is queued is written. Called with the lock.
+void drain() {
+    while (!is_writer() && state.started && (state.writing || !state.queue.empty()))
+        pthread_cond_wait(&done, &mutex);
+}
+
 void stop_locked(const char *why) {
     if (stopped) return;
     __atomic_store_n(&stopped, true, __ATOMIC_RELAXED);
     if (!state.opened) return;
+    drain();
     Line line("stopped", nullptr);
     line.word("why", why);
     append_line(line.text);
@@ -133,6 +164,86 @@ void stop_for(int error) {
     snprintf(why, sizeof why, "cannot write: %s",
              error == EFBIG ? "the largest size of a file here" : strerror(error));
     stop_locked(why);
+}
+
+// Write an event. Returns 0 or the error.
+int perform(Job &job) {
+    if (job.bytes.size) {
+        if (job.segment != state.open_segment) {
+            char suffix[32];
+            snprintf(suffix, sizeof suffix, ".%04d.arrays", job.segment);
+            close_file(state.arrays);
+            if (!open_file(state.arrays, state.name + suffix)) return errno;
+            state.open_segment = job.segment;
+        }
+        if (int error = append(state.arrays, job.bytes.data, job.bytes.size)) return error;
+    }
+    return append_line(job.line);
+}
+
+void recycle(Job *job) {
+    if (state.spare.size() >= most_spare) return delete job;
+    job->bytes.size = 0;
+    state.spare.push_back(job);
+}
+
+void *write_queue(void *) {
+    Lock lock;
+    for (;;) {
+        while (state.queue.empty()) {
+            state.waiting = true;
+            pthread_cond_wait(&work, &mutex);
+            state.waiting = false;
+        }
+        Job *job = state.queue.front();
+        state.queue.pop_front();
+        state.writing = true;
+        pthread_mutex_unlock(&mutex);
+        int error = stopped ? 0 : perform(*job);
+        pthread_mutex_lock(&mutex);
+        state.writing = false;
+        state.queued -= job->size;
+        recycle(job);
+        if (error) stop_for(error);
+        pthread_cond_broadcast(&done);
+    }
+}
+
+// Start the writer, without the program's signals. Returns whether it runs.
+bool started() {
+    if (state.started) return true;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    state.started = pthread_create(&writer, &detached, write_queue, nullptr) == 0;
+    pthread_attr_destroy(&detached);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return state.started;
+}
+
+Job *new_job() {
+    if (state.spare.empty()) return new Job;
+    Job *job = state.spare.back();
+    state.spare.pop_back();
+    return job;
+}
+
+// Queue an event; wait where too much is queued. Called with the lock.
+void post(Job *job) {
+    if (state.alone || !started()) {
+        int error = perform(*job);
+        recycle(job);
+        if (error) stop_for(error);
+        return;
+    }
+    while (state.queued > most_queued && !stopped) pthread_cond_wait(&done, &mutex);
+    job->size = job->bytes.size + job->line.size();
+    state.queued += job->size;
+    state.queue.push_back(job);
+    if (state.waiting) pthread_cond_signal(&work);
 }
 
 std::string program() {
@@ -181,26 +292,24 @@ bool opened() {
 }
 
 bool full_with(size_t more) {
-    if (state.written + more <= settings.limit) return false;
+    state.promised += more;
+    if (state.promised <= settings.limit) return false;
     stop_locked("the limit on disk is reached");
     return true;
 }
 
-// Make sure that a segment has room; the arrays of an event are never parted.
+// Choose a segment with room; the arrays of an event are never parted.
 bool segment_for(size_t length) {
     bool old = settings.keep_ms && now_ns() - state.segment_ns > settings.keep_ms * 125000;
-    if (state.arrays.fd >= 0 && !old && state.arrays.size + length <= segment_size) return true;
-    close_file(state.arrays);
+    if (state.segment && !old && state.offset + length <= segment_size) return true;
     if (!access((std::string(settings.folder) + "/stop").c_str(), F_OK)) {
         stop_locked("the limit on disk is reached");
         return false;
     }
-    char suffix[32];
-    snprintf(suffix, sizeof suffix, ".%04d.arrays", ++state.segment);
+    state.segment++;
+    state.offset = 0;
     state.segment_ns = now_ns();
-    if (open_file(state.arrays, state.name + suffix)) return true;
-    stop_for(errno);
-    return false;
+    return true;
 }
 
 std::string reference(const Reference &r, size_t base) {
@@ -219,7 +328,10 @@ std::string reference(const Reference &r, size_t base) {
     return out + sum;
 }
 
-void before_fork() { pthread_mutex_lock(&mutex); }
+void before_fork() {
+    pthread_mutex_lock(&mutex);
+    drain();
+}
 void after_fork() { pthread_mutex_unlock(&mutex); }
 
 // A child has files of its own. Its first line names those of its parent, up to the fork.
@@ -230,6 +342,8 @@ void in_child() {
     close_file(state.arrays);
     close_file(state.events);
     state = fresh;
+    pthread_cond_init(&work, nullptr);  // its writer is not there
+    pthread_cond_init(&done, nullptr);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -264,6 +378,8 @@ __attribute__((destructor)) void write_last_line() {
     if (!recording()) return;
     Lock lock;
     if (!state.opened || stopped) return;
+    drain();
+    state.alone = true;  // what comes now is written at once
     Line line("end", nullptr);
     line.whole("applies", static_cast<int64_t>(state.applies));
     line.whole("rec_ns", static_cast<int64_t>(state.spent_ns));
@@ -307,18 +423,17 @@ void stop(const char *why) {
 void write_line(Line &line) {
     Lock lock;
     if (!opened() || full_with(line.text.size())) return;
-    if (int error = append_line(line.text)) stop_for(error);
+    Job *job = new_job();
+    job->line = std::move(line.text);
+    post(job);
 }
 
 void write_apply(Thread *thread, const void *sampler, const Reference &after, int32_t token, float p,
                  uint64_t ns, uint64_t start_ns) {
     Lock lock;
-    const Buffer &bytes = thread->bytes;
-    if (!opened() || full_with(bytes.size)) return;
-    if (bytes.size && !segment_for(bytes.size)) return;
-    size_t base = state.arrays.size;
-    if (bytes.size)
-        if (int error = append(state.arrays, bytes.data, bytes.size)) return stop_for(error);
+    size_t size = thread->bytes.size;
+    if (!opened() || full_with(size) || (size && !segment_for(size))) return;
+    size_t base = state.offset;
     Line line("apply", thread);
     line.whole("q", static_cast<int64_t>(thread->number_of_apply)).address("s", sampler);
     if (thread->has_row) line.address("ctx", thread->ctx).whole("i", thread->row);
@@ -333,11 +448,16 @@ void write_apply(Thread *thread, const void *sampler, const Reference &after, in
         line.raw("stages", stages + "]").raw("after", reference(after, base));
     }
     line.whole("token", token).real("p", static_cast<double>(p));
+    Job *job = new_job();
+    job->bytes.swap(thread->bytes);
+    job->segment = state.segment;
+    state.offset += size;
     uint64_t spent = now_ns() - start_ns - ns;
     line.whole("ns", static_cast<int64_t>(ns)).whole("rec_ns", static_cast<int64_t>(spent));
-    if (int error = append_line(line.text)) return stop_for(error);
+    job->line = std::move(line.text);
     state.applies++;
     state.spent_ns += spent;
+    post(job);
 }
 
 // Write a file beside the events; its name goes into a line.

@@ -38,8 +38,11 @@ struct Stage { const void *sampler; Reference left; };
 // Bytes that are written as soon as there is room for them: a vector would set them to zero first.
 class Buffer {
   public:
+    Buffer() = default;
+    Buffer(const Buffer &) = delete;
     ~Buffer();
     char *resized(size_t n);  // throws std::bad_alloc
+    void swap(Buffer &other);
     char *data = nullptr;
     size_t size = 0;
 
