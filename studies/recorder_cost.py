@@ -59,7 +59,9 @@ def measure(folder: Path, words: list[str], tokens: int, rounds: int) -> None:
         logs = np.log(np.array(seconds[detail]) / plain)
         low, high = stats.t.interval(0.95, rounds - 1, logs.mean(), stats.sem(logs))
         ratio, low, high = np.exp([logs.mean(), low, high])
-        print(f"  {detail:9} {ratio:.3f} [{low:.3f}, {high:.3f}]   {size[detail]:,.0f} bytes a token")
+        print(
+            f"  {detail:9} {ratio:.3f} [{low:.3f}, {high:.3f}]   {size[detail]:,.0f} bytes a token"
+        )
 
 
 if __name__ == "__main__":

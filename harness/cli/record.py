@@ -8,7 +8,7 @@ import typer
 
 from sampler_parity.harness.cli.output import error, lines_to, print_line
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.recording.events import Detail
+from sampler_parity.harness.recording.detail import Detail
 
 _BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _MS = {"s": 1_000, "min": 60_000, "h": 3_600_000}
@@ -43,7 +43,7 @@ def record(
       sampler-parity record -o r --keep 10min -- python app.py
       sampler-parity check r
 
-    Exit status: that of the program; 2 it cannot be recorded.
+    Exit status: 0 or another, that of the program; 2 it cannot be recorded.
     """
     import os
     import signal

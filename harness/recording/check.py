@@ -20,7 +20,7 @@ from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.recording.events import Library
 from sampler_parity.harness.recording.info import changed, info_of
 from sampler_parity.harness.recording.reader import Process, Recording
-from sampler_parity.harness.recording.replay import Applied, Life, Replay
+from sampler_parity.harness.recording.replay import Applied, Life, ReplayedProcess
 from sampler_parity.harness.verdicts import Accept, passing, worst
 from sampler_parity.reference.chronology import NEWEST, check_known, order
 from sampler_parity.reference.errors import ChainError
@@ -57,7 +57,7 @@ def check(
     about = _about(recording, checked, info.command if info else [], started)
     writer = create(bundle, about)
     for process in recording.processes:
-        replay = Replay(process, checked.meanings[process.name])
+        replay = ReplayedProcess(process, checked.meanings[process.name])
         for applied in replay.run():
             _keep(bundle, applied, accept)
         for life in replay.lives:

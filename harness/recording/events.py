@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from sampler_parity.harness.recording.detail import Detail
 from sampler_parity.harness.strict import STRICT
 
 Address = Annotated[str, Field(pattern=r"^0x[0-9a-f]{1,16}$")]
 Form = Literal["logits", "pairs", "full", "some", "none"]
-Detail = Literal["tokens", "survivors", "stages"]
 
 _BY_NAME = ConfigDict(**STRICT, populate_by_name=True)
 

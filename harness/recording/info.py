@@ -10,7 +10,7 @@ from sampler_parity.harness.bundle.disk import write_whole
 from sampler_parity.harness.bundle.info import MachineInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, sha256_of
-from sampler_parity.harness.recording.events import Detail
+from sampler_parity.harness.recording.detail import Detail
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Strict, first_mistake
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.machine import describe
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.recording.events import Detail, Stopped
+from sampler_parity.harness.recording.detail import Detail
+from sampler_parity.harness.recording.events import Stopped
 from sampler_parity.harness.recording.info import RecordingInfo
 from sampler_parity.harness.recording.library import recorder
 from sampler_parity.harness.recording.reader import Recording
@@ -127,10 +128,10 @@ def problems(folder: Path) -> list[str]:
 
 @contextmanager
 def _kept(folder: Path, options: Options) -> Iterator[None]:
-    """Run the keeper beside the program. Without it the recording only grows."""
-    module = "sampler_parity.harness.recording.keeper"
+    """Run the compactor next to the program. Without it the recording only grows."""
+    module = "sampler_parity.harness.recording.compactor"
     numbers = [str(n) for n in (options.keep, options.keep_ms, options.limit)]
-    keeper = subprocess.Popen(
+    compactor = subprocess.Popen(
         [sys.executable, "-m", module, str(folder), *numbers],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -140,10 +141,10 @@ def _kept(folder: Path, options: Options) -> Iterator[None]:
     try:
         yield
     finally:
-        assert keeper.stdin is not None
+        assert compactor.stdin is not None
         with suppress(OSError):
-            keeper.stdin.close()
-        keeper.wait()
+            compactor.stdin.close()
+        compactor.wait()
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:

@@ -33,7 +33,7 @@ LOST = "its state is lost: candidates before this one are not there"
 
 
 @dataclass
-class Made:
+class RecordedSampler:
     """A sampler of the program. sampler: the reference's in the same state; None: `why` it cannot
     be judged. members: of a chain. in_graph: llama_set_sampler took it."""
 
@@ -42,19 +42,19 @@ class Made:
     sampler: Sampler | None = None
     why: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
-    members: "list[Made] | None" = None
+    members: "list[RecordedSampler] | None" = None
     in_graph: bool = False
     life: "Life | None" = None
 
     @property
-    def parts(self) -> "list[Made]":
+    def parts(self) -> "list[RecordedSampler]":
         """The members of a chain, or itself."""
         return [self] if self.members is None else self.members
 
-    def clone(self, address: str) -> "Made":
+    def clone(self, address: str) -> "RecordedSampler":
         sampler = None if self.sampler is None else self.sampler.clone()
         members = None if self.members is None else [one.clone("") for one in self.members]
-        return Made(address, self.name, sampler, self.why, self.arguments, members)
+        return RecordedSampler(address, self.name, sampler, self.why, self.arguments, members)
 
     def lose(self, why: str) -> None:
         self.sampler, self.why = None, why
@@ -83,7 +83,7 @@ class StageOfApply:
     difference: None if it is identical. why: it could not be judged. left: with what the next stage
     begins; None if that is not known."""
 
-    made: Made
+    made: RecordedSampler
     before: Candidates | None = None
     want: Candidates | None = None
     earlier: Sampler | None = None
@@ -108,14 +108,14 @@ class Applied:
         return next((i for i, stage in enumerate(self.stages) if stage.difference), None)
 
 
-class Replay:
+class ReplayedProcess:
     """A process being replayed. meaning: release and platform, as `b4753/linux-arm64-gcc`."""
 
     def __init__(self, process: Process, meaning: str) -> None:
         self.process = process
         self.release, platform = parted(meaning)
         self.platform = platform_of(platform)
-        self.made: dict[str, Made] = {}
+        self.made: dict[str, RecordedSampler] = {}
         self.lives: list[Life] = []
         self.vocabs: dict[str, Vocab | None] = {}
         self.models: dict[str, e.Vocabulary] = {}
@@ -131,7 +131,7 @@ class Replay:
                     self.follow(event)
 
     def follow(self, event: e.Event) -> None:
-        """Do what an event says that is no apply."""
+        """Follow an event other than an apply."""
         match event:
             case e.Vocabulary():
                 self.models[event.m] = event
@@ -141,7 +141,7 @@ class Replay:
             case e.DrawnSeed():
                 self._reseed(self._of(event.s), event.seed)
             case e.MadeChain():
-                self.made[event.s] = Made(event.s, "chain", members=[])
+                self.made[event.s] = RecordedSampler(event.s, "chain", members=[])
             case e.Add():
                 self._of(event.c).parts.append(self._of(event.s, event.name))
             case e.Remove():
@@ -180,18 +180,22 @@ class Replay:
             life.found = applied
         return applied
 
-    def _of(self, address: str, name: str = "") -> Made:
+    def _of(self, address: str, name: str = "") -> RecordedSampler:
         """Return the sampler at an address. One that libllama did not construct is unknown."""
         if address not in self.made:
             name = name or "unknown"
-            self.made[address] = Made(address, name, why=f"{name} is the program's own sampler")
+            self.made[address] = RecordedSampler(
+                address, name, why=f"{name} is the program's own sampler"
+            )
         return self.made[address]
 
-    def _constructed(self, event: e.Init) -> Made:
+    def _constructed(self, event: e.Init) -> RecordedSampler:
         if event.sampler is None:
-            return Made(event.s, event.name, why=f"{event.name} is the program's own sampler")
+            return RecordedSampler(
+                event.s, event.name, why=f"{event.name} is the program's own sampler"
+            )
         name = _NAMES.get(event.sampler, event.sampler)
-        made = Made(event.s, name, arguments=event.args)
+        made = RecordedSampler(event.s, name, arguments=event.args)
         try:
             made.sampler = self._built(name, event.args)
         except (ChainError, UndefinedInputError) as error:
@@ -221,7 +225,7 @@ class Replay:
         chain = build_chain([{name: given}], n_vocab=n_vocab, vocab=vocab, release=self.release)
         return chain.samplers[0]
 
-    def _reseed(self, made: Made, seed: int) -> None:
+    def _reseed(self, made: RecordedSampler, seed: int) -> None:
         """Give a sampler the seed that it drew. xtc and adaptive_p report none."""
         if made.sampler is not None:
             made.sampler.rng = Mt19937(seed)  # type: ignore[attr-defined]
@@ -240,7 +244,7 @@ class Replay:
             return
         self.made[event.s] = origin.clone(event.s)
 
-    def _copy(self, origin: Made, to: Made) -> None:
+    def _copy(self, origin: RecordedSampler, to: RecordedSampler) -> None:
         """Copy a state. Those of a chain's members are copied one by one."""
         for mine, theirs in zip(to.parts, origin.parts, strict=False):
             if theirs.sampler is None or type(mine.sampler) is not type(theirs.sampler):
@@ -248,7 +252,7 @@ class Replay:
             else:
                 vars(mine.sampler).update(vars(theirs.sampler.clone()))
 
-    def _reset(self, made: Made, outermost: bool) -> None:
+    def _reset(self, made: RecordedSampler, outermost: bool) -> None:
         """Reset a sampler. One whose state was lost is as new, if its arguments are known."""
         for part in made.parts:
             if part.why == LOST:
@@ -258,7 +262,7 @@ class Replay:
         if outermost and made.life is not None and made.life.steps:
             made.life = None
 
-    def _accept(self, made: Made, token: int) -> None:
+    def _accept(self, made: RecordedSampler, token: int) -> None:
         life = self._life_of(made)
         life.tokens.append(token)
         for part in made.parts:
@@ -268,7 +272,7 @@ class Replay:
             except UndefinedInputError as error:
                 part.lose(f"{part.name} refuses what the program accepted: {error}")
 
-    def _life_of(self, made: Made) -> Life:
+    def _life_of(self, made: RecordedSampler) -> Life:
         if made.life is None:
             life = Life(f"{self.process.name}/{len(self.lives) + 1}")
             self.lives.append(life)
@@ -277,7 +281,7 @@ class Replay:
         return made.life
 
     def _stages(
-        self, made: Made, event: e.Apply, before: Candidates | None
+        self, made: RecordedSampler, event: e.Apply, before: Candidates | None
     ) -> Iterator[StageOfApply]:
         """Yield the stages of an apply, each begun with what the program left before it."""
         left = {stage.s: stage for stage in event.stages}
@@ -291,7 +295,11 @@ class Replay:
             yield stage
 
     def _stage(
-        self, part: Made, made: Made, before: Candidates | None, array: e.Array | None
+        self,
+        part: RecordedSampler,
+        made: RecordedSampler,
+        before: Candidates | None,
+        array: e.Array | None,
     ) -> StageOfApply:
         """Judge one stage. array: what the program left; None if it was not applied."""
         stage = StageOfApply(part, before)

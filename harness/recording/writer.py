@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from sampler_parity.harness.recording.events import Array, Detail, Form, Start
+from sampler_parity.harness.recording.detail import Detail
+from sampler_parity.harness.recording.events import Array, Form, Start
 from sampler_parity.harness.recording.format import (
     LISTED,
     SEGMENT,

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.recording.events import Accept, Apply, Array, Detail, Event, Init
+from sampler_parity.harness.recording.detail import Detail
+from sampler_parity.harness.recording.events import Accept, Apply, Array, Event, Init
 from sampler_parity.harness.recording.format import Lists, bytes_of, lists_of, sum_of
 from sampler_parity.harness.recording.reader import Gone, Process, Recording, packed, unpacked
 from sampler_parity.harness.recording.writer import RecordingWriter

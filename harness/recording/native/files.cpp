@@ -367,7 +367,7 @@ __attribute__((constructor)) void read_settings() {
                                            : Detail::survivors;
     settings.text = strcmp(environment("SAMPLER_PARITY_RECORD_TEXT"), "0") != 0;
     if (uint64_t limit = strtoull(environment("SAMPLER_PARITY_RECORD_LIMIT"), nullptr, 10))
-        settings.limit = limit;  // the keeper watches the folder; this is one process
+        settings.limit = limit;  // the compactor watches the folder; this is one process
     settings.keep_ms = strtoull(environment("SAMPLER_PARITY_RECORD_KEEP_MS"), nullptr, 10);
     if (pthread_key_create(&thread_key, forget_thread)) return;
     pthread_atfork(before_fork, after_fork, in_child);

@@ -1,4 +1,4 @@
-"""Keep the folder of a running recording small: `python keeper.py FOLDER BYTES MS LIMIT`.
+"""Keep the folder of a running recording small: `python compactor.py FOLDER BYTES MS LIMIT`.
 
 It runs at the lowest priority until its standard input ends, compresses finished files of arrays,
 and removes the oldest ones beyond BYTES or MS (0: keep all). Above LIMIT bytes it writes the file
