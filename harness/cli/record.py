@@ -57,11 +57,10 @@ def record(
         keep_ms=_amount(keep, _MS) if keep and not keep.endswith("B") else 0,
         limit=_amount(limit, _BYTES) if limit else 0,
     )
-    program.check(command)
+    texts = "token ids" if no_text else "the texts that the model reads and writes"
+    first = f"sampler-parity records {texts} to {output}; nothing leaves this machine"
     with lines_to("stderr"):
-        texts = "token ids" if no_text else "the texts that the model reads and writes"
-        print_line(f"sampler-parity records {texts} to {output}; nothing leaves this machine")
-        status, problems = program.record(command, output, options)
+        status, problems = program.record(command, output, options, lambda: print_line(first))
         for problem in problems:
             error(problem)
     if status < 0:  # end as the program did

@@ -36,9 +36,11 @@ class Options:
     limit: int = 0
 
 
-def record(command: list[str], folder: Path, options: Options) -> tuple[int, list[str]]:
+def record(
+    command: list[str], folder: Path, options: Options, begun: Callable[[], None] = lambda: None
+) -> tuple[int, list[str]]:
     """Run a program until it ends. Returns its exit status, below 0 for a signal, and a line for
-    each problem of the recording.
+    each problem of the recording. begun: called when the folder is there.
 
     Raises InputError, before it starts the program, if it cannot be recorded.
     """
@@ -59,6 +61,7 @@ def record(command: list[str], folder: Path, options: Options) -> tuple[int, lis
         machine=describe(),
     )
     info.write(folder)
+    begun()
     with _kept(folder, options):
         status = _run(command, os.environ | variables(folder, options, library))
     with suppress(OSError):

@@ -21,6 +21,7 @@ from sampler_parity.harness.files import write_text
 from sampler_parity.harness.trie.workloads import read_descriptor
 from tests.attack.fuzzing.trial import in_time
 from tests.support.command_line import Done, cli, refused
+from tests.support.recordings import write_recording
 from tests.support.report_bundles import case, diverged, run_info, write_bundle
 
 pytestmark = [
@@ -50,6 +51,7 @@ READ = {
     "history show --database": ["history", "show", "-d", "{}"],
     "builds add": ["builds", "add", "x={}"],
     "repro folder": ["repro", "{}", "x"],
+    "check recording": ["check", "{}"],
 }
 # Commands that write a path: they write it, or refuse it in one line.
 WRITTEN = {
@@ -61,6 +63,8 @@ WRITTEN = {
     "history add --database": ["history", "add", "{good}", "-d", "{}"],
     "explain --plot": ["explain", "{good}", "greedy/x", "--plot", "{}"],
     "init folder": ["init", "--lang", "python", "{}"],
+    "check --output": ["check", "{good}/../r", "-o", "{}"],
+    "record --output": ["record", "-o", "{}", "--", "true"],
 }
 # Written after much work, by the functions that are tried above or in their own tests.
 LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
@@ -107,6 +111,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("good")
     bad = diverged(values={"rank": 0, "got": 1, "expected": 2})
     write_bundle(folder / "b", run_info("a"), [case("greedy/x", {"a": bad})], [])
+    write_recording(folder / "r", steps=1)
     return folder / "b"
 
 

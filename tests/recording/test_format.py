@@ -9,27 +9,10 @@ from hypothesis import strategies as st
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.detail import Detail
-from sampler_parity.harness.recording.events import Accept, Apply, Array, Event, Init
+from sampler_parity.harness.recording.events import Apply, Array, Event
 from sampler_parity.harness.recording.format import Lists, bytes_of, lists_of, sum_of
 from sampler_parity.harness.recording.reader import Gone, Process, Recording, packed, unpacked
-from sampler_parity.harness.recording.writer import RecordingWriter
-
-LOGITS = np.random.default_rng(1).normal(size=3000).astype(np.float32)
-
-
-def write(folder: Path, detail: Detail = "survivors", steps: int = 3) -> RecordingWriter:
-    """Write a recording of some steps: all logits before, 40 survivors after."""
-    writer = RecordingWriter(folder, "a test", detail)
-    writer.event(Init(s="0x1", sampler="top_k", args={"k": 40}))
-    for step in range(steps):
-        ids = np.argsort(-LOGITS)[:40].astype(np.int32)
-        before = writer.array(np.arange(3000), LOGITS, first=True)
-        after = writer.array(ids, LOGITS[ids], sorted=True, selected=0)
-        writer.applies += 1
-        token = int(ids[0])
-        writer.event(Apply(q=step, s="0x1", before=before, after=after, token=token))
-        writer.event(Accept(s="0x1", token=token))
-    return writer
+from tests.support.recordings import LOGITS, write_recording
 
 
 def events(folder: Path) -> list[Event]:
@@ -42,7 +25,7 @@ def applies(folder: Path) -> list[Apply]:
 
 @pytest.mark.parametrize("detail", ["survivors", "stages"])
 def test_what_is_written_is_read_again(tmp_path: Path, detail: Detail) -> None:
-    write(tmp_path, detail)
+    write_recording(tmp_path, detail)
     process = Recording(tmp_path).processes[0]
     assert process.start.detail == detail
     for apply in applies(tmp_path):
@@ -53,7 +36,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, detail: Detail) -> None:
 
 
 def test_the_detail_tokens_has_no_arrays(tmp_path: Path) -> None:
-    write(tmp_path, "tokens")
+    write_recording(tmp_path, "tokens")
     assert not list(tmp_path.glob("*.arrays"))
     with pytest.raises(Gone, match="not recorded"):
         Recording(tmp_path).processes[0].lists(applies(tmp_path)[0].before)
@@ -61,7 +44,7 @@ def test_the_detail_tokens_has_no_arrays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [1, 7, 300])
 def test_a_torn_last_line_ends_the_recording(tmp_path: Path, cut: int) -> None:
-    write(tmp_path)
+    write_recording(tmp_path)
     whole = events(tmp_path)
     process = Recording(tmp_path).processes[0]
     process.path.write_bytes(process.path.read_bytes()[:-cut])
@@ -76,7 +59,7 @@ def test_a_changed_bit_is_refused_with_its_place(
     tmp_path_factory: pytest.TempPathFactory, place: int, bit: int
 ) -> None:
     folder = tmp_path_factory.mktemp("recording")
-    write(folder, steps=1)
+    write_recording(folder, steps=1)
     files = [Recording(folder).processes[0].path, next(folder.glob("*.arrays"))]
     content = [bytearray(file.read_bytes()) for file in files]
     which = place % 2
@@ -130,7 +113,7 @@ def test_packed_bytes_are_unpacked(content: bytes) -> None:
 
 
 def test_a_packed_segment_is_read_as_a_plain_one(tmp_path: Path) -> None:
-    write(tmp_path)
+    write_recording(tmp_path)
     before = [Recording(tmp_path).processes[0].lists(a.after) for a in applies(tmp_path)]
     for file in tmp_path.glob("*.arrays"):
         file.with_name(file.name + ".z").write_bytes(packed(file.read_bytes()))

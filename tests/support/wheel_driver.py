@@ -21,6 +21,7 @@ def main() -> None:
     )
     from sampler_parity.harness.checks.timing import selfcheck
     from sampler_parity.harness.cli.app import app
+    from sampler_parity.harness.errors import InputError
     from sampler_parity.harness.run import shrinking as smaller
 
     # tests/suite/test_lint.py expands all suites: these are the same to the byte.
@@ -38,7 +39,8 @@ def main() -> None:
         monkey.setattr(engines.Engines, "__iter__", lambda _, named=named: iter(named))
         done = CliRunner().invoke(app, arguments)
         error = "" if isinstance(done.exception, SystemExit) else done.exception or ""
-        line = {"status": done.exit_code, "output": f"{done.output}{error}"}
+        status = 2 if isinstance(done.exception, InputError) else done.exit_code  # as in main
+        line = {"status": status, "output": f"{done.output}{error}"}
         print(json.dumps(line), flush=True)
 
 
