@@ -9,6 +9,7 @@ import typer
 from sampler_parity.harness.cli.output import error, lines_to, print_line
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.detail import Detail
+from sampler_parity.harness.verdicts import Accept
 
 _BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _MS = {"s": 1_000, "min": 60_000, "h": 3_600_000}
@@ -32,6 +33,12 @@ def record(
     no_text: Annotated[
         bool, typer.Option("--no-text", help="leave the vocabulary out: token ids alone")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="judge it meanwhile; print what differs on stderr")
+    ] = False,
+    accept: Annotated[
+        Accept | None, typer.Option(help="with --check: what else passes", show_default=False)
+    ] = None,
 ) -> None:
     """Run a program that uses llama.cpp, and record every sampler chain in it.
 
@@ -42,6 +49,7 @@ def record(
       sampler-parity record -- llama-server -m model.gguf
       sampler-parity record -o r --keep 10min -- python app.py
       sampler-parity check r
+      sampler-parity record --check --keep 2GiB -- llama-server -m model.gguf
 
     Exit status: 0 or another, that of the program; 2 it cannot be recorded.
     """
@@ -50,7 +58,12 @@ def record(
 
     from sampler_parity.harness.recording import program
 
+    if accept == "correct" or (accept and not check):
+        raise InputError(
+            f"--accept {accept}", "is not for a recording", "use --check --accept tied"
+        )
     options = program.Options(
+        accept=(accept or "identical") if check else None,
         detail=detail,
         text=not no_text,
         keep=_amount(keep, _BYTES) if keep.endswith("B") else 0,

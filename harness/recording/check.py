@@ -52,7 +52,7 @@ def check(
         raise InputError(folder / name, "has changed since it was recorded")
     checked = Checked()
     for process in recording.processes:
-        checked.meanings[process.name] = reference or _meaning(process, checked)
+        checked.meanings[process.name] = reference or meaning_of(process, checked.notes)
     started = info.started if info else _now()
     about = _about(recording, checked, info.command if info else [], started)
     writer = create(bundle, about)
@@ -81,8 +81,8 @@ def check(
     return checked, read_finished(bundle)
 
 
-def _meaning(process: Process, checked: Checked) -> str:
-    """Return the release of a process's libllama; the newest for one that is not known."""
+def meaning_of(process: Process, notes: list[str]) -> str:
+    """Return the release of a process's libllama; the newest, with a note, for an unknown one."""
     library = _library(process)
     if library is None:
         return NEWEST
@@ -93,8 +93,8 @@ def _meaning(process: Process, checked: Checked) -> str:
     except ChainError:
         shown = library.version or (f"b{library.build}" if library.build else "no version")
         note = f"libllama reports {shown}, whose meanings are not known: judged by {NEWEST}"
-        if note not in checked.notes:
-            checked.notes.append(note)
+        if note not in notes:
+            notes.append(note)
         return NEWEST
     return named
 
@@ -180,9 +180,15 @@ def _result(life: Life, accept: Accept) -> CaseResult:
 def _of_difference(life: Life, applied: Applied, accept: Accept, detail: str) -> BackendResult:
     at = _failing(applied, accept)
     assert at is not None
+    counted = ", ".join(f"{count:,} {name}" for name, count in life.unlike.most_common())
+    whole = "; ".join(part for part in (f"stages that differ: {counted}", detail) if part)
+    return result_of_stage(applied, at).model_copy(update={"detail": whole})
+
+
+def result_of_stage(applied: Applied, at: int) -> BackendResult:
+    """Return the result of a stage that differs."""
     stage = applied.stages[at]
     assert stage.difference is not None
-    counted = ", ".join(f"{count:,} {name}" for name, count in life.unlike.most_common())
     return BackendResult(
         verdict=worst([stage.difference.verdict]),
         step=applied.step,
@@ -191,7 +197,6 @@ def _of_difference(life: Life, applied: Applied, accept: Accept, detail: str) ->
         what=stage.difference.what,
         values=plain(stage.difference.values),
         ties=stage.difference.ties,
-        detail="; ".join(part for part in (f"stages that differ: {counted}", detail) if part),
     )
 
 

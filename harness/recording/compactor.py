@@ -1,8 +1,9 @@
 """Keep the folder of a running recording small: `python compactor.py FOLDER BYTES MS LIMIT`.
 
-It runs at the lowest priority until its standard input ends, compresses finished files of arrays,
-and removes the oldest ones beyond BYTES or MS (0: keep all). Above LIMIT bytes it writes the file
-`stop`, at which every recorder stops.
+It runs at the lowest priority until its standard input has a byte, or ends: then `record` was
+killed, and the program may go on. It compresses finished files of arrays, and removes the oldest
+ones beyond BYTES or MS (0: keep all). Above LIMIT bytes it writes the file `stop`, at which every
+recorder stops.
 """
 
 import os
@@ -10,16 +11,18 @@ import select
 import sys
 import time
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 
 from sampler_parity.harness.bundle.disk import write_whole
+from sampler_parity.harness.recording.info import is_alive
 from sampler_parity.harness.recording.reader import packed
 
 _PAUSE_S = 0.5
 
 
 def keep(folder: Path, most: int, most_ms: int, limit: int, ended: bool) -> None:
-    """Do it once. ended: no process writes any longer."""
+    """Do it once. ended: the program has ended; a process that it left may still write."""
     for path in finished(folder, ended):
         if not _old(path, most_ms):
             pack(path)
@@ -31,11 +34,16 @@ def keep(folder: Path, most: int, most_ms: int, limit: int, ended: bool) -> None
 
 
 def finished(folder: Path, ended: bool) -> list[Path]:
-    """Return the files of arrays that nobody writes to: of each process all but the last."""
+    """Return the files of arrays that nobody writes to: of each process all but the last, and that
+    too if the process has ended."""
     by_process = defaultdict(list)
     for path in sorted(folder.glob("*.arrays")):
         by_process[path.name.split(".")[0]].append(path)
-    return [path for paths in by_process.values() for path in (paths if ended else paths[:-1])]
+    return [
+        path
+        for name, paths in by_process.items()
+        for path in (paths if ended and not is_alive(name) else paths[:-1])
+    ]
 
 
 def pack(path: Path) -> None:
@@ -43,6 +51,7 @@ def pack(path: Path) -> None:
     content, about = path.read_bytes(), path.stat()
     made = path.with_name(path.name + ".z")
     write_whole(made, packed(content))
+    made.chmod(0o600)
     os.utime(made, ns=(about.st_atime_ns, about.st_mtime_ns))
     path.unlink()
 
@@ -63,9 +72,12 @@ def main() -> None:
     folder, *numbers = sys.argv[1:]
     most, most_ms, limit = map(int, numbers)
     os.nice(19)
-    while not select.select([sys.stdin], [], [], _PAUSE_S)[0]:
-        keep(Path(folder), most, most_ms, limit, ended=False)
-    keep(Path(folder), most, most_ms, limit, ended=True)
+    ended, over = False, False
+    while not over:
+        over = bool(select.select([0], [], [], _PAUSE_S)[0])
+        ended = over and bool(os.read(0, 1))
+        with suppress(OSError):  # the disk is full, or the folder is gone
+            keep(Path(folder), most, most_ms, limit, ended)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ members at depth 1.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, TypeAdapter
 
 from sampler_parity.harness.recording.detail import Detail
 from sampler_parity.harness.strict import STRICT
@@ -30,12 +30,12 @@ class Array(BaseModel):
 
     model_config = STRICT
 
-    n: int = Field(ge=0)
+    n: int = Field(ge=0, le=2**24)
     sorted: bool = False
     selected: int = -1
     form: Form = "none"
-    listed: int = Field(default=0, ge=0)
-    at: tuple[int, int] | None = None
+    listed: int = Field(default=0, ge=0, le=2**24)
+    at: tuple[NonNegativeInt, NonNegativeInt] | None = None
     sum: str = ""
     stride: int = Field(default=1, ge=1)
     offset: int = Field(default=0, ge=0)
@@ -89,7 +89,7 @@ class Vocabulary(_Event):
     e: Literal["model"] = "model"
     m: Address
     n_vocab: int
-    file: str = ""
+    file: str = Field(default="", pattern=r"^[\w.-]*$")  # nothing outside the folder
     path: str = ""
     digest: str = ""
 

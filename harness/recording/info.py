@@ -1,6 +1,7 @@
 """recording.json: what was recorded, on what machine, and the digests of the finished files."""
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -50,10 +51,17 @@ class RecordingInfo(Strict):
         write_whole(folder / NAME, text.encode())
 
     def sealed(self, folder: Path) -> "RecordingInfo":
-        """Return it with the digests of all files of a recording."""
-        names = sorted(path.name for path in folder.iterdir() if path.name != NAME)
+        """Return it with the digests of all finished files of a recording."""
+        paths = sorted(path for path in folder.iterdir() if path.is_file() and path.name != NAME)
+        names = [path.name for path in paths if not is_alive(path.name)]
         files = {name: sha256_of(folder / name) for name in names}
         return self.model_copy(update={"files": files, "chain": chain_of(files)})
+
+
+def is_alive(name: str) -> bool:
+    """Return whether the process that a file is named after has not ended. A program may leave one
+    that goes on."""
+    return Path("/proc", re.split(r"[-.]", name)[0]).exists()
 
 
 def chain_of(files: dict[str, str]) -> str:

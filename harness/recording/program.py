@@ -1,6 +1,7 @@
 """Run a program with the recorder in it. Its output and its exit status stay its own."""
 
 import datetime
+import json
 import os
 import shutil
 import signal
@@ -8,7 +9,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,24 +17,27 @@ from pathlib import Path
 from sampler_parity.harness.bundle.machine import describe
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.recording.detail import Detail
-from sampler_parity.harness.recording.events import Stopped
-from sampler_parity.harness.recording.info import RecordingInfo
+from sampler_parity.harness.recording.info import RecordingInfo, is_alive
 from sampler_parity.harness.recording.library import recorder
-from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.harness.verdicts import Accept
 
 _ELF, _PROGRAM_INTERPRETER = b"\x7fELF", 3
+_LAST_LINES = 2**18  # bytes; only destructors of the program are recorded after its end
+_LONGEST_END_S = 120.0  # of what is left to judge, or to compress
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to record. keep, limit: bytes, 0 for all; keep_ms: milliseconds, 0 for all."""
+    """What to record. keep, limit: bytes, 0 for all; keep_ms: milliseconds, 0 for all. accept: what
+    passes if it is judged at once; None: it is not."""
 
     detail: Detail = "survivors"
     text: bool = True
     keep: int = 0
     keep_ms: int = 0
     limit: int = 0
+    accept: Accept | None = None
 
 
 def record(
@@ -47,7 +51,7 @@ def record(
     check(command)
     library = recorder()
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, mode=0o700)
     except FileExistsError:
         raise InputError(folder, "exists already", "choose another folder with -o") from None
     except OSError as error:
@@ -62,12 +66,17 @@ def record(
     )
     info.write(folder)
     begun()
-    with _kept(folder, options):
+    early: list[str] = []
+    with ExitStack() as stack:
+        amounts = [options.keep, options.keep_ms, options.limit]
+        stack.enter_context(_next_to("compactor", [folder, *amounts], early))
+        if options.accept is not None:
+            stack.enter_context(_next_to("live", [folder, options.accept], early))
         status = _run(command, os.environ | variables(folder, options, library))
     with suppress(OSError):
         ended = info.model_copy(update={"ended": _now(), "status": status})
         ended.sealed(folder).write(folder)
-    return status, problems(folder)
+    return status, [*early, *problems(folder)]
 
 
 def check(command: list[str]) -> None:
@@ -114,40 +123,52 @@ def variables(folder: Path, options: Options, library: Path) -> dict[str, str]:
 
 def problems(folder: Path) -> list[str]:
     """Return what stopped a recording, a line each."""
-    try:
-        processes = Recording(folder).processes
-    except InputError:
+    if not folder.is_dir():
+        return ["nothing is recorded: the program removed the folder of the recording"]
+    paths = sorted(folder.glob("*.events"))
+    if not paths:
         return [
             "nothing is recorded: the program never called a libllama that is loaded dynamically"
             " (a static build cannot be recorded)"
         ]
-    return [
-        f"the recording of process {process.name} stopped: {event.why}"
-        for process in processes
-        for event in process.events()
-        if isinstance(event, Stopped)
-    ]
+    stopped = ((path.stem, _why_stopped(path)) for path in paths if not is_alive(path.stem))
+    return [f"the recording of process {name} stopped: {why}" for name, why in stopped if why]
+
+
+def _why_stopped(path: Path) -> str:
+    """Return why the last lines of a process are no end of it."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LAST_LINES))
+        for line in file.read().splitlines()[::-1]:
+            if line.startswith(b'{"e":"end"'):
+                return ""
+            if line.startswith(b'{"e":"stopped"'):
+                return str(json.loads(line)["why"])
+    return "it was killed, ended by _exit, or could not write (a full disk?)"
 
 
 @contextmanager
-def _kept(folder: Path, options: Options) -> Iterator[None]:
-    """Run the compactor next to the program. Without it the recording only grows."""
-    module = "sampler_parity.harness.recording.compactor"
-    numbers = [str(n) for n in (options.keep, options.keep_ms, options.limit)]
-    compactor = subprocess.Popen(
-        [sys.executable, "-m", module, str(folder), *numbers],
+def _next_to(module: str, arguments: list[object], early: list[str]) -> Iterator[None]:
+    """Run a module of ours next to the program, until we or the program end. early: gets a line if
+    it does not last."""
+    ready = module == "live"  # it prints a byte as soon as it follows, and findings on stderr
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"sampler_parity.harness.recording.{module}", *map(str, arguments)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if ready else subprocess.DEVNULL,
+        stderr=None if ready else subprocess.DEVNULL,
         start_new_session=True,
     )
+    if process.stdout is not None:
+        process.stdout.read(1)
     try:
         yield
     finally:
-        assert compactor.stdin is not None
-        with suppress(OSError):
-            compactor.stdin.close()
-        compactor.wait()
+        with suppress(OSError, subprocess.TimeoutExpired):  # it was killed
+            process.communicate(b".", timeout=_LONGEST_END_S)
+        process.kill()
+        if process.wait():
+            early.append(f"the {module} was ended (status {process.returncode}), the program not")
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:

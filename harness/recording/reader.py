@@ -19,10 +19,38 @@ from sampler_parity.harness.recording.format import Lists, checked, lists_of, si
 from sampler_parity.harness.strict import first_mistake
 
 LINE = 64 * 2**20  # bytes of the longest line: a grammar, or 100,000 biases
+LONGEST_SEGMENT = 2**30  # bytes of a file of arrays: one apply is never parted
 
 
 class Gone(Exception):  # noqa: N818 - an ordinary outcome
     """An array is not there: not recorded, or removed by --keep."""
+
+
+@dataclass
+class GrowingEvents:
+    """The events of a file that may still grow. at: bytes read so far."""
+
+    path: Path
+    at: int = 0
+    number: int = 0
+    chain: int = 0
+
+    def new(self) -> Iterator[Event]:
+        """Yield those of whole lines that were not read yet. Raises InputError with the number of a
+        damaged line."""
+        with open_file(self.path) as file:
+            file.seek(self.at)
+            while (line := file.readline(LINE)).endswith(b"\n"):
+                self.number += 1
+                self.at += len(line)
+                place = f"{self.path}:{self.number}"
+                try:
+                    fields, self.chain = checked(line, self.chain)
+                    yield EVENT.validate_python(fields)
+                except ValidationError as error:
+                    raise InputError(place, first_mistake(error)) from None
+                except (ValueError, RecursionError) as error:
+                    raise InputError(place, f"is damaged: {error}") from None
 
 
 @dataclass
@@ -52,22 +80,9 @@ class Process:
     def events(self) -> Iterator[Event]:
         """Yield the events in order. Raises InputError with the number of a damaged line; an
         unfinished last line ends it."""
-        chain, self.torn = 0, False
-        with open_file(self.path) as file:
-            number = 0
-            while line := file.readline(LINE):
-                number += 1
-                if not line.endswith(b"\n"):
-                    self.torn = True
-                    return
-                place = f"{self.path}:{number}"
-                try:
-                    fields, chain = checked(line, chain)
-                    yield EVENT.validate_python(fields)
-                except ValidationError as error:
-                    raise InputError(place, first_mistake(error)) from None
-                except ValueError as error:
-                    raise InputError(place, f"is damaged: {error}") from None
+        lines, self.torn = GrowingEvents(self.path), False
+        yield from lines.new()
+        self.torn = self.path.stat().st_size > lines.at
 
     def lists(self, array: Array) -> Lists:
         """Return the candidates of an array. Raises Gone if they are not there, and InputError if
@@ -101,17 +116,23 @@ class Process:
 
     def _read(self, number: int, offset: int, size: int) -> bytes:
         path = self._file(number)
-        if path.exists():
+        try:
             with open_file(path) as file:
                 file.seek(offset)
                 return file.read(size)
+        except FileNotFoundError:  # it is compressed by now
+            return self._segment(number, path.with_name(path.name + ".z"))[offset : offset + size]
+
+    def _segment(self, number: int, path: Path) -> bytes:
         if number not in self._segments:
-            packed = path.with_name(path.name + ".z")
-            if not packed.exists():
-                raise Gone("--keep removed it")
-            with open_file(packed) as file:
-                self._segments = {number: unpacked(file.read())}
-        return self._segments[number][offset : offset + size]
+            try:
+                with open_file(path) as file:
+                    self._segments = {number: unpacked(file.read(LONGEST_SEGMENT))}
+            except FileNotFoundError:
+                raise Gone("--keep removed it") from None
+            except ValueError as error:
+                raise InputError(path, f"is damaged: {error}") from None
+        return self._segments[number]
 
     @cached_property
     def models(self) -> list[Vocabulary]:
@@ -145,7 +166,7 @@ def packed(content: bytes) -> bytes:
 def unpacked(content: bytes) -> bytes:
     """Return what `packed` was given. Raises ValueError."""
     try:
-        plain = zlib.decompress(content[8:])
+        plain = zlib.decompressobj().decompress(content[8:], LONGEST_SEGMENT)
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if len(plain) != int.from_bytes(content[:8], "little"):

@@ -29,6 +29,7 @@ from sampler_parity.reference.sampler import Sampler
 _MOVED_BY_APPLY = frozenset({"dist", "xtc", "mirostat", "mirostat_v2", "adaptive_p"})
 _NAMES = {"grammar_lazy": "grammar_lazy_patterns"}
 _AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
+DROPPED = "the checker could not follow"
 LOST = "its state is lost: candidates before this one are not there"
 
 
@@ -129,6 +130,16 @@ class ReplayedProcess:
                     yield self.apply(event)
                 else:
                     self.follow(event)
+
+    def drop(self, event: e.Apply) -> None:
+        """Count an apply without judging it."""
+        made = self._of(event.s)
+        life = self._life_of(made)
+        life.steps += 1
+        for part in made.parts:
+            life.unjudged[DROPPED] += 1
+            if part.sampler is not None and part.name in _MOVED_BY_APPLY:
+                part.lose(LOST)
 
     def follow(self, event: e.Event) -> None:
         """Follow an event other than an apply."""

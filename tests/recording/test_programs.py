@@ -9,10 +9,10 @@ import pytest
 
 from sampler_parity.harness.backends import environments
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
-from sampler_parity.harness.llama_cpp.compiled import flags
 from sampler_parity.harness.recording.events import Init
 from sampler_parity.harness.recording.reader import Recording
 from tests.support.command_line import COMMAND
+from tests.support.recorded_programs import compile_program
 
 HERE = Path(__file__).parent / "programs"
 MODEL = str(model_path(GOLDEN))
@@ -56,13 +56,8 @@ def words_of(name: str, scratch: Path) -> list[str]:
     folder = str(environments.folder_of(environment)) if environment else ""
     binary = scratch / "simple"
     if "{simple}" in words:
-        compile_simple(binary)
+        compile_program("simple", binary)
     return [word.format(folder=folder, simple=binary) for word in words]
-
-
-def compile_simple(binary: Path) -> None:
-    command = ["c++", "-std=c++17", "-O1", str(HERE / "simple.cpp"), "-o", str(binary), *flags()]
-    subprocess.run([*command, "-lggml", "-lggml-base"], check=True)
 
 
 def output_of(words: list[str]) -> str:

@@ -25,8 +25,9 @@ const uint64_t most_queued = 32 << 20;  // bytes; then an event waits
 const size_t most_spare = 8;            // buffers that are kept for the next applies
 
 // A file that only we write. A program may have closed our descriptor and opened its own by that
-// number, so look before each write.
+// number, so look before each write, and open it again.
 struct File {
+    std::string path;
     int fd = -1;
     dev_t device = 0;
     ino_t inode = 0;
@@ -81,17 +82,19 @@ int created(const std::string &path, bool append) {
     return open(path.c_str(), flags, 0600);
 }
 
+int high(int fd) {  // programs like to close the low ones
+    int other = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 512);
+    if (other >= 0) close(fd);
+    return other >= 0 ? other : fd;
+}
+
 bool open_file(File &file, const std::string &path) {
     file = File();
-    int fd = created(path, true);
+    int fd = high(created(path, true));
     if (fd < 0) return false;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, 512);  // programs like to close the low ones
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
     struct stat about;
     if (fstat(fd, &about)) return close(fd), false;
+    file.path = path;
     file.fd = fd;
     file.device = about.st_dev;
     file.inode = about.st_ino;
@@ -104,6 +107,15 @@ bool ours(const File &file) {
            about.st_ino == file.inode;
 }
 
+bool opened_again(File &file) {
+    if (file.path.empty()) return false;
+    file.fd = high(open(file.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+    if (ours(file)) return true;
+    if (file.fd >= 0) close(file.fd);
+    file.fd = -1;
+    return false;
+}
+
 void close_file(File &file) {
     if (ours(file)) close(file.fd);
     file = File();
@@ -111,7 +123,7 @@ void close_file(File &file) {
 
 // Write all or nothing. Returns 0 or the error.
 int append(File &file, const char *bytes, size_t length) {
-    if (!ours(file)) return EBADF;
+    if (!ours(file) && !opened_again(file)) return EBADF;
     if (file.size + length > state.largest) return EFBIG;  // the system would send SIGXFSZ
     size_t done = 0;
     while (done < length) {
