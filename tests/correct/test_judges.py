@@ -11,7 +11,12 @@ import pytest
 from sampler_parity.engines.correct.samplers import SAMPLERS as CLAIMED
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.correct import exact_decisions
+from sampler_parity.harness.checks.stages.correct import (
+    Judged,
+    Memory,
+    exact_decisions,
+    judge_sample,
+)
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.correct.bias import biases
@@ -25,11 +30,12 @@ from sampler_parity.harness.inputs.logits import GeneratedLogits, Literals
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import passing
-from sampler_parity.reference import SAMPLERS, Candidates, Vocab
+from sampler_parity.reference import SAMPLERS, Candidates, Chain, Vocab
 from sampler_parity.reference.samplers.infill import Infill
 from sampler_parity.reference.samplers.min_p import MinP
 from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
+from sampler_parity.reference.samplers.temp import Temp
 from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
 from sampler_parity.reference.samplers.top_p import TopP
 from sampler_parity.reference.samplers.xtc import Xtc
@@ -152,6 +158,19 @@ def test_xtc_counts_as_exact_only_if_the_reported_p_are(kept: list[int]) -> None
                 JUDGES["xtc"](one)
         else:
             JUDGES["xtc"](one)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_the_stage_after_a_min_p_that_sorted_may_state_that_it_is_sorted(flag: bool) -> None:
+    """log(0.5) is at the cut. An engine that finds it below needs two tokens, so it sorts."""
+    row = np.array([math.log(0.5), 0.0], np.float32)
+    memory = Memory.of(Chain([MinP(0.5, 2), Temp(2.0)]))
+    ids = np.array([1, 0], np.int32)
+    results = [Got(ids, row[ids] / by, np.zeros(2, np.float32), flag, -1) for by in (1, 2)]
+    results[0] = replace(results[0], sorted=True)
+    chain: Any = [{"min_p": {"p": 0.5, "min_keep": 2}}, {"temp": {"temp": 2.0}}]
+    wrong = judge_sample(memory, chain, row, results, None, FLOAT32, Judged())
+    assert wrong is None if flag else wrong is not None and wrong.what == "sorted"
 
 
 @pytest.mark.parametrize("flagged", [True, False])

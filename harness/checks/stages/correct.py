@@ -189,7 +189,8 @@ def judge_stage(
         if isinstance(sampler, Mirostat | MirostatV2) and min(len(want), len(got.ids)) < 2:
             sampler.rng = _drawn(earlier, len(got.ids))
         judged.cuts.setdefault(sampler.name, []).extend(stage.cuts)
-    return Held.left(got, want.sorted, arithmetic)
+    flag = want.sorted if got.sorted is None else got.sorted  # `_flag` has accepted it
+    return Held.left(got, flag, arithmetic)
 
 
 def _drawn(earlier: Any, n: int) -> Mt19937:
