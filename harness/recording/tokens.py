@@ -228,9 +228,10 @@ class _Tokens:
     def _piece(self, event: e.Apply) -> bytes | None:
         """Return the bytes of a token; None if its vocabulary is not there."""
         models = self.replay.models
-        address = self.vocabularies.get(event.ctx or "")
-        fits = [m for m in models.values() if m.n_vocab > event.token]
-        model = models.get(address or "") or (fits[0] if len(fits) == 1 else None)
+        model = models.get(self.vocabularies.get(event.ctx or "", ""))
+        if model is None:  # its context was not seen; it matters only if vocabularies differ
+            fits = [one for one in models.values() if one.n_vocab > event.token]
+            model = fits[-1] if len({one.digest for one in fits}) == 1 else None
         if model is None or not model.file:
             return None
         if model.file not in self.pieces:
