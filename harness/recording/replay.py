@@ -171,12 +171,12 @@ class ReplayedProcess:
             case e.SamplerOfSequence() if event.s not in (None, "0x0"):
                 self._of(event.s).in_graph = True
 
-    def apply(self, event: e.Apply) -> Applied:
-        """Judge an apply."""
+    def apply(self, event: e.Apply, judged: bool = True) -> Applied:
+        """Judge an apply. judged: False only counts it, and leaves every state as it is."""
         made = self._of(event.s)
         life = self._life_of(made)
-        before = self._candidates(event.before, None)
-        stages = list(self._stages(made, event, before))
+        before = self._candidates(event.before, None) if judged else None
+        stages = list(self._stages(made, event, before)) if judged else []
         applied = Applied(life, event, life.steps, before, stages)
         life.steps += 1
         life.ns, life.rec_ns = life.ns + event.ns, life.rec_ns + event.rec_ns
@@ -208,12 +208,12 @@ class ReplayedProcess:
         name = _NAMES.get(event.sampler, event.sampler)
         made = RecordedSampler(event.s, name, arguments=event.args)
         try:
-            made.sampler = self._built(name, event.args)
+            made.sampler = self.built(name, event.args)
         except (ChainError, UndefinedInputError) as error:
             made.lose(f"{name} is not modelled with these arguments: {error}")
         return made
 
-    def _built(self, name: str, arguments: dict[str, Any]) -> Sampler:
+    def built(self, name: str, arguments: dict[str, Any]) -> Sampler:
         """Return the reference's sampler. Raises ChainError and UndefinedInputError."""
         if name not in ALL_SAMPLERS:
             raise ChainError("no such sampler")
@@ -267,7 +267,7 @@ class ReplayedProcess:
         """Reset a sampler. One whose state was lost is as new, if its arguments are known."""
         for part in made.parts:
             if part.why == LOST:
-                part.sampler, part.why = self._built(part.name, part.arguments), ""
+                part.sampler, part.why = self.built(part.name, part.arguments), ""
             elif part.sampler is not None:
                 part.sampler.reset()
         if outermost and made.life is not None and made.life.steps:
