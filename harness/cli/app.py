@@ -37,6 +37,7 @@ from sampler_parity.harness.cli import (
     server,
     timing_selfcheck,
     trie_bench,
+    why,
 )
 from sampler_parity.harness.cli import list as list_
 from sampler_parity.harness.cli.output import ReaderGone, error, print_line
@@ -93,6 +94,7 @@ app.command("record", rich_help_panel=_MINE, context_settings={"ignore_unknown_o
     record.record
 )
 app.command("check", rich_help_panel=_MINE)(check.check)
+app.command("why", rich_help_panel=_MINE)(why.why)
 app.command("report", rich_help_panel=_MINE)(report.report)
 app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
 app.command("backends", rich_help_panel=_MINE)(backends.backends)

@@ -221,7 +221,7 @@ class ReplayedProcess:
             raise ChainError("the order of its arguments is unknown in this release")
         known = parameters_of(ALL_SAMPLERS[name])
         address = arguments.get("vocab") or arguments.get("model")
-        vocab = self._vocab(address) if address else None
+        vocab = self.vocab(address) if address else None
         if "vocab" in known and vocab is None and (name != "dry" or arguments["seq_breakers"]):
             raise ChainError("a recording with --no-text has no vocabulary")
         if name == "dry" and isinstance(vocab, RecordedVocab):
@@ -241,7 +241,7 @@ class ReplayedProcess:
         if made.sampler is not None:
             made.sampler.rng = Mt19937(seed)  # type: ignore[attr-defined]
 
-    def _vocab(self, address: str) -> Vocab | None:
+    def vocab(self, address: str) -> Vocab | None:
         if address not in self.vocabs:
             model = self.models.get(address)
             self.vocabs[address] = vocab_of(self.process.folder, model) if model else None

@@ -5,25 +5,23 @@ yielded one by one, and nothing here keeps their candidates.
 """
 
 import codecs
+import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording import events as e
+from sampler_parity.harness.recording import replay
 from sampler_parity.harness.recording.check import meaning_of
 from sampler_parity.harness.recording.reader import Process, Recording
-from sampler_parity.harness.recording.replay import (
-    Applied,
-    RecordedSampler,
-    ReplayedProcess,
-    StageOfApply,
-)
+from sampler_parity.harness.recording.replay import Applied, StageOfApply
 from sampler_parity.harness.recording.vocabularies import pieces_of
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.platforms import on
@@ -32,7 +30,8 @@ from sampler_parity.reference.random import Mt19937
 DRAWN_BY = frozenset({"dist", "mirostat", "mirostat_v2", "adaptive_p"})
 
 
-class RandomDraw(NamedTuple):
+@dataclass(frozen=True)
+class RandomDraw:
     """The random number that chose a token, and the token's part of the line from 0 to 1, where the
     survivors stand side by side in the order of the sampler. u is in it, at its end included."""
 
@@ -86,7 +85,8 @@ class SampledToken:
     favourite_removed_by: str
     applied: Applied = field(repr=False)
     stages: tuple[StageOfApply, ...] = field(repr=False)
-    replay: ReplayedProcess = field(repr=False)
+    pieces: list[bytes] = field(repr=False)
+    replayed: replay.ReplayedProcess = field(repr=False)
 
     @property
     def surprisal(self) -> float | None:
@@ -94,13 +94,17 @@ class SampledToken:
         return -math.log2(self.p) if self.p else None
 
     @property
-    def model_surprisal(self) -> float | None:
-        """-log2 of the model's p, in bits."""
-        return -math.log2(self.model_p) if self.model_p else None
-
-    @property
     def differs_from_greedy(self) -> bool:
         return self.favourite is not None and self.favourite != self.token
+
+    def name_of(self, token: int) -> str:
+        """Return a token of its vocabulary, quoted: `" blue"`, or `token 17` without a text."""
+        if token >= len(self.pieces):
+            return f"token {token}"
+        try:
+            return json.dumps(self.pieces[token].decode(), ensure_ascii=False)
+        except UnicodeDecodeError:
+            return ascii(self.pieces[token])
 
 
 def tokens_of(
@@ -124,10 +128,9 @@ class _Text:
 
     def add(self, piece: bytes | None, accepted: bool) -> tuple[int | None, str]:
         """Return where a piece begins, and the characters that it completes."""
-        self.n += 1
+        self.n, at = self.n + 1, self.length
         if piece is None:
             return None, ""
-        at = self.length
         shown = self.decoder.decode(piece) if accepted else piece.decode(errors="replace")
         self.length += len(shown) if accepted else 0
         return at, shown
@@ -139,7 +142,7 @@ class _Tokens:
 
     def __init__(self, process: Process, meaning: str, judged: bool, *numbers: Iterator[int]):
         self.process, self.judged, self.numbers = process, judged, numbers
-        self.replay = ReplayedProcess(process, meaning)
+        self.replayed = replay.ReplayedProcess(process, meaning)
         self.left_out = left_out(process)
         self.texts: dict[str, _Text] = {}
         self.waiting: dict[int, list[Applied]] = defaultdict(list)
@@ -147,22 +150,31 @@ class _Tokens:
         self.pieces: dict[str, list[bytes]] = {}
 
     def run(self) -> Iterator[SampledToken]:
-        with on(self.replay.platform), np.errstate(all="ignore"):
+        with on(self.replayed.platform), np.errstate(all="ignore"):
             for event in self.process.events():
                 if isinstance(event, e.OfContext):
                     self.vocabularies[event.ctx] = event.m
                 if not isinstance(event, e.Apply):
-                    self.replay.follow(event)
+                    self.replayed.follow(event)
                     continue
-                rng = _rng_of(self.replay.made.get(event.s))
-                applied = self.replay.apply(event, self.judged)
-                waiting = self.waiting[event.th]
-                if waiting and not _same_row(waiting[-1].event, event):
+                rng = self._rng_of(event.s)
+                waiting, row = self.waiting[event.th], (event.ctx, event.i, event.before.n)
+                if waiting and row != (waiting[-1].event.ctx, waiting[-1].event.i,
+                                       waiting[-1].event.after.n):  # fmt: skip
                     waiting.clear()
-                waiting.append(applied)
+                waiting.append(self.replayed.apply(event, self.judged))
                 if event.token >= 0:
-                    yield self._token(applied, [s for one in waiting for s in one.stages], rng)
+                    yield self._token(waiting[-1], [s for one in waiting for s in one.stages], rng)
                     waiting.clear()
+
+    def _rng_of(self, address: str) -> Mt19937 | None:
+        """Return a copy of the random numbers of the member that draws, as they go on."""
+        made = self.replayed.made.get(address)
+        for part in reversed(made.parts if made is not None else []):
+            if part.name in DRAWN_BY and part.sampler is not None:
+                sampler: Any = getattr(part.sampler, "today", part.sampler)
+                return sampler.rng.clone()  # type: ignore[no-any-return]
+        return None
 
     def _token(
         self, applied: Applied, stages: Sequence[StageOfApply], rng: Mt19937 | None
@@ -170,13 +182,18 @@ class _Tokens:
         event, life = applied.event, applied.life.id
         if life not in self.texts:
             self.texts[life] = _Text(next(self.numbers[1]))
-        text, piece, accepted = self.texts[life], self._piece(event), event.q not in self.left_out
+        text, pieces, accepted = self.texts[life], self._pieces(event), event.q not in self.left_out
+        piece = pieces[event.token] if pieces else None
         at, shown = text.add(piece, accepted)
         before = stages[0].before if stages else applied.before
         model_p, model_rank, entropy, favourite = _of_model(before, event.token)
         drawing = next((s for s in reversed(stages) if s.made.name in {*DRAWN_BY, "greedy"}), None)
         n = event.before.n if before is None else possible(before)
-        names, survivors = tuple(s.made.name for s in stages), _survivors(stages, applied)
+        listed = {array.s: array.n for array in event.stages}
+        survivors = tuple(
+            listed.get(s.made.address) if s.left is None else possible(s.left) for s in stages
+        )
+        names = tuple(stage.made.name for stage in stages)
         forced = (name for name, left in zip(names, survivors, strict=True) if left == 1 < n)
         return SampledToken(
             number=next(self.numbers[0]), text=text.number, index=text.n,
@@ -187,24 +204,23 @@ class _Tokens:
             draw=_draw(drawing, rng, event.token), names=names,
             verdicts=tuple(verdict_of(stage) for stage in stages), before=n, survivors=survivors,
             forced_by=next(forced, ""), favourite_removed_by=_removed_by(stages, favourite),
-            applied=applied, stages=tuple(stages), replay=self.replay,
+            applied=applied, stages=tuple(stages), pieces=pieces, replayed=self.replayed,
         )  # fmt: skip
 
-    def _piece(self, event: e.Apply) -> bytes | None:
-        """Return the bytes of a token; None if its vocabulary is not there."""
-        models = self.replay.models
+    def _pieces(self, event: e.Apply) -> list[bytes]:
+        """Return the bytes of all tokens; none if the vocabulary is not there."""
+        models = self.replayed.models
         model = models.get(self.vocabularies.get(event.ctx or "", ""))
         if model is None:  # its context was not seen; it matters only if vocabularies differ
             fits = [one for one in models.values() if one.n_vocab > event.token]
             model = fits[-1] if len({one.digest for one in fits}) == 1 else None
         if model is None or not model.file:
-            return None
+            return []
         if model.file not in self.pieces:
             self.pieces[model.file] = pieces_of(self.process.folder, model)
-        pieces = self.pieces[model.file]
-        if event.token >= len(pieces):
+        if event.token >= len(self.pieces[model.file]):
             raise InputError(self.process.folder / model.file, f"has no token {event.token}")
-        return pieces[event.token]
+        return self.pieces[model.file]
 
 
 def left_out(process: Process) -> set[int]:
@@ -227,55 +243,44 @@ def left_out(process: Process) -> set[int]:
 
 def verdict_of(stage: StageOfApply) -> str:
     """Return how a stage of the program relates to the reference's."""
-    if stage.why:
-        return "not judged"
-    return stage.difference.verdict if stage.difference else "identical"
+    judged = stage.difference.verdict if stage.difference else "identical"
+    return "not judged" if stage.why else judged
 
 
-def _same_row(earlier: e.Apply, event: e.Apply) -> bool:
-    """Return whether two applies of a thread saw the same row, one after the other."""
-    return (earlier.ctx, earlier.i, earlier.after.n) == (event.ctx, event.i, event.before.n)
+def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the probabilities of logits, in float64."""
+    weights = np.exp(logits.astype(np.float64) - logits.max(initial=-np.inf))
+    return np.asarray(weights / weights.sum())
 
 
-def _rng_of(made: RecordedSampler | None) -> Mt19937 | None:
-    """Return a copy of the random numbers of the member that draws, as they go on."""
-    for part in reversed(made.parts if made is not None else []):
-        if part.name in DRAWN_BY and part.sampler is not None:
-            sampler: Any = getattr(part.sampler, "today", part.sampler)
-            return sampler.rng.clone()  # type: ignore[no-any-return]
-    return None
+def place_of(candidates: Candidates | None, token: int) -> int | None:
+    """Return the position of a token; None if it is no candidate."""
+    if candidates is None:
+        return None
+    places = np.flatnonzero(candidates.ids == token)
+    return int(places[0]) if len(places) else None
+
+
+def possible(candidates: Candidates) -> int:
+    """Return how many tokens can be chosen: those above -inf."""
+    return len(candidates) - int((candidates.logits == -np.inf).sum())
 
 
 def _of_model(
     before: Candidates | None, token: int
 ) -> tuple[float | None, int | None, float | None, int | None]:
-    """Return a token's probability and rank, the entropy, and the likeliest token, in float64."""
-    if before is None or len(before) == 0 or np.isnan(before.logits).any():
-        return None, None, None, None
-    p, favourite = softmax(before), int(before.ids[before.logits.argmax()])
+    """Return a token's probability and rank, the entropy, and the likeliest token."""
     at = place_of(before, token)
-    if at is None or np.isnan(p).any():
-        return None, None, None, favourite
+    if before is None or at is None or not np.isfinite(before.logits.max()):
+        return None, None, None, None
+    p = softmax(before.logits)
     bits = float(-(p[p > 0] * np.log2(p[p > 0])).sum())
-    return float(p[at]), _rank(before, token), bits, favourite
-
-
-def softmax(candidates: Candidates) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """Return the probabilities of candidates by their logits, in float64."""
-    logits = candidates.logits.astype(np.float64)
-    weights = np.exp(logits - logits.max(initial=-np.inf))
-    return np.asarray(weights / weights.sum())
-
-
-def place_of(candidates: Candidates, token: int) -> int | None:
-    """Return the position of a token; None if it is no candidate."""
-    places = np.flatnonzero(candidates.ids == token)
-    return int(places[0]) if len(places) else None
+    return float(p[at]), _rank(before, token), bits, int(before.ids[before.logits.argmax()])
 
 
 def _rank(candidates: Candidates | None, token: int) -> int | None:
     """Return 1 for the largest logit; equal ones share a rank."""
-    at = None if candidates is None else place_of(candidates, token)
+    at = place_of(candidates, token)
     if candidates is None or at is None:
         return None
     return int((candidates.logits > candidates.logits[at]).sum()) + 1
@@ -294,27 +299,13 @@ def _p(drawing: StageOfApply | None, event: e.Apply) -> float | None:
 def _draw(drawing: StageOfApply | None, rng: Mt19937 | None, token: int) -> RandomDraw | None:
     """Return the random number and the interval of a token; None if nothing was drawn."""
     want = None if drawing is None or drawing.made.name == "greedy" else drawing.want
-    at = None if want is None else place_of(want, token)
+    at = place_of(want, token)
     if drawing is None or rng is None or want is None or at is None or len(want) < 2:
         return None
     weights = want.weights() if drawing.made.name == "dist" else want.p
     steps = weights.astype(np.float64).cumsum()
     low = float(steps[at - 1] / steps[-1]) if at else 0.0
     return RandomDraw(rng.uniform_double(), low, float(steps[at] / steps[-1]))
-
-
-def possible(candidates: Candidates) -> int:
-    """Return how many tokens can be chosen: those above -inf."""
-    return len(candidates) - int((candidates.logits == -np.inf).sum())
-
-
-def _survivors(stages: Sequence[StageOfApply], applied: Applied) -> tuple[int | None, ...]:
-    """Return how many tokens each stage left possible; of candidates that are not listed, all."""
-    listed = {array.s: array.n for array in applied.event.stages}
-    return tuple(
-        listed.get(stage.made.address) if stage.left is None else possible(stage.left)
-        for stage in stages
-    )
 
 
 def _removed_by(stages: Sequence[StageOfApply], favourite: int | None) -> str:
