@@ -162,9 +162,13 @@ class _Tokens:
                 if waiting and row != (waiting[-1].event.ctx, waiting[-1].event.i,
                                        waiting[-1].event.after.n):  # fmt: skip
                     waiting.clear()
-                waiting.append(self.replayed.apply(event, self.judged))
+                applied = self.replayed.apply(event, self.judged)
+                for stage in waiting[-1].stages[-1:] if waiting else []:
+                    if stage.left is None:  # of a grammar engine that is not known
+                        stage.left = applied.before
+                waiting.append(applied)
                 if event.token >= 0:
-                    yield self._token(waiting[-1], [s for one in waiting for s in one.stages], rng)
+                    yield self._token(applied, [s for one in waiting for s in one.stages], rng)
                     waiting.clear()
 
     def _rng_of(self, address: str) -> Mt19937 | None:

@@ -16,6 +16,7 @@ from sampler_parity.harness.sanitize.printable import cut, visible
 
 TOP = 3  # tokens shown of those that a stage removed or changed
 _NUMBER = re.compile(r"(?:(\d{1,9}):)?(@?)(\d{1,9})")
+_HIDDEN = frozenset({"vocab", "model", "n_vocab"})
 _NOT_DATA = frozenset({"piece", "pieces", "applied", "stages", "replayed"})
 
 
@@ -154,7 +155,7 @@ def _change(
     values = visible(difference.values) if difference is not None else ""
     return StageChange(
         name=stage.made.name,
-        parameters={k: v for k, v in stage.made.arguments.items() if k not in ("vocab", "model")},
+        parameters={k: v for k, v in stage.made.arguments.items() if k not in _HIDDEN},
         before=n, after=after, removed=removed, changed=changed, top=top,
         logit=None if left is None or at is None else float(left.logits[at]),
         p=None if left is None or at is None else float(softmax(left.logits)[at]),
@@ -181,16 +182,19 @@ def _sentence(token: SampledToken) -> str:
         if after is not None and after < n:
             kept.append(f"{name} {after:,}" if kept else f"{name} kept {after:,} of {n:,}")
             n = after
-    after_all = f", after {' and '.join(kept)}" if kept else ""
+    kept = kept[:-1] if token.forced_by else kept
+    listed = " and ".join(part for part in (", ".join(kept[:-1]), *kept[-1:]) if part)
+    after_all = f", after {listed}" if kept else ""
     why = f"the program chose it with p = {token.p:.4g}" if token.p else "the program chose it"
     if token.forced_by:
-        why = f"{token.forced_by} left no other of {token.before:,} tokens"
+        why = f"{token.forced_by} left no other token{after_all or f' of {token.before:,}'}"
     elif token.draw is not None:
         u, low, high = distinct(token.draw.u, token.draw.low, token.draw.high)
         why = f"the random number {u} fell into its interval, {low} to {high}:"
         why += f" it had p = {token.p:.4g} of {n:,} survivors{after_all}"
-    elif "greedy" in token.names[-1:] and None not in token.survivors:
-        why = f"greedy takes the largest logit of {n:,} survivors{after_all}"
+    elif "greedy" in token.names[-1:]:
+        known = f" of {n:,} survivors{after_all}" if None not in token.survivors else ""
+        why = f"greedy takes the largest logit{known}"
     end = [f" {one.made.name} is not as the reference's." for one in token.stages if one.difference]
     end += [] if token.accepted else [" The program left it out of the text, and chose again."]
     return f"{token.name_of(token.token)} was chosen because {why}.{''.join(end)}"

@@ -1,0 +1,150 @@
+"""Texts and tokens of a recording: characters, draws that were left out, what forced a token."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.recording import events as e
+from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.harness.recording.tokens import SampledToken, tokens_of
+from sampler_parity.harness.recording.why import why
+from sampler_parity.harness.recording.writer import RecordingWriter
+
+PIECES = [b"a", b" b", b"\xe2\x82", b"\xac", b"\x1b", b'"']
+VOCABULARY = e.Vocabulary(m="0x9", n_vocab=6, file="m.json", digest="1")
+CHAIN, GRAMMAR = "0x1", "0x5"
+
+
+class Program:
+    """A program that samples with top_k and greedy, or of which only the tokens are recorded."""
+
+    def __init__(self, folder: Path, detail: Any = "survivors", text: bool = True) -> None:
+        self.writer = RecordingWriter(folder, "a test", detail, text)
+        self.q = 0
+        pieces = [base64.b64encode(piece).decode() for piece in PIECES]
+        (folder / "m.json").write_text(json.dumps({"pieces": pieces}))
+        events: list[Any] = [VOCABULARY if text else VOCABULARY.model_copy(update={"file": ""})]
+        events += [
+            e.Init(s="0x2", sampler="top_k", args={"k": 2}),
+            e.Init(s="0x3", sampler="greedy"),
+        ]
+        events += [e.MadeChain(s=CHAIN), e.Add(c=CHAIN, s="0x2"), e.Add(c=CHAIN, s="0x3")]
+        events += [e.Init(s=GRAMMAR, sampler=None, name="mine")]
+        for event in events:
+            self.writer.event(event)
+
+    def sample(self, token: int, accept: int | None = None, allowed: int | None = None) -> None:
+        """Select a token; accept it, or another one (-1: none). allowed: by a grammar before."""
+        logits = np.arange(6, dtype=np.float32) / 8
+        logits[token] = 3
+        row = self.array(np.arange(6), logits, first=True)
+        if allowed is not None:
+            logits = np.where(np.arange(6) == allowed, logits, np.float32(-np.inf))
+            left = self.array(np.arange(6), logits)
+            self.apply(GRAMMAR, row, [], left, -1)
+            row = left
+        order = np.argsort(-logits, kind="stable")[:2]
+        two = self.array(order, logits[order], sorted=True)
+        one = self.array(order, logits[order], sorted=True, selected=0)
+        chosen = int(order[0])
+        self.apply(CHAIN, row, [("0x2", two), ("0x3", one)], one, chosen)
+        accepted = chosen if accept is None else accept
+        if accepted >= 0:
+            self.writer.event(e.Accept(s=CHAIN, token=accepted))
+
+    def array(self, ids: Any, logits: Any, **how: Any) -> e.Array:
+        return self.writer.array(ids, logits, **how)
+
+    def apply(
+        self, s: str, before: e.Array, stages: list[tuple[str, e.Array]], after: e.Array, token: int
+    ) -> None:
+        self.q += 1
+        stages = [] if self.writer.detail == "tokens" else stages
+        arrays = [e.StageArray(s=name, **array.model_dump()) for name, array in stages]
+        event = e.Apply(q=self.q, s=s, before=before, stages=arrays, after=after, token=token)
+        self.writer.event(event)
+
+
+def tokens(folder: Path) -> list[SampledToken]:
+    return list(tokens_of(Recording(folder)))
+
+
+def test_a_token_may_hold_half_a_character(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    for token in (0, 2, 3, 1):
+        program.sample(token)
+    assert [(t.at, t.shown) for t in tokens(tmp_path)] == [(0, "a"), (1, ""), (1, "€"), (2, " b")]
+    assert why(Recording(tmp_path), "@1").token.number == 3
+
+
+def test_a_draw_that_the_program_left_out_is_no_part_of_the_text(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.sample(0)
+    program.sample(1, accept=-1)
+    program.sample(5)
+    program.sample(4, accept=0)
+    drawn = [(t.number, t.accepted, t.at) for t in tokens(tmp_path)]
+    assert drawn == [(1, True, 0), (2, False, 1), (3, True, 1), (4, False, 2)]
+    assert "left it out" in why(Recording(tmp_path), "2").sentence
+
+
+def test_a_chain_that_never_accepts_takes_every_token(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    for token in (0, 1, 0):
+        program.sample(token, accept=-1)
+    assert [t.accepted for t in tokens(tmp_path)] == [True, True, True]
+
+
+def test_a_reset_begins_a_text(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.sample(0)
+    program.writer.event(e.Reset(s=CHAIN))
+    program.sample(1)
+    program.sample(1)
+    assert [(t.number, t.text, t.index) for t in tokens(tmp_path)] == [
+        (1, 1, 1),
+        (2, 2, 1),
+        (3, 2, 2),
+    ]
+    assert why(Recording(tmp_path), "2:2").token.number == 3
+    assert why(Recording(tmp_path), "2:@0").token.number == 2
+
+
+def test_a_grammar_before_the_chain_is_its_first_stage(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.sample(0)
+    program.sample(0, allowed=1)
+    first, second = tokens(tmp_path)
+    assert (first.names, second.names) == (("top_k", "greedy"), ("mine", "top_k", "greedy"))
+    assert (first.token, first.forced_by, first.model_rank) == (0, "", 1)
+    assert (second.token, second.forced_by, second.favourite_removed_by) == (1, "mine", "mine")
+    assert second.survivors == (1, 1, 1)
+    assert second.differs_from_greedy
+
+
+@pytest.mark.parametrize("detail", ["survivors", "tokens"])
+def test_without_text_tokens_have_numbers_alone(tmp_path: Path, detail: Any) -> None:
+    Program(tmp_path, detail, text=False).sample(1)
+    (token,) = tokens(tmp_path)
+    assert (token.piece, token.at, token.name_of(1)) == (None, None, "token 1")
+    assert why(Recording(tmp_path), "1").sentence.startswith("token 1 was chosen because")
+
+
+def test_without_candidates_the_answer_is_what_was_recorded(tmp_path: Path) -> None:
+    Program(tmp_path, "tokens").sample(1)
+    found = why(Recording(tmp_path), "1")
+    assert found.sentence == '" b" was chosen because greedy takes the largest logit.'
+    assert (found.token.model_p, found.runner_up) == (None, None)
+    assert {stage.detail for stage in found.stages} == {"--detail tokens has no candidates"}
+
+
+def test_a_token_beyond_the_vocabulary_is_refused(tmp_path: Path) -> None:
+    Program(tmp_path).sample(1)
+    (tmp_path / "m.json").write_text('{"pieces": []}')
+    with pytest.raises(InputError, match="has no token 1"):
+        tokens(tmp_path)

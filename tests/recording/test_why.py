@@ -1,0 +1,112 @@
+"""Every number that `why` prints of ten tokens of a real recording is computed a second way."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.harness.recording import tokens as of_tokens
+from sampler_parity.harness.recording import why as of_why
+from sampler_parity.harness.recording.program import Options, record
+from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.harness.recording.why import why
+from sampler_parity.harness.recording.why_lines import lines_of
+from tests.recording import second_way
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
+
+MODEL, STEPS = str(model_path(GOLDEN)), 40
+SLOTS = [sys.executable, str(Path(__file__).parent / "programs" / "slots.py"), MODEL, str(STEPS)]
+TOKENS = (1, 2, 17, 26, 38, 41, 55, 62, 76, 79)  # before and after a reset and a clone
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    folder = tmp_path_factory.mktemp("recorded") / "recording"
+    assert record(SLOTS, folder, Options()) == (0, [])
+    return Recording(folder)
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[int, list[str]]:
+    return second_way.lines(MODEL, STEPS)
+
+
+def printed(recording: Recording, number: int) -> list[str]:
+    """Return the lines of a token, none of them broken."""
+    return list(lines_of(why(recording, str(number)), 10_000))
+
+
+@pytest.mark.parametrize("number", TOKENS)
+def test_each_number_of_a_token_is_that_of_the_second_way(
+    number: int, recording: Recording, expected: dict[int, list[str]]
+) -> None:
+    assert printed(recording, number) == expected[number]
+
+
+def rank_of_the_next(candidates: Any, token: int, right: Any = of_tokens._rank) -> Any:
+    return right(candidates, token) + 1
+
+
+def likeliest_of_all(token: Any) -> tuple[str, float]:
+    left = token.stages[-1].left
+    p = of_tokens.softmax(left.logits)
+    return token.name_of(int(left.ids[p.argmax()])), float(p.max())
+
+
+def interval_of_the_next(*arguments: Any, right: Any = of_tokens._draw) -> Any:
+    draw = right(*arguments)
+    return draw and dataclasses.replace(draw, low=draw.high, high=1.0)
+
+
+def next_random_number(self: Any, address: str, right: Any = of_tokens._Tokens._rng_of) -> Any:
+    rng = right(self, address)
+    rng.uniform_double()
+    return rng
+
+
+def in_nats(before: Any, token: int, right: Any = of_tokens._of_model) -> Any:
+    p, rank, bits, favourite = right(before, token)
+    return p, rank, bits and bits * 0.6931471805599453, favourite
+
+
+def of_one_more(candidates: Any, right: Any = of_tokens.possible) -> int:
+    return int(right(candidates)) + 1
+
+
+def of_the_first(candidates: Any, token: int) -> int:
+    return 0
+
+
+FAULTS = {
+    "the rank is one more": (of_tokens, "_rank", rank_of_the_next, {"model"}),
+    "the runner-up may be the token": (of_why, "_runner_up", likeliest_of_all, {"next"}),
+    "the next interval": (of_tokens, "_draw", interval_of_the_next, {"random", "why"}),
+    "the next random number": (
+        of_tokens._Tokens,
+        "_rng_of",
+        next_random_number,
+        {"random", "why"},
+    ),
+    "the entropy is in nats": (of_tokens, "_of_model", in_nats, {"model"}),
+    "one survivor more": (of_tokens, "possible", of_one_more, {"1", "4", "9", "model", "why"}),
+    "the logit of the first": (of_why, "place_of", of_the_first, {"1", "4"}),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_number_is_found(
+    fault: str,
+    recording: Recording,
+    expected: dict[int, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where, name, wrong, labels = FAULTS[fault]
+    monkeypatch.setattr(where, name, wrong)
+    number = 38  # it is drawn, and not the likeliest
+    pairs = zip(printed(recording, number), expected[number], strict=True)
+    differing = {ours.split()[0] for ours, theirs in pairs if ours != theirs}
+    assert differing >= labels
