@@ -77,8 +77,8 @@ def _adapter() -> TypeAdapter[Any]:
 # Neutral values that blocks give to every case; some kinds have no such field.
 _NEUTRAL: dict[str, Any] = {
     "chain": [], "history": [], "prompt": [], "output": [], "accept": [], "steps": 1,
-    "script": "plain", "draws": 0, "dtype": "float32", "expect": None, "relation": None,
-    "streams": None, "instead": {}, "batch": None, "vocab": None,
+    "script": "plain", "operations": [], "draws": 0, "dtype": "float32", "expect": None,
+    "relation": None, "streams": None, "instead": {}, "batch": None, "vocab": None,
 }  # fmt: skip
 
 

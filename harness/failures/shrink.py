@@ -17,6 +17,7 @@ from sampler_parity.harness.checks.draws.block import DrawsCase
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.block import ChainCase, StagesCase
+from sampler_parity.harness.checks.stages.operations import simpler
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures import shrink_batch
 from sampler_parity.harness.inputs.logits import LiteralRows
@@ -108,6 +109,10 @@ def _steps(case: Case) -> Iterator[Case]:
             yield _with(case, draws=draws)
     if isinstance(case, StagesCase) and case.script != "plain":
         yield _with(case, script="plain")
+    if isinstance(case, StagesCase) and case.operations:
+        for operations in simpler(case.operations):
+            with suppress(ValueError):  # the second instance is gone
+                yield _with(case, operations=operations)
     if isinstance(case.logits, LiteralRows) and len(case.logits.rows) > 1:
         for i in range(len(case.logits.rows)):
             yield _with(case, logits={"rows": [case.logits.rows[i]]})

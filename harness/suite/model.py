@@ -27,6 +27,7 @@ from sampler_parity.harness.checks.stages.blocks.ladder import Ladder
 from sampler_parity.harness.checks.stages.blocks.matrix import MatrixBlock, Pairs
 from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.checks.stages.blocks.random_chains import RandomChains
+from sampler_parity.harness.checks.stages.blocks.scripts import Scripts
 from sampler_parity.harness.checks.stages.blocks.trie import RandomTries
 from sampler_parity.harness.checks.stages.blocks.twins import Twins
 from sampler_parity.harness.checks.throughput.block import WidthGrid
@@ -64,6 +65,8 @@ class Suite(Strict):
     """sizes near powers of two"""
     twins: list[Twins] = []
     """several instances of each sampler in one chain"""
+    scripts: list[Scripts] = []
+    """every script of a few operations on each sampler with a state"""
     random_chains: list[RandomChains] = []
     """random chains"""
     fuzz: list[Fuzz] = []

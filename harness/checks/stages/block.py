@@ -6,9 +6,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.operations import Operations, plan_of
 from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Seed, Steps, Strict, Tokens
 from sampler_parity.reference.random import DEFAULT_SEED
 
@@ -106,6 +108,9 @@ class StagesCase(GivenCase):
     """token to accept after each row, instead of the selected one"""
     script: Script = "plain"
     """how instances take the steps"""
+    operations: list[Operations] = Field(default=[], max_length=limits.STAGES)
+    """instead of a script: what is done with instances, as letters; each list entry has its own
+    instances. `steps` is then the number of rows, which are taken in turn"""
     expect: Expect | None = None
     """results that are known from elsewhere"""
     relation: Relation | None = None
@@ -115,6 +120,10 @@ class StagesCase(GivenCase):
     def _accepts_in_order(self) -> "StagesCase":
         if self.accept and (self.n_draws or self.script in ("interleaved", "turns")):
             raise ValueError("accept goes neither with draws nor with interleaved or turns")
+        if self.operations:
+            if self.accept or self.script != "plain":
+                raise ValueError("operations go neither with accept nor with a script")
+            plan_of(self.operations, self.steps)  # raises for a missing instance
         return self
 
     @property
@@ -129,6 +138,8 @@ class StagesCase(GivenCase):
         turns: two and their clones take uneven turns on four rows, are reset, and accept the token
         that they select, another one or none.
         """
+        if self.operations:
+            return plan_of(self.operations, self.steps)
         steps, instances = _plan(self)
         if self.accept:
             tokens = dict(enumerate(self.accept))
