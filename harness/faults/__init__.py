@@ -1,9 +1,10 @@
 """Planted faults: samplers, chains and batches that are wrong in one named way, for the self-test.
 
 They are text. NAME.toml has the faults of a sampler, `chain.toml` those between the samplers,
-`batch.toml` those between rows, and `shared.toml` those with state that belongs to no instance. The
-faults of `rare.toml` show once in a long while, those of `capacities.toml` beyond a size, and those
-of `conventions.toml` at exact equality, NaN and +inf. `parts.toml` is for everything that is no
+`batch.toml` those between rows, `shared.toml` those with state that belongs to no instance, and
+`operations.toml` those that a certain order of samples, resets and clones shows. The faults of
+`rare.toml` show once in a long while, those of `capacities.toml` beyond a size, and those of
+`conventions.toml` at exact equality, NaN and +inf. `parts.toml` is for everything that is no
 sampler. The faults of an engine's stages are classes, in engines/NAME/model_faults.py.
 `adapters.py` has whole adapters that break the protocol; it is run as a program, and therefore not
 imported here.
