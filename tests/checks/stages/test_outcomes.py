@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.blocks.outcomes import SOLVED, Outcomes
+from sampler_parity.reference import Candidates, build_chain
+from sampler_parity.reference.registry import ROWS
+
+UNSOLVED = {
+    "infill": "decides by the texts of tokens, not by numbers",
+    "grammar": "decides by a grammar",
+    "grammar_lazy_patterns": "decides by a grammar",
+    "tail_free": "was removed from llama.cpp; suites/removed has its cuts",
+    "mirostat": "estimates an exponent from its row: no parameter alone chooses the cut",
+}
+
+
+def block(**fields: object) -> Outcomes:
+    about = {"id": "x", "description": "d", "why": "w"}
+    return Outcomes.model_validate(about | fields)
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_the_first_stage_leaves_as_many_as_were_chosen(name: str) -> None:
+    chosen = [1, 2, 255, 256, 257, 1024, -1]
+    cases = {case.id: case for case in block(survivors=chosen).items(quick=False)}
+    for m in chosen:
+        case = cases[f"x/{name}/{m if m > 0 else 1030 + m}"]
+        assert isinstance(case, StagesCase)
+        candidates = Candidates.from_logits(case.logits.row(0))
+        build_chain([case.chain[0]], n_vocab=1030).apply(candidates)
+        left = int((candidates.logits > -np.inf).sum())
+        assert left == (m if m > 0 else 1030 + m)
+
+
+def test_every_sampler_with_a_cut_is_solved_or_has_a_reason() -> None:
+    cuts = {name for name, row in ROWS.items() if row.kind == "filter" or row.threshold}
+    assert cuts - SOLVED.keys() - UNSOLVED.keys() == set()
+    assert UNSOLVED.keys() - ROWS.keys() == set()
+
+
+def test_gaps_reach_from_normal_over_subnormal_p_to_none() -> None:
+    cases = [case for case in block(gaps=True).items(quick=True) if "typical_p" in case.samplers]
+    (case,) = cases
+    assert isinstance(case, StagesCase)
+    rows = [case.logits.row(i) for i in range(case.steps)]
+    smallest = [np.exp(row - row.max(), dtype=np.float32).min() for row in rows]
+    tiny = np.finfo(np.float32).tiny
+    assert min(smallest) == 0
+    assert any(0 < p < tiny for p in smallest)
+    assert max(smallest) > tiny
