@@ -1,19 +1,13 @@
 """Planted faults: samplers, chains and batches that are wrong in one named way, for the self-test.
 
-They are text, one file for each sampler, and one for each class of faults:
-
-    chain.toml        between the samplers
-    batch.toml        between rows
-    shared.toml       with state that belongs to no instance
-    operations.toml   after a certain order of samples, resets and clones
-    outcomes.toml     at one number of survivors, or beyond a gap
-    rare.toml         once in a long while
-    capacities.toml   beyond a size
-    conventions.toml  at exact equality, NaN and +inf
-    parts.toml        in everything that is no sampler
-
-The faults of an engine's stages are classes, in engines/NAME/model_faults.py. `adapters.py` has
-whole adapters that break the protocol; it is run as a program, and therefore not imported here.
+They are text. NAME.toml has the faults of a sampler, `chain.toml` those between the samplers, and
+`batch.toml` those between rows. `shared.toml` has those with state that belongs to no instance, and
+`operations.toml` those that a certain order of samples, resets and clones shows. `outcomes.toml`
+has those at one number of survivors or beyond a gap, `capacities.toml` those beyond a size. The
+faults of `rare.toml` show once in a long while, and those of `conventions.toml` at exact equality,
+NaN and +inf. `parts.toml` is for everything that is no sampler. The faults of an engine's stages
+are classes, in engines/NAME/model_faults.py. `adapters.py` has whole adapters that break the
+protocol; it is run as a program, and therefore not imported here.
 """
 
 import functools

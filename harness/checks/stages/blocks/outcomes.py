@@ -30,8 +30,8 @@ Row = NDArray[np.float64]
 
 
 def _p(row: Row) -> Row:
-    p = np.exp(row - row[0])
-    return p / p.sum()
+    weights: Row = np.exp(row - row[0])
+    return weights / weights.sum()
 
 
 def _between(values: Row, m: int) -> float:
