@@ -30,8 +30,9 @@ Row = NDArray[np.float64]
 
 
 def _p(row: Row) -> Row:
-    weights: Row = np.exp(row - row[0])
-    return weights / weights.sum()
+    weights = np.exp(row - row[0])
+    p: Row = weights / weights.sum()
+    return p
 
 
 def _between(values: Row, m: int) -> float:
