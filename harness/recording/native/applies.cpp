@@ -6,12 +6,14 @@ static void begin(Thread *thread, const Candidates *candidates) {
     thread->outside_ns = 0;
     thread->stages.clear();
     thread->bytes.size = 0;
-    thread->before = taken(thread, candidates, true);
+    thread->begun = false;
+    thread->before = taken(thread, candidates, Listed::all);
+    thread->begun = true;
 }
 
 static void end(Thread *thread, const void *sampler, const Candidates *candidates, uint64_t ns,
                 uint64_t start_ns) {
-    Reference after = taken(thread, candidates, false);
+    Reference after = taken(thread, candidates, Listed::stage);
     bool selected = candidates->data && candidates->selected >= 0 &&
                     static_cast<size_t>(candidates->selected) < candidates->size;
     const Candidate *chosen = selected ? candidates->data + candidates->selected : nullptr;
@@ -48,7 +50,12 @@ EXPORTED void llama_sampler_apply(void *sampler, Candidates *candidates) {
         uint64_t ns = returned - called - thread->outside_ns;
         recorded([&] { end(thread, sampler, candidates, ns, start); });
     } else {
-        recorded([&] { thread->stages.push_back({sampler, taken(thread, candidates, false)}); });
+        // what follows a sampler of the program begins with what that left
+        bool known = settings.detail == Detail::stages || is_of_libllama(sampler);
+        recorded([&] {
+            Reference left = taken(thread, candidates, known ? Listed::stage : Listed::all);
+            thread->stages.push_back({sampler, left});
+        });
         thread->outside_ns += now_ns() - returned;
     }
 }

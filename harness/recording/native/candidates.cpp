@@ -104,10 +104,16 @@ static size_t watched_of(const Candidate *data, size_t n, Buffer &bytes, size_t 
     return m;
 }
 
+// What the stage before left; null for the candidates before all.
+static const Reference *last_of(const Thread *thread) {
+    if (!thread->stages.empty()) return &thread->stages.back().left;
+    return thread->begun ? &thread->before : nullptr;
+}
+
 // Return whether the array at `at` is the one of the stage before: many stages of a long list leave it
 // as it is.
 static bool repeated(Thread *thread, const Reference &now, size_t at) {
-    const Reference &last = thread->stages.empty() ? thread->before : thread->stages.back().left;
+    const Reference &last = *last_of(thread);
     if (!last.summed || last.form != now.form || last.n != now.n || now.n == 0) return false;
     if (last.listed != now.listed) return false;
     size_t length = thread->bytes.size - at;
@@ -115,7 +121,7 @@ static bool repeated(Thread *thread, const Reference &now, size_t at) {
     return last.at + length <= at && memcmp(data + last.at, data + at, length) == 0;
 }
 
-Reference taken(Thread *thread, const Candidates *candidates, bool first) {
+Reference taken(Thread *thread, const Candidates *candidates, Listed listed) {
     Reference now;
     now.n = candidates->data ? candidates->size : 0;
     now.sorted = candidates->sorted;
@@ -131,7 +137,7 @@ Reference taken(Thread *thread, const Candidates *candidates, bool first) {
     Buffer &bytes = thread->bytes;
     size_t at = bytes.size;
     bool full = settings.detail == Detail::stages;
-    if (first) {
+    if (listed == Listed::all) {
         now.form = "logits";
         if (!logits_of(data, now.n, bytes.resized(at + 4 * now.n) + at)) {
             now.form = "pairs";
@@ -144,10 +150,9 @@ Reference taken(Thread *thread, const Candidates *candidates, bool first) {
         now.listed = watched_of(data, now.n, bytes, at);
         if (now.listed) now.form = "some";
     }
-    if (!first && strcmp(now.form, "none") && repeated(thread, now, at)) {
+    if (last_of(thread) && strcmp(now.form, "none") && repeated(thread, now, at)) {
         bytes.resized(at);
-        const auto &stages = thread->stages;
-        at = stages.empty() ? thread->before.at : stages.back().left.at;
+        at = last_of(thread)->at;
     }
     now.at = at;
     return now;

@@ -3,13 +3,18 @@
 // Whatever fails ends the recording, and nothing else. A thread of ours writes: what an event needs is
 // queued by the thread that it happened in. A line follows its arrays, each by one write(), so that a
 // process that is killed leaves whole events. At an exit and before a fork all is written.
+//
+// A slow disk costs a program at most a tenth of its time. Then candidates are dropped, and the line of
+// their apply tells so. Lines are never dropped: states of samplers depend on them.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +26,8 @@ Settings settings;
 namespace {
 
 const uint64_t segment_size = 64 << 20;
-const uint64_t most_queued = 32 << 20;  // bytes; then an event waits
+const uint64_t most_queued = 32 << 20;  // bytes; then candidates wait for the disk, or are dropped
+const uint64_t first_wait = 1000000000;  // ns that a program may wait for the disk at any time
 const size_t most_spare = 8;            // buffers that are kept for the next applies
 
 // A file that only we write. A program may have closed our descriptor and opened its own by that
@@ -40,30 +46,33 @@ struct Job {
     Buffer bytes;
     int segment = 0;
     uint64_t size = 0;  // what it counts in the queue: writing it makes its line longer
+    bool last = false;
 };
 
 struct State {
     bool opened = false;
+    pid_t pid = 0;
     std::string name;  // FOLDER/PID
     uint64_t largest = UINT64_MAX;
     // of those who queue
     int segment = 0;
     uint64_t offset = 0, segment_ns = 0, promised = 0;
-    uint64_t applies = 0, spent_ns = 0;
+    uint64_t applies = 0, spent_ns = 0, begun_ns = 0, waited_ns = 0;
     long parent = 0;
     uint64_t parent_size = 0;
     std::deque<Job *> queue;
     std::vector<Job *> spare;
     uint64_t queued = 0;
-    bool writing = false, started = false, waiting = false, alone = false;
+    bool writing = false, started = false, waiting = false, alone = false, ended = false;
     // of the writer, or of who holds the lock while nothing is queued
     File events, arrays;
     int open_segment = 0;
     uint32_t chain = 0;
+    bool closed = false;  // nothing more is written
 };
 
 State &state = *new State;  // never destructed: libllama's own destructors may call us
-bool stopped = false;
+std::atomic<bool> stopped{false};
 uint64_t applies_begun = 0;
 int threads = 0;
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -151,31 +160,41 @@ int append_line(std::string &text) {
     return error;
 }
 
-bool is_writer() { return state.started && pthread_equal(pthread_self(), writer); }
-
-// Wait until all that is queued is written. Called with the lock.
-void drain() {
-    while (!is_writer() && state.started && (state.writing || !state.queue.empty()))
-        pthread_cond_wait(&done, &mutex);
+// Wait until something is written; at most some milliseconds. Called with the lock.
+bool waited(unsigned ms) {
+    timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) until.tv_nsec -= 1000000000L, until.tv_sec++;
+    return pthread_cond_timedwait(&done, &mutex, &until) != ETIMEDOUT;
 }
 
-void stop_locked(const char *why) {
-    if (stopped) return;
-    __atomic_store_n(&stopped, true, __ATOMIC_RELAXED);
-    if (!state.opened) return;
-    drain();
-    Line line("stopped", nullptr);
-    line.word("why", why);
-    append_line(line.text);
+// Wait until all that is queued is written, while the disk takes some of it. Called with the lock.
+void drain(unsigned ms) {
+    while (state.started && (state.writing || !state.queue.empty()))
+        if (!waited(ms)) return;
+}
+
+void close_files() {
+    state.closed = true;
     close_file(state.arrays);
     close_file(state.events);
 }
 
-void stop_for(int error) {
-    char why[200];
-    snprintf(why, sizeof why, "cannot write: %s",
-             error == EFBIG ? "the largest size of a file here" : strerror(error));
-    stop_locked(why);
+std::string reason(int error) {
+    return std::string("cannot write: ") +
+           (error == EFBIG ? "the largest size of a file here" : strerror(error));
+}
+
+// End the recording at an error. Called by who writes.
+void fail(const std::string &why) {
+    stopped = true;
+    if (state.closed) return;
+    Line line("stopped", nullptr);
+    line.word("why", why);
+    append_line(line.text);
+    close_files();
 }
 
 // Write an event. Returns 0 or the error.
@@ -193,10 +212,24 @@ int perform(Job &job) {
     return append_line(job.line);
 }
 
+// Write an event, unless the recording has ended.
+void performed(Job &job) noexcept {
+    try {
+        if (state.closed) return;
+        int error = perform(job);
+        if (error) fail(reason(error));
+        if (job.last) close_files();
+    } catch (...) {
+        stopped = true;
+        close_files();
+    }
+}
+
 void recycle(Job *job) {
     if (state.spare.size() >= most_spare) return delete job;
     job->bytes.size = 0;
-    state.spare.push_back(job);
+    job->last = false;
+    state.spare.push_back(job);  // there is room: opened()
 }
 
 void *write_queue(void *) {
@@ -211,12 +244,11 @@ void *write_queue(void *) {
         state.queue.pop_front();
         state.writing = true;
         pthread_mutex_unlock(&mutex);
-        int error = stopped ? 0 : perform(*job);
+        performed(*job);
         pthread_mutex_lock(&mutex);
         state.writing = false;
         state.queued -= job->size;
         recycle(job);
-        if (error) stop_for(error);
         pthread_cond_broadcast(&done);
     }
 }
@@ -230,32 +262,47 @@ bool started() {
     pthread_attr_t detached;
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&detached, 256 << 10);
     state.started = pthread_create(&writer, &detached, write_queue, nullptr) == 0;
     pthread_attr_destroy(&detached);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return state.started;
 }
 
-Job *new_job() {
-    if (state.spare.empty()) return new Job;
-    Job *job = state.spare.back();
-    state.spare.pop_back();
-    return job;
+// Queue an event. Called with the lock.
+void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
+    Job *job = state.spare.empty() ? new Job : state.spare.back();
+    if (!state.spare.empty()) state.spare.pop_back();
+    job->line = std::move(line);
+    if (bytes) job->bytes.swap(*bytes);
+    job->segment = state.segment;
+    job->last = last;
+    if (state.alone || !started()) {
+        performed(*job);
+        return recycle(job);
+    }
+    job->size = job->bytes.size + job->line.size();
+    state.queue.push_back(job);
+    state.queued += job->size;
+    if (state.waiting) pthread_cond_signal(&work);
 }
 
-// Queue an event; wait where too much is queued. Called with the lock.
-void post(Job *job) {
-    if (state.alone || !started()) {
-        int error = perform(*job);
-        recycle(job);
-        if (error) stop_for(error);
-        return;
-    }
-    while (state.queued > most_queued && !stopped) pthread_cond_wait(&done, &mutex);
-    job->size = job->bytes.size + job->line.size();
-    state.queued += job->size;
-    state.queue.push_back(job);
-    if (state.waiting) pthread_cond_signal(&work);
+// Return whether candidates may be queued. Called with the lock.
+bool room() {
+    uint64_t start = now_ns(), most = first_wait + (start - state.begun_ns) / 10;
+    auto wait = [&] { return state.waited_ns + now_ns() - start < most; };
+    while (state.queued > most_queued && !stopped && wait()) waited(50);
+    state.waited_ns += now_ns() - start;
+    return state.queued <= most_queued;
+}
+
+void stop_locked(const std::string &why) {
+    if (stopped) return;
+    stopped = true;
+    if (!state.opened) return;
+    Line line("stopped", nullptr);
+    line.word("why", why);
+    post(line.text, nullptr, true);
 }
 
 std::string program() {
@@ -271,7 +318,7 @@ void write_first_lines() {
     start.word("detail", details[static_cast<int>(settings.detail)]);
     start.raw("text", settings.text ? "true" : "false").whole("time", time(nullptr));
     if (state.parent) start.whole("parent", state.parent).whole("parent_bytes", state.parent_size);
-    if (int error = append_line(start.text)) return stop_for(error);
+    if (int error = append_line(start.text)) return fail(reason(error));
     Line library("library", nullptr);
     std::string version = library_version();
     library.word("path", library_path());
@@ -280,23 +327,26 @@ void write_first_lines() {
     if (number) library.whole("build", number());
     auto system = other<const char *()>("llama_print_system_info");
     library.word("system", system && system() ? system() : "");
-    if (int error = append_line(library.text)) stop_for(error);
+    if (int error = append_line(library.text)) fail(reason(error));
 }
 
 // Open the files at the first event: most processes of a program never load libllama.
 bool opened() {
     if (state.opened) return !stopped;
     state.opened = true;
+    state.pid = getpid();
+    state.begun_ns = now_ns();
+    state.spare.reserve(most_spare);
     rlimit most;
     if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY)
         state.largest = most.rlim_cur;
-    std::string pid = std::string(settings.folder) + "/" + std::to_string(getpid());
+    std::string pid = std::string(settings.folder) + "/" + std::to_string(state.pid);
     for (int again = 1; again < 100 && state.events.fd < 0; again++) {  // exec keeps the PID
         state.name = again == 1 ? pid : pid + "-" + std::to_string(again);
         if (!open_file(state.events, state.name + ".events") && errno != EEXIST) break;
     }
     if (state.events.fd < 0) {
-        __atomic_store_n(&stopped, true, __ATOMIC_RELAXED);
+        stopped = true;
         return false;
     }
     write_first_lines();
@@ -324,10 +374,10 @@ bool segment_for(size_t length) {
     return true;
 }
 
-std::string reference(const Reference &r, size_t base) {
+std::string reference(const Reference &r, size_t base, bool dropped) {
     std::string out = "{\"n\":" + std::to_string(r.n) + ",\"sorted\":" + (r.sorted ? "1" : "0") +
                       ",\"selected\":" + std::to_string(r.selected);
-    if (!r.summed) return out + "}";
+    if (!r.summed || dropped) return out + "}";
     out += std::string(",\"form\":\"") + r.form + "\"";
     if (strcmp(r.form, "none"))
         out += ",\"at\":[" + std::to_string(state.segment) + "," + std::to_string(base + r.at) + "]";
@@ -340,11 +390,19 @@ std::string reference(const Reference &r, size_t base) {
     return out + sum;
 }
 
+// The order of these locks is that of the calls: models.cpp writes lines while it holds its own.
 void before_fork() {
+    lock_models(true);
+    lock_samplers(true);
     pthread_mutex_lock(&mutex);
-    drain();
+    drain(10000);
 }
-void after_fork() { pthread_mutex_unlock(&mutex); }
+
+void after_fork() {
+    pthread_mutex_unlock(&mutex);
+    lock_samplers(false);
+    lock_models(false);
+}
 
 // A child has files of its own. Its first line names those of its parent, up to the fork.
 void in_child() {
@@ -356,7 +414,7 @@ void in_child() {
     state = fresh;
     pthread_cond_init(&work, nullptr);  // its writer is not there
     pthread_cond_init(&done, nullptr);
-    pthread_mutex_unlock(&mutex);
+    after_fork();
 }
 
 void forget_thread(void *thread) {
@@ -386,16 +444,34 @@ __attribute__((constructor)) void read_settings() {
     settings.on = true;
 }
 
-__attribute__((destructor)) void write_last_line() {
-    if (!recording()) return;
-    Lock lock;
-    if (!state.opened || stopped) return;
-    drain();
-    state.alone = true;  // what comes now is written at once
+// Called with the lock.
+void write_end(unsigned ms) {
+    drain(ms);
+    if (!state.opened || stopped || state.ended) return;
+    if (state.writing || !state.queue.empty()) return;
+    state.alone = state.ended = true;  // what comes now is written at once
     Line line("end", nullptr);
     line.whole("applies", static_cast<int64_t>(state.applies));
     line.whole("rec_ns", static_cast<int64_t>(state.spent_ns));
     append_line(line.text);
+}
+
+__attribute__((destructor)) void end_at_exit() {
+    Lock lock;
+    if (settings.on) write_end(10000);
+}
+
+// A child of vfork has our memory, and is not us. A handler of signals may interrupt who has the lock.
+void end_at_once() {
+    timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    if (!state.opened || state.pid != getpid() || pthread_mutex_timedlock(&mutex, &until)) return;
+    try {
+        write_end(1000);
+    } catch (...) {  // no memory
+    }
+    pthread_mutex_unlock(&mutex);
 }
 
 }  // namespace
@@ -406,7 +482,7 @@ uint64_t now_ns() {
     return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-bool recording() { return settings.on && !__atomic_load_n(&stopped, __ATOMIC_RELAXED); }
+bool recording() { return settings.on && !stopped.load(std::memory_order_relaxed); }
 
 uint64_t next_apply() { return __atomic_add_fetch(&applies_begun, 1, __ATOMIC_RELAXED); }
 
@@ -423,53 +499,52 @@ Thread *this_thread() {
     return thread_of_this;
 }
 
-void stop(const char *why) {
+void stop(const std::string &why) {
     try {
         Lock lock;
-        stop_locked(why);
+        if (opened()) stop_locked(why);
     } catch (...) {
-        __atomic_store_n(&stopped, true, __ATOMIC_RELAXED);
+        stopped = true;
     }
 }
 
 void write_line(Line &line) {
     Lock lock;
     if (!opened() || full_with(line.text.size())) return;
-    Job *job = new_job();
-    job->line = std::move(line.text);
-    post(job);
+    if (state.queued > 2 * most_queued) return stop_locked("the disk is too slow");
+    post(line.text);
 }
 
 void write_apply(Thread *thread, const void *sampler, const Reference &after, int32_t token, float p,
                  uint64_t ns, uint64_t start_ns) {
     Lock lock;
+    if (!opened()) return;
     size_t size = thread->bytes.size;
-    if (!opened() || full_with(size) || (size && !segment_for(size))) return;
+    bool dropped = size && !room();
+    if (dropped) size = thread->bytes.size = 0;
+    if (stopped || full_with(size) || (size && !segment_for(size))) return;
     size_t base = state.offset;
     Line line("apply", thread);
     line.whole("q", static_cast<int64_t>(thread->number_of_apply)).address("s", sampler);
     if (thread->has_row) line.address("ctx", thread->ctx).whole("i", thread->row);
-    line.raw("before", reference(thread->before, base));
+    line.raw("before", reference(thread->before, base, dropped));
     if (settings.detail != Detail::tokens) {
         std::string stages = "[";
         for (const Stage &stage : thread->stages) {
             if (stages.size() > 1) stages += ',';
             stages += "{\"s\":" + json_address(stage.sampler) + "," +
-                      reference(stage.left, base).substr(1);
+                      reference(stage.left, base, dropped).substr(1);
         }
-        line.raw("stages", stages + "]").raw("after", reference(after, base));
+        line.raw("stages", stages + "]").raw("after", reference(after, base, dropped));
     }
     line.whole("token", token).real("p", static_cast<double>(p));
-    Job *job = new_job();
-    job->bytes.swap(thread->bytes);
-    job->segment = state.segment;
+    if (dropped) line.raw("dropped", "true");
     state.offset += size;
     uint64_t spent = now_ns() - start_ns - ns;
     line.whole("ns", static_cast<int64_t>(ns)).whole("rec_ns", static_cast<int64_t>(spent));
-    job->line = std::move(line.text);
     state.applies++;
     state.spent_ns += spent;
-    post(job);
+    post(line.text, &thread->bytes);
 }
 
 // Write a file beside the events; its name goes into a line.
@@ -478,10 +553,17 @@ bool write_whole_file(const std::string &suffix, const std::string &text, std::s
     if (!opened() || full_with(text.size())) return false;
     std::string path = state.name + suffix;
     File file;
-    if (!open_file(file, path)) return stop_for(errno), false;
+    if (!open_file(file, path)) return stop_locked(reason(errno)), false;
     int error = append(file, text.data(), text.size());
     close_file(file);
-    if (error) return stop_for(error), false;
+    if (error) return stop_locked(reason(error)), false;
     name = path.substr(path.rfind('/') + 1);
     return true;
 }
+
+// os._exit of Python, and the like: no destructors run.
+EXPORTED void _exit(int status) {
+    if (recording()) end_at_once();
+    for (;;) syscall(SYS_exit_group, status);
+}
+EXPORTED void _Exit(int status) { _exit(status); }

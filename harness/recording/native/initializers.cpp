@@ -53,6 +53,19 @@ std::string biases(Whole list, int32_t n) {
     return out + "]";
 }
 
+// The interfaces of libllama's own samplers. Each thread that adds one may add it again.
+const unsigned most_interfaces = 128;
+const void *interfaces[most_interfaces];
+unsigned n_interfaces = 0;
+
+const void *interface_of(const void *sampler) { return *static_cast<const void *const *>(sampler); }
+
+void know_interface(const void *sampler) {
+    if (is_of_libllama(sampler)) return;
+    unsigned at = __atomic_fetch_add(&n_interfaces, 1, __ATOMIC_RELAXED);
+    if (at < most_interfaces) __atomic_store_n(interfaces + at, interface_of(sampler), __ATOMIC_RELAXED);
+}
+
 // Call libllama's initializer and write what it made of which arguments.
 template <class F, class A>
 void *made_by(const char *sampler, const char *symbol, F call, A arguments, uint32_t seed = 0) {
@@ -63,6 +76,7 @@ void *made_by(const char *sampler, const char *symbol, F call, A arguments, uint
         Call depth(thread);
         made = call();
     }
+    if (made) know_interface(made);
     if (made)
         recorded([&] {
             Line line("init", thread);
@@ -87,6 +101,15 @@ void registers(Line &line, std::vector<Whole> wholes, std::vector<float> reals) 
 }
 
 }  // namespace
+
+bool is_of_libllama(const void *sampler) {
+    for (const void *&one : interfaces) {
+        const void *known = __atomic_load_n(&one, __ATOMIC_RELAXED);
+        if (!known) break;
+        if (known == interface_of(sampler)) return true;
+    }
+    return false;
+}
 
 #define MADE(sampler, name, passed, ...)                                              \
     {                                                                                 \

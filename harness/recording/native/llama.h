@@ -15,6 +15,7 @@ struct Batch {
     int32_t *n_seq_id;
     int32_t **seq_id;
     int8_t *logits;
+    uint64_t before_b3943[3];  // all_pos_0, all_pos_1, all_seq_id: passed on, as Params is
 };
 // llama_model_params and llama_context_params of any release: passed on as they are, by value. They
 // are shorter than this; the rest of the copy is stack of the caller, and nobody reads it.

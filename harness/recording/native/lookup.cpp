@@ -1,6 +1,7 @@
 // The functions of libllama that stand behind the recorder's.
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <cstdlib>
 #include <cstring>
 #include "recorder.h"
@@ -34,31 +35,102 @@ static Dlsym *real_dlsym() {
 
 static const char *own_file() { return file_of(reinterpret_cast<const void *>(&real_dlsym)); }
 
-// RTLD_NEXT does not see a library that was opened locally (node's addons): look through them all.
-static void *search(const char *name) {
+// Call a function with the name of each object that has a symbol, its own or one of a library that it
+// needs, until it returns true.
+template <class F> static void *search_objects(const char *name, F is_it) {
     Dlsym *find = real_dlsym();
-    void *found = find ? find(RTLD_NEXT, name) : nullptr;
-    if (found || !find) return found;
     std::string own = own_file();
     for (const std::string &object : loaded_objects()) {
-        void *handle = dlopen(object.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+        void *handle = find ? dlopen(object.c_str(), RTLD_NOLOAD | RTLD_LAZY) : nullptr;
         if (!handle) continue;
-        found = find(handle, name);
+        void *found = find(handle, name);
         dlclose(handle);
-        if (found && own != file_of(found)) return found;
+        if (found && own != file_of(found) && is_it(object, found)) return found;
     }
     return nullptr;
 }
 
-void *next_symbol(const char *name) {
+// RTLD_NEXT does not see a library that was opened locally (node's addons): look through them all.
+static void *search(const char *name) {
+    Dlsym *find = real_dlsym();
+    void *found = find ? find(RTLD_NEXT, name) : nullptr;
+    if (found) return found;
+    return search_objects(name, [](const std::string &, void *) { return true; });
+}
+
+template <class F> static void *quietly(F look) {
     int kept = errno;
     void *found = nullptr;
     try {
-        found = search(name);
+        found = look();
     } catch (...) {  // no memory
     }
     dlerror();  // a program that asks for its own error does not get ours
     errno = kept;
+    return found;
+}
+
+void *next_symbol(const char *name) {
+    return quietly([=] { return search(name); });
+}
+
+unsigned long long loads() {
+    unsigned long long n = 0;
+    auto read = [](dl_phdr_info *info, size_t, void *to) {
+        *static_cast<unsigned long long *>(to) = info->dlpi_adds + info->dlpi_subs;
+        return 1;
+    };
+    dl_iterate_phdr(read, &n);
+    return n;
+}
+
+// A program may load a second libllama, or another one in the place of the first. Then each caller
+// gets the functions of its own, and the recording stops: it is of one release.
+static unsigned long long seen = 0;
+static bool several = false;
+static std::string &first = *new std::string;  // file of the recorded one
+
+static void look_for_another() {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    unsigned long long now = loads();
+    if (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) == now) return;
+    pthread_mutex_lock(&mutex);
+    std::string another;
+    bool has_first = false;
+    search_objects("llama_backend_init", [&](const std::string &, void *found) {
+        std::string file = file_of(found);
+        if (first.empty()) first = file;
+        file == first ? (void)(has_first = true) : (void)(another = file);
+        return false;
+    });
+    __atomic_store_n(&several, has_first && !another.empty(), __ATOMIC_RELAXED);
+    __atomic_store_n(&seen, now, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&mutex);
+    if (!another.empty()) stop("the program loads a second libllama: " + another);
+}
+
+static bool are_several() { return __atomic_load_n(&several, __ATOMIC_RELAXED); }
+
+void *next_symbol(const char *name, const void *caller) {
+    return quietly([=] {
+        look_for_another();
+        std::string from = file_of(caller);
+        auto is_own = [&](const std::string &object, void *) { return object == from; };
+        auto is_first = [&](const std::string &, void *found) { return first == file_of(found); };
+        void *found = are_several() ? search_objects(name, is_own) : nullptr;
+        if (!found && are_several()) found = search_objects(name, is_first);
+        return found ? found : search(name);
+    });
+}
+
+void *Found::now(const char *name, const void *caller) {
+    unsigned long long now = loads();
+    void *known = __atomic_load_n(&function, __ATOMIC_RELAXED);
+    if (known && __atomic_load_n(&at, __ATOMIC_ACQUIRE) == now) return known;
+    void *found = next_symbol(name, caller);
+    if (are_several()) return found;  // it depends on the caller
+    __atomic_store_n(&function, found, __ATOMIC_RELAXED);
+    __atomic_store_n(&at, now, __ATOMIC_RELEASE);
     return found;
 }
 
@@ -74,7 +146,9 @@ EXPORTED void *dlsym(void *handle, const char *name) {
     Dlsym *find = real_dlsym();
     if (!settings.on || strncmp(name, "llama_", 6) || handle == RTLD_NEXT) return find(handle, name);
     void *found = find(handle, name), *own = found ? own_symbol(name) : nullptr;
-    return own ? own : found;
+    if (own) quietly([] { return look_for_another(), nullptr; });
+    // Ours cannot tell the caller of a second libllama's function: it is libffi.
+    return own && (!are_several() || first == file_of(found)) ? own : found;
 }
 
 std::string library_path() { return file_of(next_symbol("llama_sampler_apply")); }

@@ -139,6 +139,10 @@ void forget(const void *model) {
 
 }  // namespace
 
+void lock_models(bool lock) {
+    lock ? pthread_mutex_lock(&models.mutex) : pthread_mutex_unlock(&models.mutex);
+}
+
 // A clone of a grammar sampler makes one of a copy of its vocabulary: that is no model.
 std::string model_address(const void *vocab) {
     Thread *thread = this_thread();

@@ -1,5 +1,6 @@
 // What the files of the recorder share. Nothing here may throw into, print for, or end a program.
 #pragma once
+#include <pthread.h>
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -61,6 +62,7 @@ struct Thread {
     // the apply that is being recorded
     int applies = 0;
     uint64_t number_of_apply = 0, outside_ns = 0;
+    bool begun = false;  // `before` is there
     Reference before;
     std::vector<Stage> stages;
     Buffer bytes;
@@ -76,17 +78,20 @@ struct Call {
 
 // lookup.cpp
 void *next_symbol(const char *name);
-// The function of libllama that stands behind ours; null where it has none.
+void *next_symbol(const char *name, const void *caller);
+unsigned long long loads();  // of libraries, and unloads, so far
+// The function of libllama that stands behind ours; null where it has none. It is looked up again when
+// the program has loaded or unloaded a library.
 #define NEXT(name)                                                                      \
-    ([]() -> decltype(&name) {                                                          \
-        static decltype(&name) found = nullptr;                                         \
-        auto now = __atomic_load_n(&found, __ATOMIC_RELAXED);                           \
-        if (!now) {                                                                     \
-            now = reinterpret_cast<decltype(&name)>(next_symbol(#name));                \
-            __atomic_store_n(&found, now, __ATOMIC_RELAXED);                            \
-        }                                                                               \
-        return now;                                                                     \
+    ([caller = __builtin_return_address(0)]() -> decltype(&name) {                      \
+        static Found found;                                                             \
+        return reinterpret_cast<decltype(&name)>(found.now(#name, caller));             \
     }())
+struct Found {
+    void *now(const char *name, const void *caller);
+    void *function = nullptr;
+    unsigned long long at = 0;
+};
 // A function of libllama that is called, not recorded.
 template <class F> F *other(const char *name) { return reinterpret_cast<F *>(next_symbol(name)); }
 
@@ -121,33 +126,42 @@ uint32_t crc32(uint32_t state, const char *bytes, size_t length);
 // files.cpp
 uint64_t now_ns();
 bool recording();
-void stop(const char *why);
+void stop(const std::string &why);
 void write_line(Line &line);
 void write_apply(Thread *thread, const void *sampler, const Reference &after, int32_t token, float p,
                  uint64_t ns, uint64_t start_ns);
 bool write_whole_file(const std::string &suffix, const std::string &text, std::string &name);
 uint64_t next_apply();
 
+// initializers.cpp
+bool is_of_libllama(const void *sampler);
+
 // samplers.cpp
+void lock_samplers(bool lock);
 void draws_own_seed(const void *sampler);
 
 // candidates.cpp
+// Logits, where ids are 0, 1, 2, ...; else pairs. Or those of a stage, by the detail.
+enum class Listed { all, stage };
 void watch_accepted(int32_t token);
 void watch_biased(int32_t token);
-Reference taken(Thread *thread, const Candidates *candidates, bool first);
+Reference taken(Thread *thread, const Candidates *candidates, Listed listed);
 
 // models.cpp
+void lock_models(bool lock);
 std::string model_address(const void *model_or_vocab);
 void know_context(const void *ctx, const Thread *thread);
 
 // Do what records, and let nothing out of it.
 template <class F> void recorded(F work) noexcept {
     if (!recording()) return;
-    int kept = errno;
+    int kept = errno, cancelled;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);  // it would unwind through us
     try {
         work();
     } catch (...) {
         stop("the recorder ran out of memory");
     }
+    pthread_setcancelstate(cancelled, nullptr);
     errno = kept;
 }

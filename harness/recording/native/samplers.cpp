@@ -7,6 +7,10 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static std::set<const void *> &unseeded = *new std::set<const void *>;
 
+void lock_samplers(bool lock) {
+    lock ? pthread_mutex_lock(&mutex) : pthread_mutex_unlock(&mutex);
+}
+
 static void write_seed(const void *sampler) {
     auto seed = other<uint32_t(const void *)>("llama_sampler_get_seed");
     if (!seed) return;
