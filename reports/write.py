@@ -22,6 +22,8 @@ from sampler_parity.reports.pages.invariance.page import INVARIANCE
 from sampler_parity.reports.pages.matrix.page import MATRIX
 from sampler_parity.reports.pages.parity.page import PARITY
 from sampler_parity.reports.pages.platforms.page import PLATFORMS
+from sampler_parity.reports.pages.recording import build as recorded
+from sampler_parity.reports.pages.recording.page import page as recording_page
 from sampler_parity.reports.pages.servers.page import SERVERS
 from sampler_parity.reports.pages.skip_ratio.page import SKIP_RATIO
 from sampler_parity.reports.pages.throughput.page import THROUGHPUT
@@ -61,6 +63,16 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
         if (name := made.file("html")) in texts:
             texts[name] = linked(texts[name], stems, made.page.stem)
     return write_texts(folder, texts)
+
+
+def write_recording(recording: Path, folder: Path) -> list[Path]:
+    """Write the page of a recording. Raises InputError for a damaged recording, and for a folder
+    that cannot be written."""
+    need("report", "HTML")
+    said, rows = recorded.sentences_of(recording), recorded.rows_of(recording)
+    title = f"Recording: {recording.resolve().name}"
+    text = recording_page(title, said, rows, recorded.MOST)
+    return write_texts(folder, {"recording.html": text})
 
 
 def pages_of(bundles: list[Bundle]) -> list[ReadyPage[list[Bundle], Any]]:

@@ -1,4 +1,4 @@
-"""The command `report`."""
+"""The command `report`: of bundles, or of a recording."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -23,15 +23,26 @@ def report(
     formats: Annotated[list[Format] | None, typer.Option("--format", "-f")] = None,
     output: Annotated[Path, typer.Option("--output", "-o")] = Path("report"),
 ) -> None:
-    """Write the report of one or more bundles: index.html over its pages.
+    """Write the report of one or more bundles: index.html over its pages. Of a recording: one page,
+    recording.html, with its texts and every token's stages.
 
     Examples:
       sampler-parity report bundles/mine
       sampler-parity report bundles/linux bundles/macos -f html -o report
+      sampler-parity report recording
 
     Exit status: 0, or 2 for bad input.
     """
-    from sampler_parity.reports.write import write_report
+    from sampler_parity.harness.errors import InputError
+    from sampler_parity.reports.write import write_recording, write_report
 
-    for path in write_report(folders, output, [str(f) for f in formats or Format]):
+    recording = next((folder for folder in folders if any(folder.glob("*.events"))), None)
+    if recording is None:
+        paths = write_report(folders, output, [str(f) for f in formats or Format])
+    elif len(folders) > 1 or Format.HTML not in (formats or Format):
+        fix = f"use `sampler-parity report {recording} -f html`"
+        raise InputError(recording, "is a recording: it has one page, of its own, in HTML", fix)
+    else:
+        paths = write_recording(recording, output)
+    for path in paths:
         print_line(path)

@@ -38,7 +38,7 @@ def html(document: doc.Document) -> str:
     """Return the page; `linked` puts the links to other pages into it."""
     writer = _Writer()
     heading = f"<h1>{_inline(document.heading)}</h1>"
-    return _frame().render(
+    return frame("page.html.j2").render(
         title=document.title,
         head=Markup(f"{heading}\n{writer.blocks(document.intro)}"),
         main=Markup(writer.blocks(document.blocks)),
@@ -207,7 +207,8 @@ def _class(*names: str) -> str:
 
 
 @functools.cache
-def _frame() -> "Template":
+def frame(name: str) -> "Template":
+    """Return a template of our folder."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # most commands need it not
 
     environment = Environment(
@@ -217,17 +218,17 @@ def _frame() -> "Template":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 @functools.cache
-def script() -> Markup:
-    return Markup((TEMPLATES / "tables.js").read_text(encoding="utf-8"))  # ours, word for word
+def script(name: str = "tables.js") -> Markup:
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # ours, word for word
 
 
-def script_digest() -> str:
+def script_digest(name: str = "tables.js") -> str:
     """Return its digest as a content security policy names it."""
-    sha256 = hashlib.sha256(script().encode()).digest()
+    sha256 = hashlib.sha256(script(name).encode()).digest()
     return f"sha256-{base64.b64encode(sha256).decode()}"
 
 

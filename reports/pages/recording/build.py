@@ -1,0 +1,167 @@
+"""Makes the rows of the page from a recording. Candidates are read token by token and not kept."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.recording.check import meaning_of
+from sampler_parity.harness.recording.info import changed, info_of
+from sampler_parity.harness.recording.reader import Process, Recording
+from sampler_parity.harness.recording.tokens import SampledToken, softmax, tokens_of, verdict_of
+from sampler_parity.harness.recording.vocabularies import pieces_of
+from sampler_parity.harness.sanitize.printable import cut, visible
+from sampler_parity.reference import Candidates
+from sampler_parity.reports.pages.recording.rows import Piece, StageRow, TokenRow
+
+MOST = 20_000  # tokens of a page; a browser shows 10,000 in a second
+TOP = 8  # candidates before the chain that a token lists
+FIRST = 3  # tokens that a stage lists of those that it removed or changed
+PRIVATE = "This page contains what the model wrote. Share it only as you would share that text."
+IDS = "This page has the numbers of the tokens that the model wrote: with the model they are text."
+_HIDDEN = frozenset({"vocab", "model", "n_vocab", "wholes"})  # addresses, and sizes
+_SAME = (
+    *("number", "text", "life", "accepted", "p", "before", "model_p", "model_rank", "entropy"),
+    *("forced_by", "favourite_removed_by", "differs_from_greedy"),
+)
+_Logits = NDArray[np.float64]  # by token; -inf for one that is no candidate
+
+
+def sentences_of(folder: Path) -> list[str]:
+    """Return what the page says first. Raises InputError for files that were changed."""
+    recording, info = Recording(folder), info_of(folder)
+    for name in changed(folder, info) if info is not None and info.files else []:
+        raise InputError(folder / name, "has changed since it was recorded")
+    notes: list[str] = []
+    meanings = sorted({meaning_of(process, notes) for process in recording.processes})
+    texts = any(process.start.text for process in recording.processes)
+    return [
+        PRIVATE if texts else IDS,
+        f"Stages are judged by the reference of llama.cpp {', '.join(meanings)}.",
+        *(f"Note: {note}." for note in notes),
+    ]
+
+
+def rows_of(folder: Path) -> Iterator[TokenRow]:
+    """Yield the tokens of a recording. Raises InputError."""
+    recording = Recording(folder)
+    names = {process.name: _Names(process) for process in recording.processes}
+    for token in tokens_of(recording):
+        yield _row(token, names[token.process])
+
+
+class _Names:
+    """The pieces of a process: of the vocabulary that has the sampled token."""
+
+    def __init__(self, process: Process) -> None:
+        self.vocabularies = [pieces_of(process.folder, model) for model in process.models]
+        self.pieces: list[bytes] = []
+
+    def use(self, token: SampledToken) -> None:
+        """Take the vocabulary of a token."""
+        if token.piece is None:
+            self.pieces = []
+        for pieces in self.vocabularies:
+            if pieces[token.token : token.token + 1] == [token.piece]:
+                self.pieces = pieces
+
+    def of(self, token: int) -> Piece:
+        if not 0 <= token < len(self.pieces):
+            return Piece(token, None)
+        return Piece(token, visible(self.pieces[token].decode(errors="backslashreplace")))
+
+
+def _row(token: SampledToken, names: _Names) -> TokenRow:
+    names.use(token)
+    first = token.stages[0].before if token.stages else token.applied.before
+    model = None if first is None or len(first) == 0 else _by_token(first)
+    last = token.stages[-1].left if token.stages else None
+    draw = token.draw
+    lefts = [
+        None if model is None or stage.left is None else _by_token(stage.left, len(model))
+        for stage in token.stages
+    ]
+    return TokenRow(
+        **{name: getattr(token, name) for name in _SAME},
+        piece=names.of(token.token),
+        shown=None if token.piece is None else visible(token.shown),
+        logit=None if model is None else _logit(model, token.token),
+        best=None if not last else names.of(int(last.ids[last.logits.argmax()])),
+        draw=None if draw is None else (draw.u, draw.low, draw.high),
+        top=() if model is None else tuple(_top(model, lefts, names)),
+        stages=tuple(_stages(token, model, lefts, names)),
+    )
+
+
+def _by_token(candidates: Candidates, size: int = 0) -> _Logits:
+    """Return logits by token; -inf for one that is no candidate."""
+    logits = np.full(max(size, int(candidates.ids.max(initial=-1)) + 1), -np.inf)
+    logits[candidates.ids] = candidates.logits
+    return logits
+
+
+def _logit(logits: _Logits, token: int) -> float | None:
+    """Return a token's logit; None if it cannot be chosen."""
+    return float(logits[token]) if token < len(logits) and logits[token] > -np.inf else None
+
+
+def _largest(logits: _Logits, which: NDArray[np.bool_], most: int) -> list[int]:
+    """Return those tokens of a mask that have the largest logits."""
+    tokens = np.flatnonzero(which)
+    if len(tokens) > most:
+        tokens = tokens[np.argpartition(-logits[tokens], most)[:most]]
+    return [int(token) for token in tokens[np.argsort(-logits[tokens], kind="stable")]]
+
+
+def _stages(
+    token: SampledToken, model: _Logits | None, lefts: list[_Logits | None], names: _Names
+) -> Iterator[StageRow]:
+    before, model_p = model, np.zeros(0) if model is None else softmax(model)
+    p = model_p
+    for stage, n, left in zip(token.stages, token.survivors, lefts, strict=True):
+        more = stage.why or (stage.difference.what if stage.difference else "")
+        verdict = verdict_of(stage) + (f": {visible(cut(more, 120))}" if more else "")
+        row = StageRow(stage.made.name, parameters(stage.made.arguments), n, verdict=verdict)
+        if left is not None and before is not None:
+            alive = left > -np.inf
+            gone, moved = (before > -np.inf) & ~alive, alive & (before != left)
+            p = softmax(left) if gone.any() or moved.any() else p
+            logit = _logit(left, token.token)
+            removed, changed = _largest(before, gone, FIRST), _largest(before, moved, FIRST)
+            row = replace(
+                row,
+                mass=float(model_p[alive].sum()),
+                logit=logit,
+                p=None if logit is None else float(p[token.token]),
+                removed=tuple((names.of(i), float(before[i])) for i in removed),
+                changes=int(moved.sum()),
+                changed=tuple((names.of(i), float(before[i]), float(left[i])) for i in changed),
+            )
+        before = left
+        yield row
+
+
+def _top(
+    model: _Logits, lefts: list[_Logits | None], names: _Names
+) -> Iterator[tuple[Piece, float, float, int]]:
+    """Yield the largest candidates before the chain, with the stage that removed each."""
+    p = softmax(model)
+    for one in _largest(model, model > -np.inf, TOP):
+        gone = (i for i, left in enumerate(lefts) if left is not None and left[one] == -np.inf)
+        yield names.of(one), float(model[one]), float(p[one]), next(gone, -1)
+
+
+def parameters(arguments: dict[str, Any]) -> str:
+    """Return what a sampler was constructed with; long values are cut."""
+    return ", ".join(f"{k}={_value(v)}" for k, v in arguments.items() if k not in _HIDDEN)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list) and len(value) > 4:
+        return f"{len(value):,} values"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return str(visible(cut(" ".join(text.split()), 60)))
