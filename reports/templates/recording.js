@@ -47,22 +47,21 @@
     });
   };
 
-  const effect = (stage) => {
-    const { before, after } = stage;
+  const effect = ({ before, after, removed, changed, changes }) => {
     const parts = [];
     const some = (values, size, shown) => {
-      for (let k = 0; k < values.length; k += size) parts.push(k ? ', ' : ' ', code(values[k]), ` ${shown(values.slice(k + 1, k + size))}`);
+      for (let k = 0; k < values.length; k += size) parts.push(k ? ', ' : ': ', code(values[k]), ` ${shown(values.slice(k + 1, k + size))}`);
     };
-    if (stage.same) return [before.n === null ? 'not recorded' : 'nothing'];
     if (after.n !== null && before.n !== null && after.n < before.n) {
-      parts.push(`removed ${count(before.n - after.n)}:`);
-      some(stage.removed, 2, ([logit]) => number(logit));
+      parts.push(`removed ${count(before.n - after.n)}`);
+      some(removed, 2, ([logit]) => number(logit));
     }
-    if (stage.changes) {
-      parts.push(parts.length ? '; ' : '', `changed ${stage.changes === after.n && after.n > 3 ? `all ${count(stage.changes)} logits` : `${count(stage.changes)}`}:`);
-      some(stage.changed, 3, ([was, is]) => `${number(was)} → ${number(is)}`);
+    if (changes) {
+      parts.push(`${parts.length ? '; ' : ''}changed ${changes === after.n && changes > 3 ? `all ${count(changes)} logits` : count(changes)}`);
+      some(changed, 3, ([was, is]) => `${number(was)} → ${number(is)}`);
     }
-    return parts.length ? parts : [after.n === null ? 'not recorded' : 'no logit and no candidate'];
+    if (before.mass === null || after.mass === null) parts.push(parts.length ? '; ' : '', 'logits not recorded');
+    return parts.length ? parts : ['nothing'];
   };
 
   const table = (caption, heads, rows, style) => {
@@ -143,7 +142,7 @@
     const list = stages(i);
     const rows = list.map((stage) => [
       [stage.name, element('div', { class: 'quiet' }, stage.parameters)], right(stage.before.n === stage.after.n ? count(stage.after.n) : `${count(stage.before.n)} → ${count(stage.after.n)}`),
-      { content: effect(stage), kind: 'text' }, right(number(stage.after.logit) || 'removed'), right(number(stage.after.p)),
+      { content: effect(stage), kind: 'text' }, right(stage.after.mass === null ? '?' : number(stage.after.logit) || 'removed'), right(stage.after.mass === null ? '?' : number(stage.after.p)),
       { content: stage.verdict, tone: toneOf(stage.verdict), kind: stage.verdict.length > 12 ? 'text' : '' }]);
     const heads = ['sampler', 'candidates', 'removed or changed', 'logit', 'p', 'verdict'];
     const parts = [facts(i), picture(i, list), table('Stages of this token', heads, rows, 'stacked stages')];

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.check import meaning_of
 from sampler_parity.harness.recording.info import changed, info_of
-from sampler_parity.harness.recording.reader import Process, Recording
+from sampler_parity.harness.recording.reader import Recording
 from sampler_parity.harness.recording.tokens import SampledToken, softmax, tokens_of, verdict_of
-from sampler_parity.harness.recording.vocabularies import pieces_of
 from sampler_parity.harness.sanitize.printable import cut, visible
 from sampler_parity.reference import Candidates
 from sampler_parity.reports.pages.recording.rows import Piece, StageRow, TokenRow
@@ -47,36 +46,11 @@ def sentences_of(folder: Path) -> list[str]:
 
 
 def rows_of(folder: Path) -> Iterator[TokenRow]:
-    """Yield the tokens of a recording. Raises InputError."""
-    recording = Recording(folder)
-    names = {process.name: _Names(process) for process in recording.processes}
-    for token in tokens_of(recording):
-        yield _row(token, names[token.process])
+    """Yield the tokens of a recording in turn. Raises InputError."""
+    return map(_row, tokens_of(Recording(folder)))
 
 
-class _Names:
-    """The pieces of a process: of the vocabulary that has the sampled token."""
-
-    def __init__(self, process: Process) -> None:
-        self.vocabularies = [pieces_of(process.folder, model) for model in process.models]
-        self.pieces: list[bytes] = []
-
-    def use(self, token: SampledToken) -> None:
-        """Take the vocabulary of a token."""
-        if token.piece is None:
-            self.pieces = []
-        for pieces in self.vocabularies:
-            if pieces[token.token : token.token + 1] == [token.piece]:
-                self.pieces = pieces
-
-    def of(self, token: int) -> Piece:
-        if not 0 <= token < len(self.pieces):
-            return Piece(token, None)
-        return Piece(token, visible(self.pieces[token].decode(errors="backslashreplace")))
-
-
-def _row(token: SampledToken, names: _Names) -> TokenRow:
-    names.use(token)
+def _row(token: SampledToken) -> TokenRow:
     first = token.stages[0].before if token.stages else token.applied.before
     model = None if first is None or len(first) == 0 else _by_token(first)
     last = token.stages[-1].left if token.stages else None
@@ -87,14 +61,21 @@ def _row(token: SampledToken, names: _Names) -> TokenRow:
     ]
     return TokenRow(
         **{name: getattr(token, name) for name in _SAME},
-        piece=names.of(token.token),
+        piece=_piece(token, token.token),
         shown=None if token.piece is None else visible(token.shown),
         logit=None if model is None else _logit(model, token.token),
-        best=None if not last else names.of(int(last.ids[last.logits.argmax()])),
+        best=None if not last else _piece(token, int(last.ids[last.logits.argmax()])),
         draw=None if draw is None else (draw.u, draw.low, draw.high),
-        top=() if model is None else tuple(_top(model, lefts, names)),
-        stages=tuple(_stages(token, model, lefts, names)),
+        top=() if model is None else tuple(_top(token, model, lefts)),
+        stages=tuple(_stages(token, model, lefts)),
     )
+
+
+def _piece(token: SampledToken, one: int) -> Piece:
+    """Return a token of the same vocabulary."""
+    known = one < len(token.pieces)
+    text = token.pieces[one].decode(errors="backslashreplace") if known else None
+    return Piece(one, visible(text))
 
 
 def _by_token(candidates: Candidates, size: int = 0) -> _Logits:
@@ -118,7 +99,7 @@ def _largest(logits: _Logits, which: NDArray[np.bool_], most: int) -> list[int]:
 
 
 def _stages(
-    token: SampledToken, model: _Logits | None, lefts: list[_Logits | None], names: _Names
+    token: SampledToken, model: _Logits | None, lefts: list[_Logits | None]
 ) -> Iterator[StageRow]:
     before, model_p = model, np.zeros(0) if model is None else softmax(model)
     p = model_p
@@ -126,33 +107,34 @@ def _stages(
         more = stage.why or (stage.difference.what if stage.difference else "")
         verdict = verdict_of(stage) + (f": {visible(cut(more, 120))}" if more else "")
         row = StageRow(stage.made.name, parameters(stage.made.arguments), n, verdict=verdict)
-        if left is not None and before is not None:
+        if left is not None:
             alive = left > -np.inf
-            gone, moved = (before > -np.inf) & ~alive, alive & (before != left)
-            p = softmax(left) if gone.any() or moved.any() else p
+            was = left if before is None else before
+            gone, moved = (was > -np.inf) & ~alive, alive & (was != left)
+            p = softmax(left) if before is None or gone.any() or moved.any() else p
             logit = _logit(left, token.token)
-            removed, changed = _largest(before, gone, FIRST), _largest(before, moved, FIRST)
+            removed, changed = _largest(was, gone, FIRST), _largest(was, moved, FIRST)
             row = replace(
                 row,
                 mass=float(model_p[alive].sum()),
                 logit=logit,
                 p=None if logit is None else float(p[token.token]),
-                removed=tuple((names.of(i), float(before[i])) for i in removed),
+                removed=tuple((_piece(token, i), float(was[i])) for i in removed),
                 changes=int(moved.sum()),
-                changed=tuple((names.of(i), float(before[i]), float(left[i])) for i in changed),
+                changed=tuple((_piece(token, i), float(was[i]), float(left[i])) for i in changed),
             )
         before = left
         yield row
 
 
 def _top(
-    model: _Logits, lefts: list[_Logits | None], names: _Names
+    token: SampledToken, model: _Logits, lefts: list[_Logits | None]
 ) -> Iterator[tuple[Piece, float, float, int]]:
     """Yield the largest candidates before the chain, with the stage that removed each."""
     p = softmax(model)
     for one in _largest(model, model > -np.inf, TOP):
         gone = (i for i, left in enumerate(lefts) if left is not None and left[one] == -np.inf)
-        yield names.of(one), float(model[one]), float(p[one]), next(gone, -1)
+        yield _piece(token, one), float(model[one]), float(p[one]), next(gone, -1)
 
 
 def parameters(arguments: dict[str, Any]) -> str:
