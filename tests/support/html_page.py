@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 from itertools import pairwise
 
-VOID = {"meta", "link", "br", "path", "use", "rect"}
+VOID = {"meta", "link", "br", "input", "path", "use", "rect"}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
