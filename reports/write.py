@@ -69,9 +69,8 @@ def write_recording(recording: Path, folder: Path) -> list[Path]:
     """Write the page of a recording. Raises InputError for a damaged recording, and for a folder
     that cannot be written."""
     need("report", "HTML")
-    said, rows = recorded.sentences_of(recording), recorded.rows_of(recording)
-    title = f"Recording: {recording.resolve().name}"
-    text = recording_page(title, said, rows, recorded.MOST)
+    lines, rows = recorded.lines_of(recording), recorded.rows_of(recording)
+    text = recording_page(f"Recording: {recording.resolve().name}", lines, rows, recorded.MOST)
     return write_texts(folder, {"recording.html": text})
 
 

@@ -23,8 +23,9 @@ def report(
     formats: Annotated[list[Format] | None, typer.Option("--format", "-f")] = None,
     output: Annotated[Path, typer.Option("--output", "-o")] = Path("report"),
 ) -> None:
-    """Write the report of one or more bundles: index.html over its pages. Of a recording: one page,
-    recording.html, with its texts and every token's stages.
+    """Write the report of one or more bundles: index.html over its pages.
+
+    For a recording, write recording.html: its texts, and the stages of each token.
 
     Examples:
       sampler-parity report bundles/mine
@@ -36,13 +37,13 @@ def report(
     from sampler_parity.harness.errors import InputError
     from sampler_parity.reports.write import write_recording, write_report
 
-    recording = next((folder for folder in folders if any(folder.glob("*.events"))), None)
-    if recording is None:
-        paths = write_report(folders, output, [str(f) for f in formats or Format])
-    elif len(folders) > 1 or Format.HTML not in (formats or Format):
-        fix = f"use `sampler-parity report {recording} -f html`"
-        raise InputError(recording, "is a recording: it has one page, of its own, in HTML", fix)
+    recordings = [folder for folder in folders if any(folder.glob("*.events"))]
+    if recordings and (len(folders) > 1 or Format.HTML not in (formats or Format)):
+        fix = f"use `sampler-parity report {recordings[0]} -f html`"
+        raise InputError(recordings[0], "is a recording: it has one page, of its own, in HTML", fix)
+    if recordings:
+        written = write_recording(recordings[0], output)
     else:
-        paths = write_recording(recording, output)
-    for path in paths:
+        written = write_report(folders, output, [str(f) for f in formats or Format])
+    for path in written:
         print_line(path)

@@ -23,6 +23,7 @@
     return made;
   };
   const count = (n) => (n === null ? '?' : n.toLocaleString('en'));
+  const several = (n, what) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
   const number = (x) => {
     if (x === null || typeof x === 'string') return x ?? '';
     return x !== 0 && Math.abs(x) < 0.001 ? x.toExponential(2) : String(Number(x.toPrecision(4)));
@@ -31,6 +32,20 @@
   const piece = (at) => data.texts_of_pieces[at] ?? `[${data.ids[at]}]`;
   const code = (at) => element('code', { title: `token ${data.ids[at]}` }, element('bdi', {}, piece(at)));
   const bits = (p) => (p > 0 ? -Math.log2(p) : Infinity);
+
+  // The properties of each token of a text: a bit each, in the order of PROPERTIES.
+  const TAIL = 0.05;
+  const flagsOf = (columns) => columns.piece.map((_, i) => {
+    const verdicts = columns.stages[i].map((row) => data.verdicts[typeof row === 'number' ? row : row[4]]);
+    const judged = verdicts.filter((verdict) => !verdict.startsWith('not judged'));
+    const [forced, p] = [columns.forced_by[i], columns.p[i]];
+    return [
+      judged.some((verdict) => verdict !== 'identical'), forced.startsWith('grammar'), forced !== '',
+      columns.favourite_removed_by[i] !== '', p !== null && p < TAIL, columns.differs_from_greedy[i],
+      !columns.accepted[i], judged.length < verdicts.length,
+    ].reduce((flags, holds, bit) => flags | (holds << bit), 0);
+  });
+  data.texts.forEach((text) => { text.columns.flags = flagsOf(text.columns); });
 
   // The stages of a token with the value of each that is not written again where nothing changed.
   const stages = (i) => {
@@ -138,7 +153,7 @@
     part('picked-head').replaceChildren(`Token ${count(column('number', i))}: `, code(column('piece', i)), ` (${data.ids[column('piece', i)]})`);
     const survivors = column('survivors', i);
     part('picked-said').textContent = `${shown}: probability ${number(column('p', i)) || 'not recorded'}`
-      + `${survivors === null ? '' : `, ${count(survivors)} ${survivors === 1 ? 'survivor' : 'survivors'} of ${count(column('before', i))}`}.`;
+      + `${survivors === null ? '' : `, ${several(survivors, 'survivor')} of ${count(column('before', i))}`}.`;
     const list = stages(i);
     const rows = list.map((stage) => [
       [stage.name, element('div', { class: 'quiet' }, stage.parameters)], right(stage.before.n === stage.after.n ? count(stage.after.n) : `${count(stage.before.n)} → ${count(stage.after.n)}`),
@@ -323,6 +338,8 @@
     element('option', { value: i }, `${i + 1}: ${begin ? `“${begin.trim()}…”, ` : ''}${count(columns.piece.length)} tokens, ${title}`)));
   const counts = PROPERTIES.map((_, k) => data.texts.reduce((sum, { columns }) => sum + columns.flags.filter((flags) => flags & (1 << k)).length, 0));
   PROPERTIES.forEach((name, k) => part('property').append(element('option', { value: k }, `${name} (${count(counts[k])})`)));
+  part('counted').textContent = `${several(total, 'token')} in ${several(data.texts.length, 'text')}.`
+    + ` Tokens with a stage that differs from the reference: ${count(counts[0])}. Not judged: ${count(counts[7])}.`;
   part('property').value = String(Math.max(0, counts.findIndex((n) => n > 0)));
 
   part('text').addEventListener('change', (event) => open(Number(event.target.value)));

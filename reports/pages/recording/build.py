@@ -30,8 +30,8 @@ _SAME = (
 _Logits = NDArray[np.float64]  # by token; -inf for one that is no candidate
 
 
-def sentences_of(folder: Path) -> list[str]:
-    """Return what the page says first. Raises InputError for files that were changed."""
+def lines_of(folder: Path) -> list[str]:
+    """Return the first lines of the page. Raises InputError for files that were changed."""
     recording, info = Recording(folder), info_of(folder)
     for name in changed(folder, info) if info is not None and info.files else []:
         raise InputError(folder / name, "has changed since it was recorded")

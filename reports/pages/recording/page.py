@@ -7,15 +7,14 @@ from html import escape
 from typing import Any
 
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.labels import several
 from sampler_parity.reports.pages.recording.rows import Piece, StageRow, TokenRow
 from sampler_parity.reports.writers.html import Markup, frame, script, script_digest
 
 BEGIN = 30  # characters of a text in the list of texts
-_REST = {"text", "life", "shown", "stages", "accepted", "differs_from_greedy"}
+_REST = {"text", "life", "shown", "stages"}
 
 
-class Columns:
+class RecordingColumns:
     """The data of the page, as its script reads it: pieces, chains and verdicts stand once."""
 
     def __init__(self) -> None:
@@ -53,7 +52,6 @@ class Columns:
         before = StageRow("", "", token.before, 1, token.logit, token.model_p)
         chain = tuple((stage.name, stage.parameters) for stage in token.stages)
         row["chain"] = self.chains.setdefault(chain, len(self.chains))
-        row["flags"] = token.flags
         row["survivors"] = (token.stages or [before])[-1].n
         pairs = zip((before, *token.stages), token.stages, strict=False)
         row["stages"] = [self._stage(*pair) for pair in pairs]
@@ -82,26 +80,18 @@ class Columns:
                 return value
 
 
-def page(title: str, said: Sequence[str], tokens: Iterable[TokenRow], most: int) -> str:
-    """Return the page. said: sentences above the texts, the first is the one on privacy. most:
-    tokens that it shows."""
-    columns, n = Columns(), 0
+def page(title: str, lines: Sequence[str], tokens: Iterable[TokenRow], most: int) -> str:
+    """Return the page. lines: above the texts, the first one on privacy. most: tokens shown."""
+    columns, n = RecordingColumns(), 0
     for n, token in enumerate(tokens, 1):
         if n > most:
             break
         columns.add(token)
-    flags = [flags for text in columns.texts.values() for flags in text["columns"]["flags"]]
-    lines = [
-        *said[1:],
-        f"{several(len(flags), 'token')} in {several(len(columns.texts), 'text')}."
-        f" Tokens with a stage that differs from the reference: {sum(f & 1 for f in flags):,}."
-        f" Tokens with a stage that was not judged: {sum(f >> 7 & 1 for f in flags):,}.",
-        *([f"Only the first {most:,} tokens are shown."] if n > most else []),
-    ]
-    head = [f"<h1>{_text(title)}</h1>", f'<p class="state fair">{_text(said[0])}</p>']
+    lines = [*lines, *([f"Only the first {most:,} tokens are shown."] if n > most else [])]
+    head = [f"<h1>{_text(title)}</h1>", f'<p class="state fair">{_text(lines[0])}</p>']
     return frame("recording.html.j2").render(
         title=visible(title),
-        head=Markup("\n".join([*head, *(f"<p>{_text(line)}</p>" for line in lines)])),
+        head=Markup("\n".join([*head, *(f"<p>{_text(line)}</p>" for line in lines[1:])])),
         data=Markup(columns.json()),
         script=script("recording.js"),
         script_digest=script_digest("recording.js"),

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-TAIL = 0.05  # a token is from the tail if its probability after the chain is below
-
 
 class Piece(NamedTuple):
     """A token. text: fit to be shown; None with --no-text."""
@@ -36,13 +34,13 @@ class StageRow:
 
 @dataclass(frozen=True)
 class TokenRow:
-    """A sampled token.
+    """A sampled token. text: the number of its text; life: the text's name in `check`. shown: the
+    characters that it completes, None for its piece.
 
-    text: the number of its text; life: the text's name in `check`. shown: the characters that it
-    completes, None for its piece. before, logit, model_rank, model_p, entropy (bits): among the
-    candidates before the chain. forced_by, favourite_removed_by: a stage, or "". best: the survivor
-    with the largest logit. draw: the random number, and the interval of the token. top: the largest
-    candidates before the chain: logit, p, and the stage that removed it, -1 for none.
+    before, logit, model_rank, model_p, entropy (bits): among the candidates before the chain.
+    forced_by, favourite_removed_by: a stage, or "". best: the survivor with the largest logit.
+    draw: the random number, and the interval of the token. top: the largest candidates before the
+    chain: logit, p, and the stage that removed it, -1 for none.
     """
 
     number: int
@@ -64,20 +62,3 @@ class TokenRow:
     draw: tuple[float, float, float] | None = None
     top: tuple[tuple[Piece, float, float, int], ...] = ()
     stages: tuple[StageRow, ...] = ()
-
-    @property
-    def flags(self) -> int:
-        """The properties by which the page finds tokens: bits, in the order of recording.js."""
-        unlike = [stage.verdict for stage in self.stages if stage.verdict != "identical"]
-        unjudged = sum(verdict.startswith("not judged") for verdict in unlike)
-        properties = (
-            len(unlike) > unjudged,
-            self.forced_by.startswith("grammar"),
-            bool(self.forced_by),
-            bool(self.favourite_removed_by),
-            self.p is not None and self.p < TAIL,
-            self.differs_from_greedy,
-            not self.accepted,
-            unjudged > 0,
-        )
-        return sum(holds << bit for bit, holds in enumerate(properties))
