@@ -20,6 +20,9 @@ def record(
     output: Annotated[Path, typer.Option("--output", "-o", help="folder of the recording")] = Path(
         "recording"
     ),
+    engine: Annotated[
+        str, typer.Option(help="an engine in Python: transformers, mlx_lm, vllm", metavar="NAME")
+    ] = "",
     detail: Annotated[
         Detail,
         typer.Option(help="tokens alone, the survivors of each stage, or all candidates of each"),
@@ -40,7 +43,7 @@ def record(
         Accept | None, typer.Option(help="with --check: what else passes", show_default=False)
     ] = None,
 ) -> None:
-    """Run a program that uses llama.cpp, and record every sampler chain in it.
+    """Run a program that uses llama.cpp, or an engine in Python, and record every sampler chain.
 
     The recording contains what the model wrote, and stays on this machine. The program's output and
     exit status are its own. Linux, x86-64 or AArch64; libllama must be loaded dynamically.
@@ -48,6 +51,7 @@ def record(
     Examples:
       sampler-parity record -- llama-server -m model.gguf
       sampler-parity record -o r --keep 10min -- python app.py
+      sampler-parity record --engine transformers -- python app.py
       sampler-parity check r
       sampler-parity record --check --keep 2GiB -- llama-server -m model.gguf
 
@@ -63,6 +67,7 @@ def record(
             f"--accept {accept}", "is not for a recording", "use --check --accept tied"
         )
     options = program.Options(
+        engine=engine,
         accept=(accept or "identical") if check else None,
         detail=detail,
         text=not no_text,

@@ -17,7 +17,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.messages import plain
-from sampler_parity.harness.recording.events import Library
+from sampler_parity.harness.recording.events import Library, OfEngine
 from sampler_parity.harness.recording.info import changed, info_of
 from sampler_parity.harness.recording.reader import Process, Recording
 from sampler_parity.harness.recording.replay import Applied, Life, ReplayedProcess
@@ -106,10 +106,17 @@ def _library(process: Process) -> Library | None:
 def _about(recording: Recording, checked: Checked, command: list[str], started: str) -> RunInfo:
     found = [library for process in recording.processes if (library := _library(process))]
     paths = sorted({library.path for library in found})
+    versions = {library.version or f"b{library.build}" for library in found}
+    engines = {
+        event.name: event.version
+        for process in recording.processes
+        for event in process.events()
+        if isinstance(event, OfEngine)
+    }
     backend = BackendInfo(
         command=command,
-        name="libllama",
-        version=", ".join(sorted({library.version or f"b{library.build}" for library in found})),
+        name=", ".join(engines) or "libllama",
+        version=", ".join(sorted(versions or engines.values())),
         reference=next(iter(checked.meanings.values())),
         libraries={path: sha256_of(Path(path)) for path in paths if Path(path).is_file()},
     )

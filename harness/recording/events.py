@@ -26,12 +26,13 @@ class Array(BaseModel):
     or biased, of a list in vocabulary order. `none`: they are only counted. at: the number of the
     file of arrays, and the byte offset. sum: of every stride-th candidate from offset on
     (format.sum_of).
+    sorted: None for a mask, which has no order: it lists the tokens above -inf, by id.
     """
 
     model_config = STRICT
 
     n: int = Field(ge=0, le=2**24)
-    sorted: bool = False
+    sorted: bool | None = False
     selected: int = -1
     form: Form = "none"
     listed: int = Field(default=0, ge=0, le=2**24)
@@ -181,6 +182,22 @@ class Accept(_Event):
     token: int
 
 
+class Prompt(_Event):
+    """A chain takes in the tokens of a prompt."""
+
+    e: Literal["prompt"] = "prompt"
+    s: Address
+    tokens: list[int]
+
+
+class OfEngine(_Event):
+    """An engine in Python that the program imports, with its version."""
+
+    e: Literal["engine"] = "engine"
+    name: str
+    version: str = ""
+
+
 class Decode(_Event):
     """A batch is decoded. tokens, pos, seq: of each token, seq a list where it is in several; out:
     the rows that have logits. at: the place of the first token, where a batch takes several lines.
@@ -266,6 +283,8 @@ Event = Annotated[
     | Free
     | Reset
     | Accept
+    | Prompt
+    | OfEngine
     | Decode
     | Apply
     | SamplerOfSequence

@@ -6,12 +6,13 @@ ending. An array stands in PID.NNNN.arrays before the line that refers to it is 
 
 import json
 import zlib
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.recording.events import Array, Form
+if TYPE_CHECKING:  # it is loaded into programs that have numpy alone: hook/sitecustomize.py
+    from sampler_parity.harness.recording.events import Array, Form
 
 LISTED = 2048  # the longest list of survivors that --detail survivors writes
 SEGMENT = 64 * 2**20  # bytes of a file of arrays
@@ -74,12 +75,12 @@ def _folded(values: NDArray[np.uint64]) -> int:
     return int(((values + np.uint64(1)) * powers).sum(dtype=np.uint64))
 
 
-def size_of(form: Form, n: int) -> int:
+def size_of(form: "Form", n: int) -> int:
     """Return the bytes of an array of n candidates."""
     return {"logits": 4, "pairs": 8, "some": 8, "full": 12, "none": 0}[form] * n
 
 
-def bytes_of(lists: Lists, form: Form) -> bytes:
+def bytes_of(lists: Lists, form: "Form") -> bytes:
     """Return the bytes of an array."""
     parts = {
         "logits": (lists.logits,),
@@ -91,7 +92,7 @@ def bytes_of(lists: Lists, form: Form) -> bytes:
     return b"".join(part.tobytes() for part in parts)
 
 
-def lists_of(array: Array, content: bytes) -> Lists:
+def lists_of(array: "Array", content: bytes) -> Lists:
     """Return the candidates of an array, or those that it lists. Raises ValueError if there are too
     few bytes, or the sum is another."""
     n = array.listed if array.form == "some" else array.n

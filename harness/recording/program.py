@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from sampler_parity.harness.bundle.machine import describe
+from sampler_parity.harness.engines.engine_file import engine_names, engines_folder
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.recording.detail import Detail
 from sampler_parity.harness.recording.info import RecordingInfo, is_alive
@@ -30,8 +31,9 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 @dataclass(frozen=True)
 class Options:
     """What to record. keep, limit: bytes, 0 for all; keep_ms: milliseconds, 0 for all. accept: what
-    passes if it is judged at once; None: it is not."""
+    passes if it is judged at once; None: it is not. engine: of Python, instead of libllama."""
 
+    engine: str = ""
     detail: Detail = "survivors"
     text: bool = True
     keep: int = 0
@@ -48,8 +50,8 @@ def record(
 
     Raises InputError, before it starts the program, if it cannot be recorded.
     """
-    check(command)
-    library = recorder()
+    check(command, options.engine)
+    library = None if options.engine else recorder()
     try:
         folder.mkdir(parents=True, mode=0o700)
     except FileExistsError:
@@ -76,11 +78,17 @@ def record(
     with suppress(OSError):
         ended = info.model_copy(update={"ended": _now(), "status": status})
         ended.sealed(folder).write(folder)
-    return status, [*early, *problems(folder)]
+    return status, [*early, *problems(folder, options.engine)]
 
 
-def check(command: list[str]) -> None:
+def check(command: list[str], engine: str = "") -> None:
     """Check that a program can be recorded. Raises InputError."""
+    if engine:
+        if engine not in (known := engines_with_recorder()):
+            raise InputError(f"--engine {engine}", "no such recorder", f"use {', '.join(known)}")
+        if shutil.which(command[0]) is None:
+            raise InputError(command[0], "is no program")
+        return
     if sys.platform != "linux":
         name = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
         fix = "run the program in a Linux container, or record on Linux and check here"
@@ -107,13 +115,25 @@ def is_static(path: Path) -> bool:
     return _PROGRAM_INTERPRETER not in kinds
 
 
-def variables(folder: Path, options: Options, library: Path) -> dict[str, str]:
-    """Return the environment variables of a recorded program."""
-    before = os.environ.get("LD_PRELOAD")
+def engines_with_recorder() -> list[str]:
+    """Return the engines of Python that can be recorded."""
+    folder = engines_folder()
+    return [name for name in engine_names() if (folder / name / "recorder.py").is_file()]
+
+
+def variables(folder: Path, options: Options, library: Path | None) -> dict[str, str]:
+    """Return the environment variables of a recorded program. library: of libllama's recorder; None
+    for an engine in Python, whose recorder Python itself loads at its start."""
     name = "SAMPLER_PARITY_RECORD"
+    loads = ("PYTHONPATH", Path(__file__).resolve().parent / "hook", os.pathsep)
+    if library is not None:
+        loads = ("LD_PRELOAD", library, ":")
+    variable, path, mark = loads
+    before = os.environ.get(variable)
     return {
-        "LD_PRELOAD": f"{library}:{before}" if before else str(library),
+        variable: f"{path}{mark}{before}" if before else str(path),
         name: str(folder.resolve()),
+        f"{name}_ENGINE": options.engine,
         f"{name}_DETAIL": options.detail,
         f"{name}_TEXT": str(int(options.text)),
         f"{name}_LIMIT": str(options.limit),
@@ -121,11 +141,16 @@ def variables(folder: Path, options: Options, library: Path) -> dict[str, str]:
     }
 
 
-def problems(folder: Path) -> list[str]:
+def problems(folder: Path, engine: str = "") -> list[str]:
     """Return what stopped a recording, a line each."""
     if not folder.is_dir():
         return ["nothing is recorded: the program removed the folder of the recording"]
     paths = sorted(folder.glob("*.events"))
+    if not paths and engine:
+        return [
+            f"nothing is recorded: the program never imported {engine} (or Python ran with -I"
+            " or -E, which skip the recorder)"
+        ]
     if not paths:
         return [
             "nothing is recorded: the program never called a libllama that is loaded dynamically"

@@ -6,7 +6,7 @@ so one difference is one finding. What cannot be judged is followed and counted,
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sampler_parity.harness.checks.stages.classify import Difference, classify, 
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.recording import events as e
+from sampler_parity.harness.recording import masks
 from sampler_parity.harness.recording.format import sum_of
 from sampler_parity.harness.recording.reader import Gone, Process
 from sampler_parity.harness.recording.vocabularies import RecordedVocab, vocab_of
@@ -23,6 +24,7 @@ from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.platforms import on, platform_of
 from sampler_parity.reference.random import DEFAULT_SEED, Mt19937
+from sampler_parity.reference.registry import REFERENCE_ROWS
 from sampler_parity.reference.sampler import Sampler
 
 # Samplers whose next result depends on how often they were applied, or on what they saw.
@@ -168,6 +170,9 @@ class ReplayedProcess:
                 self._reset(self._of(event.s), event.d == 0)
             case e.Accept():
                 self._accept(self._of(event.s), event.token)
+            case e.Prompt():
+                for part in self._of(event.s).parts:
+                    masks.take_in(part.sampler, event.tokens)
             case e.SamplerOfSequence() if event.s not in (None, "0x0"):
                 self._of(event.s).in_graph = True
 
@@ -177,6 +182,7 @@ class ReplayedProcess:
         life = self._life_of(made)
         before = self._candidates(event.before, None) if judged else None
         stages = list(self._stages(made, event, before)) if judged else []
+        _require_survivor(stages[-1:], event)
         applied = Applied(life, event, life.steps, before, stages)
         life.steps += 1
         life.ns, life.rec_ns = life.ns + event.ns, life.rec_ns + event.rec_ns
@@ -238,7 +244,9 @@ class ReplayedProcess:
 
     def _reseed(self, made: RecordedSampler, seed: int) -> None:
         """Give a sampler the seed that it drew. xtc and adaptive_p report none."""
-        if made.sampler is not None:
+        if made.name not in REFERENCE_ROWS and made.sampler is not None:
+            made.sampler = self._built(made.name, made.arguments | {"seed": seed})
+        elif made.sampler is not None:
             made.sampler.rng = Mt19937(seed)  # type: ignore[attr-defined]
 
     def vocab(self, address: str) -> Vocab | None:
@@ -301,6 +309,8 @@ class ReplayedProcess:
             array: e.Array | None = event.after if made.members is None else left.get(part.address)
             if array is None and part.address == "" and len(left) == len(made.parts):
                 array = event.stages[made.parts.index(part)]
+            if now is not None and array is not None and array.sorted is None:
+                now = masks.given(now, part.name, event.before.n)
             stage = self._stage(part, made, now, array)
             now = stage.left
             yield stage
@@ -333,6 +343,8 @@ class ReplayedProcess:
         stage.earlier, stage.want = part.sampler.clone(), before.copy()
         try:
             part.sampler.apply(stage.want)
+            if array.sorted is None:
+                stage.want = masks.survivors(stage.want)
         except UndefinedInputError as error:
             part.lose(f"{part.name} is undefined there: {error}")
             stage.why, stage.want = part.why, None
@@ -360,6 +372,8 @@ class ReplayedProcess:
         got = Got(left.ids, left.logits, left.p, left.sorted, left.selected)
         if not identical(want, got):
             stage.difference = classify(want, got, before, stage.earlier)
+            if array.sorted is None and masks.keeps_all_equal(want, left):
+                stage.difference = replace(stage.difference, verdict="tied", ties=True)
         stage.left = left
 
     def _listed_otherwise(self, want: Candidates, array: e.Array) -> Difference | None:
@@ -387,6 +401,8 @@ class ReplayedProcess:
             lists = self.process.lists(array)
         except Gone:
             return None
+        if array.sorted is None:
+            return masks.arranged(lists, array.selected, like)
         p = lists.p.copy()
         if array.form != "full" and like is not None:
             at = dict(zip(like.ids.tolist(), like.p.tolist(), strict=True))
@@ -403,12 +419,24 @@ class ReplayedProcess:
 
 def _fits(want: Candidates, array: e.Array) -> bool:
     """Return whether candidates have the number, the flags and the sum of a recorded array."""
+    if array.sorted is None:
+        want = masks.by_id(want)
     return (
         array.form != "full"
         and len(want) == array.n
-        and (want.sorted, want.selected) == (array.sorted, array.selected)
+        and array.sorted in (None, want.sorted)
+        and want.selected == array.selected
         and array.sum == sum_of(want.ids, want.logits, array.stride, array.offset)
     )
+
+
+def _require_survivor(stages: list[StageOfApply], event: e.Apply) -> None:
+    """Let the last stage of a mask differ if the sampled token is none that it left."""
+    for stage in stages:
+        left, there = stage.left, event.stages and event.stages[-1].sorted is None
+        if there and left is not None and not stage.difference and event.token not in left.ids:
+            values = {"got": event.token, "expected": None}
+            stage.difference = Difference("diverged", "selected", values)
 
 
 def _number(value: Any) -> Any:
