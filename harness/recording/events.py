@@ -182,7 +182,7 @@ class Accept(_Event):
     token: int
 
 
-class Prompt(_Event):
+class PromptTokens(_Event):
     """A chain takes in the tokens of a prompt."""
 
     e: Literal["prompt"] = "prompt"
@@ -283,7 +283,7 @@ Event = Annotated[
     | Free
     | Reset
     | Accept
-    | Prompt
+    | PromptTokens
     | OfEngine
     | Decode
     | Apply

@@ -3,6 +3,7 @@
 It runs inside the recorded program and needs numpy alone.
 """
 
+import atexit
 import base64
 import itertools
 import json
@@ -32,6 +33,7 @@ class Hooks:
         self.version, self.stopped = "", False
         self.tokenizer: Any = None
         self._start()
+        atexit.register(self.safely, self._end)
 
     def _start(self) -> None:
         program = " ".join(sys.orig_argv)
@@ -39,6 +41,9 @@ class Hooks:
         self.writer.event({"e": "engine", "name": self.engine, "version": self.version})
         self.addresses = itertools.count(1)
         self.models: dict[tuple[int, int], str] = {}
+
+    def _end(self) -> None:
+        self.writer.event({"e": "end", "applies": self.writer.applies})
 
     def address(self) -> str:
         return hex(next(self.addresses))

@@ -42,7 +42,7 @@ class FollowedProcess:
 
 
 @dataclass
-class Live:
+class LiveCheck:
     """What was judged so far of the processes of a folder. printed: the stages with a line."""
 
     folder: Path
@@ -122,7 +122,7 @@ def main() -> None:
     folder, accept = sys.argv[1:]
     os.nice(19)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    live = Live(Path(folder), accept)  # type: ignore[arg-type]
+    live = LiveCheck(Path(folder), accept)  # type: ignore[arg-type]
     print(".", end="", flush=True)
     over = False
     while not over:

@@ -170,7 +170,7 @@ class ReplayedProcess:
                 self._reset(self._of(event.s), event.d == 0)
             case e.Accept():
                 self._accept(self._of(event.s), event.token)
-            case e.Prompt():
+            case e.PromptTokens():
                 for part in self._of(event.s).parts:
                     masks.take_in(part.sampler, event.tokens)
             case e.SamplerOfSequence() if event.s not in (None, "0x0"):

@@ -41,7 +41,7 @@ class RandomDraw:
 
 
 @dataclass(frozen=True)
-class SampledToken:
+class RecordedToken:
     """A token that a chain selected. Numbers begin at 1; positions in the text at 0.
 
     text, index: the number of its text, and its own there. life: the text's name in `check`. piece:
@@ -109,7 +109,7 @@ class SampledToken:
 
 def tokens_of(
     recording: Recording, reference: str | None = None, judged: bool = True
-) -> Iterator[SampledToken]:
+) -> Iterator[RecordedToken]:
     """Yield every token that a recording's chains selected. reference: release and platform; None:
     the recorded release. judged: False leaves all but the texts out, and is quick. Raises
     InputError for a damaged recording."""
@@ -149,7 +149,7 @@ class _Tokens:
         self.vocabularies: dict[str, str] = {}
         self.pieces: dict[str, list[bytes]] = {}
 
-    def run(self) -> Iterator[SampledToken]:
+    def run(self) -> Iterator[RecordedToken]:
         with on(self.replayed.platform), np.errstate(all="ignore"):
             for event in self.process.events():
                 if isinstance(event, e.OfContext):
@@ -182,7 +182,7 @@ class _Tokens:
 
     def _token(
         self, applied: Applied, stages: Sequence[StageOfApply], rng: Mt19937 | None
-    ) -> SampledToken:
+    ) -> RecordedToken:
         event, life = applied.event, applied.life.id
         if life not in self.texts:
             self.texts[life] = _Text(next(self.numbers[1]))
@@ -199,7 +199,7 @@ class _Tokens:
         )
         names = tuple(stage.made.name for stage in stages)
         forced = (name for name, left in zip(names, survivors, strict=True) if left == 1 < n)
-        return SampledToken(
+        return RecordedToken(
             number=next(self.numbers[0]), text=text.number, index=text.n,
             process=self.process.name, life=life, token=event.token, piece=piece, at=at,
             shown=shown, accepted=accepted, p=_p(drawing, event), model_p=model_p,

@@ -12,7 +12,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_table
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.recording.reader import Recording
-from sampler_parity.harness.recording.tokens import DRAWN_BY, SampledToken, tokens_of
+from sampler_parity.harness.recording.tokens import DRAWN_BY, RecordedToken, tokens_of
 from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.harness.sanitize.printable import cut
 from sampler_parity.harness.strict import STRICT
@@ -21,7 +21,7 @@ from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.sampler import Sampler
 
 _SECONDARY = frozenset({"min_keep", "seed", "n_vocab", "vocab"})
-Make = Callable[[SampledToken], Chain]
+Make = Callable[[RecordedToken], Chain]
 
 
 class ChainFile(BaseModel):
@@ -82,7 +82,7 @@ def edited(edits: str) -> Make:
             problem = "is no setting"
             raise InputError(cut(edit, 80), problem, "write temp=0.7 or top_k.k=20") from None
 
-    def make(token: SampledToken) -> Chain:
+    def make(token: RecordedToken) -> Chain:
         chain: list[Sampler] = []
         names: dict[str, None] = {}
         for stage in token.applied.stages:
@@ -121,7 +121,7 @@ def of_file(path: Path) -> Make:
     Raises InputError."""
     spec = read_table(path, ChainFile).chain
 
-    def make(token: SampledToken) -> Chain:
+    def make(token: RecordedToken) -> Chain:
         replayed, n = token.replayed, token.applied.event.before.n
         vocabs = [vocab for model in replayed.models if (vocab := replayed.vocab(model))]
         seeds = {name for name in ALL_SAMPLERS if "seed" in parameters_of(ALL_SAMPLERS[name])}
@@ -138,7 +138,7 @@ def of_file(path: Path) -> Make:
     return make
 
 
-def _take_over(sampler: Sampler, token: SampledToken, seeded: bool) -> None:
+def _take_over(sampler: Sampler, token: RecordedToken, seeded: bool) -> None:
     """Give a sampler the history of a text, and the recorded random numbers if it has no seed."""
     for one in token.applied.life.tokens:
         sampler.accept(one)

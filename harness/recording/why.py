@@ -11,7 +11,7 @@ import numpy as np
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.reader import Recording
 from sampler_parity.harness.recording.replay import StageOfApply
-from sampler_parity.harness.recording.tokens import SampledToken, place_of, softmax, tokens_of
+from sampler_parity.harness.recording.tokens import RecordedToken, place_of, softmax, tokens_of
 from sampler_parity.harness.sanitize.printable import cut, visible
 
 TOP = 3  # tokens shown of those that a stage removed or changed
@@ -32,7 +32,7 @@ class TokenPlace(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StageChange:
+class StageEffect:
     """What a stage did: how many tokens it removed and changed, and the likeliest of each, with
     their logits before and after (None: removed). logit, p: the chosen token's afterwards."""
 
@@ -50,14 +50,14 @@ class StageChange:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class TokenExplanation:
     """Why a token was chosen. start, end: the text around it. runner_up: with its p. elsewhere: the
     numbers of other tokens with the text that was asked for."""
 
-    token: SampledToken
+    token: RecordedToken
     start: str
     end: str
-    stages: list[StageChange]
+    stages: list[StageEffect]
     runner_up: tuple[str, float] | None
     elsewhere: list[int]
     sentence: str
@@ -69,7 +69,7 @@ class Explanation:
         return token | {key: getattr(self, key) for key in rest}
 
 
-def why(recording: Recording, token: str, reference: str | None = None) -> Explanation:
+def why(recording: Recording, token: str, reference: str | None = None) -> TokenExplanation:
     """Explain a token: `17`, `2:17`, `@120`, `2:@120` or a text. reference: release and platform;
     None: the recorded ones. Raises InputError."""
     unjudged = tokens_of(recording, judged=False)
@@ -84,7 +84,7 @@ def why(recording: Recording, token: str, reference: str | None = None) -> Expla
     for stage, after, verdict in zip(found.stages, found.survivors, found.verdicts, strict=True):
         stages.append(_change(found, stage, before, after, verdict))
         before = before if after is None else after
-    return Explanation(
+    return TokenExplanation(
         found,
         start="".join(one.shown for one in own if one.number < place.number),
         end="".join(one.shown for one in own if one.number > place.number),
@@ -133,8 +133,8 @@ def _with_text(places: Sequence[TokenPlace], token: str) -> Iterator[TokenPlace]
 
 
 def _change(
-    token: SampledToken, stage: StageOfApply, n: int, after: int | None, verdict: str
-) -> StageChange:
+    token: RecordedToken, stage: StageOfApply, n: int, after: int | None, verdict: str
+) -> StageEffect:
     """Return what a stage did."""
     before, left, at = stage.before, stage.left, place_of(stage.left, token.token)
     top: list[tuple[str, float, float | None]] = []
@@ -153,7 +153,7 @@ def _change(
                 top.append((name, logit, None if gone[row] else float(now[row])))
     difference = stage.difference
     values = visible(difference.values) if difference is not None else ""
-    return StageChange(
+    return StageEffect(
         name=stage.made.name,
         parameters={k: v for k, v in stage.made.arguments.items() if k not in _HIDDEN},
         before=n, after=after, removed=removed, changed=changed, top=top,
@@ -164,7 +164,7 @@ def _change(
     )  # fmt: skip
 
 
-def _runner_up(token: SampledToken) -> tuple[str, float] | None:
+def _runner_up(token: RecordedToken) -> tuple[str, float] | None:
     """Return the likeliest other token where this one was chosen."""
     left = token.stages[-1].left if token.stages else None
     if left is None or len(left) < 2:
@@ -174,7 +174,7 @@ def _runner_up(token: SampledToken) -> tuple[str, float] | None:
     return (token.name_of(int(left.ids[best])), float(p[best])) if p[best] > 0 else None
 
 
-def _sentence(token: SampledToken) -> str:
+def _sentence(token: RecordedToken) -> str:
     """Return in one sentence why a token was chosen; in others what is wrong with it."""
     kept: list[str] = []
     n = token.before

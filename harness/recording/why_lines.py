@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from sampler_parity.harness.recording.what_if import Parting
-from sampler_parity.harness.recording.why import Explanation, StageChange, distinct
+from sampler_parity.harness.recording.why import StageEffect, TokenExplanation, distinct
 from sampler_parity.harness.sanitize.printable import cut, visible
 
 _LABEL = 9  # columns
@@ -12,7 +12,7 @@ _LONGEST = 32  # characters of a token or a parameter
 _SHOWN = 20  # numbers of other tokens
 
 
-def lines_of(found: Explanation, width: int) -> Iterator[str]:
+def lines_of(found: TokenExplanation, width: int) -> Iterator[str]:
     """Yield the lines of an answer."""
     token, shown = found.token, _short(found.token.name_of(found.token.token))
     place = f"{token.number:,} ({token.text}:{token.index}) {shown}, id {token.token}"
@@ -59,7 +59,7 @@ def parting_lines(parted: Parting, text: int, width: int) -> Iterator[str]:
     yield from _wrapped("note", only.split(" "), width)
 
 
-def _details(stage: StageChange) -> Iterator[str]:
+def _details(stage: StageEffect) -> Iterator[str]:
     """Yield what a stage is and did, in parts that stay on one line."""
     for key, value in stage.parameters.items():
         yield f"{key}={f'{value:.4g}' if isinstance(value, float) else _short(json.dumps(value))};"
@@ -82,7 +82,7 @@ def _short(text: str) -> str:
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
 
 
-def _around(found: Explanation, width: int) -> str:
+def _around(found: TokenExplanation, width: int) -> str:
     """Return the text with the token marked, in so many columns."""
     shown = _inner(found.token.shown)
     room = max(0, width - len(shown) - 4) // 2

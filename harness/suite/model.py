@@ -25,7 +25,7 @@ from sampler_parity.harness.checks.stages.blocks.fuzz import Fuzz
 from sampler_parity.harness.checks.stages.blocks.grammar import Grammars, RandomGrammars
 from sampler_parity.harness.checks.stages.blocks.ladder import Ladder
 from sampler_parity.harness.checks.stages.blocks.matrix import MatrixBlock, Pairs
-from sampler_parity.harness.checks.stages.blocks.outcomes import Outcomes
+from sampler_parity.harness.checks.stages.blocks.outcomes import ChosenOutcomes
 from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.checks.stages.blocks.random_chains import RandomChains
 from sampler_parity.harness.checks.stages.blocks.scripts import Scripts
@@ -68,7 +68,7 @@ class Suite(Strict):
     """several instances of each sampler in one chain"""
     scripts: list[Scripts] = []
     """every script of a few operations on each sampler with a state"""
-    outcomes: list[Outcomes] = []
+    outcomes: list[ChosenOutcomes] = []
     """chosen numbers of survivors, and gaps between logits"""
     random_chains: list[RandomChains] = []
     """random chains"""

@@ -10,7 +10,7 @@ import pytest
 
 from sampler_parity.harness.llama_cpp.compiled import built
 from sampler_parity.harness.recording.events import Library
-from sampler_parity.harness.recording.live import Live
+from sampler_parity.harness.recording.live import LiveCheck
 from sampler_parity.harness.recording.writer import RecordingWriter
 from tests.support.command_line import COMMAND
 from tests.support.recorded_programs import PROGRAMS, compile_program
@@ -61,7 +61,7 @@ def test_of_a_right_program_only_the_summary_is_printed(tmp_path: Path) -> None:
 
 
 def test_what_a_slow_checker_cannot_follow_is_dropped_and_counted(tmp_path: Path) -> None:
-    live, writer = Live(tmp_path, behind_s=-5), written(tmp_path)
+    live, writer = LiveCheck(tmp_path, behind_s=-5), written(tmp_path)
     assert list(live.new()) == []
     assert "checked 0 of 3 stages of 0 applications" in live.summary()
     assert "; 3 applications dropped: `sampler-parity check" in live.summary()
@@ -72,7 +72,7 @@ def test_what_a_slow_checker_cannot_follow_is_dropped_and_counted(tmp_path: Path
 
 
 def test_a_sampler_whose_draws_were_dropped_is_not_judged_until_its_reset(tmp_path: Path) -> None:
-    live, writer = Live(tmp_path, behind_s=-5), written(tmp_path, sampler="dist")
+    live, writer = LiveCheck(tmp_path, behind_s=-5), written(tmp_path, sampler="dist")
     assert list(live.new()) == []
     live.behind_s = NEVER_LATE
     sampled(writer, 3, "0x1")
@@ -81,7 +81,7 @@ def test_a_sampler_whose_draws_were_dropped_is_not_judged_until_its_reset(tmp_pa
 
 
 def test_a_damaged_process_is_left_in_one_line(tmp_path: Path) -> None:
-    live = Live(tmp_path, behind_s=NEVER_LATE)
+    live = LiveCheck(tmp_path, behind_s=NEVER_LATE)
     writer = written(tmp_path)
     assert list(live.new()) == []
     with (tmp_path / f"{writer.pid}.events").open("ab") as file:
@@ -98,7 +98,7 @@ def test_half_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
     growing.mkdir()
     for file in (tmp_path / "whole").glob("*.arrays"):
         file.rename(growing / file.name)
-    live = Live(growing, behind_s=NEVER_LATE)
+    live = LiveCheck(growing, behind_s=NEVER_LATE)
     for at in range(0, len(content) + 40, 40):
         (growing / path.name).write_bytes(content[:at])
         assert list(live.new()) == []

@@ -11,7 +11,7 @@ import pytest
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording import events as e
 from sampler_parity.harness.recording.reader import Recording
-from sampler_parity.harness.recording.tokens import SampledToken, tokens_of
+from sampler_parity.harness.recording.tokens import RecordedToken, tokens_of
 from sampler_parity.harness.recording.why import why
 from sampler_parity.harness.recording.writer import RecordingWriter
 
@@ -58,7 +58,7 @@ class Program:
             self.writer.event(e.Accept(s=CHAIN, token=accepted))
 
     def array(self, ids: Any, logits: Any, **how: Any) -> e.Array:
-        return self.writer.array(ids, logits, **how)
+        return e.Array(**self.writer.array(ids, logits, **how))
 
     def apply(
         self, s: str, before: e.Array, stages: list[tuple[str, e.Array]], after: e.Array, token: int
@@ -70,7 +70,7 @@ class Program:
         self.writer.event(event)
 
 
-def tokens(folder: Path) -> list[SampledToken]:
+def tokens(folder: Path) -> list[RecordedToken]:
     return list(tokens_of(Recording(folder)))
 
 

@@ -60,6 +60,7 @@ def wait_for(engine: str) -> None:
                 hooks.append(Hooks(os.environ, NAME, engine))
             hooks[0].safely(recorder.MODULES[module.__name__], module, hooks[0])
         except Exception as error:  # the program goes on
+            finder.names.clear()
             _stopped(f"{type(error).__name__}: {error}")
 
     finder: Any = EngineFinder(list(recorder.MODULES), imported)

@@ -12,7 +12,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.check import meaning_of
 from sampler_parity.harness.recording.info import changed, info_of
 from sampler_parity.harness.recording.reader import Recording
-from sampler_parity.harness.recording.tokens import SampledToken, softmax, tokens_of, verdict_of
+from sampler_parity.harness.recording.tokens import RecordedToken, softmax, tokens_of, verdict_of
 from sampler_parity.harness.sanitize.printable import cut, visible
 from sampler_parity.reference import Candidates
 from sampler_parity.reports.pages.recording.rows import Piece, StageRow, TokenRow
@@ -50,7 +50,7 @@ def rows_of(folder: Path) -> Iterator[TokenRow]:
     return map(_row, tokens_of(Recording(folder)))
 
 
-def _row(token: SampledToken) -> TokenRow:
+def _row(token: RecordedToken) -> TokenRow:
     first = token.stages[0].before if token.stages else token.applied.before
     model = None if first is None or len(first) == 0 else _by_token(first)
     last = token.stages[-1].left if token.stages else None
@@ -71,7 +71,7 @@ def _row(token: SampledToken) -> TokenRow:
     )
 
 
-def _piece(token: SampledToken, one: int) -> Piece:
+def _piece(token: RecordedToken, one: int) -> Piece:
     """Return a token of the same vocabulary."""
     known = one < len(token.pieces)
     text = token.pieces[one].decode(errors="backslashreplace") if known else None
@@ -99,7 +99,7 @@ def _largest(logits: _Logits, which: NDArray[np.bool_], most: int) -> list[int]:
 
 
 def _stages(
-    token: SampledToken, model: _Logits | None, lefts: list[_Logits | None]
+    token: RecordedToken, model: _Logits | None, lefts: list[_Logits | None]
 ) -> Iterator[StageRow]:
     before, model_p = model, np.zeros(0) if model is None else softmax(model)
     p = model_p
@@ -128,7 +128,7 @@ def _stages(
 
 
 def _top(
-    token: SampledToken, model: _Logits, lefts: list[_Logits | None]
+    token: RecordedToken, model: _Logits, lefts: list[_Logits | None]
 ) -> Iterator[tuple[Piece, float, float, int]]:
     """Yield the largest candidates before the chain, with the stage that removed each."""
     p = softmax(model)

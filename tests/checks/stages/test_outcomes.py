@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.blocks.outcomes import SOLVED, Outcomes
+from sampler_parity.harness.checks.stages.blocks.outcomes import SOLVED, ChosenOutcomes
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.registry import ROWS
 
@@ -15,9 +15,9 @@ UNSOLVED = {
 }
 
 
-def block(**fields: object) -> Outcomes:
+def block(**fields: object) -> ChosenOutcomes:
     about = {"id": "x", "description": "d", "why": "w"}
-    return Outcomes.model_validate(about | fields)
+    return ChosenOutcomes.model_validate(about | fields)
 
 
 @pytest.mark.parametrize("name", SOLVED)

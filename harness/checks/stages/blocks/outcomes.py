@@ -81,7 +81,7 @@ SOLVED: dict[str, Callable[[Row, int], dict[str, Any]]] = {
 }
 
 
-class Outcomes(SuiteBlock):
+class ChosenOutcomes(SuiteBlock):
     """Numbers of survivors, and gaps between logits, for each sampler that has them."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
