@@ -245,7 +245,7 @@ class ReplayedProcess:
     def _reseed(self, made: RecordedSampler, seed: int) -> None:
         """Give a sampler the seed that it drew. xtc and adaptive_p report none."""
         if made.name not in REFERENCE_ROWS and made.sampler is not None:
-            made.sampler = self._built(made.name, made.arguments | {"seed": seed})
+            made.sampler = self.built(made.name, made.arguments | {"seed": seed})
         elif made.sampler is not None:
             made.sampler.rng = Mt19937(seed)  # type: ignore[attr-defined]
 
