@@ -52,6 +52,8 @@ READ = {
     "builds add": ["builds", "add", "x={}"],
     "repro folder": ["repro", "{}", "x"],
     "check recording": ["check", "{}"],
+    "why recording": ["why", "{}", "1"],
+    "why --chain": ["why", "{good}", "1", "--chain", "{}"],
 }
 # Commands that write a path: they write it, or refuse it in one line.
 WRITTEN = {
@@ -71,7 +73,7 @@ LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfchec
 LATE |= {"trie-bench --output", "fuzz --output", "history show --output"}
 LATE |= {"repro --output", "repro --report", "predict --json", "server check --output"}
 LATE |= {"server start --output", "server start --report", "predict --output"}
-LATE |= {"server fingerprint --json"}
+LATE |= {"server fingerprint --json", "why --json"}
 
 
 def _pipe(folder: Path) -> str:

@@ -40,6 +40,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("gate good", 2, "run without --case"),
     ("gate wrong --policy gate.toml", 1, f"FAILED parity   {CASE}"),
     ("compare good good -o report", 0, "report/compare.html"),
+    ("why good 1", 2, "is no recording"),
     ("history add good wrong", 0, "good  added"),
     ("history show -o report", 0, "report/history.html"),
     ("trie-bench --mode strict-guided --token-tree-descriptor enum:2 --rounds 1", 0, "tokens_per_"),

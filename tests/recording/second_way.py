@@ -137,9 +137,7 @@ def lines(model: str, steps: int) -> dict[int, list[str]]:
 
 def lines_of(token: Computed, vocab: Any, whole: str) -> Iterator[str]:
     def name(one: int) -> str:
-        piece = slots.piece(vocab, one)
-        whole_characters = piece.decode(errors="ignore").encode() == piece
-        return json.dumps(piece.decode(), ensure_ascii=False) if whole_characters else repr(piece)
+        return name_of(vocab, one)
 
     at = len(token.start)
     yield f"token    {token.number} ({token.text}:{token.index}) {name(token.token)}, id" + (
@@ -190,6 +188,13 @@ def lines_of(token: Computed, vocab: Any, whole: str) -> Iterator[str]:
     sentence += f"the random number {u} fell into its interval, {low_text} to {high}: it had p ="
     sentence += f" {p[token.token]:.4g} of {len(last)} survivors, after {joined(kept)}."
     yield f"why      {sentence}"
+
+
+def name_of(vocab: Any, token: int) -> str:
+    """Return a token in quotes, or as bytes if it holds half a character."""
+    piece = slots.piece(vocab, token)
+    whole_characters = piece.decode(errors="ignore").encode() == piece
+    return json.dumps(piece.decode(), ensure_ascii=False) if whole_characters else repr(piece)
 
 
 def probabilities(logits: Logits) -> dict[int, float]:

@@ -1,10 +1,12 @@
 """Every number that `why` prints of ten tokens of a real recording is computed a second way."""
 
 import dataclasses
+import functools
 import sys
 from pathlib import Path
 from typing import Any
 
+import llama_cpp
 import pytest
 
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
@@ -12,9 +14,11 @@ from sampler_parity.harness.recording import tokens as of_tokens
 from sampler_parity.harness.recording import why as of_why
 from sampler_parity.harness.recording.program import Options, record
 from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.harness.recording.what_if import edited, parting
 from sampler_parity.harness.recording.why import why
 from sampler_parity.harness.recording.why_lines import lines_of
 from tests.recording import second_way
+from tests.support.examples import one_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
@@ -110,3 +114,37 @@ def test_a_wrong_number_is_found(
     pairs = zip(printed(recording, number), expected[number], strict=True)
     differing = {ours.split()[0] for ours, theirs in pairs if ours != theirs}
     assert differing >= labels
+
+
+# Settings, as `why` takes them, and the functions of libllama that construct the same chain.
+OTHERWISE: dict[str, dict[str, Any]] = {
+    "temp=0.6": {"temp": lambda right, temp: right(0.6)},
+    "top_k=4": {"top_k": lambda right, k: right(4)},
+    "penalty_repeat=1.9": {"penalties": lambda right, n, last, *_: right(n, last, 1.9, 0.3, 0.2)},
+    "xtc.p=0": {"xtc": lambda right, p, t, keep, seed: right(0.0, t, keep, seed)},
+    "dist.seed=9": {"dist": lambda right, seed: right(9)},
+    "dry_multiplier=0,min_p.p=0.3": {
+        "dry": lambda right, vocab, multiplier, *rest: right(vocab, 0.0, *rest),
+        "min_p": lambda right, p, keep: right(0.3, keep),
+    },
+}
+
+
+@pytest.mark.parametrize("settings", one_in(3, OTHERWISE))
+def test_a_text_parts_where_libllama_selects_another_token(
+    settings: str, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded, vocab = second_way.computed(MODEL, STEPS)
+    for name, other in OTHERWISE[settings].items():
+        symbol = f"llama_sampler_init_{name}"
+        right = getattr(llama_cpp, symbol)
+        monkeypatch.setattr(llama_cpp, symbol, functools.partial(other, right))
+    otherwise, _ = second_way.computed(MODEL, STEPS)
+    for text in (1, 2):  # each begins with a construction
+        own = [pair for pair in zip(recorded, otherwise, strict=True) if pair[0].text == text]
+        same = next((i for i, (a, b) in enumerate(own) if a.token != b.token), len(own))
+        parted = parting(recording, text, None, edited(settings))
+        assert parted.same == same
+        if same < len(own):
+            assert parted.number == own[same][0].number
+            assert parted.instead == second_way.name_of(vocab, own[same][1].token)
