@@ -60,7 +60,7 @@ class Program:
             self.writer.event(e.Accept(s=CHAIN, token=accepted))
 
     def array(self, ids: Any, logits: Any, **how: Any) -> e.Array:
-        return self.writer.array(ids, logits, **how)
+        return e.Array(**self.writer.array(ids, logits, **how))
 
     def apply(
         self, s: str, before: e.Array, stages: list[tuple[str, e.Array]], after: e.Array, token: int
