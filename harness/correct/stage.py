@@ -16,6 +16,8 @@ from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 
+_UNSTABLE = "the order of equal logits is not that of the stated stable sort"
+
 
 class Wrong(Exception):  # noqa: N818 - a verdict
     """No correctly rounded evaluation gives this. what: ids, logits, p, survivors or selected."""
@@ -254,7 +256,8 @@ class Stage:
 
         by_p: the stage writes p, so a backend may sort by p: logits that it rounds to the same p
         are equal, too. Candidates that llama.cpp takes for sorted, though they are not (a finding),
-        may also stay as they are.
+        may also stay as they are. A backend that states a stable sort keeps equal logits in the
+        order of their ids or in that of its input, and cuts the last of them.
         """
         if self.before.sorted and np.array_equal(self.at, np.arange(len(self.at))):
             return
@@ -269,6 +272,10 @@ class Stage:
             below &= self.got.p[:-1] != self.got.p[1:]
         if below.any():
             self.wrong("ids", int(below.argmax()), reason="a larger logit comes after it")
+        equal = (low[:-1] == high[1:]) & (high[:-1] == low[1:])
+        equal &= (np.diff(self.at) < 0) & (np.diff(self.got.ids) < 0)
+        if self.arithmetic.stable_sort and equal.any():
+            self.wrong("ids", int(equal.argmax()), reason=_UNSTABLE)
 
     def largest_survive(self, by_p: bool = False) -> None:
         """Require no candidate that is gone to have a larger logit than one that stays. by_p: those
@@ -278,6 +285,8 @@ class Stage:
         high = self.before.high[self.at]
         first = self.removed[self.before.low[self.removed].argmax()]
         last = int(high.argmin())
+        if self.arithmetic.stable_sort:
+            self._last_of_equals_go(high[last])
         allowed = 0.0
         if by_p and self.softmax.defined:
             if self.softmax.p[first] < normal_from(self.arithmetic.probabilities):
@@ -285,3 +294,12 @@ class Stage:
             allowed = 2 * self.softmax.each[first]
         if self.before.low[first] > high[last] + allowed:
             self.wrong("ids", last, removed=int(self.before.ids[first]))
+
+    def _last_of_equals_go(self, logit: float) -> None:
+        equal = (self.before.low == logit) & (self.before.high == logit)
+        gone, stay = self.removed[equal[self.removed]], self.at[equal[self.at]]
+        if len(gone) == 0 or len(stay) == 0:
+            return
+        ids = self.before.ids
+        if gone.min() < stay.max() and ids[gone].min() < ids[stay].max():
+            raise Wrong("ids", removed=int(ids[gone].min()), reason=_UNSTABLE)

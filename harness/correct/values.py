@@ -189,8 +189,9 @@ def _in_float64(stage: Stage) -> Reals:
 def dry(stage: Stage) -> None:
     """Require the penalty multiplier * base ** n.
 
-    base has 2^-24 as a parameter, so the power has n times that. A power by exp and log has
-    n log(base) (e + u) more. All of it is a share of the penalty.
+    A parameter is the JSON number or its nearest float32, so the power has n times the difference
+    in base: 0 for 1.75. A power by exp and log has n log(base) (e + u) more. All of it is a share
+    of the penalty. A power that is no number of the format is infinite, whatever the multiplier.
     """
     stage.all_but_logits()
     sampler = stage.sampler
@@ -200,7 +201,9 @@ def dry(stage: Stage) -> None:
     if sampler.on and sampler.dry_base > 1:
         longest = len(sampler.history) * float(floats.log(sampler.dry_base))
         power = min(float(FLOAT_MAX_LOG), longest)
-    grow = len(sampler.history) * 2.0**-24 if sampler.on else 0.0
+    grow = 0.0
+    if sampler.on:
+        grow = len(sampler.history) * _apart(stage, "dry_base") + _apart(stage, "dry_multiplier")
     with np.errstate(invalid="ignore"):
         penalty = np.nan_to_num(abs(old - exact), posinf=0.0)
         of_log = of_function(stage.arithmetic)
@@ -208,9 +211,15 @@ def dry(stage: Stage) -> None:
         away = penalty * (error + grow) + np.where(penalty > 0, 2 * u * (abs(old) + penalty), 0.0)
         away = np.nan_to_num(away, posinf=0.0) + np.nan_to_num(stage.before.high - old)
         low, high = exact - away, exact + away
-        if math.exp(min(power, 700.0)) * (1 + grow) > largest("float32"):  # without the multiplier
+        if math.exp(min(power, 700.0)) * (1 + grow + error) > largest(stage.arithmetic.logits):
             low = np.where((penalty > 0) & (stage.got.logits == -np.inf), -np.inf, low)
     stage.logits_within(_finite_to(stage, Interval(low, high, u)))
+
+
+def _apart(stage: Stage, parameter: str) -> float:
+    """Return how far the two readings of a parameter are apart, relative."""
+    low, high = stage.hull(parameter)
+    return (high - low) / min(abs(low), abs(high)) if high > low else 0.0
 
 
 def mask_alone(stage: Stage) -> None:

@@ -26,11 +26,12 @@ from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.correct_engines import correct_engines, pass_all
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.selftest import cases_for, quick_cases, try_mutant
+from sampler_parity.harness.faults.sorts import FirstOfEquals
 from sampler_parity.harness.inputs.logits import GeneratedLogits, Literals
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import passing
-from sampler_parity.reference import SAMPLERS, Candidates, Chain, Vocab
+from sampler_parity.reference import SAMPLERS, Chain, Vocab
 from sampler_parity.reference.samplers.infill import Infill
 from sampler_parity.reference.samplers.min_p import MinP
 from sampler_parity.reference.samplers.mirostat import Mirostat
@@ -43,7 +44,7 @@ from tests.support.examples import one_in
 
 FLOAT32, FLOAT64 = (
     Arithmetic(),
-    Arithmetic(logits="float64", probabilities="float64", sums="float64"),
+    Arithmetic(logits="float64", probabilities="float64", sums="float64", stable_sort=True),
 )
 IN_PROCESS = ("correct/float64", "correct/blocked", "correct/bfloat16", "correct/c")
 
@@ -310,8 +311,10 @@ def test_a_fault_is_caught_by_the_specification(name: str) -> None:
 UNLIKE = ("findings/", "chains/random/1000-0103", "unseeded/")
 
 
-class Double(Candidates):
-    """Candidates of a float64 engine."""
+class Double(FirstOfEquals):
+    """Candidates of a float64 engine with a stable sort."""
+
+    __slots__ = ()
 
     @classmethod
     def from_logits(cls, logits: Any, dtype: Any = np.float64) -> "Double":
