@@ -18,7 +18,7 @@ from sampler_parity.harness.correct.bounds import (
 from sampler_parity.harness.correct.cuts import exact_sums
 from sampler_parity.harness.correct.exact import beside
 from sampler_parity.harness.correct.interval import Interval
-from sampler_parity.harness.correct.softmax import REPORTED, softmax
+from sampler_parity.harness.correct.softmax import REPORTED, Softmax, softmax
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.samplers.adaptive_p import NO_TOKEN, PEAK, SHARPNESS
@@ -55,18 +55,23 @@ def dist(stage: Stage) -> None:
         stage.as_reference()
         return
     stage.probabilities()
-    drawn(stage, stage.sampler.rng.uniform_double())
+    arithmetic, before = stage.arithmetic, stage.before
+    in_float64 = arithmetic.probabilities == arithmetic.sums == "float64"
+    known = in_float64 and np.array_equal(before.low, before.high)
+    drawn(stage, stage.sampler.rng.uniform_double(), stage.softmax if known else None)
 
 
-def drawn(stage: Stage, u: float) -> None:
+def drawn(stage: Stage, u: float, of: Softmax | None = None) -> None:
     """Require the selected token's piece of the unit line to contain u.
 
     The pieces are those of the probabilities that the backend reports. Both ends may be off by the
     error of two sums of the stated order, by the rounding of u and of its product with the sum.
     If all sums are exact and u has no more digits than the format, they are off by nothing.
+    of: probabilities that the report rounds from float64, where the backend's logits are known. The
+    pieces are theirs, without the error of the report, and with that of two float64 sums of ours.
     """
     chosen = selected(stage)
-    p = stage.got.p.astype(np.float64)
+    p = stage.got.p.astype(np.float64) if of is None else of.p
     ends = np.cumsum(p)
     total = float(ends[-1])
     if total <= 0 or not math.isfinite(total):
@@ -79,6 +84,8 @@ def drawn(stage: Stage, u: float) -> None:
         each = stage.softmax.total if stage.softmax.defined else 0.0
         in_sums = 2 * of_sum(len(p), stage.arithmetic)
         error = total * (in_sums + 3 * of_p + min(each, 1.0)) + REPORTED
+        if of is not None:
+            error += 2 * len(p) * 2.0**-53 - REPORTED - total * of_report("float64")
     if p[chosen] <= 0 and u > 0 and float(stage.want.p[stage.want.selected]) > 0:
         raise Wrong("selected", got=stage.got.token, expected=stage.want.token, p=0.0)
     if not low - error <= at <= high + error:

@@ -32,11 +32,14 @@ from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import passing
 from sampler_parity.reference import SAMPLERS, Chain, Vocab
+from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.samplers.dry import Dry
 from sampler_parity.reference.samplers.infill import Infill
 from sampler_parity.reference.samplers.min_p import MinP
 from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 from sampler_parity.reference.samplers.temp import Temp
+from sampler_parity.reference.samplers.top_k import TopK
 from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
 from sampler_parity.reference.samplers.top_p import TopP
 from sampler_parity.reference.samplers.xtc import Xtc
@@ -44,8 +47,9 @@ from tests.support.examples import one_in
 
 FLOAT32, FLOAT64 = (
     Arithmetic(),
-    Arithmetic(logits="float64", probabilities="float64", sums="float64", stable_sort=True),
-)
+    Arithmetic(logits="float64", probabilities="float64", sums="float64",
+               exp_ulps=0.9, stable_sort=True),
+)  # fmt: skip
 IN_PROCESS = ("correct/float64", "correct/blocked", "correct/bfloat16", "correct/c")
 
 # These deviate from llama.cpp's bits, but are correct roundings of the specification, or another
@@ -227,6 +231,72 @@ def test_the_sum_of_the_removed_tail_may_be_rounded(away: float, wrong: bool) ->
             JUDGES["top_p"](one)
     else:
         JUDGES["top_p"](one)
+
+
+@pytest.mark.parametrize(("kept", "wrong"), [([0, 2], False), ([2, 0], True), ([0, 3], True)])
+@pytest.mark.parametrize("stable", [True, False])
+def test_a_stated_stable_sort_decides_the_order_of_equals(
+    kept: list[int], wrong: bool, stable: bool
+) -> None:
+    """Of [1, 0, 1, 1] top_k 2 keeps 0 and 2, in this order."""
+    arithmetic = Arithmetic(stable_sort=stable)
+    one = stage(TopK(2), [1.0, 0.0, 1.0, 1.0], kept, arithmetic=arithmetic)
+    if wrong and stable:
+        with pytest.raises(Wrong, match="ids"):
+            JUDGES["top_k"](one)
+    else:
+        JUDGES["top_k"](one)
+
+
+@pytest.mark.parametrize("below", [True, False], ids=["below", "above"])
+@pytest.mark.parametrize("chosen", [3, 4])
+def test_a_draw_of_float64_is_decided_where_the_report_is_rounded(below: bool, chosen: int) -> None:
+    """The sum of four is 2e-13 below u times the total, or above it. In float32 both are near."""
+    two = [-17.101435, -28.089579] if below else [-17.10133, -28.155594]
+    row = [0.0, -0.23064724, *two, -1.5799744, -18.461533]
+    weights = np.exp(np.array(row, np.float32).astype(np.float64))
+    p = list(weights / weights.sum())
+    JUDGES["dist"](stage(Dist(38), row, list(range(6)), p, FLOAT32, chosen))
+    one = stage(Dist(38), row, list(range(6)), p, FLOAT64, chosen)
+    if chosen == (4 if below else 3):
+        JUDGES["dist"](one)
+    else:
+        with pytest.raises(Wrong, match="selected"):
+            JUDGES["dist"](one)
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT32, FLOAT64], ids=["float32", "float64"])
+@pytest.mark.parametrize("penalty", [2.0**128 * 1e-30, math.inf], ids=["finite", "infinite"])
+def test_the_power_of_dry_overflows_in_float32_alone(
+    arithmetic: Arithmetic, penalty: float
+) -> None:
+    """4 ** 64 is 2^128."""
+    dry = Dry(dry_multiplier=1e-30, dry_base=4.0, dry_allowed_length=0, dry_penalty_last_n=80)
+    for _ in range(80):
+        dry.accept(0)
+    one = stage(dry, [0.0, 0.0], [0, 1], arithmetic=arithmetic)
+    one.got.logits[0] = -penalty
+    if penalty == math.inf and arithmetic == FLOAT64:
+        with pytest.raises(Wrong, match="logits"):
+            JUDGES["dry"](one)
+    else:
+        JUDGES["dry"](one)
+
+
+@pytest.mark.parametrize("base", [2.0, 1.1])
+def test_a_rounded_power_of_a_float32_base_is_no_float64(base: float) -> None:
+    """1 + 2^-20 times the penalty: 79 roundings of 1.1 explain that, no rounding of 2 does."""
+    dry = Dry(dry_multiplier=1.0, dry_base=base, dry_allowed_length=0, dry_penalty_last_n=80)
+    for _ in range(80):
+        dry.accept(0)
+    one = stage(dry, [0.0, 0.0], [0, 1], arithmetic=FLOAT64)
+    one = replace(one, parameters={"dry_base": base})
+    one.got.logits[0] = one.want.logits[0] * np.float32(1 + 2.0**-20)
+    if base == 2.0:
+        with pytest.raises(Wrong, match="logits"):
+            JUDGES["dry"](one)
+    else:
+        JUDGES["dry"](one)
 
 
 @pytest.mark.parametrize("tau", [1.0, 1.0000001])
