@@ -28,7 +28,7 @@ def record(
         typer.Option(help="tokens alone, the survivors of each stage, or all candidates of each"),
     ] = "survivors",
     keep: Annotated[
-        str, typer.Option(help="only the newest part: 10min or 2GiB", metavar="TIME|SIZE")
+        str, typer.Option(help="only the newest candidates: 10min or 2GiB", metavar="TIME|SIZE")
     ] = "",
     limit: Annotated[
         str, typer.Option(help="stop recording at this size on disk", metavar="SIZE")
@@ -66,12 +66,14 @@ def record(
         raise InputError(
             f"--accept {accept}", "is not for a recording", "use --check --accept tied"
         )
+    if 0 < (size := _amount(keep, _BYTES) if keep.endswith("B") else 0) < 2**27:
+        raise InputError(f"--keep {keep}", "is less than two files of 64MiB", "keep 128MiB or more")
     options = program.Options(
         engine=engine,
         accept=(accept or "identical") if check else None,
         detail=detail,
         text=not no_text,
-        keep=_amount(keep, _BYTES) if keep.endswith("B") else 0,
+        keep=size,
         keep_ms=_amount(keep, _MS) if keep and not keep.endswith("B") else 0,
         limit=_amount(limit, _BYTES) if limit else 0,
     )

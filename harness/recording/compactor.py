@@ -11,6 +11,7 @@ import select
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,12 +25,11 @@ _PAUSE_S = 0.5
 def keep(folder: Path, most: int, most_ms: int, limit: int, ended: bool) -> None:
     """Do it once. ended: the program has ended; a process that it left may still write."""
     for path in finished(folder, ended):
-        if not _old(path, most_ms):
-            pack(path)
+        path.unlink() if _old(path, most_ms) else pack(path)
     for path in sorted(folder.glob("*.arrays.z"), key=_time):
-        if _old(path, most_ms) or (most and _size(folder) > most):
+        if _old(path, most_ms) or (most and _size(folder.glob("*.arrays*")) > most):
             path.unlink()
-    if limit and _size(folder) > limit:
+    if limit and _size(folder.iterdir()) > limit:
         (folder / "stop").touch()
 
 
@@ -64,8 +64,8 @@ def _time(path: Path) -> float:
     return path.stat().st_mtime
 
 
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir())
+def _size(paths: Iterable[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,11 +17,11 @@ from sampler_parity.harness.bundle.machine import describe
 from sampler_parity.harness.engines.engine_file import engine_names, engines_folder
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.recording.detail import Detail
+from sampler_parity.harness.recording.executable import why_not
 from sampler_parity.harness.recording.info import RecordingInfo, is_alive
 from sampler_parity.harness.recording.library import recorder
 from sampler_parity.harness.verdicts import Accept
 
-_ELF, _PROGRAM_INTERPRETER = b"\x7fELF", 3
 _LAST_LINES = 2**18  # bytes; only destructors of the program are recorded after its end
 _LONGEST_END_S = 120.0  # of what is left to judge, or to compress
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
@@ -96,23 +95,12 @@ def check(command: list[str], engine: str = "") -> None:
     path = shutil.which(command[0])
     if path is None:
         raise InputError(command[0], "is no program")
-    if is_static(Path(path)):
-        fix = "build it with BUILD_SHARED_LIBS=ON"
-        raise InputError(command[0], "is linked statically: no recorder can be put into it", fix)
-
-
-def is_static(path: Path) -> bool:
-    """Return whether a file is a program of 64 bits that needs no dynamic linker."""
-    with path.open("rb") as file:
-        head = file.read(64)
-        if len(head) < 64 or head[:4] != _ELF or head[4] != 2:
-            return False
-        (at,) = struct.unpack_from("<Q", head, 32)
-        size, count = struct.unpack_from("<HH", head, 54)
-        file.seek(at)
-        table = file.read(size * count)
-    kinds = [struct.unpack_from("<I", table, i * size)[0] for i in range(len(table) // size)]
-    return _PROGRAM_INTERPRETER not in kinds
+    try:
+        refused = why_not(Path(path))
+    except (OSError, ValueError) as error:
+        raise InputError(path, f"cannot be read: {error}") from None
+    if refused:
+        raise InputError(command[0], *refused)
 
 
 def engines_with_recorder() -> list[str]:

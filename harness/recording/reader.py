@@ -22,6 +22,9 @@ LINE = 64 * 2**20  # bytes of the longest line: a grammar, or 100,000 biases
 LONGEST_SEGMENT = 2**30  # bytes of a file of arrays: one apply is never parted
 
 
+REMOVED = "--keep removed it"
+
+
 class Gone(Exception):  # noqa: N818 - an ordinary outcome
     """An array is not there: not recorded, or removed by --keep."""
 
@@ -129,7 +132,7 @@ class Process:
                 with open_file(path) as file:
                     self._segments = {number: unpacked(file.read(LONGEST_SEGMENT))}
             except FileNotFoundError:
-                raise Gone("--keep removed it") from None
+                raise Gone(REMOVED) from None
             except ValueError as error:
                 raise InputError(path, f"is damaged: {error}") from None
         return self._segments[number]

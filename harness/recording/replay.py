@@ -17,7 +17,7 @@ from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.recording import events as e
 from sampler_parity.harness.recording import masks
 from sampler_parity.harness.recording.format import sum_of
-from sampler_parity.harness.recording.reader import Gone, Process
+from sampler_parity.harness.recording.reader import REMOVED, Gone, Process
 from sampler_parity.harness.recording.vocabularies import RecordedVocab, vocab_of
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.chain import parameters_of
@@ -122,6 +122,7 @@ class ReplayedProcess:
         self.lives: list[Life] = []
         self.vocabs: dict[str, Vocab | None] = {}
         self.models: dict[str, e.Vocabulary] = {}
+        self.gone = ""  # why the first candidates of an apply that are not there are gone
         self.latest: dict[int, Life] = {}  # by thread, of the last apply
 
     def run(self) -> Iterator[Applied]:
@@ -179,7 +180,7 @@ class ReplayedProcess:
     def apply(self, event: e.Apply, judged: bool = True) -> Applied:
         """Judge an apply. judged: False only counts it, and leaves every state as it is."""
         made = self._of(event.s)
-        life = self._life_of(made)
+        life, self.gone = self._life_of(made), ""
         before = self._candidates(event.before, None) if judged else None
         stages = list(self._stages(made, event, before)) if judged else []
         _require_survivor(stages[-1:], event)
@@ -399,7 +400,8 @@ class ReplayedProcess:
         were recorded without."""
         try:
             lists = self.process.lists(array)
-        except Gone:
+        except Gone as gone:
+            self.gone = self.gone or str(gone)
             return None
         if array.sorted is None:
             return masks.arranged(lists, array.selected, like)
@@ -410,11 +412,11 @@ class ReplayedProcess:
         return Candidates(lists.ids.copy(), lists.logits.copy(), p, array.sorted, array.selected)
 
     def _why_gone(self) -> str:
-        return (
-            "--detail tokens has no candidates"
-            if self.process.start.detail == "tokens"
-            else "the candidates before it are not listed (--detail stages lists all)"
-        )
+        if self.process.start.detail == "tokens":
+            return "--detail tokens has no candidates"
+        if self.gone == REMOVED:
+            return "the candidates before it are gone: --keep removed them"
+        return "the candidates before it are not listed (--detail stages lists all)"
 
 
 def _fits(want: Candidates, array: e.Array) -> bool:
