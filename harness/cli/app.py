@@ -30,6 +30,7 @@ from sampler_parity.harness.cli import (
     lint,
     predict,
     record,
+    redact,
     report,
     repro,
     run,
@@ -95,6 +96,7 @@ app.command("record", rich_help_panel=_MINE, context_settings={"ignore_unknown_o
 )
 app.command("check", rich_help_panel=_MINE)(check.check)
 app.command("why", rich_help_panel=_MINE)(why.why)
+app.command("redact", rich_help_panel=_MINE)(redact.redact)
 app.command("report", rich_help_panel=_MINE)(report.report)
 app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
 app.command("backends", rich_help_panel=_MINE)(backends.backends)

@@ -34,7 +34,7 @@ def record(
         str, typer.Option(help="stop recording at this size on disk", metavar="SIZE")
     ] = "",
     no_text: Annotated[
-        bool, typer.Option("--no-text", help="leave the vocabulary out: token ids alone")
+        bool, typer.Option("--no-text", help="only token ids; no vocabulary, grammar or arguments")
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="judge it meanwhile; print what differs on stderr")

@@ -59,7 +59,7 @@ def record(
         raise cannot_write(folder, error) from None
     info = RecordingInfo(
         version=version("sampler-parity"),
-        command=command,
+        command=command if options.text else command[:1],
         detail=options.detail,
         text=options.text,
         started=_now(),

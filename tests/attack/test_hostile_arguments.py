@@ -54,6 +54,7 @@ READ = {
     "check recording": ["check", "{}"],
     "why recording": ["why", "{}", "1"],
     "why --chain": ["why", "{good}", "1", "--chain", "{}"],
+    "redact recording": ["redact", "{}", "-o", "x"],
 }
 # Commands that write a path: they write it, or refuse it in one line.
 WRITTEN = {
@@ -66,6 +67,7 @@ WRITTEN = {
     "explain --plot": ["explain", "{good}", "greedy/x", "--plot", "{}"],
     "init folder": ["init", "--lang", "python", "{}"],
     "check --output": ["check", "{good}/../r", "-o", "{}"],
+    "redact --output": ["redact", "{good}", "-o", "{}"],
     "record --output": ["record", "-o", "{}", "--", "true"],
 }
 # Written after much work, by the functions that are tried above or in their own tests.

@@ -47,6 +47,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("capture --model {model} --prompts prompt.txt --max-rows 2 -o c.gguf", 0, "c.gguf"),
     ("record -o r -- {python} -c pass", 0, "nothing is recorded: the program never called"),
     ("check r", 2, "r: is no recording: it has no file PID.events"),
+    ("redact good -o redacted", 2, "good: is no checked recording"),
     ("golden verify", 0, "equal to the reference to the bit"),
     ("builds list", 0, ""),
     ("builds make nothing", 2, "build 'nothing': no recipe"),

@@ -23,9 +23,10 @@ struct Creating {
     ~Creating() { if (thread) thread->creating--; }
 };
 
+// A grammar's source, or another text: none with --no-text.
 std::string json_string(Whole text) {
     auto value = static_cast<const char *>(pointer(text));
-    return value ? json_text(value, std::char_traits<char>::length(value)) : "null";
+    return value && settings.text ? json_text(value, std::char_traits<char>::length(value)) : "null";
 }
 
 std::string strings(Whole list, Whole n) {
