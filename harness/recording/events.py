@@ -218,7 +218,8 @@ class Apply(_Event):
 
     q: number of the apply in its process. ctx, i: the row of logits that the thread read last.
     stages: one for each member of a chain. token: the selected one, or -1; p: its probability.
-    ns: time of the sampler; rec_ns: of the recorder.
+    ns: time of the sampler; rec_ns: of the recorder. dropped: the disk was too slow for the
+    candidates.
     """
 
     e: Literal["apply"] = "apply"
@@ -233,6 +234,7 @@ class Apply(_Event):
     p: float = 0.0
     ns: int = 0
     rec_ns: int = 0
+    dropped: bool = False
 
 
 class SamplerOfSequence(_Event):

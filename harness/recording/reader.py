@@ -80,11 +80,14 @@ class Process:
             raise InputError(self.path, f"has format {first.v}; this version reads 1")
         return first
 
-    def events(self) -> Iterator[Event]:
-        """Yield the events in order. Raises InputError with the number of a damaged line; an
-        unfinished last line ends it."""
+    def events(self, most: int | None = None) -> Iterator[Event]:
+        """Yield the events in order, those of the first `most` bytes. Raises InputError with the
+        number of a damaged line; an unfinished last line ends it."""
         lines, self.torn = GrowingEvents(self.path), False
-        yield from lines.new()
+        for event in lines.new():
+            yield event
+            if lines.at == most:
+                return
         self.torn = self.path.stat().st_size > lines.at
 
     def lists(self, array: Array) -> Lists:
@@ -136,6 +139,18 @@ class Process:
             except ValueError as error:
                 raise InputError(path, f"is damaged: {error}") from None
         return self._segments[number]
+
+    @cached_property
+    def lineage(self) -> "list[tuple[Process, int | None]]":
+        """The processes that it was forked from, the first one first, each with the size of its
+        events at the fork, and itself. Raises InputError."""
+        found: list[tuple[Process, int | None]] = [(self, None)]
+        while (start := found[0][0].start).parent:
+            parent = Process(self.folder, str(start.parent))
+            if any(parent.name == process.name for process, _ in found):
+                raise InputError(self.path, f"process {parent.name} is its own parent")
+            found.insert(0, (parent, start.parent_bytes))
+        return found
 
     @cached_property
     def models(self) -> list[Vocabulary]:

@@ -32,6 +32,7 @@ _MOVED_BY_APPLY = frozenset({"dist", "xtc", "mirostat", "mirostat_v2", "adaptive
 _NAMES = {"grammar_lazy": "grammar_lazy_patterns"}
 _AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
 DROPPED = "the checker could not follow"
+TOO_SLOW = "the disk was too slow: the recorder dropped the candidates"
 LOST = "its state is lost: candidates before this one are not there"
 
 
@@ -126,13 +127,20 @@ class ReplayedProcess:
         self.latest: dict[int, Life] = {}  # by thread, of the last apply
 
     def run(self) -> Iterator[Applied]:
-        """Yield every apply. Raises InputError for a damaged recording."""
+        """Yield every apply, after those of the processes that it was forked from. Raises
+        InputError for a damaged recording."""
         with on(self.platform), np.errstate(all="ignore"):
-            for event in self.process.events():
-                if isinstance(event, e.Apply):
-                    yield self.apply(event)
-                else:
-                    self.follow(event)
+            for process, most in self.process.lineage:
+                self.process, self.lives = process, []
+                for made in self.made.values():
+                    made.life = None
+                for event in process.events(most):
+                    if isinstance(event, e.Apply):
+                        applied = self.apply(event)
+                        if most is None:
+                            yield applied
+                    else:
+                        self.follow(event)
 
     def drop(self, event: e.Apply) -> None:
         """Count an apply without judging it."""
@@ -155,7 +163,8 @@ class ReplayedProcess:
             case e.DrawnSeed():
                 self._reseed(self._of(event.s), event.seed)
             case e.MadeChain():
-                self.made[event.s] = RecordedSampler(event.s, "chain", members=[])
+                why = "a chain inside another chain is followed"
+                self.made[event.s] = RecordedSampler(event.s, "chain", why=why, members=[])
             case e.Add():
                 self._of(event.c).parts.append(self._of(event.s, event.name))
             case e.Remove():
@@ -180,7 +189,7 @@ class ReplayedProcess:
     def apply(self, event: e.Apply, judged: bool = True) -> Applied:
         """Judge an apply. judged: False only counts it, and leaves every state as it is."""
         made = self._of(event.s)
-        life, self.gone = self._life_of(made), ""
+        life, self.gone = self._life_of(made), TOO_SLOW if event.dropped else ""
         before = self._candidates(event.before, None) if judged else None
         stages = list(self._stages(made, event, before)) if judged else []
         _require_survivor(stages[-1:], event)
@@ -209,9 +218,8 @@ class ReplayedProcess:
 
     def _constructed(self, event: e.Init) -> RecordedSampler:
         if event.sampler is None:
-            return RecordedSampler(
-                event.s, event.name, why=f"{event.name} is the program's own sampler"
-            )
+            name = event.name or "unknown"
+            return RecordedSampler(event.s, name, why=f"{name} is the program's own sampler")
         name = _NAMES.get(event.sampler, event.sampler)
         made = RecordedSampler(event.s, name, arguments=event.args)
         try:
@@ -416,6 +424,8 @@ class ReplayedProcess:
             return "--detail tokens has no candidates"
         if self.gone == REMOVED:
             return "the candidates before it are gone: --keep removed them"
+        if self.gone == TOO_SLOW:
+            return TOO_SLOW
         return "the candidates before it are not listed (--detail stages lists all)"
 
 

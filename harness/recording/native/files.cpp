@@ -6,6 +6,7 @@
 //
 // A slow disk costs a program at most a tenth of its time. Then candidates are dropped, and the line of
 // their apply tells so. Lines are never dropped: states of samplers depend on them.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -63,7 +64,7 @@ struct State {
     std::deque<Job *> queue;
     std::vector<Job *> spare;
     uint64_t queued = 0;
-    bool writing = false, started = false, waiting = false, alone = false, ended = false;
+    bool writing = false, started = false, waiting = false;
     // of the writer, or of who holds the lock while nothing is queued
     File events, arrays;
     int open_segment = 0;
@@ -75,15 +76,17 @@ State &state = *new State;  // never destructed: libllama's own destructors may 
 std::atomic<bool> stopped{false};
 uint64_t applies_begun = 0;
 int threads = 0;
-pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;   // who has it may queue
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of the state; taken after the gate
 pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
 pthread_t writer;
 pthread_key_t thread_key;
 __thread Thread *thread_of_this = nullptr;
 
+// While somebody waits for the disk, nobody else queues.
 struct Lock {
-    Lock() { pthread_mutex_lock(&mutex); }
-    ~Lock() { pthread_mutex_unlock(&mutex); }
+    Lock() { pthread_mutex_lock(&gate), pthread_mutex_lock(&mutex); }
+    ~Lock() { pthread_mutex_unlock(&mutex), pthread_mutex_unlock(&gate); }
 };
 
 int created(const std::string &path, bool append) {
@@ -233,7 +236,7 @@ void recycle(Job *job) {
 }
 
 void *write_queue(void *) {
-    Lock lock;
+    pthread_mutex_lock(&mutex);
     for (;;) {
         while (state.queue.empty()) {
             state.waiting = true;
@@ -277,7 +280,7 @@ void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
     if (bytes) job->bytes.swap(*bytes);
     job->segment = state.segment;
     job->last = last;
-    if (state.alone || !started()) {
+    if (!started()) {
         performed(*job);
         return recycle(job);
     }
@@ -394,12 +397,14 @@ std::string reference(const Reference &r, size_t base, bool dropped) {
 void before_fork() {
     lock_models(true);
     lock_samplers(true);
+    pthread_mutex_lock(&gate);
     pthread_mutex_lock(&mutex);
     drain(10000);
 }
 
 void after_fork() {
     pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&gate);
     lock_samplers(false);
     lock_models(false);
 }
@@ -444,16 +449,16 @@ __attribute__((constructor)) void read_settings() {
     settings.on = true;
 }
 
-// Called with the lock.
+// End the recording, and wait for it. Called with the lock.
 void write_end(unsigned ms) {
+    if (state.opened && !stopped) {
+        stopped = true;
+        Line line("end", nullptr);
+        line.whole("applies", static_cast<int64_t>(state.applies));
+        line.whole("rec_ns", static_cast<int64_t>(state.spent_ns));
+        post(line.text, nullptr, true);
+    }
     drain(ms);
-    if (!state.opened || stopped || state.ended) return;
-    if (state.writing || !state.queue.empty()) return;
-    state.alone = state.ended = true;  // what comes now is written at once
-    Line line("end", nullptr);
-    line.whole("applies", static_cast<int64_t>(state.applies));
-    line.whole("rec_ns", static_cast<int64_t>(state.spent_ns));
-    append_line(line.text);
 }
 
 __attribute__((destructor)) void end_at_exit() {
@@ -461,17 +466,24 @@ __attribute__((destructor)) void end_at_exit() {
     if (settings.on) write_end(10000);
 }
 
-// A child of vfork has our memory, and is not us. A handler of signals may interrupt who has the lock.
-void end_at_once() {
+// Write what is queued before the program ends, or becomes another, without destructors. A child of
+// vfork has our memory, and is not us. A handler of signals may interrupt who has the lock.
+void write_at_once(bool end) {
+    if (!settings.on || !state.opened || state.pid != getpid()) return;
+    int kept = errno;
     timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec++;
-    if (!state.opened || state.pid != getpid() || pthread_mutex_timedlock(&mutex, &until)) return;
-    try {
-        write_end(1000);
-    } catch (...) {  // no memory
+    if (pthread_mutex_timedlock(&gate, &until)) return;
+    if (!pthread_mutex_timedlock(&mutex, &until)) {
+        try {
+            end ? write_end(1000) : drain(1000);
+        } catch (...) {  // no memory
+        }
+        pthread_mutex_unlock(&mutex);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&gate);
+    errno = kept;
 }
 
 }  // namespace
@@ -561,9 +573,19 @@ bool write_whole_file(const std::string &suffix, const std::string &text, std::s
     return true;
 }
 
-// os._exit of Python, and the like: no destructors run.
 EXPORTED void _exit(int status) {
-    if (recording()) end_at_once();
+    write_at_once(true);
     for (;;) syscall(SYS_exit_group, status);
 }
 EXPORTED void _Exit(int status) { _exit(status); }
+
+#define BECOMES(name, parameters, passed)                                \
+    EXPORTED int name parameters noexcept {                              \
+        write_at_once(false);                                            \
+        return reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name)) passed; \
+    }
+BECOMES(execv, (const char *path, char *const words[]), (path, words))
+BECOMES(execve, (const char *path, char *const words[], char *const env[]), (path, words, env))
+BECOMES(execvp, (const char *file, char *const words[]), (file, words))
+BECOMES(execvpe, (const char *file, char *const words[], char *const env[]), (file, words, env))
+BECOMES(fexecve, (int fd, char *const words[], char *const env[]), (fd, words, env))
