@@ -20,13 +20,18 @@ from tests.support.command_line import COMMAND
 
 HERE = Path(__file__).parent / "programs"
 ENVIRONMENTS = {"transformers": "", "mlx_lm": "mlx_lm_server", "vllm": "vllm_server"}
-CHAINS = {"transformers": 10}
+CHAINS = {"transformers": 10, "mlx_lm": 9}
 FAULTS = {
     "transformers": {
         "k plus one": "top_k",
         "top_p is skipped": "top_p",
         "the history is shifted by one": "transformers_repetition_penalty",
         "the last survivor is lost": "min_p",
+    },
+    "mlx_lm": {
+        "k plus one": "mlx_sampler",
+        "top_p is another": "mlx_sampler",
+        "the history is shifted by one": "mlx_penalties",
     },
 }
 
