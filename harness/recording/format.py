@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:  # it is loaded into programs that have numpy alone: hook/sitecustomize.py
+if TYPE_CHECKING:  # it is loaded into programs that have numpy alone: engines/shared/hook
     from sampler_parity.harness.recording.events import Array, Form
 
 LISTED = 2048  # the longest list of survivors that --detail survivors writes

@@ -113,7 +113,7 @@ def variables(folder: Path, options: Options, library: Path | None) -> dict[str,
     """Return the environment variables of a recorded program. library: of libllama's recorder; None
     for an engine in Python, whose recorder Python itself loads at its start."""
     name = "SAMPLER_PARITY_RECORD"
-    loads = ("PYTHONPATH", Path(__file__).resolve().parent / "hook", os.pathsep)
+    loads = ("PYTHONPATH", engines_folder().resolve() / "shared" / "hook", os.pathsep)
     if library is not None:
         loads = ("LD_PRELOAD", library, ":")
     variable, path, mark = loads

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sampler_parity.engines.shared.hooks import pieces_of
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.check import BACKEND, Checked, check
 from sampler_parity.harness.recording.events import Apply, Init, Vocabulary
-from sampler_parity.harness.recording.hooks import pieces_of
 from sampler_parity.harness.recording.program import Options, engines_with_recorder, record
 from sampler_parity.harness.recording.reader import Recording
 

@@ -56,7 +56,7 @@ def wait_for(engine: str) -> None:
         try:
             if not hooks:
                 with _our_packages():
-                    from sampler_parity.harness.recording.hooks import Hooks
+                    from sampler_parity.engines.shared.hooks import Hooks
                 hooks.append(Hooks(os.environ, NAME, engine))
             hooks[0].safely(recorder.MODULES[module.__name__], module, hooks[0])
         except Exception as error:  # the program goes on
