@@ -157,7 +157,7 @@ def _why_stopped(path: Path) -> str:
                 return ""
             if line.startswith(b'{"e":"stopped"'):
                 return str(json.loads(line)["why"])
-    return "it was killed, ended by _exit, or could not write (a full disk?)"
+    return "it was killed, or could not write (a full disk?)"
 
 
 @contextmanager

@@ -171,7 +171,9 @@ def test_the_stage_after_a_min_p_that_sorted_may_state_that_it_is_sorted(flag: b
     row = np.array([math.log(0.5), 0.0], np.float32)
     memory = Memory.of(Chain([MinP(0.5, 2), Temp(2.0)]))
     ids = np.array([1, 0], np.int32)
-    results = [Got(ids, row[ids] / np.float32(by), np.zeros(2, np.float32), flag, -1) for by in (1, 2)]
+    results = [
+        Got(ids, row[ids] / np.float32(by), np.zeros(2, np.float32), flag, -1) for by in (1, 2)
+    ]
     results[0] = replace(results[0], sorted=True)
     chain: Any = [{"min_p": {"p": 0.5, "min_keep": 2}}, {"temp": {"temp": 2.0}}]
     wrong = judge_sample(memory, chain, row, results, None, FLOAT32, Judged())
