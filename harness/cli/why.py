@@ -30,9 +30,9 @@ def why(
     """Explain why a token of a recording was chosen: what each stage removed or changed, and the
     random number that drew it.
 
-    TOKEN is a number in the recording (17), in a text (2:17), a position in a text (@120, 2:@120),
-    or a text: its first occurrence. --what-if and --chain replay the recorded logits of the token's
-    text, and show where it would have parted.
+    TOKEN is a number in the recording (17), a number in a text (2:17), a position in a text (@120,
+    2:@120), or a text, which may stand in quotes. The options --what-if and --chain replay the
+    recorded logits of the token's text, and show where it would have parted.
 
     Examples:
       sampler-parity why recording 17

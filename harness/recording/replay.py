@@ -130,17 +130,23 @@ class ReplayedProcess:
         """Yield every apply, after those of the processes that it was forked from. Raises
         InputError for a damaged recording."""
         with on(self.platform), np.errstate(all="ignore"):
-            for process, most in self.process.lineage:
-                self.process, self.lives = process, []
-                for made in self.made.values():
-                    made.life = None
-                for event in process.events(most):
-                    if isinstance(event, e.Apply):
-                        applied = self.apply(event)
-                        if most is None:
-                            yield applied
-                    else:
-                        self.follow(event)
+            for event, own in self.events():
+                if not isinstance(event, e.Apply):
+                    self.follow(event)
+                elif own:
+                    yield self.apply(event)
+                else:
+                    self.apply(event)
+
+    def events(self) -> Iterator[tuple[e.Event, bool]]:
+        """Yield the events of the processes that it was forked from, then its own, each with
+        whether it is its own."""
+        for process, most in self.process.lineage:
+            self.process, self.lives = process, []
+            for made in self.made.values():
+                made.life = None
+            for event in process.events(most):
+                yield event, most is None
 
     def drop(self, event: e.Apply) -> None:
         """Count an apply without judging it."""

@@ -54,10 +54,10 @@ class RecordedToken:
     their entropy in bits. favourite: the likeliest token there. rank: its rank among the last
     survivors. All are None if the candidates are not there.
 
-    before: how many tokens were possible (above -inf) at first; survivors: after each stage.
-    forced_by, favourite_removed_by: the stage that left a single one; the one that removed the
-    favourite; or "". stages: those of a grammar that was applied before the chain, then the
-    chain's, with all candidates: do not keep them. verdicts: of each stage, or "not judged".
+    before: how many tokens were possible (above -inf) at first. survivors: after each stage.
+    forced_by: the stage that left a single one, or "". favourite_removed_by: the stage that removed
+    the favourite, or "". verdicts: of each stage, or "not judged". stages: of a grammar that was
+    applied before the chain, then the chain's. They have all candidates: do not keep them.
     """
 
     number: int
@@ -151,7 +151,7 @@ class _Tokens:
 
     def run(self) -> Iterator[RecordedToken]:
         with on(self.replayed.platform), np.errstate(all="ignore"):
-            for event in self.process.events():
+            for event, own in self.replayed.events():
                 if isinstance(event, e.OfContext):
                     self.vocabularies[event.ctx] = event.m
                 if not isinstance(event, e.Apply):
@@ -168,8 +168,10 @@ class _Tokens:
                         stage.left = applied.before
                 waiting.append(applied)
                 if event.token >= 0:
-                    yield self._token(applied, [s for one in waiting for s in one.stages], rng)
+                    stages = [stage for one in waiting for stage in one.stages]
                     waiting.clear()
+                    if own:
+                        yield self._token(applied, stages, rng)
 
     def _rng_of(self, address: str) -> Mt19937 | None:
         """Return a copy of the random numbers of the member that draws, as they go on."""

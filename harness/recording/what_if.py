@@ -33,8 +33,8 @@ class ChainFile(BaseModel):
 
 @dataclass(frozen=True)
 class Parting:
-    """Where a text would have parted. same: tokens before. number: of the token there, None if the
-    text is the same. token, instead: the recorded and the other one, as text."""
+    """Hold the place where a text would part. same: tokens before. number: of the token there, None
+    if the text is the same. token, instead: the recorded and the other one, as text."""
 
     same: int
     number: int | None = None

@@ -21,8 +21,8 @@ _NOT_DATA = frozenset({"piece", "pieces", "applied", "stages", "replayed"})
 
 
 class TokenPlace(NamedTuple):
-    """Where a token stands. nth: its number in its text. at: None with --no-text, and if it is no
-    part of the text."""
+    """Hold the place of a token. nth: its number in its text. at: None with --no-text, and if it is
+    no part of the text."""
 
     number: int
     text: int
@@ -33,8 +33,8 @@ class TokenPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class StageEffect:
-    """What a stage did: how many tokens it removed and changed, and the likeliest of each, with
-    their logits before and after (None: removed). logit, p: the chosen token's afterwards."""
+    """Hold the effect of a stage. removed, changed: numbers of tokens. top: the likeliest of each,
+    with their logits before and after (None: removed). logit, p: the chosen token's afterwards."""
 
     name: str
     parameters: dict[str, Any]

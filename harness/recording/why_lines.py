@@ -52,9 +52,10 @@ def parting_lines(parted: Parting, text: int, width: int) -> Iterator[str]:
         same = f"text {text} is the same: all {parted.same:,} tokens"
         yield from _wrapped("what if", same.split(" "), width)
         return
-    where = [*f"text {text} parts at token {parted.number:,}:".split(" "), parted.instead]
-    rest = [f"{parted.token};", *f"the {parted.same:,} before it are the same".split(" ")]
-    yield from _wrapped("what if", [*where, "in", "place", "of", *rest], width)
+    tokens = f"{parted.same:,} token{'s' if parted.same != 1 else ''}"
+    where = f"text {text} is the same for {tokens}, and parts at token {parted.number:,}:"
+    parts = [*where.split(" "), parted.instead, "in", "place", "of", parted.token]
+    yield from _wrapped("what if", parts, width)
     only = "only this parting is certain: later logits belong to the recorded text"
     yield from _wrapped("note", only.split(" "), width)
 

@@ -69,8 +69,8 @@ def test_another_chain_shows_where_the_text_parts(recording: Path, tmp_path: Pat
     file.write_text(f"chain = [{bias}, {{ greedy = {{}} }}]\n")
     lines = cli("why", recording, "1", "--chain", file).stdout.splitlines()
     assert lines[-3:] == [
-        'what if  text 1 parts at token 2: "\\"" in place of " b"; the 1 before it are the',
-        "         same",
+        'what if  text 1 is the same for 1 token, and parts at token 2: "\\"" in place of',
+        '         " b"',
         "note     only this parting is certain: later logits belong to the recorded text",
     ]
 

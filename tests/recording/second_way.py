@@ -1,4 +1,4 @@
-"""What `why` prints of slots.py, computed a second way: no recording, and none of our reference.
+"""Compute a second way what `why` prints of slots.py: from no recording, without our reference.
 
 libllama applies each sampler of a chain by itself. NumPy computes the rest in float64.
 """
@@ -209,6 +209,6 @@ def joined(parts: list[str]) -> str:
 
 
 def three_numbers(*numbers: float) -> list[str]:
-    """Return three numbers with 4 digits, or as many as tell them apart."""
+    """Return three numbers with 4 digits, or as many as they need to differ."""
     texts = ([f"{x:.{digits}g}" for x in numbers] for digits in range(4, 18))
     return next(three for three in texts if len(set(three)) == 3)

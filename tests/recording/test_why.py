@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,17 @@ def test_a_wrong_number_is_found(
     pairs = zip(printed(recording, number), expected[number], strict=True)
     differing = {ours.split()[0] for ours, theirs in pairs if ours != theirs}
     assert differing >= labels
+
+
+@pytest.mark.nightly
+def test_the_random_numbers_of_a_forked_child_go_on(tmp_path: Path) -> None:
+    edges = str(Path(__file__).parent / "programs" / "edges.py")
+    assert record([sys.executable, edges, MODEL, "fork"], tmp_path / "r", Options()) == (0, [])
+    sampled = list(of_tokens.tokens_of(Recording(tmp_path / "r")))
+    assert [*Counter(token.process for token in sampled).values()] == [60, 30, 30]
+    draws = [token.draw for token in sampled if token.draw is not None]
+    assert len(draws) > 100
+    assert all(draw.low <= draw.u <= draw.high for draw in draws)
 
 
 # Settings, as `why` takes them, and the functions of libllama that construct the same chain.
