@@ -4,7 +4,8 @@
   const data = JSON.parse(document.getElementById('data').textContent);
   const part = (id) => document.getElementById(id);
   const PROPERTIES = [
-    'a stage differs from the reference', 'forced by a grammar', 'forced: one survivor before the draw',
+    'a stage differs from the reference', 'forced by a grammar: it left one token, or removed the favourite',
+    'forced: one survivor before the draw',
     'the chain removed the model\'s favourite', 'drawn from the tail: p below 0.05',
     'greedy takes another token', 'drawn and not accepted', 'a stage was not judged'];
   const SVG = 'http://www.w3.org/2000/svg';
@@ -29,8 +30,9 @@
     return x !== 0 && Math.abs(x) < 0.001 ? x.toExponential(2) : String(Number(x.toPrecision(4)));
   };
   const column = (name, i) => data.texts[state.text].columns[name][i];
-  const piece = (at) => data.texts_of_pieces[at] ?? `[${data.ids[at]}]`;
+  const piece = (at) => (data.texts_of_pieces[at] ?? `[${data.ids[at]}]`).replaceAll('\n', '↵').replaceAll('\t', '⇥') || '·';
   const code = (at) => element('code', { title: `token ${data.ids[at]}` }, element('bdi', {}, piece(at)));
+  const shorter = (text, n) => (text.length > n ? `${text.slice(0, n - 1)}…` : text);
   const bits = (p) => (p > 0 ? -Math.log2(p) : Infinity);
 
   // The properties of each token of a text: a bit each, in the order of PROPERTIES.
@@ -38,10 +40,10 @@
   const flagsOf = (columns) => columns.piece.map((_, i) => {
     const verdicts = columns.stages[i].map((row) => data.verdicts[typeof row === 'number' ? row : row[4]]);
     const judged = verdicts.filter((verdict) => !verdict.startsWith('not judged'));
-    const [forced, p] = [columns.forced_by[i], columns.p[i]];
+    const [forced, removed, p] = [columns.forced_by[i], columns.favourite_removed_by[i], columns.p[i]];
     return [
-      judged.some((verdict) => verdict !== 'identical'), forced.startsWith('grammar'), forced !== '',
-      columns.favourite_removed_by[i] !== '', p !== null && p < TAIL, columns.differs_from_greedy[i],
+      judged.some((verdict) => verdict !== 'identical'), [forced, removed].some((by) => by.startsWith('grammar')),
+      forced !== '', removed !== '', p !== null && p < TAIL, columns.differs_from_greedy[i],
       !columns.accepted[i], judged.length < verdicts.length,
     ].reduce((flags, holds, bit) => flags | (holds << bit), 0);
   });
@@ -106,7 +108,7 @@
     shown.forEach(({ name, parameters, after, verdict }, k) => {
       const y = k * height;
       const label = drawn('text', { x: 0, y: y + 14, class: 'label' }, name);
-      label.append(drawn('tspan', { class: 'parameters' }, ` ${parameters.slice(0, 40)}${parameters.length > 40 ? '…' : ''}`));
+      label.append(drawn('tspan', { class: 'parameters' }, ` ${shorter(parameters, 54 - name.length)}`));
       if (toneOf(verdict) === 'bad') label.append(drawn('tspan', { class: 'differs' }, ' differs'));
       svg.append(label);
       const bar = (top, share, style, text) => {
@@ -284,7 +286,10 @@
       if (content === null || content === undefined) style += ' id';
       else if (!content) style += ' gap';
       else if (content.includes('\n')) style += ' nl';
-      if (columns.flags[i] & 64) style += ' dropped';
+      if (!columns.accepted[i]) {
+        style = style.replace(' nl', '') + ' dropped';
+        span.textContent = span.textContent.replaceAll('\n', '↵');
+      }
       span.className = style;
       span.setAttribute('role', 'option');
       if (!content || !content.trim()) span.setAttribute('aria-label', known ? JSON.stringify(known) : `token ${data.ids[at]}`);

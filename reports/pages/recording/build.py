@@ -12,7 +12,13 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.check import meaning_of
 from sampler_parity.harness.recording.info import changed, info_of
 from sampler_parity.harness.recording.reader import Recording
-from sampler_parity.harness.recording.tokens import RecordedToken, softmax, tokens_of, verdict_of
+from sampler_parity.harness.recording.tokens import (
+    RecordedToken,
+    place_of,
+    softmax,
+    tokens_of,
+    verdict_of,
+)
 from sampler_parity.harness.sanitize.printable import cut, visible
 from sampler_parity.reference import Candidates
 from sampler_parity.reports.pages.recording.rows import Piece, StageRow, TokenRow
@@ -27,7 +33,7 @@ _SAME = (
     *("number", "text", "life", "accepted", "p", "before", "model_p", "model_rank", "entropy"),
     *("forced_by", "favourite_removed_by", "differs_from_greedy"),
 )
-_Logits = NDArray[np.float64]  # by token; -inf for one that is no candidate
+_Logits = NDArray[np.float32]  # by token; -inf for one that is no candidate
 
 
 def lines_of(folder: Path) -> list[str]:
@@ -52,13 +58,11 @@ def rows_of(folder: Path) -> Iterator[TokenRow]:
 
 def _row(token: RecordedToken) -> TokenRow:
     first = token.stages[0].before if token.stages else token.applied.before
-    model = None if first is None or len(first) == 0 else _by_token(first)
     last = token.stages[-1].left if token.stages else None
     draw = token.draw
-    lefts = [
-        None if model is None or stage.left is None else _by_token(stage.left, len(model))
-        for stage in token.stages
-    ]
+    states = _states([first, *(stage.left for stage in token.stages)])
+    model = states[0]
+    model_p = np.zeros(0) if model is None else softmax(model)
     return TokenRow(
         **{name: getattr(token, name) for name in _SAME},
         piece=_piece(token, token.token),
@@ -66,8 +70,8 @@ def _row(token: RecordedToken) -> TokenRow:
         logit=None if model is None else _logit(model, token.token),
         best=None if not last else _piece(token, int(last.ids[last.logits.argmax()])),
         draw=None if draw is None else (draw.u, draw.low, draw.high),
-        top=() if model is None else tuple(_top(token, model, lefts)),
-        stages=tuple(_stages(token, model, lefts)),
+        top=tuple(_top(token, states, model_p)),
+        stages=tuple(_stages(token, states, model_p)),
     )
 
 
@@ -78,11 +82,26 @@ def _piece(token: RecordedToken, one: int) -> Piece:
     return Piece(one, visible(text))
 
 
-def _by_token(candidates: Candidates, size: int = 0) -> _Logits:
-    """Return logits by token; -inf for one that is no candidate."""
-    logits = np.full(max(size, int(candidates.ids.max(initial=-1)) + 1), -np.inf)
-    logits[candidates.ids] = candidates.logits
-    return logits
+def _states(lists: list[Candidates | None]) -> list[_Logits | None]:
+    """Return logits by token, of the candidates before the chain and after each stage. Without the
+    first nothing is known; where a stage changed nothing the array is the same object."""
+    size = 1 + max((int(one.ids.max(initial=-1)) for one in lists if one is not None), default=-1)
+    states: list[_Logits | None] = []
+    before: Candidates | None = None
+    for one in lists:
+        if before is not None and one is not None and _same(before, one):
+            states.append(states[-1])
+        elif one is None or not lists[0]:
+            states.append(None)
+        else:
+            states.append(np.full(size, -np.inf, np.float32))
+            states[-1][one.ids] = one.logits  # type: ignore[index]
+        before = one
+    return states
+
+
+def _same(before: Candidates, left: Candidates) -> bool:
+    return np.array_equal(before.ids, left.ids) and np.array_equal(before.logits, left.logits)
 
 
 def _logit(logits: _Logits, token: int) -> float | None:
@@ -94,47 +113,47 @@ def _largest(logits: _Logits, which: NDArray[np.bool_], most: int) -> list[int]:
     """Return those tokens of a mask that have the largest logits."""
     tokens = np.flatnonzero(which)
     if len(tokens) > most:
-        tokens = tokens[np.argpartition(-logits[tokens], most)[:most]]
+        tokens = tokens[np.argpartition(logits[tokens], -most)[-most:]]
     return [int(token) for token in tokens[np.argsort(-logits[tokens], kind="stable")]]
 
 
 def _stages(
-    token: RecordedToken, model: _Logits | None, lefts: list[_Logits | None]
+    token: RecordedToken, states: list[_Logits | None], model_p: NDArray[np.float64]
 ) -> Iterator[StageRow]:
-    before, model_p = model, np.zeros(0) if model is None else softmax(model)
-    p = model_p
-    for stage, n, left in zip(token.stages, token.survivors, lefts, strict=True):
+    before, p, mass = states[0], 0.0, 1.0
+    for stage, n, left in zip(token.stages, token.survivors, states[1:], strict=True):
         more = stage.why or (stage.difference.what if stage.difference else "")
         verdict = verdict_of(stage) + (f": {visible(cut(more, 120))}" if more else "")
         row = StageRow(stage.made.name, parameters(stage.made.arguments), n, verdict=verdict)
-        if left is not None:
-            alive = left > -np.inf
-            was = left if before is None else before
+        logit = None if left is None else _logit(left, token.token)
+        if stage.left is not None and left is not None and (left is not before or not p):
+            alive, was = left > -np.inf, left if before is None else before
             gone, moved = (was > -np.inf) & ~alive, alive & (was != left)
-            p = softmax(left) if before is None or gone.any() or moved.any() else p
-            logit = _logit(left, token.token)
             removed, changed = _largest(was, gone, FIRST), _largest(was, moved, FIRST)
+            mass = float(model_p[stage.left.ids[stage.left.logits > -np.inf]].sum())
+            p = float(softmax(stage.left.logits)[place_of(stage.left, token.token) or 0])
             row = replace(
                 row,
-                mass=float(model_p[alive].sum()),
-                logit=logit,
-                p=None if logit is None else float(p[token.token]),
                 removed=tuple((_piece(token, i), float(was[i])) for i in removed),
                 changes=int(moved.sum()),
                 changed=tuple((_piece(token, i), float(was[i]), float(left[i])) for i in changed),
             )
         before = left
-        yield row
+        yield replace(
+            row, mass=None if left is None else mass, logit=logit, p=None if logit is None else p
+        )
 
 
 def _top(
-    token: RecordedToken, model: _Logits, lefts: list[_Logits | None]
+    token: RecordedToken, states: list[_Logits | None], model_p: NDArray[np.float64]
 ) -> Iterator[tuple[Piece, float, float, int]]:
     """Yield the largest candidates before the chain, with the stage that removed each."""
-    p = softmax(model)
+    model, *lefts = states
+    if model is None:
+        return
     for one in _largest(model, model > -np.inf, TOP):
         gone = (i for i, left in enumerate(lefts) if left is not None and left[one] == -np.inf)
-        yield _piece(token, one), float(model[one]), float(p[one]), next(gone, -1)
+        yield _piece(token, one), float(model[one]), float(model_p[one]), next(gone, -1)
 
 
 def parameters(arguments: dict[str, Any]) -> str:
