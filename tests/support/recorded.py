@@ -51,14 +51,14 @@ def small_recording(
     tokens = []
     for step in range(steps):
         candidates = Candidates.from_logits(np.log(P[: len(pieces)]))
-        before = writer.array(candidates.ids, candidates.logits, first=True)
+        before = e.Array(**writer.array(candidates.ids, candidates.logits, first=True))
         stages = []
         for i, sampler in enumerate(chain.samplers, 1):
             if not (step == wrong and i == 2):
                 sampler.apply(candidates)
             array = writer.array(candidates.ids, candidates.logits, candidates.p,
                                  candidates.sorted, candidates.selected)  # fmt: skip
-            stages.append(e.StageArray(s=f"0x{i}", **array.model_dump()))
+            stages.append(e.StageArray(s=f"0x{i}", **array))
         token = candidates.token
         assert token is not None
         after = e.Array(**stages[-1].model_dump(exclude={"s"}))
