@@ -222,10 +222,12 @@ fuzz: setup
 	$(BIN)/sampler-parity fuzz -b llama.cpp --for $(FUZZ_FOR) --seed $(FUZZ_SEED) --resume \
 		-o bundles/fuzz-$(FUZZ_SEED)
 
-# Kill runs a thousand times and with every signal: no process may remain, no result may be lost.
+# Kill runs a thousand times and with every signal: no process may remain, no result may be lost. Kill
+# recorded programs, their recorders and checkers 200 times: every recording must be readable.
 attack: setup
 	$(BIN)/pytest -q tests/attack tests/attack/long_signals.py
 	$(BIN)/python -m tests.attack.killing $(or $(KILLS),1000) $(or $(SEED),1)
+	$(BIN)/python -m tests.attack.killed_recordings $(or $(KILLED_RECORDINGS),200) $(or $(SEED),1)
 
 # Wrong inputs for every parser, a line of figures each. Failing inputs are kept in bundles/fuzzed, with
 # the command that reads them again. Ten minutes on one core.

@@ -16,8 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sampler_parity.harness.bundle.disk import write_whole
-from sampler_parity.harness.recording.info import is_alive
-from sampler_parity.harness.recording.reader import packed
+from sampler_parity.harness.recording.segments import is_alive, packed
 
 _PAUSE_S = 0.5
 

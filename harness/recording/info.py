@@ -1,7 +1,6 @@
 """recording.json: what was recorded, on what machine, and the digests of the finished files."""
 
 import hashlib
-import re
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ from sampler_parity.harness.bundle.info import MachineInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, sha256_of
 from sampler_parity.harness.recording.detail import Detail
+from sampler_parity.harness.recording.segments import is_alive
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Strict, first_mistake
 
@@ -56,12 +56,6 @@ class RecordingInfo(Strict):
         names = [path.name for path in paths if not is_alive(path.name)]
         files = {name: sha256_of(folder / name) for name in names}
         return self.model_copy(update={"files": files, "chain": chain_of(files)})
-
-
-def is_alive(name: str) -> bool:
-    """Return whether the process that a file is named after has not ended. A program may leave one
-    that goes on."""
-    return Path("/proc", re.split(r"[-.]", name)[0]).exists()
 
 
 def chain_of(files: dict[str, str]) -> str:

@@ -18,8 +18,9 @@ from sampler_parity.harness.engines.engine_file import engine_names, engines_fol
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.recording.detail import Detail
 from sampler_parity.harness.recording.executable import why_not
-from sampler_parity.harness.recording.info import RecordingInfo, is_alive
+from sampler_parity.harness.recording.info import RecordingInfo
 from sampler_parity.harness.recording.library import recorder
+from sampler_parity.harness.recording.segments import is_alive
 from sampler_parity.harness.verdicts import Accept
 
 _LAST_LINES = 2**18  # bytes; only destructors of the program are recorded after its end

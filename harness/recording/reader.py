@@ -2,7 +2,6 @@
 
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,10 +15,10 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file
 from sampler_parity.harness.recording.events import EVENT, Array, Event, Start, Vocabulary
 from sampler_parity.harness.recording.format import Lists, checked, lists_of, size_of
+from sampler_parity.harness.recording.segments import LONGEST, unpacked
 from sampler_parity.harness.strict import first_mistake
 
 LINE = 64 * 2**20  # bytes of the longest line: a grammar, or 100,000 biases
-LONGEST_SEGMENT = 2**30  # bytes of a file of arrays: one apply is never parted
 
 
 REMOVED = "--keep removed it"
@@ -133,7 +132,7 @@ class Process:
         if number not in self._segments:
             try:
                 with open_file(path) as file:
-                    self._segments = {number: unpacked(file.read(LONGEST_SEGMENT))}
+                    self._segments = {number: unpacked(file.read(LONGEST))}
             except FileNotFoundError:
                 raise Gone(REMOVED) from None
             except ValueError as error:
@@ -171,26 +170,6 @@ class Recording:
             raise InputError(self.folder, "is no recording: it has no file PID.events")
         names.sort(key=lambda name: [int(part) for part in re.findall(r"\d+", name)])
         return [Process(self.folder, name) for name in names]
-
-
-def packed(content: bytes) -> bytes:
-    """Return the content of a finished file of arrays, compressed: the first bytes of all words,
-    then the second ones, and so on. Exponents of logits are alike; their last bits are noise."""
-    words = len(content) // 4 * 4
-    shuffled = np.frombuffer(content[:words], np.uint8).reshape(-1, 4).T.tobytes()
-    return len(content).to_bytes(8, "little") + zlib.compress(shuffled + content[words:], 1)
-
-
-def unpacked(content: bytes) -> bytes:
-    """Return what `packed` was given. Raises ValueError."""
-    try:
-        plain = zlib.decompressobj().decompress(content[8:], LONGEST_SEGMENT)
-    except zlib.error as error:
-        raise ValueError(str(error)) from None
-    if len(plain) != int.from_bytes(content[:8], "little"):
-        raise ValueError("another number of bytes")
-    words = len(plain) // 4 * 4
-    return np.frombuffer(plain[:words], np.uint8).reshape(4, -1).T.tobytes() + plain[words:]
 
 
 def texts_of(folder: Path, model: Vocabulary) -> dict[str, Any]:

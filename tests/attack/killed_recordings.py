@@ -24,12 +24,14 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.check import BACKEND, check
 from sampler_parity.harness.recording.events import Apply
 from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.harness.recording.replay import ReplayedProcess
+from sampler_parity.reference.chronology import NEWEST
 from tests.attack.killing import children
 from tests.support.alive import alive, until
 from tests.support.recorded_programs import compile_program
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans become our children, and we get their status
-STEPS, PAUSE_US, STATUS = 50, 5000, 7
+STEPS, PAUSE_US, STATUS = 30, 5000, 7
 # A part of the command line of each process.
 KINDS = {"program": b"steps", "compactor": b"recording.compactor", "live": b"recording.live"}
 VICTIMS = ["program", "record", "compactor", "live", "group", "record at its start", "check"]
@@ -170,6 +172,12 @@ def applies_of(folder: Path) -> int:
     return count
 
 
+def differing(folder: Path) -> bool:
+    """Judge a recording here, which is faster than the command; return whether a stage differs."""
+    replays = [ReplayedProcess(one, NEWEST) for one in Recording(folder).processes]
+    return any(applied.first is not None for replay in replays for applied in replay.run())
+
+
 def is_identical(folder: Path, to: Path) -> bool:
     """Check a recording in a process of its own."""
     pid = forked(command("check", folder, "-o", to), to.with_suffix(".log"))
@@ -223,8 +231,12 @@ def kill_often(kills: int, seed: int, folder: Path) -> str:
                 assert ended.loss == 0, what
             assert expected.startswith(text), what
             if ended.applies:
-                assert is_identical(place / "r", place / "b"), what
+                folders = (place / "r", place / "b")
+                ok = not differing(folders[0]) if nth % 4 else is_identical(*folders)
+                assert ok, what
         done[f"{victim} {number.name}"] += 1
+        if nth % 20 == 19:
+            print(f"{nth + 1} of {kills}", file=sys.stderr, flush=True)
         shutil.rmtree(place)
     kinds = ", ".join(f"{name} {count}" for name, count in sorted(done.items()))
     seconds = time.monotonic() - begun

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.recording.compactor import keep
-from sampler_parity.harness.recording.reader import unpacked
+from sampler_parity.harness.recording.segments import unpacked
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 

@@ -11,7 +11,8 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.detail import Detail
 from sampler_parity.harness.recording.events import Apply, Array, Event
 from sampler_parity.harness.recording.format import Lists, bytes_of, lists_of, sum_of
-from sampler_parity.harness.recording.reader import Gone, Process, Recording, packed, unpacked
+from sampler_parity.harness.recording.reader import Gone, Process, Recording
+from sampler_parity.harness.recording.segments import packed, unpacked
 from tests.support.recordings import LOGITS, write_recording
 
 

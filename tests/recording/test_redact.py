@@ -16,8 +16,8 @@ from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp.compiled import built
 from sampler_parity.harness.recording.check import BACKEND, check
-from sampler_parity.harness.recording.reader import unpacked
 from sampler_parity.harness.recording.redact import redact
+from sampler_parity.harness.recording.segments import unpacked
 from tests.support.command_line import COMMAND, cli
 from tests.support.recorded_programs import PROGRAMS, compile_program
 from tests.support.report_bundles import case, diverged, run_info, write_bundle
