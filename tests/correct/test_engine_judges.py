@@ -8,14 +8,16 @@ import pytest
 
 from sampler_parity.engines.vllm.model import VllmTopP
 from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.classify import identical
+from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.correct.judges import JUDGES, judge_of
 from sampler_parity.harness.correct.stage import Held, Stage, Wrong
 from sampler_parity.harness.engines.samplers import engine_samplers
 from sampler_parity.harness.failures.explanations import all_explanations
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.faults.selftest import try_mutant
+from sampler_parity.harness.faults.selftest import cases_for, try_mutant
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
@@ -37,6 +39,22 @@ def test_stages_of_engines_have_the_judges_of_their_folder() -> None:
 def test_a_fault_in_a_stage_of_an_engine_is_caught_by_its_judge(name: str) -> None:
     with closing(InProcess(name)) as backend:
         assert try_mutant(MUTANTS[name], backend, "correct").caught
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("grammar/reads-strictly", "explained"), ("grammar/one-bit-flipped", "diverged")],
+)
+def test_a_strict_reading_of_a_grammar_is_explained_and_no_other_is(
+    name: str, verdict: str
+) -> None:
+    """It passes for an engine of which a suite accepts this, and for no other."""
+    with closing(InProcess(name)) as backend, accepting("correct"):
+        trial = try_mutant(MUTANTS[name], backend, "correct")
+        case = next(case for case in cases_for(MUTANTS[name]) if case.id == trial.case)
+        result = execute(case, [backend]).backends[backend.name]
+    assert trial.caught
+    assert (result.verdict, result.stage, result.what) == (verdict, "grammar", "logits")
 
 
 def test_no_engine_that_is_judged_by_the_specification_needs_rounding_as_an_explanation() -> None:

@@ -95,7 +95,7 @@ def classify(
         near = partial(_near, tolerance=tolerance)
         if tied(want, got, before, sampler, near, near):
             return Difference("close", what, values, ties=True)
-    if isinstance(sampler, Grammar) and identical(_strictly(before, sampler), got):
+    if isinstance(sampler, Grammar) and identical(read_strictly(before, sampler), got):
         return Difference("explained", what, values)
     flag = want.sorted if got.sorted is None else got.sorted
     if got.selected < len(got.ids):
@@ -107,7 +107,7 @@ def classify(
     return Difference("diverged", what, values)
 
 
-def _strictly(before: Candidates, sampler: Grammar) -> Candidates:
+def read_strictly(before: Candidates, sampler: Grammar) -> Candidates:
     """Return the candidates that a grammar leaves if it reads its text strictly as UTF-8."""
     after, matcher = before.copy(), sampler.matcher
     if matcher is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.classify import classify, identical
+from sampler_parity.harness.checks.stages.classify import classify, identical, read_strictly
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare, reference_trace
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.draws import accept_adaptive_p
@@ -28,6 +28,7 @@ from sampler_parity.reference import Candidates, Chain, UndefinedInputError
 from sampler_parity.reference.random import Mt19937, discrete
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
+from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 
@@ -80,9 +81,11 @@ class Place:
 class Judged:
     """A run. wrong: where it is not correct. cuts: by sampler, its decisions. identical: judge also
     the stages that are identical, of which a judge knows nothing else. rounded: whether values
-    differ from the reference's, not only their order."""
+    differ from the reference's, not only their order. explained: the first stage that is right only
+    in the strict reading of a grammar."""
 
     wrong: Place | None = None
+    explained: Place | None = None
     identical: bool = False
     rounded: bool = False
     cuts: dict[str, list[Cut]] = field(default_factory=dict)
@@ -118,10 +121,13 @@ def judge_run(
             else:
                 memories.append(memories[index].clone())
         memory, token, row = memories[step.instance], ran.tokens[i], ready.rows[step.row]
+        before = judged.explained
         wrong = judge_sample(memory, ready.chain, row, ran.stages[i], token, arithmetic, judged)
         if wrong is not None:
             judged.wrong = replace(wrong, step=i)
             return judged
+        if before is None and judged.explained is not None:
+            judged.explained = replace(judged.explained, step=i)
         memory.accept(token if step.accept == "selected" else step.accept)
     return judged
 
@@ -173,6 +179,13 @@ def judge_stage(
     same = identical(want, got)
     judged.rounded |= not same and not np.array_equal(np.sort(want.p), np.sort(got.p), True)
     judge = judge_of(sampler.name)
+    if (
+        isinstance(earlier, Grammar)
+        and not same
+        and identical(read_strictly(before.candidates(), earlier), got)
+    ):
+        judged.explained = judged.explained or Place(0, sampler.name, j, "logits", {})
+        return Held.left(got, want.sorted, arithmetic)
     if not same and judge is None:
         _as_another_sort(want, got, before, earlier)
     elif judge is not None and (not same or judged.identical or sampler.name not in _STATELESS):
@@ -236,16 +249,17 @@ def _same(a: Got, b: Got) -> bool:
 
 
 def result_of(judged: Judged, ns: int) -> BackendResult:
-    """Return the verdict, with the first stage that is wrong, or with the cuts that lean."""
-    if (wrong := judged.wrong) is not None:
+    """Return the verdict, with the first stage that is wrong or explained, or with the cuts that
+    lean."""
+    if (place := judged.wrong or judged.explained) is not None:
         return BackendResult(
-            verdict="diverged",
+            verdict="diverged" if judged.wrong else "explained",
             ns=ns,
-            step=wrong.step,
-            stage=wrong.stage,
-            stage_index=wrong.index,
-            what=wrong.what,
-            values=wrong.values,
+            step=place.step,
+            stage=place.stage,
+            stage_index=place.index,
+            what=place.what,
+            values=place.values,
         )
     leans = [cut.lean for cuts in judged.cuts.values() for cut in cuts]
     late, early = sum(lean > 0 for lean in leans), sum(lean < 0 for lean in leans)
