@@ -20,7 +20,7 @@ from tests.support.command_line import COMMAND
 
 HERE = Path(__file__).parent / "programs"
 ENVIRONMENTS = {"transformers": "", "mlx_lm": "mlx_lm_server", "vllm": "vllm_server"}
-CHAINS = {"transformers": 10, "mlx_lm": 9}
+CHAINS = {"transformers": 10, "mlx_lm": 9, "vllm": 10}
 FAULTS = {
     "transformers": {
         "k plus one": "top_k",
@@ -32,6 +32,11 @@ FAULTS = {
         "k plus one": "mlx_sampler",
         "top_p is another": "mlx_sampler",
         "the history is shifted by one": "mlx_penalties",
+    },
+    "vllm": {
+        "k plus one": "vllm_top_k",
+        "min_p is skipped": "vllm_min_p",
+        "the history is shifted by one": "vllm_penalties",
     },
 }
 
