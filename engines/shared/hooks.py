@@ -3,7 +3,6 @@
 It runs inside the recorded program and needs numpy alone.
 """
 
-import atexit
 import base64
 import itertools
 import json
@@ -11,6 +10,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ class Hooks:
         self.version, self.stopped = "", False
         self.tokenizer: Any = None
         self._start()
-        atexit.register(self.safely, self._end)
 
     def _start(self) -> None:
         program = " ".join(sys.orig_argv)
@@ -41,9 +40,10 @@ class Hooks:
         self.writer.event({"e": "engine", "name": self.engine, "version": self.version})
         self.addresses = itertools.count(1)
         self.models: dict[tuple[int, int], str] = {}
+        Finalize(None, self._end, exitpriority=0)  # at the exit, also of a multiprocessing child
 
     def _end(self) -> None:
-        self.writer.event({"e": "end", "applies": self.writer.applies})
+        self.safely(lambda: self.writer.event({"e": "end", "applies": self.writer.applies}))
 
     def address(self) -> str:
         return hex(next(self.addresses))

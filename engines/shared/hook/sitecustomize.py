@@ -50,7 +50,7 @@ class EngineFinder:
 def wait_for(engine: str) -> None:
     """Patch the modules of an engine when the program imports them."""
     recorder = _loaded("_sampler_parity_recorder", ROOT / "engines" / engine / "recorder.py")
-    hooks: list[Any] = []  # one, once the engine is imported
+    names, hooks = list(recorder.MODULES), list[Any]()  # one, once the engine is imported
 
     def imported(module: ModuleType) -> None:
         try:
@@ -60,10 +60,10 @@ def wait_for(engine: str) -> None:
                 hooks.append(Hooks(os.environ, NAME, engine))
             hooks[0].safely(recorder.MODULES[module.__name__], module, hooks[0])
         except Exception as error:  # the program goes on
-            finder.names.clear()
+            names.clear()
             _stopped(f"{type(error).__name__}: {error}")
 
-    finder: Any = EngineFinder(list(recorder.MODULES), imported)
+    finder: Any = EngineFinder(names, imported)
     sys.meta_path.insert(0, finder)
 
 
