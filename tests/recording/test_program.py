@@ -30,7 +30,7 @@ MODES = {
     "threads": (120, 0),
     "closed descriptors": (40, 0),
     "daemon": (40, 0),
-    "_exit": (40, 0),
+    "_exit": (20, 0),
     "abort": (0, 1),
 }
 
