@@ -75,7 +75,7 @@ def check(
             cases=len(checked.results),
             steps=steps,
             wall_s=0,
-            records={"case": len(checked.results)},
+            records={"case": len(checked.results)} if checked.results else {},
         )
     )
     return checked, read_finished(bundle)
