@@ -185,15 +185,15 @@ def _sentence(token: RecordedToken) -> str:
     kept = kept[:-1] if token.forced_by else kept
     listed = " and ".join(part for part in (", ".join(kept[:-1]), *kept[-1:]) if part)
     after_all = f", after {listed}" if kept else ""
-    why = f"the program chose it with p = {token.p:.4g}" if token.p else "the program chose it"
+    known = f" of {n:,} survivors{after_all}" if None not in token.survivors else ""
+    why = "the program chose it" + (f" with p = {token.p:.4g}{known}" if token.p else "")
     if token.forced_by:
         why = f"{token.forced_by} left no other token{after_all or f' of {token.before:,}'}"
     elif token.draw is not None:
         u, low, high = distinct(token.draw.u, token.draw.low, token.draw.high)
         why = f"the random number {u} fell into its interval, {low} to {high}:"
-        why += f" it had p = {token.p:.4g} of {n:,} survivors{after_all}"
+        why += f" it had p = {token.p:.4g}{known}"
     elif "greedy" in token.names[-1:]:
-        known = f" of {n:,} survivors{after_all}" if None not in token.survivors else ""
         why = f"greedy takes the largest logit{known}"
     end = [f" {one.made.name} is not as the reference's." for one in token.stages if one.difference]
     end += [] if token.accepted else [" The program left it out of the text, and chose again."]

@@ -85,7 +85,7 @@ def _short(text: str) -> str:
 
 def _around(found: TokenExplanation, width: int) -> str:
     """Return the text with the token marked, in so many columns."""
-    shown = _inner(found.token.shown)
+    shown = _short(_inner(found.token.shown))
     room = max(0, width - len(shown) - 4) // 2
     start, end = found.start[-room:] if room else "", found.end[:room]
     while len(_inner(start)) > room:
