@@ -69,15 +69,16 @@ def record(
     info.write(folder)
     begun()
     early: list[str] = []
-    with ExitStack() as stack:
-        amounts = [options.keep, options.keep_ms, options.limit]
-        stack.enter_context(_next_to("compactor", [folder, *amounts], early))
-        if options.accept is not None:
-            stack.enter_context(_next_to("live", [folder, options.accept], early))
-        status = _run(command, os.environ | variables(folder, options, library))
-    with suppress(OSError):
-        ended = info.model_copy(update={"ended": _now(), "status": status})
-        ended.sealed(folder).write(folder)
+    with _handlers_restored():
+        with ExitStack() as stack:
+            amounts = [options.keep, options.keep_ms, options.limit]
+            stack.enter_context(_next_to("compactor", [folder, *amounts], early))
+            if options.accept is not None:
+                stack.enter_context(_next_to("live", [folder, options.accept], early))
+            status = _run(command, os.environ | variables(folder, options, library))
+        with suppress(OSError):
+            ended = info.model_copy(update={"ended": _now(), "status": status})
+            ended.sealed(folder).write(folder)
     return status, [*early, *problems(folder, options.engine)]
 
 
@@ -191,10 +192,18 @@ def _run(command: list[str], environment: dict[str, str]) -> int:
         run = subprocess.Popen(command, env=environment)
     except OSError as error:
         raise InputError(command[0], f"cannot be started: {error.strerror}") from None
-    earlier = {number: signal.signal(number, _forward_to(run)) for number in _FORWARDED}
-    earlier[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in _FORWARDED:
+        signal.signal(number, _forward_to(run))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return run.wait()
+
+
+@contextmanager
+def _handlers_restored() -> Iterator[None]:
+    """Restore the handlers of signals when the recording is whole: none ends it before."""
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, *_FORWARDED)}
     try:
-        return run.wait()
+        yield
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
