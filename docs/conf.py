@@ -21,6 +21,7 @@ GUIDE = [
     "random-numbers",
     "measure-speed",
     "ci-and-gate",
+    "check-a-recording",
     "check-a-server",
     "check-llama-cpp",
     "check-an-engine",
