@@ -146,8 +146,15 @@ def problems(folder: Path, engine: str = "") -> list[str]:
             "nothing is recorded: the program never called a libllama that is loaded dynamically"
             " (a static build cannot be recorded)"
         ]
-    stopped = ((path.stem, _why_stopped(path)) for path in paths if not is_alive(path.stem))
+    ended = [path for path in paths if not is_alive(path.stem) and not _became_another(path)]
+    stopped = ((path.stem, _why_stopped(path)) for path in ended)
     return [f"the recording of process {name} stopped: {why}" for name, why in stopped if why]
+
+
+def _became_another(path: Path) -> bool:
+    """Return whether the process called exec: the program that it became is recorded, too."""
+    pid, _, number = path.stem.partition("-")
+    return path.with_stem(f"{pid}-{int(number or 1) + 1}").exists()
 
 
 def _why_stopped(path: Path) -> str:

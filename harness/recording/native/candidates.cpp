@@ -77,8 +77,8 @@ static unsigned n_accepted = 0, n_biased = 0;
 static void watch(int32_t *tokens, unsigned &n, int32_t token) {
     unsigned count = __atomic_load_n(&n, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < count && i < most_watched; i++)
-        if (tokens[i] == token) return;
-    tokens[count % most_watched] = token;
+        if (__atomic_load_n(tokens + i, __ATOMIC_RELAXED) == token) return;
+    __atomic_store_n(tokens + count % most_watched, token, __ATOMIC_RELAXED);
     __atomic_store_n(&n, count + 1, __ATOMIC_RELAXED);
 }
 
@@ -91,8 +91,9 @@ static size_t watched_of(const Candidate *data, size_t n, Buffer &bytes, size_t 
     size_t m = 0;
     auto take = [&](const int32_t *tokens, unsigned count) {
         for (unsigned i = 0; i < count && i < most_watched; i++) {
-            auto id = static_cast<size_t>(tokens[i]);
-            if (id < n && data[id].id == tokens[i]) ids[m++] = tokens[i];
+            int32_t token = __atomic_load_n(tokens + i, __ATOMIC_RELAXED);
+            auto id = static_cast<size_t>(token);
+            if (id < n && data[id].id == token) ids[m++] = token;
         }
     };
     take(accepted, __atomic_load_n(&n_accepted, __ATOMIC_RELAXED));

@@ -70,7 +70,7 @@ def abort(vocab: Any) -> None:
     os.abort()
 
 
-def exec(vocab: Any) -> None:  # noqa: A001 - what it does
+def exec(vocab: Any) -> None:
     """Become another program, which samples too."""
     print(tokens(slots.chain(vocab, 1), 1), flush=True)
     os.execv(sys.executable, [sys.executable, __file__, sys.argv[1], "at_once"])

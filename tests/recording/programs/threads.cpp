@@ -1,4 +1,4 @@
-// `threads NAME`: what threads may do to a recorder, one by name. No model is needed.
+// `threads NAME [N]`: what threads may do to a recorder, one by name, with N candidates. No model is needed.
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -13,7 +14,7 @@
 
 #include "llama.h"
 
-static const int N = 3000;
+static int N = 3000;
 
 static llama_sampler * chain(uint32_t seed) {
     llama_sampler * made = llama_sampler_chain_init(llama_sampler_chain_default_params());
@@ -118,8 +119,9 @@ static void plain() {
     printf("%d\n", generated(9, 200));
 }
 
-int main(int, char ** argv) {
+int main(int argc, char ** argv) {
     setvbuf(stdout, nullptr, _IONBF, 0);
+    if (argc > 2) N = atoi(argv[2]);
     if (!strcmp(argv[1], "forks")) forks();
     if (!strcmp(argv[1], "cancelled")) cancelled();
     if (!strcmp(argv[1], "thrown")) thrown();
