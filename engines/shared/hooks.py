@@ -1,4 +1,4 @@
-"""What an engine's recorder.py writes with: chains, their steps, and what stops the recording.
+"""Chains and their steps, as an engine's recorder.py writes them into a recording.
 
 It runs inside the recorded program and needs numpy alone.
 """
@@ -24,7 +24,7 @@ Row = NDArray[np.float32]
 
 
 class Hooks:
-    """The recorder of this process. Whatever goes wrong in it stops it, never the program."""
+    """The recorder of this process. An exception in it stops it, never the program."""
 
     def __init__(self, settings: Mapping[str, str], name: str, engine: str) -> None:
         self.folder, self.engine = Path(settings[name]), engine
@@ -54,7 +54,7 @@ class Hooks:
         self.writer.event({"e": "engine", "name": self.engine, "version": version})
 
     def safely(self, do: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function of the recorder. What it raises ends the recording."""
+        """Call a function of the recorder. An exception in it ends the recording."""
         if self.stopped:
             return None
         try:

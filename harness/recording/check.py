@@ -1,6 +1,7 @@
 """Judge a recording, and write the results as a bundle that `report`, `explain` and `gate` read."""
 
 import datetime
+import shutil
 from collections import Counter
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -68,6 +69,9 @@ def check(
                 checked.results.append(_result(life, accept))
         if process.torn:
             checked.torn.append(process.name)
+    if not checked.results:
+        shutil.rmtree(bundle)
+        raise InputError(folder, "holds no application of a sampler chain: nothing to judge")
     writer.append(*checked.results)
     steps = sum(result.steps for result in checked.results)
     writer.close(

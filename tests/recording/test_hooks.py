@@ -141,6 +141,14 @@ def test_a_program_without_the_engine_is_reported(tmp_path: Path) -> None:
     assert problems[0].startswith("nothing is recorded: the program never imported transformers")
 
 
+def test_a_program_that_generates_nothing_has_nothing_to_judge(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "import transformers.generation.utils"]
+    assert record(program, tmp_path / "r", Options("transformers")) == (0, [])
+    with pytest.raises(InputError, match="nothing to judge"):
+        check(tmp_path / "r", tmp_path / "b", "identical", None)
+    assert not (tmp_path / "b").exists()
+
+
 def test_an_engine_without_a_recorder_is_refused_with_those_that_have_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"use {', '.join(engines_with_recorder())}"):
         record(APP, tmp_path / "r", Options("rwkv"))

@@ -1,1 +1,1 @@
-"""What Python loads at the start of a program that `record --engine` runs."""
+"""Python loads this folder's sitecustomize.py in a program that `record --engine` runs."""

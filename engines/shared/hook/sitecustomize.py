@@ -29,7 +29,7 @@ class EngineFinder:
         self.names, self.imported = names, imported
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return the module's spec, as the other finders have it, with a loader that tells us."""
+        """Return the module's spec, as the other finders have it, with a loader that calls us."""
         if name not in self.names:
             return None
         others = [finder for finder in sys.meta_path if finder is not self]
@@ -38,12 +38,12 @@ class EngineFinder:
         if spec is not None and spec.loader is not None:
             loader, load = spec.loader, spec.loader.exec_module
 
-            def load_and_tell(module: ModuleType) -> None:
+            def load_and_call(module: ModuleType) -> None:
                 vars(loader).pop("exec_module")
                 load(module)
                 self.imported(module)
 
-            loader.exec_module = load_and_tell  # type: ignore[method-assign]
+            loader.exec_module = load_and_call  # type: ignore[method-assign]
         return spec
 
 
@@ -87,7 +87,7 @@ def _our_packages() -> Iterator[None]:
 
 
 def _stopped(why: str) -> None:
-    """Write a recording that says why there is none."""
+    """Write a recording that holds only the reason why it stopped."""
     pid, chain = os.getpid(), 0
     about = {"pid": pid, "program": sys.executable, "detail": "tokens", "text": False}
     events = [{"e": "start", **about, "time": time.time()}, {"e": "stopped", "why": why}]
