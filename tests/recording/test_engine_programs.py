@@ -20,7 +20,7 @@ from tests.support.command_line import COMMAND
 
 HERE = Path(__file__).parent / "programs"
 ENVIRONMENTS = {"transformers": "", "mlx_lm": "mlx_lm_server", "vllm": "vllm_server"}
-CHAINS = {"transformers": 10, "mlx_lm": 9, "vllm": 10}
+CHAINS = {"transformers": 10, "mlx_lm": 9, "vllm": 11}
 FAULTS = {
     "transformers": {
         "k plus one": "top_k",
