@@ -80,7 +80,7 @@ UNDECIDABLE = {
     "typical_p/zero-adds-nothing": "p = 0 makes the order arbitrary",
 }
 
-# Those of them that are wrong in an engine that states float64 and a stable sort.
+# The faults above that are wrong in an engine that states float64 and a stable sort.
 STATED = ("dist/exp-in-double", "dry/power-in-float", "temp/times-reciprocal", "top_k/no-buckets",
           "top_k/zeros-in-order")  # fmt: skip
 
@@ -244,7 +244,7 @@ def test_the_sum_of_the_removed_tail_may_be_rounded(away: float, wrong: bool) ->
 def test_a_stated_stable_sort_decides_the_order_of_equals(
     kept: list[int], wrong: bool, stable: bool
 ) -> None:
-    """Of [1, 0, 1, 1] top_k 2 keeps 0 and 2, in this order."""
+    """The two first of the three equal logits in [1, 0, 1, 1] are tokens 0 and 2."""
     arithmetic = Arithmetic(stable_sort=stable)
     one = stage(TopK(2), [1.0, 0.0, 1.0, 1.0], kept, arithmetic=arithmetic)
     if wrong and stable:

@@ -79,10 +79,12 @@ class Place:
 
 @dataclass
 class Judged:
-    """A run. wrong: where it is not correct. cuts: by sampler, its decisions. identical: judge also
-    the stages that are identical, of which a judge knows nothing else. rounded: whether values
-    differ from the reference's, not only their order. explained: the first stage that is right only
-    in the strict reading of a grammar."""
+    """A run. wrong: where it is not correct. explained: the first stage that is right only in the
+    strict reading of a grammar. cuts: by sampler, its decisions.
+
+    identical: judge also the stages that are identical, of which a judge knows nothing else.
+    rounded: whether values differ from the reference's, not only their order.
+    """
 
     wrong: Place | None = None
     explained: Place | None = None
