@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,6 +52,8 @@ class LiveCheck:
     followed: dict[str, FollowedProcess | None] = field(default_factory=dict)
     applies: int = 0
     dropped: int = 0
+    stages: int = 0
+    judged: int = 0
     differ: Counter[str] = field(default_factory=Counter)
     printed: set[tuple[str, int]] = field(default_factory=set)
 
@@ -74,6 +77,10 @@ class LiveCheck:
         if len(first) < 2 or not isinstance(first[0], Start):
             return False
         replay = ReplayedProcess(process, meaning_of(process, []))
+        for event, own in replay.events():  # first of those that it was forked from
+            if own:
+                break
+            replay.apply(event) if isinstance(event, Apply) else replay.follow(event)
         begun = first[0].time - first[0].t / 1000
         self.followed[path.stem] = FollowedProcess(GrowingEvents(path), replay, begun)
         return True
@@ -85,11 +92,15 @@ class LiveCheck:
                 if not isinstance(event, Apply):
                     replay.follow(event)
                 elif time.time() - process.begun - event.t / 1000 > self.behind_s:
-                    replay.drop(event)
+                    self.stages += replay.drop(event)
                     self.dropped += 1
                 else:
+                    applied = replay.apply(event)
                     self.applies += 1
-                    yield from self._differing(replay.apply(event))
+                    self.stages += len(applied.stages)
+                    self.judged += sum(not stage.why for stage in applied.stages)
+                    yield from self._differing(applied)
+        replay.lives.clear()  # of a program that runs for weeks
 
     def _differing(self, applied: Applied) -> Iterator[str]:
         ok, life = passing(["identical"], self.accept), applied.life
@@ -106,11 +117,10 @@ class LiveCheck:
 
     def summary(self) -> str:
         """Return the last line."""
-        lives = [life for one in self.followed.values() if one for life in one.replay.lives]
-        judged = sum(life.judged for life in lives)
-        stages = judged + sum(sum(life.unjudged.values()) for life in lives)
         differ = ", ".join(f"{count:,} of {name}" for name, count in self.differ.most_common())
-        text = f"checked {judged:,} of {stages:,} stages of {self.applies:,} applications: "
+        text = (
+            f"checked {self.judged:,} of {self.stages:,} stages of {self.applies:,} applications: "
+        )
         text += f"{differ} differ" if differ else "none differs"
         if not self.dropped:
             return text
@@ -123,7 +133,8 @@ def main() -> None:
     os.nice(19)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     live = LiveCheck(Path(folder), accept)  # type: ignore[arg-type]
-    print(".", end="", flush=True)
+    with suppress(OSError):  # `record` was killed
+        os.write(1, b".")
     over = False
     while not over:
         over = bool(select.select([0], [], [], _PAUSE_S)[0])
@@ -133,7 +144,8 @@ def main() -> None:
 
 
 def _say(text: str) -> None:
-    print(f"sampler-parity: {line(text)}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # nobody reads it
+        print(f"sampler-parity: {line(text)}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

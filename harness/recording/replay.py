@@ -121,6 +121,7 @@ class ReplayedProcess:
         self.platform = platform_of(platform)
         self.made: dict[str, RecordedSampler] = {}
         self.lives: list[Life] = []
+        self.begun = 0  # lives so far
         self.vocabs: dict[str, Vocab | None] = {}
         self.models: dict[str, e.Vocabulary] = {}
         self.gone = ""  # why the first candidates of an apply that are not there are gone
@@ -142,14 +143,14 @@ class ReplayedProcess:
         """Yield the events of the processes that it was forked from, then its own, each with
         whether it is its own."""
         for process, most in self.process.lineage:
-            self.process, self.lives = process, []
+            self.process, self.lives, self.begun = process, [], 0
             for made in self.made.values():
                 made.life = None
             for event in process.events(most):
                 yield event, most is None
 
-    def drop(self, event: e.Apply) -> None:
-        """Count an apply without judging it."""
+    def drop(self, event: e.Apply) -> int:
+        """Count an apply without judging it. Returns the number of its stages."""
         made = self._of(event.s)
         life = self._life_of(made)
         life.steps += 1
@@ -157,6 +158,7 @@ class ReplayedProcess:
             life.unjudged[DROPPED] += 1
             if part.sampler is not None and part.name in _MOVED_BY_APPLY:
                 part.lose(LOST)
+        return len(made.parts)
 
     def follow(self, event: e.Event) -> None:
         """Follow an event other than an apply."""
@@ -308,7 +310,8 @@ class ReplayedProcess:
 
     def _life_of(self, made: RecordedSampler) -> Life:
         if made.life is None:
-            life = Life(f"{self.process.name}/{len(self.lives) + 1}")
+            self.begun += 1
+            life = Life(f"{self.process.name}/{self.begun}")
             self.lives.append(life)
             made.life = life
         made.life.names = [part.name for part in made.parts]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.llama_cpp.compiled import built
-from sampler_parity.harness.recording.events import Library
+from sampler_parity.harness.recording.events import Library, Reset
 from sampler_parity.harness.recording.live import LiveCheck
 from sampler_parity.harness.recording.writer import RecordingWriter
 from tests.support.command_line import COMMAND
@@ -107,3 +107,26 @@ def test_half_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
 
 def written(folder: Path, sampler: str = "top_k") -> RecordingWriter:
     return write_recording(folder, sampler=sampler, library=Library(path="", version="0.5.0"))
+
+
+def test_a_forked_process_goes_on_with_what_its_parent_sampled(tmp_path: Path) -> None:
+    program = compile_program("steps", tmp_path / "steps")
+    words = [str(program), "20", "0", "one chain, forked"]
+    done = subprocess.run(
+        [*COMMAND, "record", "--check", "-o", str(tmp_path / "r"), "--", *words],
+        capture_output=True, encoding="utf-8",
+    )  # fmt: skip
+    assert done.stderr.splitlines()[1:] == [
+        "sampler-parity: checked 300 of 300 stages of 60 applications: none differs"
+    ]
+
+
+def test_what_is_judged_is_forgotten(tmp_path: Path) -> None:
+    live = LiveCheck(tmp_path, behind_s=NEVER_LATE)
+    writer = written(tmp_path)
+    for _ in range(3):
+        assert list(live.new()) == []
+        assert [one.replay.lives for one in live.followed.values() if one] == [[]]
+        writer.event(Reset(s="0x1"))
+        sampled(writer, 1, "0x1")
+    assert [one.replay.begun for one in live.followed.values() if one] == [3]

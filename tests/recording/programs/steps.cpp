@@ -27,8 +27,9 @@ static llama_sampler * chain_of(uint32_t seed) {
     return chain;
 }
 
-static void sample(uint32_t seed, int steps, int pause_us, bool print) {
-    llama_sampler * chain = chain_of(seed);
+static void sample(uint32_t seed, int steps, int pause_us, bool print, llama_sampler * chain = nullptr) {
+    bool own = !chain;
+    if (own) chain = chain_of(seed);
     std::mt19937 rng(seed);
     std::normal_distribution<float> normal(0, 3);
     std::vector<llama_token_data> row(n_vocab);
@@ -44,7 +45,7 @@ static void sample(uint32_t seed, int steps, int pause_us, bool print) {
         }
         if (pause_us) usleep(pause_us);
     }
-    llama_sampler_free(chain);
+    if (own) llama_sampler_free(chain);
 }
 
 // Do something that a recorder may not like, half way.
@@ -57,13 +58,21 @@ static void difficult(const char * mode, char ** argv, int steps) {
         }
         waitpid(child, nullptr, 0);
     }
+    if (!strcmp(mode, "one chain, forked")) {
+        llama_sampler * chain = chain_of(5);
+        sample(5, 1, 0, false, chain);
+        pid_t child = fork();
+        sample(6, child ? 9 : 10, 0, false, chain);
+        if (!child) exit(0);
+        waitpid(child, nullptr, 0);
+    }
     if (!strcmp(mode, "exec")) {
         argv[3] = nullptr;
         execv("/proc/self/exe", argv);
     }
     if (!strcmp(mode, "threads")) {
         std::vector<std::thread> threads;
-        for (int i = 2; i < 6; i++) threads.emplace_back(sample, i, steps, 0, false);
+        for (int i = 2; i < 6; i++) threads.emplace_back([=] { sample(i, steps, 0, false); });
         for (auto & thread : threads) thread.join();
     }
     if (!strcmp(mode, "closed descriptors")) {
