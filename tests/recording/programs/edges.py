@@ -27,7 +27,7 @@ def tokens(made: Any, seed: int, count: int = LENGTH) -> list[int]:
 
 
 def fork(vocab: Any) -> None:
-    """Go on in a child, and in a child of it, with what the parent has sampled before."""
+    """Sample in a child, and in its child, with the chain that the parent used before."""
     made = slots.chain(vocab, 1)
     print(tokens(made, 1), flush=True)
     for seed in (2, 3):
@@ -71,7 +71,7 @@ def abort(vocab: Any) -> None:
 
 
 def exec(vocab: Any) -> None:
-    """Become another program, which samples too."""
+    """Replace this program by another one, which samples too."""
     print(tokens(slots.chain(vocab, 1), 1), flush=True)
     os.execv(sys.executable, [sys.executable, __file__, sys.argv[1], "at_once"])
 
