@@ -4,12 +4,13 @@ import ctypes
 import os
 import sys
 import threading
+from importlib import import_module
 from typing import Any
 
 import llama_cpp as llama
 import numpy as np
-import slots
 
+slots: Any = import_module("slots")  # it stands next to this file
 LENGTH = 30
 
 
@@ -86,7 +87,6 @@ class Interface(ctypes.Structure):
                 ("others", ctypes.c_void_p * 12))  # fmt: skip
 
 
-@Apply
 def halve(_sampler: Any, candidates: Any) -> None:
     """Halve every logit but the first, of the odd tokens."""
     array = candidates.contents
@@ -94,7 +94,8 @@ def halve(_sampler: Any, candidates: Any) -> None:
         array.data[i].logit /= 2
 
 
-INTERFACE = Interface(apply=halve)
+HALVE = Apply(halve)  # kept alive
+INTERFACE = Interface(apply=HALVE)
 
 
 def custom(vocab: Any) -> None:
