@@ -1,14 +1,18 @@
 """Measure what the recorder costs: `python -m studies.recorder_cost [ROUNDS]`.
 
 A program in C++ generates with llama-server's default chain, without the recorder and at each
-detail, in turn. The figure is the ratio of the seconds of a round, with the 95% interval of its
-mean over the rounds (of the logarithms, Student's t), and the bytes for each token.
+detail, in turn. The figures are ratios of the seconds of a round, with the 95% interval of their
+mean over the rounds (of the logarithms, Student's t), and the bytes for each token. On a machine
+with other work only the processor's time means something: of the thread, and of the process with
+the recorder's own thread.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -20,6 +24,7 @@ from sampler_parity.harness.recording.library import recorder
 from sampler_parity.harness.recording.program import Options, variables
 
 DETAILS = ("tokens", "survivors", "stages")
+TIMES = ("elapsed", "thread", "process")
 TOKENS = {"small": 400, "random-128256": 200}
 
 
@@ -37,7 +42,8 @@ def main() -> None:
 
 def measure(folder: Path, words: list[str], tokens: int, rounds: int) -> None:
     """Print a line for each detail."""
-    library, seconds = recorder(), {detail: [] for detail in ("none", *DETAILS)}  # type: ignore[var-annotated]
+    library = recorder()
+    seconds: dict[str, list[list[float]]] = {detail: [] for detail in ("none", *DETAILS)}
     size = {}
     for number in range(rounds):
         for detail in seconds:
@@ -48,20 +54,26 @@ def measure(folder: Path, words: list[str], tokens: int, rounds: int) -> None:
             done = subprocess.run(
                 [*words, str(tokens)], env=given, capture_output=True, check=True, encoding="utf-8"
             )
-            seconds[detail].append(float(done.stdout))
+            seconds[detail].append([float(word) for word in done.stdout.split()])
             used = [file for file in place.iterdir() if "model" not in file.name]
             size[detail] = sum(file.stat().st_size for file in used) / tokens
             for file in place.iterdir():
                 file.unlink()
     plain = np.array(seconds["none"])
-    print(f"{folder.name}: {1000 * np.median(plain) / tokens:.3g} ms a token without the recorder")
+    median = 1000 * np.median(plain[:, 0]) / tokens
+    load = os.getloadavg()[0]
+    print(f"{folder.name}: {median:.3g} ms a token without the recorder; load {load:.1f}")
     for detail in DETAILS:
-        logs = np.log(np.array(seconds[detail]) / plain)
-        low, high = stats.t.interval(0.95, rounds - 1, logs.mean(), stats.sem(logs))
-        ratio, low, high = np.exp([logs.mean(), low, high])
-        print(
-            f"  {detail:9} {ratio:.3f} [{low:.3f}, {high:.3f}]   {size[detail]:,.0f} bytes a token"
-        )
+        ratios = np.log(np.array(seconds[detail]) / plain).T
+        shown = [f"{name} {interval(one)}" for name, one in zip(TIMES, ratios, strict=True)]
+        print(f"  {detail:9} {'  '.join(shown)}  {size[detail]:,.0f} bytes a token", flush=True)
+
+
+def interval(logs: "np.ndarray[Any, np.dtype[np.float64]]") -> str:
+    """Return the mean of ratios with its 95% interval. logs: the logarithm of each."""
+    low, high = stats.t.interval(0.95, len(logs) - 1, logs.mean(), stats.sem(logs))
+    ratio, low, high = np.exp([logs.mean(), low, high])
+    return f"{ratio:.3f} [{low:.3f}, {high:.3f}]"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
-// `recorder_speed MODEL TOKENS`: generate with llama-server's default chain; print seconds, behind
-// the prompt.
+// `recorder_speed MODEL TOKENS`: generate with llama-server's default chain; print the seconds behind
+// the prompt, and those that the processor worked for the thread and for the process.
+
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
@@ -7,6 +9,12 @@
 #include <vector>
 
 #include "llama.h"
+
+static double worked(int who) {
+    rusage used;
+    getrusage(who, &used);
+    return used.ru_utime.tv_sec + used.ru_stime.tv_sec + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
 
 int main(int, char ** argv) {
     const int n = atoi(argv[2]);
@@ -30,11 +38,12 @@ int main(int, char ** argv) {
         llama_sampler_chain_add(chain, sampler);
     std::vector<llama_token> tokens = {1000, 2000, 3000, 600};
     llama_decode(ctx, llama_batch_get_one(tokens.data(), 4));
+    const double thread = worked(RUSAGE_THREAD), process = worked(RUSAGE_SELF);
     const auto begun = std::chrono::steady_clock::now();
     for (int i = 0; i < n; i++) {
         llama_token token = llama_sampler_sample(chain, ctx, -1);
         llama_decode(ctx, llama_batch_get_one(&token, 1));
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
-    printf("%.9f\n", took.count());
+    printf("%.9f %.6f %.6f\n", took.count(), worked(RUSAGE_THREAD) - thread, worked(RUSAGE_SELF) - process);
 }

@@ -326,8 +326,7 @@ void write_first_lines() {
     std::string version = library_version();
     library.word("path", library_path());
     version.empty() ? library.raw("version", "null") : library.word("version", version);
-    auto number = other<int()>("_Z18llama_build_numberv");
-    if (number) library.whole("build", number());
+    if (int number = release_number(); number && number != newest) library.whole("build", number);
     auto system = other<const char *()>("llama_print_system_info");
     library.word("system", system && system() ? system() : "");
     if (int error = append_line(library.text)) fail(reason(error));

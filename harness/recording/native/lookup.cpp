@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include "recorder.h"
@@ -159,12 +160,26 @@ std::string library_version() {
     return text ? text : "";
 }
 
+// Old releases do not tell their number. node-llama-cpp's builds have it beside the library, or in its
+// name: libllama.b6673.so.
+static int number_by_files(const std::string &path) {
+    size_t slash = path.rfind('/'), dot = path.find(".b", slash == path.npos ? 0 : slash);
+    if (dot != path.npos) return atoi(path.c_str() + dot + 2);
+    char text[4096] = "";
+    if (FILE *file = fopen((path.substr(0, slash + 1) + "_nlcBuildMetadata.json").c_str(), "re")) {
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+    }
+    const char *release = strstr(text, "\"release\":\"b");
+    return release ? atoi(release + 12) : 0;
+}
+
 static int find_release_number() {
     if (*settings.release) return *settings.release == 'b' ? atoi(settings.release + 1) : newest;
     if (!library_version().empty()) return newest;
     if (auto number = other<int()>("_Z18llama_build_numberv")) return number();
     if (auto number = other<int>("LLAMA_BUILD_NUMBER")) return *number;
-    return 0;
+    return number_by_files(library_path());
 }
 
 int release_number() {
