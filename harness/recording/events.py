@@ -7,12 +7,14 @@ members at depth 1.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from sampler_parity.harness.recording.detail import Detail
 from sampler_parity.harness.strict import STRICT
 
 Address = Annotated[str, Field(pattern=r"^0x[0-9a-f]{1,16}$")]
+Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+Place = Annotated[int, Field(ge=0, lt=2**40)]
 Form = Literal["logits", "pairs", "full", "some", "none"]
 
 _BY_NAME = ConfigDict(**STRICT, populate_by_name=True)
@@ -36,7 +38,7 @@ class Array(BaseModel):
     selected: int = -1
     form: Form = "none"
     listed: int = Field(default=0, ge=0, le=2**24)
-    at: tuple[NonNegativeInt, NonNegativeInt] | None = None
+    at: tuple[Place, Place] | None = None
     sum: str = ""
     stride: int = Field(default=1, ge=1)
     offset: int = Field(default=0, ge=0)
@@ -120,7 +122,7 @@ class DrawnSeed(_Event):
 
     e: Literal["seed"] = "seed"
     s: Address
-    seed: int
+    seed: int = Field(ge=0, lt=2**32)
 
 
 class MadeChain(_Event):
@@ -179,7 +181,7 @@ class Accept(_Event):
 
     e: Literal["accept"] = "accept"
     s: Address
-    token: int
+    token: Int32
 
 
 class PromptTokens(_Event):
@@ -187,7 +189,7 @@ class PromptTokens(_Event):
 
     e: Literal["prompt"] = "prompt"
     s: Address
-    tokens: list[int]
+    tokens: list[Int32]
 
 
 class OfEngine(_Event):
@@ -205,7 +207,7 @@ class Decode(_Event):
 
     e: Literal["decode"] = "decode"
     ctx: Address
-    tokens: list[int] = []
+    tokens: list[Int32] = []
     pos: list[int] = []
     seq: list[int | list[int]] = []
     out: list[int] = []
@@ -230,7 +232,7 @@ class Apply(_Event):
     before: Array
     stages: list[StageArray] = []
     after: Array
-    token: int = -1
+    token: Int32 = -1
     p: float = 0.0
     ns: int = 0
     rec_ns: int = 0
@@ -252,7 +254,7 @@ class InGraph(_Event):
     e: Literal["sampled"] = "sampled"
     ctx: Address
     i: int
-    token: int
+    token: Int32
 
 
 class Stopped(_Event):

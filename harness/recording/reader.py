@@ -92,7 +92,7 @@ class Process:
     def lists(self, array: Array) -> Lists:
         """Return the candidates of an array. Raises Gone if they are not there, and InputError if
         they are damaged."""
-        if array.form != "some" and array.at is not None:
+        if array.form not in ("some", "none") and array.at is not None:
             return self._lists(array, array.n, array.at)
         if array.n == 0:
             return Lists(np.zeros(0, np.int32), *[np.zeros(0, np.float32)] * 2)

@@ -27,7 +27,7 @@ class Fuzzed:
 
 def inputs() -> dict[str, Fuzzed]:
     """Return all kinds of input by name."""
-    from tests.attack.fuzzing import bundles, files, models, replies
+    from tests.attack.fuzzing import bundles, files, models, recordings, replies
 
-    rows = [*files.INPUTS, *models.INPUTS, *replies.INPUTS, *bundles.INPUTS]
+    rows = [*files.INPUTS, *models.INPUTS, *replies.INPUTS, *bundles.INPUTS, *recordings.INPUTS]
     return {row.name: row for row in rows}
