@@ -26,12 +26,12 @@ KILLED = "it was killed, or could not write (a full disk?)"
 # Each with the tokens that are recorded of 20 a chain, and how often the recorder stops.
 MODES = {
     "fork": (60, 0),
-    "exec": (60, 1),
+    "exec": (60, 0),
     "threads": (120, 0),
     "closed descriptors": (40, 0),
     "daemon": (40, 0),
     "_exit": (20, 0),
-    "abort": (0, 1),
+    "abort": (20, 1),
 }
 
 
