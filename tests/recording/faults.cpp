@@ -18,7 +18,8 @@ static bool fault(const char *name) {
 }
 
 static bool is(const void *sampler, const char *name) {
-    return !strcmp(static_cast<const Sampler *>(sampler)->interface->name(sampler), name);
+    auto its_name = static_cast<const Sampler *>(sampler)->interface->name;
+    return its_name && !strcmp(its_name(sampler), name);
 }
 
 // The function of libllama, which Python opened for itself alone.

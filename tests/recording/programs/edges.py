@@ -24,7 +24,7 @@ def rows(seed: int, count: int = LENGTH) -> "list[np.ndarray[Any, np.dtype[np.fl
 
 
 def tokens(made: Any, seed: int, count: int = LENGTH) -> list[int]:
-    return [slots.sample(made, row) for row in rows(seed, count)]
+    return [int(slots.sample(made, row)) for row in rows(seed, count)]
 
 
 def fork(vocab: Any) -> None:
@@ -34,10 +34,10 @@ def fork(vocab: Any) -> None:
     for seed in (2, 3):
         child = os.fork()
         if child:
-            print(tokens(made, 9), flush=True) if seed == 2 else None
             os.waitpid(child, 0)
-            os._exit(0) if seed == 3 else None
-            return
+            if seed == 3:
+                os._exit(0)
+            return print(tokens(made, 9), flush=True)
         print(tokens(made, seed), flush=True)
     os._exit(0)
 
