@@ -11,6 +11,7 @@ UNSOLVED = {
     "infill": "decides by the texts of tokens, not by numbers",
     "grammar": "decides by a grammar",
     "grammar_lazy_patterns": "decides by a grammar",
+    "tail_free": "was removed from llama.cpp; suites/removed has its cuts",
     "mirostat": "estimates an exponent from its row: no parameter alone chooses the cut",
 }
 
