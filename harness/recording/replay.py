@@ -125,7 +125,6 @@ class ReplayedProcess:
         self.vocabs: dict[str, Vocab | None] = {}
         self.models: dict[str, e.Vocabulary] = {}
         self.gone = ""  # why the first candidates of an apply that are not there are gone
-        self.latest: dict[int, Life] = {}  # by thread, of the last apply
 
     def run(self) -> Iterator[Applied]:
         """Yield every apply, after those of the processes that it was forked from. Raises
