@@ -139,13 +139,15 @@ def _kept_by_surprise(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> t
     """Return the smallest and largest number of survivors that rounding explains.
 
     The first mu is 2 tau, which is exact. -log2 of a power of two is a whole number, and a
-    function whose error is below 1 ULP gives it: then one cut is right.
+    function whose error is below 1 ULP gives it: then one cut is right. A subnormal p may be
+    flushed to 0, whose surprise is infinite.
     """
-    exact = stage.softmax
-    with np.errstate(divide="ignore"):
-        surprise = -np.log2(exact.p[order])
-    error = (exact.each + exact.common)[order] / math.log(2)
-    error += np.where(np.isfinite(surprise), abs(surprise), 0) * of_function(stage.arithmetic)
+    p = stage.softmax.p[order]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        surprise = -np.log2(p)
+        error = np.maximum(*stage.softmax.off_in_log(order)) + stage.softmax.common
+        error = error / math.log(2) + abs(surprise) * of_function(stage.arithmetic)
+    error = np.where(p > 0, error, 0.0)
     low, high = float(mu.low), float(mu.high)
     if "mu" not in stage.memory and _powers_of_two(stage):
         error = np.zeros_like(error)
@@ -153,6 +155,7 @@ def _kept_by_surprise(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> t
         values = [s for s in set(surprise) if max(1, (surprise < s).sum()) < (surprise <= s).sum()]
         stage.cuts.append(Cut(0, beside(["comparison"], values, (low, high))))
     surely, possibly = surprise - error > high, surprise + error > low
+    possibly |= p < normal_from(stage.arithmetic.probabilities)
     n = len(surprise)
     fewest = max(1, int(possibly.argmax())) if possibly.any() else n
     most = max(1, int(surely.argmax())) if surely.any() else n
@@ -197,25 +200,30 @@ def _kept_by_slope(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> tupl
 
     s = sum(t b) / sum(t t), with t of ranks and b = log(p_i / p_(i + 1)), e = s - 1,
     k = (e 2^mu / (1 - n^-e))^(1 / s). Each log has its stated error and the errors of two p's.
+    Behind a subnormal p the quotient may overflow, and it may be flushed to 0: b is infinite or
+    NaN, and k is 1.
     """
     sampler, arithmetic, exact = stage.sampler, stage.arithmetic, stage.softmax
     n = len(stage.before.ids)
-    p, each = exact.p[order], exact.each[order]
+    p = exact.p[order]
     pairs = min(n - 1, sampler.m - 1 if sampler.m > 0 else n)
     if pairs < 1 or (p[: pairs + 1] <= 0).any():
         return 1, n
     i = np.arange(pairs)
     t = np.log((i + 2) / (i + 1))
-    b = np.log(p[:-1][:pairs] / p[1 : pairs + 1])
+    b = np.log(p[:pairs] / p[1 : pairs + 1])
     of_log, u = of_function(arithmetic), unit(arithmetic.probabilities)
-    in_b = each[:pairs] + each[1 : pairs + 1] + 2 * u + abs(b) * of_log
+    below, above = exact.off_in_log(order[: pairs + 1])
+    in_b = 2 * u + abs(b) * of_log
+    less, more = below[:-1] + above[1:] + in_b, above[:-1] + below[1:] + in_b
     in_t = 2 * u + t * of_log
     in_sum = of_sum(pairs, arithmetic)
     tb, tt = t * b, t * t
-    off = float((t * in_b + abs(b) * in_t).sum()) + float(abs(tb).sum()) * (in_sum + u)
+    rest = float((abs(b) * in_t).sum()) + float(abs(tb).sum()) * (in_sum + u)
     off_tt = float((2 * t * in_t).sum()) + float(tt.sum()) * (in_sum + u)
     top, bottom = float(tb.sum()), float(tt.sum())
-    s = Interval(top - off, top + off, u) / Interval(bottom - off_tt, bottom + off_tt, u)
+    tops = Interval(top - float((t * less).sum()) - rest, top + float((t * more).sum()) + rest, u)
+    s = tops / Interval(bottom - off_tt, bottom + off_tt, u)
     if s.low <= 0:
         return 1, n
     ends = (float(mu.low), float(mu.high))
@@ -232,6 +240,8 @@ def _kept_by_slope(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> tupl
     overflows = max(_spread(float(s.high) - 1, m, sampler.n_vocab) for m in ends)
     if high > 2.0**31 * (1 - error) or overflows > largest(arithmetic.logits) * (1 - error):
         fewest = 1  # the conversion to int overflows, or the power of 2 in the format
+    if p[: pairs + 1].min() < normal_from(arithmetic.probabilities):
+        fewest = 1
     return max(1, min(fewest, n)), max(1, min(most, n))
 
 

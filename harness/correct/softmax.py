@@ -59,6 +59,19 @@ class Softmax:
         share += of_sum(len(p), self.arithmetic)
         return entropy, float((p * each * (surprise + 1)).sum()) + entropy * share
 
+    def off_in_log(self, at: Any) -> tuple[Reals, Reals]:
+        """Return how far log p may be below and above that of these p > 0, the common factor apart.
+
+        A subnormal p is the quotient of a subnormal weight: exp is off by its ULPs of the smallest
+        subnormal, the division by half of it. One that is not 0 is at least the smallest.
+        """
+        kind = self.arithmetic.probabilities
+        p, half = self.p[at], zero_below(kind)
+        small = p < normal_from(kind)
+        share = self.each[at] + np.where(small, half * (2 + 2 * self.arithmetic.exp_ulps) / p, 0.0)
+        least = np.where(small, np.minimum(2 * half / p, 1.0), 0.0)
+        return -np.log(np.maximum(1 - share, np.maximum(least, 2.0**-1000))), np.log1p(share)
+
     def normalizer(self, got: Any, at: Any) -> tuple[float, float] | None:
         """Return the smallest and largest c that explain these probabilities of the tokens at
         these places; None: no c does."""

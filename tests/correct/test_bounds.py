@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.correct.bounds import is_exact, of_sum, sums_exactly, unit
 from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.softmax import softmax
 from sampler_parity.harness.protocol.arithmetic import (
     SIGNIFICAND,
     Arithmetic,
@@ -121,6 +122,19 @@ def test_sums_called_exact_are_exact_in_any_order(counts: list[int], scale: int)
     for order in (values, values[::-1], np.sort(values)):
         total = np.add.accumulate(order.astype(np.float32))[-1]
         assert Fraction(float(total)) == exact
+
+
+def test_no_log_of_a_subnormal_probability_is_beyond_its_bound() -> None:
+    """p = exp(x) / sum in float32, to the smallest number that is not 0."""
+    gaps = np.random.default_rng(4).uniform(80, 104, (2_000, 1)).astype(np.float32)
+    for row in np.concatenate([np.zeros_like(gaps), -gaps, -gaps / 2], axis=1):
+        of = softmax(row.astype(np.float64), row.astype(np.float64), Arithmetic())
+        weights = np.exp(row)
+        p = (weights / weights.sum()).astype(np.float64)
+        below, above = of.off_in_log(np.arange(3))
+        off = np.log(p, where=p > 0, out=np.log(of.p)) - np.log(of.p)
+        assert (-below - of.common <= off).all()
+        assert (off <= above + of.common).all()
 
 
 def test_sums_of_thirds_are_not_called_exact() -> None:

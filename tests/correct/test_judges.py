@@ -326,6 +326,35 @@ def test_mirostat_keeps_one_where_its_power_of_two_overflows(arithmetic: Arithme
             JUDGES["mirostat"](one)
 
 
+@pytest.mark.parametrize(("arithmetic", "right"), [(FLOAT32, [1, 2]), (FLOAT64, [2])])
+def test_mirostat_keeps_one_where_a_quotient_of_probabilities_overflows(
+    arithmetic: Arithmetic, right: list[int]
+) -> None:
+    """exp(-95) is subnormal in float32, and 0.4 / exp(-95) overflows. In float64 k is 2."""
+    row = [0.0, -0.25, -0.5, -95.0, -95.25, -95.5, -95.75, -96.0]
+    for kept in (1, 2, 3):
+        sampler, p = Mirostat(1, 8, 20.0), np.exp(row[:kept]) / np.exp(row[:kept]).sum()
+        drawn = int((np.cumsum(p) < sampler.rng.clone().uniform_double()).sum())
+        one = stage(sampler, row, list(range(kept)), list(p), arithmetic, drawn)
+        if kept in right:
+            JUDGES["mirostat"](one)
+        else:
+            with pytest.raises(Wrong, match="survivors"):
+                JUDGES["mirostat"](one)
+
+
+@pytest.mark.parametrize("mu", [140.0, 150.0])
+def test_mirostat_v2_may_flush_a_subnormal_probability_and_no_other(mu: float) -> None:
+    """exp(-90) has 129.8 bits of surprise: below mu, but 0 has infinitely many."""
+    for gap in (80.0, 90.0):
+        one = stage(MirostatV2(1, mu / 2), [0.0, -gap], [0], [1.0], selected=0)
+        if gap == 90.0:
+            JUDGES["mirostat_v2"](one)
+        else:
+            with pytest.raises(Wrong, match="survivors"):
+                JUDGES["mirostat_v2"](one)
+
+
 def test_a_quarter_is_not_below_the_second_threshold_of_infill() -> None:
     """`a` and `ab` are merged: 1/2, 1/4 and 1/4 of three, and 1/4 is the threshold."""
     vocab = Vocab("bpe", ("a", "ab", "c", "d", "<end>"), (1, 1, 1, 1, 3), eog=frozenset({4}), eos=4)
