@@ -1,5 +1,6 @@
-// `recorder_speed MODEL TOKENS`: generate with llama-server's default chain; print the seconds behind
-// the prompt, and those that the processor worked for the thread and for the process.
+// `recorder_speed MODEL TOKENS`: for each line of the input, generate so many tokens with llama-server's
+// default chain. Print the seconds behind the prompt, and those that the processor worked for the
+// thread and for the process.
 
 #include <sys/resource.h>
 
@@ -36,14 +37,18 @@ int main(int, char ** argv) {
              llama_sampler_init_min_p(0.05f, 0), llama_sampler_init_xtc(0.0f, 0.1f, 0, 1),
              llama_sampler_init_temp_ext(0.8f, 0.0f, 1.0f), llama_sampler_init_dist(1)})
         llama_sampler_chain_add(chain, sampler);
-    std::vector<llama_token> tokens = {1000, 2000, 3000, 600};
-    llama_decode(ctx, llama_batch_get_one(tokens.data(), 4));
-    const double thread = worked(RUSAGE_THREAD), process = worked(RUSAGE_SELF);
-    const auto begun = std::chrono::steady_clock::now();
-    for (int i = 0; i < n; i++) {
-        llama_token token = llama_sampler_sample(chain, ctx, -1);
-        llama_decode(ctx, llama_batch_get_one(&token, 1));
+    while (getchar() == '\n') {
+        std::vector<llama_token> tokens = {1000, 2000, 3000, 600};
+        llama_memory_clear(llama_get_memory(ctx), true);
+        llama_decode(ctx, llama_batch_get_one(tokens.data(), 4));
+        const double thread = worked(RUSAGE_THREAD), process = worked(RUSAGE_SELF);
+        const auto begun = std::chrono::steady_clock::now();
+        for (int i = 0; i < n; i++) {
+            llama_token token = llama_sampler_sample(chain, ctx, -1);
+            llama_decode(ctx, llama_batch_get_one(&token, 1));
+        }
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+        printf("%.9f %.6f %.6f\n", took.count(), worked(RUSAGE_THREAD) - thread, worked(RUSAGE_SELF) - process);
+        fflush(stdout);
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
-    printf("%.9f %.6f %.6f\n", took.count(), worked(RUSAGE_THREAD) - thread, worked(RUSAGE_SELF) - process);
 }

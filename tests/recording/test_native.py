@@ -114,7 +114,8 @@ def test_a_second_libllama_keeps_its_functions_and_stops_the_recording(
         "thrown",
         "leaves",
         "plain",
-        *(pytest.param(n, marks=NIGHTLY) for n in ("cancelled", "forks")),
+        "forks",
+        pytest.param("cancelled", marks=NIGHTLY),
     ],
 )
 def test_threads_of_a_program_do_what_they_do_without_the_recorder(

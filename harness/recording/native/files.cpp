@@ -1,8 +1,10 @@
 // The files of a process: PID.events, and the segments of arrays beside it.
 //
 // Whatever fails ends the recording, and nothing else. A thread of ours writes: what an event needs is
-// queued by the thread that it happened in. A line follows its arrays, each by one write(), so that a
-// process that is killed leaves whole events. At an exit and before a fork all is written.
+// queued by the thread that it happened in. To wake ours at each event would cost a program more than
+// the event, so it looks once in a millisecond: a process that is killed loses what that had. A line
+// follows its arrays, each by one write(), so that it leaves whole events. At an exit and before a fork
+// all is written.
 //
 // A slow disk costs a program at most a tenth of its time. Then candidates are dropped, and the line of
 // their apply tells so. Lines are never dropped: states of samplers depend on them.
@@ -30,6 +32,8 @@ const uint64_t segment_size = 64 << 20;
 const uint64_t most_queued = 32 << 20;  // bytes; then candidates wait for the disk, or are dropped
 const uint64_t first_wait = 1000000000;  // ns that a program may wait for the disk at any time
 const size_t most_spare = 8;            // buffers that are kept for the next applies
+const unsigned pause_ms = 1;            // of the writer
+const int most_pauses = 100;            // without an event; then the next one wakes the writer
 
 // A file that only we write. A program may have closed our descriptor and opened its own by that
 // number, so look before each write, and open it again.
@@ -64,7 +68,7 @@ struct State {
     std::deque<Job *> queue;
     std::vector<Job *> spare;
     uint64_t queued = 0;
-    bool writing = false, started = false, waiting = false;
+    bool writing = false, started = false, waiting = false, hurried = false;
     // of the writer, or of who holds the lock while nothing is queued
     File events, arrays;
     int open_segment = 0;
@@ -163,20 +167,29 @@ int append_line(std::string &text) {
     return error;
 }
 
-// Wait until something is written; at most some milliseconds. Called with the lock.
-bool waited(unsigned ms) {
+// Wait at most some milliseconds; return whether it was signalled. Called with the lock.
+bool waited(pthread_cond_t &signal, unsigned ms) {
     timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += ms / 1000;
     until.tv_nsec += ms % 1000 * 1000000L;
     if (until.tv_nsec >= 1000000000L) until.tv_nsec -= 1000000000L, until.tv_sec++;
-    return pthread_cond_timedwait(&done, &mutex, &until) != ETIMEDOUT;
+    return pthread_cond_timedwait(&signal, &mutex, &until) != ETIMEDOUT;
+}
+
+// Wait until something is written; at most some milliseconds. Called with the lock.
+bool written(unsigned ms) {
+    state.hurried = true;
+    pthread_cond_signal(&work);
+    bool is = waited(done, ms);
+    state.hurried = false;
+    return is;
 }
 
 // Wait until all that is queued is written, while the disk takes some of it. Called with the lock.
 void drain(unsigned ms) {
     while (state.started && (state.writing || !state.queue.empty()))
-        if (!waited(ms)) return;
+        if (!written(ms)) return;
 }
 
 void close_files() {
@@ -235,24 +248,34 @@ void recycle(Job *job) {
     state.spare.push_back(job);  // there is room: opened()
 }
 
+// Write the first event of the queue. Called with the lock.
+void write_first() {
+    Job *job = state.queue.front();
+    state.queue.pop_front();
+    state.writing = true;
+    pthread_mutex_unlock(&mutex);
+    performed(*job);
+    pthread_mutex_lock(&mutex);
+    state.writing = false;
+    state.queued -= job->size;
+    recycle(job);
+    pthread_cond_broadcast(&done);
+}
+
 void *write_queue(void *) {
     pthread_mutex_lock(&mutex);
-    for (;;) {
-        while (state.queue.empty()) {
+    for (int pauses = 0;; pauses++) {
+        if (state.queue.empty() && pauses > most_pauses) {
             state.waiting = true;
             pthread_cond_wait(&work, &mutex);
             state.waiting = false;
+            pauses = 0;
         }
-        Job *job = state.queue.front();
-        state.queue.pop_front();
-        state.writing = true;
-        pthread_mutex_unlock(&mutex);
-        performed(*job);
-        pthread_mutex_lock(&mutex);
-        state.writing = false;
-        state.queued -= job->size;
-        recycle(job);
-        pthread_cond_broadcast(&done);
+        if (!state.hurried) waited(work, pause_ms);
+        while (!state.queue.empty()) {
+            write_first();
+            pauses = 0;
+        }
     }
 }
 
@@ -294,7 +317,7 @@ void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
 bool room() {
     uint64_t start = now_ns(), most = first_wait + (start - state.begun_ns) / 10;
     auto wait = [&] { return state.waited_ns + now_ns() - start < most; };
-    while (state.queued > most_queued && !stopped && wait()) waited(50);
+    while (state.queued > most_queued && !stopped && wait()) written(50);
     state.waited_ns += now_ns() - start;
     return state.queued <= most_queued;
 }
@@ -394,6 +417,7 @@ std::string reference(const Reference &r, size_t base, bool dropped) {
 
 // The order of these locks is that of the calls: models.cpp writes lines while it holds its own.
 void before_fork() {
+    lock_lookup(true);
     lock_models(true);
     lock_samplers(true);
     pthread_mutex_lock(&gate);
@@ -406,6 +430,7 @@ void after_fork() {
     pthread_mutex_unlock(&gate);
     lock_samplers(false);
     lock_models(false);
+    lock_lookup(false);
 }
 
 // A child has files of its own. Its first line names those of its parent, up to the fork.

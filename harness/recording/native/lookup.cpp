@@ -90,9 +90,13 @@ unsigned long long loads() {
 static unsigned long long seen = 0;
 static bool several = false;
 static std::string &first = *new std::string;  // file of the recorded one
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void lock_lookup(bool lock) {
+    lock ? pthread_mutex_lock(&mutex) : pthread_mutex_unlock(&mutex);
+}
 
 static void look_for_another() {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     unsigned long long now = loads();
     if (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) == now) return;
     pthread_mutex_lock(&mutex);

@@ -80,6 +80,7 @@ struct Call {
 void *next_symbol(const char *name);
 void *next_symbol(const char *name, const void *caller);
 unsigned long long loads();  // of libraries, and unloads, so far
+void lock_lookup(bool lock);
 // The function of libllama that stands behind ours; null where it has none. It is looked up again when
 // the program has loaded or unloaded a library.
 #define NEXT(name)                                                                      \

@@ -50,7 +50,7 @@ static void forks() {
     std::atomic<bool> done{false};
     std::vector<std::thread> threads;
     for (uint32_t seed = 1; seed < 4; seed++)
-        threads.emplace_back([&, seed] { while (!done) generated(seed, 5); });
+        threads.emplace_back([&, seed] { while (!done) generated(seed, 5), usleep(2000); });
     for (uint32_t i = 0; i < 10; i++) {
         pid_t child = fork();
         if (child == 0) _exit(generated(i, 20) % 100);
