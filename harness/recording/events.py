@@ -249,12 +249,14 @@ class SamplerOfSequence(_Event):
 
 
 class InGraph(_Event):
-    """A token that the graph sampled is read (llama_get_sampled_token_ith)."""
+    """A token that the graph sampled is read (llama_get_sampled_token_ith). p: the probability that
+    the graph gave it, if it keeps any."""
 
     e: Literal["sampled"] = "sampled"
     ctx: Address
     i: int
     token: Int32
+    p: float = 0.0
 
 
 class Stopped(_Event):

@@ -88,7 +88,7 @@ class LiveCheck:
     def _judged(self, process: FollowedProcess) -> Iterator[str]:
         replay = process.replay
         with on(replay.platform), np.errstate(all="ignore"):
-            for event in process.growing.new():
+            for event in replay.with_graph(process.growing.new()):
                 if not isinstance(event, Apply):
                     replay.follow(event)
                 elif time.time() - process.begun - event.t / 1000 > self.behind_s:

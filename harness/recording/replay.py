@@ -5,7 +5,7 @@ so one difference is one finding. What cannot be judged is followed and counted,
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from sampler_parity.reference.sampler import Sampler
 _MOVED_BY_APPLY = frozenset({"dist", "xtc", "mirostat", "mirostat_v2", "adaptive_p"})
 _NAMES = {"grammar_lazy": "grammar_lazy_patterns"}
 _AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
+IN_GRAPH = -1  # the number of an apply that was none: the graph sampled
 DROPPED = "the checker could not follow"
 TOO_SLOW = "the disk was too slow: the recorder dropped the candidates"
 LOST = "its state is lost: candidates before this one are not there"
@@ -124,6 +125,8 @@ class ReplayedProcess:
         self.begun = 0  # lives so far
         self.vocabs: dict[str, Vocab | None] = {}
         self.models: dict[str, e.Vocabulary] = {}
+        self.graph: dict[tuple[str, int], RecordedSampler] = {}  # by context and sequence
+        self.sampled: dict[int, e.InGraph] = {}  # by thread
         self.gone = ""  # why the first candidates of an apply that are not there are gone
 
     def run(self) -> Iterator[Applied]:
@@ -145,8 +148,32 @@ class ReplayedProcess:
             self.process, self.lives, self.begun = process, [], 0
             for made in self.made.values():
                 made.life = None
-            for event in process.events(most):
+            for event in self.with_graph(process.events(most)):
                 yield event, most is None
+
+    def with_graph(self, events: Iterable[e.Event]) -> Iterator[e.Event]:
+        """Yield the events, and before its acceptance each token that the graph sampled, as an
+        apply whose candidates are not there."""
+        for event in events:
+            if found := self._of_graph(event):
+                yield found
+            yield event
+
+    def _of_graph(self, event: e.Event) -> e.Apply | None:
+        if isinstance(event, e.InGraph):
+            self.sampled[event.th] = event
+        elif isinstance(event, e.Apply):
+            self.sampled.pop(event.th, None)
+        elif isinstance(event, e.Accept) and self._of(event.s).in_graph:
+            sampled = self.sampled.pop(event.th, None)
+            if sampled is not None and sampled.token == event.token:
+                n = max((model.n_vocab for model in self.models.values()), default=1)
+                array = e.Array(n=n)
+                return e.Apply(
+                    t=event.t, th=event.th, q=IN_GRAPH, s=event.s, ctx=sampled.ctx, i=sampled.i,
+                    before=array, after=array, token=event.token, p=sampled.p,
+                )  # fmt: skip
+        return None
 
     def drop(self, event: e.Apply) -> int:
         """Count an apply without judging it. Returns the number of its stages."""
@@ -190,8 +217,8 @@ class ReplayedProcess:
             case e.PromptTokens():
                 for part in self._of(event.s).parts:
                     masks.take_in(part.sampler, event.tokens)
-            case e.SamplerOfSequence() if event.s not in (None, "0x0"):
-                self._of(event.s).in_graph = True
+            case e.SamplerOfSequence():
+                self._into_graph(event)
 
     def apply(self, event: e.Apply, judged: bool = True) -> Applied:
         """Judge an apply. judged: False only counts it, and leaves every state as it is."""
@@ -213,6 +240,18 @@ class ReplayedProcess:
         if life.found is None and applied.first is not None:
             life.found = applied
         return applied
+
+    def _into_graph(self, event: e.SamplerOfSequence) -> None:
+        """Take a chain into the graph of a sequence, and the one before out of it."""
+        before = self.graph.pop((event.ctx, event.seq), None)
+        if before is not None:
+            before.in_graph = False
+            for part in before.parts:
+                if part.name in _MOVED_BY_APPLY:
+                    part.lose("its state moved on in the graph")
+        if event.s not in (None, "0x0"):
+            self.graph[event.ctx, event.seq] = made = self._of(event.s)
+            made.in_graph = True
 
     def _of(self, address: str, name: str = "") -> RecordedSampler:
         """Return the sampler at an address. One that libllama did not construct is unknown."""
@@ -344,7 +383,7 @@ class ReplayedProcess:
         if array is None:
             if made.in_graph or part.sampler is None:
                 stage.why = part.why or "it is computed in the graph"
-                stage.left = before if part.sampler is None else None
+                stage.left = before  # the program's candidates are those that the graph left
             elif self.process.start.detail == "tokens":
                 stage.why = "--detail tokens has no candidates"
             else:

@@ -294,6 +294,8 @@ def _rank(candidates: Candidates | None, token: int) -> int | None:
 
 def _p(drawing: StageOfApply | None, event: e.Apply) -> float | None:
     """Return the probability that a token had where it was chosen."""
+    if event.q == replay.IN_GRAPH:
+        return event.p or None
     if drawing is not None and drawing.made.name == "greedy":
         return 1.0
     if drawing is None or drawing.want is None:

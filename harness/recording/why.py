@@ -10,7 +10,7 @@ import numpy as np
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.reader import Recording
-from sampler_parity.harness.recording.replay import StageOfApply
+from sampler_parity.harness.recording.replay import IN_GRAPH, StageOfApply
 from sampler_parity.harness.recording.tokens import RecordedToken, place_of, softmax, tokens_of
 from sampler_parity.harness.sanitize.printable import cut, visible
 
@@ -187,7 +187,9 @@ def _sentence(token: RecordedToken) -> str:
     after_all = f", after {listed}" if kept else ""
     known = f" of {n:,} survivors{after_all}" if None not in token.survivors else ""
     why = "the program chose it" + (f" with p = {token.p:.4g}{known}" if token.p else "")
-    if token.forced_by:
+    if token.applied.event.q == IN_GRAPH:
+        why = "the graph sampled it" + (f" with p = {token.p:.4g}" if token.p else "")
+    elif token.forced_by:
         why = f"{token.forced_by} left no other token{after_all or f' of {token.before:,}'}"
     elif token.draw is not None:
         u, low, high = distinct(token.draw.u, token.draw.low, token.draw.high)

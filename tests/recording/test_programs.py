@@ -21,6 +21,7 @@ SERVER = [sys.executable, str(HERE / "server_texts.py"), MODEL]
 PROGRAMS = {
     "llama-server": ("xllamacpp", SERVER),
     "llama-server with drafts": ("xllamacpp", [*SERVER, "draft"]),
+    "llama-server with the graph": ("xllamacpp", [*SERVER, "graph"]),
     "Llama": ("", [sys.executable, str(HERE / "llama_texts.py"), MODEL]),
     "llama-cpp-python's server": (
         "llama_cpp_server",
@@ -36,6 +37,7 @@ RECORDED = {
         "mirostat", "mirostat_v2", "penalties", "temp_ext", "top_k", "top_n_sigma", "top_p",
         "typical_p", "xtc",
     },
+    "llama-server with the graph": {"dist", "temp_ext", "top_k", "typical_p"},
     "simple": {"dist", "dry", "grammar", "mirostat_v2", "top_k", "top_p", "xtc"},
 }  # fmt: skip
 

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording import events as e
+from sampler_parity.harness.recording.check import check
 from sampler_parity.harness.recording.reader import Recording
 from sampler_parity.harness.recording.tokens import RecordedToken, tokens_of
 from sampler_parity.harness.recording.why import why
@@ -68,6 +70,49 @@ def test_a_grammar_before_the_chain_is_its_first_stage(tmp_path: Path) -> None:
     assert (second.token, second.forced_by, second.favourite_removed_by) == (1, "mine", "mine")
     assert second.survivors == (1, 1, 1)
     assert second.differs_from_greedy
+
+
+def test_a_token_that_the_graph_sampled_is_listed_and_not_judged(tmp_path: Path) -> None:
+    """Another read of it, and one that the program does not accept, are no tokens."""
+    program = Program(tmp_path)
+    program.writer.event(e.SamplerOfSequence(ctx="0x7", seq=0, s=CHAIN))
+    for token, accepted in ((0, 0), (1, 1), (4, 0)):
+        for _ in range(2):
+            program.writer.event(e.InGraph(ctx="0x7", i=0, token=token, p=0.25))
+        program.writer.event(e.Accept(s=CHAIN, token=accepted))
+    first, second = tokens(tmp_path)
+    assert (first.token, first.names, first.verdicts) == (
+        0, ("top_k", "greedy"), ("not judged", "not judged"),
+    )  # fmt: skip
+    assert (second.number, second.shown, second.p, second.before) == (2, " b", 0.25, 6)
+    assert why(Recording(tmp_path), "2").sentence.endswith("the graph sampled it with p = 0.25.")
+    checked, _ = check(tmp_path, tmp_path / "b", "identical", None)
+    assert checked.unjudged == {"it is computed in the graph": 4}
+    assert checked.applies == 2
+
+
+def test_stages_behind_those_in_the_graph_are_judged_on_what_it_left(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.writer.event(e.SamplerOfSequence(ctx="0x7", seq=0, s=CHAIN))
+    two = program.array([5, 1], np.array([2, 1], np.float32))
+    for chosen in (0, 1):
+        one = program.array([5, 1], np.array([2, 1], np.float32), selected=chosen)
+        program.apply(CHAIN, two, [("0x3", one)], one, (5, 1)[chosen])
+    right, wrong = tokens(tmp_path)
+    assert right.verdicts == ("not judged", "identical")
+    assert wrong.verdicts == ("not judged", "diverged")
+
+
+def test_a_chain_that_left_the_graph_is_judged_again(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    for sampler in (CHAIN, None):
+        program.writer.event(e.SamplerOfSequence(ctx="0x7", seq=0, s=sampler))
+    program.sample(0)
+    assert [token.verdicts for token in tokens(tmp_path)] == [("identical", "identical")]
+    order = np.argsort([0, 1])
+    row = program.array(np.arange(6), np.arange(6, dtype=np.float32), first=True)
+    program.apply(CHAIN, row, [("0x3", program.array(order, order, selected=0))], row, 0)
+    assert tokens(tmp_path)[1].verdicts[0] == "diverged"
 
 
 @pytest.mark.parametrize("detail", ["survivors", "tokens"])

@@ -86,13 +86,29 @@ EXPORTED bool llama_set_sampler(void *ctx, int32_t sequence, void *sampler) {
     return done;
 }
 
+// The probability that the graph gave a token; below 0 where it keeps none.
+static float sampled_p(void *ctx, int32_t i, int32_t token, const void *caller) {
+    static Found of_probs, of_count, of_ids;
+    auto probs = of_probs.as<float *(void *, int32_t)>("llama_get_sampled_probs_ith", caller);
+    auto count = of_count.as<uint32_t(void *, int32_t)>("llama_get_sampled_probs_count_ith", caller);
+    auto ids = of_ids.as<int32_t *(void *, int32_t)>("llama_get_sampled_candidates_ith", caller);
+    const float *p = probs && count && ids ? probs(ctx, i) : nullptr;
+    const int32_t *id = p ? ids(ctx, i) : nullptr;
+    for (uint32_t j = 0, n = p ? count(ctx, i) : 0; j < n; j++)
+        if ((id ? id[j] : static_cast<int32_t>(j)) == token) return p[j];
+    return -1;
+}
+
 EXPORTED int32_t llama_get_sampled_token_ith(void *ctx, int32_t i) {
     auto next = NEXT(llama_get_sampled_token_ith);
+    const void *caller = __builtin_return_address(0);
     int32_t token = next ? next(ctx, i) : -1;
     if (token >= 0)
         recorded([&] {
             Line line("sampled", this_thread());
             line.address("ctx", ctx).whole("i", i).whole("token", token);
+            float p = sampled_p(ctx, i, token, caller);
+            if (p >= 0) line.real("p", static_cast<double>(p));
             write_line(line);
         });
     return token;

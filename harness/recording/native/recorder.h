@@ -90,6 +90,9 @@ void lock_lookup(bool lock);
     }())
 struct Found {
     void *now(const char *name, const void *caller);
+    template <class F> F *as(const char *name, const void *caller) {
+        return reinterpret_cast<F *>(now(name, caller));
+    }
     void *function = nullptr;
     unsigned long long at = 0;
 };

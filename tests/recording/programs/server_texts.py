@@ -1,7 +1,8 @@
-"""`python server_texts.py MODEL [draft]`: start llama-server (xllamacpp) and print its texts.
+"""`python server_texts.py MODEL [draft|graph]`: start llama-server (xllamacpp) and print its texts.
 
 One request for each chain, then four at once, then one whose client leaves, then the first again.
-With `draft`, the model drafts for itself.
+With `draft`, the model drafts for itself. With `graph`, samplers are in the graph, and one request
+has a budget for its reasoning.
 """
 
 import http.client
@@ -22,14 +23,27 @@ from sampler_parity.harness.servers.launch import free_port, real_servers
 HERE = Path(__file__).parent
 CHAINS = tomllib.loads((HERE / "chains.toml").read_text(encoding="utf-8"))
 LENGTH = 40
+# The graph samples whole chains, or begins one; with a budget it does neither.
+GRAPH: dict[str, dict[str, Any]] = {
+    "default": {},
+    "dist": {"samplers": ["top_k", "temperature"]},
+    "begun": {"samplers": ["top_k", "typ_p", "temperature"], "typical_p": 0.9},
+    "not in the graph": {"backend_sampling": False},
+    "budget": {
+        "reasoning_budget_tokens": 5,
+        "reasoning_budget_start_tag": "The",
+        "reasoning_budget_end_tag": " end",
+    },
+}
 
 
 def main() -> None:
-    model, *draft = sys.argv[1:]
-    script = HERE / "draft_server.py" if draft else real_servers()["llama-server"].script
+    model, *kind = sys.argv[1:]
+    script = HERE / "own_server.py" if kind else real_servers()["llama-server"].script
     texts: dict[str, Any] = {}
-    with started(script, model) as to:
-        for seed, (name, settings) in enumerate(CHAINS.items(), 1):
+    with started([str(script), model], kind) as to:
+        chains = GRAPH if kind == ["graph"] else CHAINS
+        for seed, (name, settings) in enumerate(chains.items(), 1):
             texts[name] = complete(to, seed, **settings)
         with ThreadPoolExecutor(4) as pool:
             four = [pool.submit(complete, to, seed, id_slot=seed % 4) for seed in range(20, 24)]
@@ -40,11 +54,11 @@ def main() -> None:
 
 
 @contextmanager
-def started(script: Path, model: str) -> Iterator[str]:
+def started(script: list[str], kind: list[str]) -> Iterator[str]:
     """Start a server and give its host and port."""
     python, port = environments.python_of(environments.folder_of("xllamacpp")), free_port()
     run = subprocess.Popen(
-        [str(python), "-I", str(script), model, str(port)],
+        [str(python), "-I", *script, str(port), *kind],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

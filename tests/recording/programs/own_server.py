@@ -1,4 +1,5 @@
-"""`python draft_server.py MODEL PORT`: llama-server whose model drafts for itself."""
+"""`python own_server.py MODEL PORT draft|graph`: llama-server whose model drafts for itself,
+or that has samplers in the graph."""
 
 import sys
 
@@ -14,17 +15,24 @@ def main() -> None:
     parameters.warmup = False
     parameters.cpuparams.n_threads = 1
     parameters.cpuparams_batch.n_threads = 1
+    if sys.argv[3] == "draft":
+        draft_with(parameters, sys.argv[1])
+    else:
+        parameters.sampling.backend_sampling = True
+    server = xllamacpp.Server(parameters)
+    print(server.listening_address, flush=True)
+    sys.stdin.read()
+
+
+def draft_with(parameters: xllamacpp.CommonParams, model: str) -> None:
     draft = parameters.speculative.draft
-    draft.mparams.path = sys.argv[1]
+    draft.mparams.path = model
     draft.n_max = 4
     draft.cpuparams.n_threads = 1
     draft.cpuparams_batch.n_threads = 1
     parameters.speculative.types = [
         xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE
     ]
-    server = xllamacpp.Server(parameters)
-    print(server.listening_address, flush=True)
-    sys.stdin.read()
 
 
 if __name__ == "__main__":
