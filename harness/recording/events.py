@@ -122,7 +122,7 @@ class DrawnSeed(_Event):
 
     e: Literal["seed"] = "seed"
     s: Address
-    seed: int = Field(ge=0, lt=2**32)
+    seed: int = Field(ge=0, lt=2**64)  # of an engine; libllama's have 32 bits
 
 
 class MadeChain(_Event):
@@ -231,7 +231,7 @@ class Apply(_Event):
     i: int | None = None
     before: Array
     stages: list[StageArray] = []
-    after: Array
+    after: Array = Array(n=0)  # --detail tokens has none
     token: Int32 = -1
     p: float = 0.0
     ns: int = 0

@@ -302,7 +302,7 @@ class ReplayedProcess:
         if made.name not in REFERENCE_ROWS and made.sampler is not None:
             made.sampler = self.built(made.name, made.arguments | {"seed": seed})
         elif made.sampler is not None:
-            made.sampler.rng = Mt19937(seed)  # type: ignore[attr-defined]
+            made.sampler.rng = Mt19937(seed % 2**32)  # type: ignore[attr-defined]
 
     def vocab(self, address: str) -> Vocab | None:
         if address not in self.vocabs:

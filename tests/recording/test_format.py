@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.detail import Detail
-from sampler_parity.harness.recording.events import Apply, Array, Event
+from sampler_parity.harness.recording.events import Apply, Array, DrawnSeed, Event
 from sampler_parity.harness.recording.format import Lists, bytes_of, lists_of, sum_of
 from sampler_parity.harness.recording.reader import Gone, Process, Recording
 from sampler_parity.harness.recording.segments import packed, unpacked
+from sampler_parity.harness.recording.writer import RecordingWriter
 from tests.support.recordings import LOGITS, write_recording
 
 
@@ -41,6 +42,12 @@ def test_the_detail_tokens_has_no_arrays(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.arrays"))
     with pytest.raises(Gone, match="not recorded"):
         Recording(tmp_path).processes[0].lists(applies(tmp_path)[0].before)
+
+
+def test_the_drawn_seed_of_an_engine_has_64_bits(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path, "a test")
+    writer.event(DrawnSeed(s="0x1", seed=2**64 - 1))
+    assert [event.seed for event in events(tmp_path) if isinstance(event, DrawnSeed)] == [2**64 - 1]
 
 
 @pytest.mark.parametrize("cut", [1, 7, 300])

@@ -13,6 +13,8 @@ from sampler_parity.harness.llama_cpp.build_files import library_file
 from sampler_parity.harness.llama_cpp.compiled import built, flags
 from sampler_parity.harness.recording.check import Checked, check
 from sampler_parity.harness.recording.program import Options, record
+from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.harness.recording.tokens import tokens_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
@@ -123,6 +125,16 @@ def test_threads_of_a_program_do_what_they_do_without_the_recorder(
 ) -> None:
     assert both([threads, name], tmp_path, capfd) == (0, [])
     assert judged(tmp_path).unjudged.total() == 0
+
+
+def test_the_detail_tokens_lists_tokens_and_judges_none(threads: str, tmp_path: Path) -> None:
+    assert record([threads, "plain"], tmp_path / "recording", Options(detail="tokens")) == (0, [])
+    checked, _ = check(tmp_path / "recording", tmp_path / "bundle", "identical", None)
+    assert set(checked.unjudged) == {"--detail tokens has no candidates"}
+    assert (checked.judged, checked.applies) == (0, checked.unjudged.total() // 4)
+    drawn = [token.token for token in tokens_of(Recording(tmp_path / "recording"))]
+    assert len(drawn) == checked.applies
+    assert min(drawn) >= 0
 
 
 @pytest.mark.nightly
