@@ -77,6 +77,8 @@ def _explains(
         with closing(InProcess(mutant.name, _TIMEOUT_S, kind, reports_sorted)) as backend:
             if _did(small, on_small, backend) == "the same":
                 explains = [_did(*pair, backend) for pair in failing]
+                if not _nearly_all(explains):
+                    continue
                 passes = [_did(*pair, backend) for pair in passing]
                 elsewhere = [_did(*pair, backend) for pair in others]
                 if _alike(explains, passes, elsewhere):
@@ -112,8 +114,11 @@ def _alike(explains: list[Did], passes: list[Did], elsewhere: list[Did]) -> bool
     and on nearly all where it shows."""
     same = explains.count("the same") + elsewhere.count("the same")
     shows = same + (explains + passes + elsewhere).count("otherwise")
-    in_each = all(of.count("the same") >= NEARLY_ALL * len(of) for of in (explains, passes))
-    return in_each and same >= NEARLY_ALL * shows
+    return _nearly_all(explains) and _nearly_all(passes) and same >= NEARLY_ALL * shows
+
+
+def _nearly_all(did: list[Did]) -> bool:
+    return did.count("the same") >= NEARLY_ALL * len(did)
 
 
 def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:

@@ -7,7 +7,8 @@ from sampler_parity.harness.verdicts import Verdict
 
 
 class MutantResult(Strict):
-    """The case that caught a mutant, if any. elsewhere: cases that failed at other stages."""
+    """The case that caught a mutant, if any, and a second one. tried, elsewhere: cases up to the
+    first, and those that failed at other stages."""
 
     name: str
     fault: str
@@ -15,6 +16,7 @@ class MutantResult(Strict):
     wanted_stage: str
     caught: bool
     case: str = ""
+    again: str = ""
     step: int | None = None
     stage: str = ""
     verdict: Verdict = "identical"
@@ -75,6 +77,11 @@ class SelfTestReport(Strict):
         return [fault.name for fault in faults if not fault.caught]
 
     @property
+    def thin(self) -> list[MutantResult]:
+        """The mutants that one case alone catches."""
+        return [mutant for mutant in self.mutants if mutant.caught and not mutant.again]
+
+    @property
     def passed(self) -> bool:
         """Whether all were caught without a false alarm; a self-test of nothing does not pass."""
         some = len(self.mutants) + len(self.parts) + len(self.adapters) + len(self.engines) > 0
@@ -90,6 +97,7 @@ class SelfTestReport(Strict):
         return [
             *(f"SURVIVED {name}" for name in self.survivors),
             *(f"FALSE ALARM {case}" for case in self.baseline.alarms),
+            *(f"thin     {one.name:<44} only by {one.case}" for one in self.thin),
             f"mutants  {caught}/{len(self.mutants)} caught, each at its stage",
             f"parts    {parts}/{len(self.parts)} caught, the right ones let through",
             f"adapters {held}/{len(self.adapters)} caught, other cases untouched",

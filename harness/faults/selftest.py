@@ -12,7 +12,7 @@ There are six kinds:
     engines   The faults in the workers of other engines run in the engine's environment. The
               engine itself must meet the case that catches the fault. Without its environment it
               is skipped and not counted.
-    mutants   Each runs the cases that contain its sampler until one catches it at its stage. It
+    mutants   Each runs the cases that contain its sampler until two catch it at its stage. It
               runs in a process of the self-test, through the same requests, scratch file and
               comparison as any backend, or, with `processes`, as a backend process of its own.
 
@@ -138,7 +138,7 @@ def caught_by(
 
 
 def try_mutant(mutant: Mutant, backend: Backend, accept: Accept = "identical") -> MutantResult:
-    """Run cases until one catches the mutant at its stage. accept: as of `run --accept`."""
+    """Run cases until two catch the mutant at its stage. accept: as of `run --accept`."""
     start = time.perf_counter()
     elsewhere = tried = 0
     last = MutantResult(
@@ -150,11 +150,16 @@ def try_mutant(mutant: Mutant, backend: Backend, accept: Accept = "identical") -
     )
     for case in cases_for(mutant):
         result = caught_by(mutant, case, backend, accept)
+        if last.caught:
+            if result.caught:
+                last = last.model_copy(update={"again": case.id})
+                break
+            continue
         tried += 1
         if result.caught:
             last = result
-            break
-        elsewhere += bool(result.stage)
+        else:
+            elsewhere += bool(result.stage)
     seconds = time.perf_counter() - start
     return last.model_copy(update={"tried": tried, "elsewhere": elsewhere, "seconds": seconds})
 

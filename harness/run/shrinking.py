@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 OF_A_GROUP = 3.0
 AT_LEAST = 5.0
 SHARE = 0.3
-LOOKED_AT = 16  # failing cases of a group, and passing cases, that a fault is compared on
+LOOKED_AT = 16  # failing cases of a group that a fault is compared on
+PASSING = 240  # passing cases, among them some where a fault shows that the backend does not have
 WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # verdicts that are compared with faults
 MOSTLY = 0.5  # of the failures at a stage
 AT_MOST = 20_000  # cost of a case that faults are tried on; each takes milliseconds
@@ -209,15 +210,15 @@ def nearby(
             failing.append((cases[result.id], got))
         elif got.stage == stage and got.verdict in WRONG:
             others.append((cases[result.id], got))
-    return _spread(failing), _spread(passing), _spread(others)
+    return _spread(failing), _spread(passing, PASSING), _spread(others)
 
 
-def _spread(pairs: list[tuple[Case, BackendResult]]) -> "Judged":
-    """Return at most LOOKED_AT pairs, small and large ones: results that agree on few tokens may
+def _spread(pairs: list[tuple[Case, BackendResult]], most: int = LOOKED_AT) -> "Judged":
+    """Return at most so many pairs, small and large ones: results that agree on few tokens may
     differ on many."""
     ordered = sorted(pairs, key=lambda pair: pair[0].cost)
     cheap = [pair for pair in ordered if pair[0].cost <= AT_MOST] or ordered[:1]
-    every = max(1, math.ceil(len(cheap) / LOOKED_AT))
+    every = max(1, math.ceil(len(cheap) / most))
     return cheap[::every]
 
 

@@ -22,6 +22,7 @@ from sampler_parity.harness.run.shrinking import (
     OF_A_GROUP,
     case_of,
     minimize,
+    nearby,
     seconds_for,
     settled,
 )
@@ -146,6 +147,16 @@ def test_a_small_case_with_a_ban_can_be_asked_again() -> None:
     of: Any = case_of(record)
     (stage,) = of.chain
     assert stage["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
+
+
+def test_a_fault_is_compared_on_more_cases_that_pass_than_fail() -> None:
+    """A fault that shows in few of the passing cases is not the backend's either."""
+    failing = [case(f"bad-{i}", {"b": diverged()}) for i in range(500)]
+    passing = [case(f"good-{i}", {"b": got()}) for i in range(500)]
+    cases = {one.id: suite_case(one.id) for one in [*failing, *passing]}
+    record = CounterexampleResult(id="a on b", case="a", backend="b", result=diverged())
+    looked_at = nearby(record, [*failing, *passing], cases)
+    assert [len(pairs) for pairs in looked_at] == [16, 167, 0]
 
 
 def test_a_batch_that_was_minimized_is_a_case_again() -> None:
