@@ -26,6 +26,7 @@ from sampler_parity.harness.checks.stages.blocks.grammar import Grammars, Random
 from sampler_parity.harness.checks.stages.blocks.ladder import Ladder
 from sampler_parity.harness.checks.stages.blocks.matrix import MatrixBlock, Pairs
 from sampler_parity.harness.checks.stages.blocks.outcomes import ChosenOutcomes
+from sampler_parity.harness.checks.stages.blocks.pairwise import Pairwise
 from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.checks.stages.blocks.random_chains import RandomChains
 from sampler_parity.harness.checks.stages.blocks.scripts import Scripts
@@ -70,6 +71,8 @@ class Suite(Strict):
     """every script of a few operations on each sampler with a state"""
     outcomes: list[ChosenOutcomes] = []
     """chosen numbers of survivors, and gaps between logits"""
+    pairwise: list[Pairwise] = []
+    """every two parameters in every pair of their classes"""
     random_chains: list[RandomChains] = []
     """random chains"""
     fuzz: list[Fuzz] = []
