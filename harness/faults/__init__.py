@@ -3,11 +3,12 @@
 They are text. NAME.toml has the faults of a sampler, `chain.toml` those between the samplers, and
 `batch.toml` those between rows. `shared.toml` has those with state that belongs to no instance, and
 `operations.toml` those that a certain order of samples, resets and clones shows. `outcomes.toml`
-has those at one number of survivors or beyond a gap, `capacities.toml` those beyond a size. The
-faults of `rare.toml` show once in a long while, and those of `conventions.toml` at exact equality,
-NaN and +inf. `parts.toml` is for everything that is no sampler. The faults of an engine's stages
-are classes, in engines/NAME/model_faults.py. `adapters.py` has whole adapters that break the
-protocol; it is run as a program, and therefore not imported here.
+has those at one number of survivors or beyond a gap, `capacities.toml` those beyond a size, and
+`pairs.toml` those with one class of a parameter, or of two. The faults of `rare.toml` show once in
+a long while, and those of `conventions.toml` at exact equality, NaN and +inf. `parts.toml` is for
+everything that is no sampler. The faults of an engine's stages are classes, in
+engines/NAME/model_faults.py. `adapters.py` has whole adapters that break the protocol; it is run as
+a program, and therefore not imported here.
 """
 
 import functools
