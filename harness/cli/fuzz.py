@@ -88,9 +88,11 @@ def fuzz_command(
         print_line(
             f"finding  {finding.backend} {finding.verdict} at {finding.stage or 'the process'}"
         )
-    if begun.findings:
+    failing = {finding.backend for finding in begun.findings if finding.case}
+    if again := [name for name in names if registry.command_of(name)[0] in failing]:
+        on = "".join(f" -b {shlex.quote(name)}" for name in again)
         by = f" --reference {reference}" if reference else ""
-        print_line(f"replay   sampler-parity run {folder / 'findings.toml'} -b {names[0]}{by}")
+        print_line(f"replay   sampler-parity run {folder / 'findings.toml'}{on}{by}")
     print_line(f"campaign {folder}, seed {begun.header.seed}")
     if begun.findings or not begun.steps:
         raise typer.Exit(1)

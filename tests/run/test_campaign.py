@@ -6,13 +6,14 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+import typer
 
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import Script, StagesCase
 from sampler_parity.harness.checks.stages.blocks.campaign import LARGE, chunk
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
-from sampler_parity.harness.cli.fuzz import seconds_of
+from sampler_parity.harness.cli.fuzz import fuzz_command, seconds_of
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.inputs.logits import LiteralRows
@@ -237,6 +238,23 @@ def test_a_time_has_a_unit(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["8", "h", "-1s", "1e9h", ""])
 def test_what_is_no_time_is_refused(text: str) -> None:
     assert refused(cli("fuzz", "--for", text)).endswith("no time - write 30s, 20m or 8h")
+
+
+def test_the_replay_names_the_backends_that_differ_and_no_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def go_on(begun: campaign.Campaign, *_: object) -> None:
+        for backend, case in ((FAULT, {"id": "a"}), ("reference", None)):
+            found = campaign.FuzzFinding(backend=backend, verdict="diverged", stage="", case=case)
+            begun.chunks.append(
+                campaign.Chunk(chunk=0, cases=1, steps=1, refused=0, seconds=0, findings=[found])
+            )
+
+    monkeypatch.setattr(campaign, "go_on", go_on)
+    with pytest.raises(typer.Exit):
+        fuzz_command(backend=["reference", FAULT], duration="1s", output=tmp_path / "a", jobs=1)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("replay")]
+    assert line.endswith(f"findings.toml -b {FAULT}")
 
 
 @pytest.mark.nightly
