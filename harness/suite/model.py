@@ -7,6 +7,7 @@ from pydantic import Discriminator, Tag, ValidationError
 
 from sampler_parity.harness.checks.accuracy.block import Accuracies
 from sampler_parity.harness.checks.batch.block import Batches
+from sampler_parity.harness.checks.batch.random_batches import RandomBatches
 from sampler_parity.harness.checks.cases import AnyCase
 from sampler_parity.harness.checks.devices.block import Decodings
 from sampler_parity.harness.checks.distribution.block import (
@@ -109,6 +110,8 @@ class Suite(Strict):
     """random sequence breakers of dry"""
     batch: list[Batches] = []
     """many rows at once"""
+    random_batches: list[RandomBatches] = []
+    """random batches of rows whose state depends on the order of tokens"""
     skip_ratio: list[SkipRatiosBlock] = []
     """savings of a token trie"""
     chain: list[TimedChain] = []

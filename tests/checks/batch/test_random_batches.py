@@ -1,0 +1,114 @@
+"""Random batches: what they contain, and that a planted fault is caught and minimized."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.checks.batch.random_batches import RandomBatches
+from sampler_parity.harness.checks.batch.run import prepare, reference_batch
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.failures.shrink import shrink
+from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.protocol.live import Live
+from sampler_parity.harness.protocol.messages import BatchSequence
+from sampler_parity.harness.suite.file import expand, find_suites
+
+BLOCK: dict[str, Any] = {
+    "id": "r",
+    "description": "Rows at random",
+    "why": "To test.",
+    "count": 60,
+    "quick": 5,
+    "families": ["normal", "flat"],
+    "sizes": [6, 12],
+    "steps": 10,
+}
+
+
+def block(**changed: Any) -> RandomBatches:
+    return RandomBatches.model_validate(BLOCK | changed)
+
+
+CASES = list(block().items(quick=False, shift=0))
+
+
+def kind(sequence: BatchSequence) -> list[str]:
+    names = [name for stage in sequence.chain for name in stage]
+    return [name for name in names if name not in ("temp", "top_k", "top_p", "min_p")]
+
+
+def followers(case: BatchCase) -> Iterator[tuple[BatchSequence, BatchSequence]]:
+    """Yield a sequence, and the next one that joins at its place."""
+    sequences, left = case.batch.sequences, dict[int, int]()
+    live = Live(lambda s: s, lambda s: s, lambda s: None)
+    for step in case.batch.steps:
+        for operation in step.before:
+            name, at = operation[:2]
+            if name == "leave":
+                left[at] = live.rows[at]
+            live.do([operation])
+            if name == "join" and (place := len(live.rows) - 1) in left:
+                yield sequences[left.pop(place)], sequences[at]
+
+
+@pytest.mark.parametrize("drawing", ["mirostat", "mirostat_v2", "adaptive_p", "dist"])
+@pytest.mark.parametrize("memory", [[], ["penalties"], ["dry"], ["penalties", "dry"]])
+def test_a_sequence_follows_another_of_its_kind_at_the_same_place(
+    memory: list[str], drawing: str
+) -> None:
+    pairs = [pair for case in CASES for pair in followers(case)]
+    assert all(kind(before) == kind(after) for before, after in pairs)
+    assert any(kind(after) == [*memory, drawing] and before != after for before, after in pairs)
+
+
+def test_batches_have_2_to_8_rows_windows_of_1_and_3_to_8_drafts() -> None:
+    rows = {sum(op[0] == "join" for op in case.batch.steps[0].before) for case in CASES}
+    assert rows == set(range(2, 9))
+    stages = [stage for case in CASES for chain in case.chains for stage in chain]
+    assert {s["penalties"]["penalty_last_n"] for s in stages if "penalties" in s} == {1, 2, 3, 4}
+    clones = [op for case in CASES for step in case.batch.steps for op in step.before]
+    assert {"clone", "reset", "swap", "leave"} <= {op[0] for op in clones}
+
+
+def test_a_row_with_adaptive_p_is_never_cloned_since_its_clone_draws_other_numbers() -> None:
+    def clone(sequence: BatchSequence) -> BatchSequence:
+        assert "adaptive_p" not in kind(sequence)
+        return sequence
+
+    for case in CASES:
+        live = Live(case.batch.sequences.__getitem__, clone, lambda sequence: None)
+        for step in case.batch.steps:
+            live.do(step.before)
+
+
+def test_a_case_depends_on_its_number_and_the_seed_alone() -> None:
+    assert list(block().items(quick=True, shift=0)) == CASES[:5]
+    moved = next(block().items(quick=True, shift=1))
+    assert moved.id == "r/1-0000"
+    assert moved.batch != CASES[0].batch
+    assert next(block(seed=1).items(quick=True, shift=0)) == moved
+
+
+def test_the_reference_refuses_no_shipped_case() -> None:
+    (path,) = find_suites(["batch/generated"])
+    for case in expand(path, "quick"):
+        assert reference_batch(prepare(case)).refusal == ""
+
+
+def test_a_mu_that_stays_at_a_place_is_minimized_to_two_sequences() -> None:
+    backend = InProcess("batch/place-keeps-mu")
+
+    def fails(case: BatchCase) -> bool:
+        result = execute(case, [backend]).backends[backend.name]
+        return (result.verdict, result.stage) == ("diverged", "mirostat")
+
+    try:
+        found = next(case for case in CASES if fails(case))
+        small = shrink(found, fails, seconds=20)
+    finally:
+        backend.close()
+    assert [kind(each) for each in small.batch.sequences] == [["mirostat"]] * 2
+    assert small.batch.samples <= 2
+    assert all(not each.prompt and not each.output for each in small.batch.sequences)
