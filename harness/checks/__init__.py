@@ -56,6 +56,7 @@ _ROWS = (
     CheckKind("kept", 0.01, "kept"),
     CheckKind("streams", 0.01, "streams"),
     CheckKind("batch", 0.1, "batch"),
+    CheckKind("rounds", 0.01, "rounds"),
     CheckKind("generation", 1.0, "generation"),
     CheckKind("sequences", 1.0, "sequences"),
     CheckKind("devices", 0.1, "on_device"),

@@ -14,6 +14,7 @@ from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.invariance.block import InvarianceCase
 from sampler_parity.harness.checks.kept.block import KeptCase
 from sampler_parity.harness.checks.logits.block import LogitsCase
+from sampler_parity.harness.checks.rounds.block import RoundsCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.block import StagesCase, unseeded
 from sampler_parity.harness.checks.streams.block import StreamsCase
@@ -35,7 +36,7 @@ def kind_of(data: Any) -> str:
             return kind
     if "computed" in names:
         return "devices" if data.get("chain") else "logits"
-    for name, kind in (("batch", "batch"), ("streams", "streams")):
+    for name, kind in (("batch", "batch"), ("streams", "streams"), ("drafts", "rounds")):
         if data.get(name) is not None:
             return kind
     expect = data.get("expect")
@@ -60,6 +61,7 @@ AnyCase = Annotated[
     | Annotated[KeptCase, Tag("kept")]
     | Annotated[StreamsCase, Tag("streams")]
     | Annotated[BatchCase, Tag("batch")]
+    | Annotated[RoundsCase, Tag("rounds")]
     | Annotated[GenerationCase, Tag("generation")]
     | Annotated[SequencesCase, Tag("sequences")]
     | Annotated[DeviceCase, Tag("devices")]

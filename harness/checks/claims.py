@@ -24,6 +24,7 @@ _REQUESTS: dict[str, tuple[str, ...]] = {
     "kept": (),  # drawn by whichever request is claimed
     "streams": ("run",),
     "batch": ("run",),
+    "rounds": ("speculative",),
     "generation": ("generate",),
     "sequences": ("sequences",),
     "devices": ("decode", "run"),

@@ -15,6 +15,7 @@ from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.draws.block import DrawsCase
 from sampler_parity.harness.checks.generation.block import GenerationCase
+from sampler_parity.harness.checks.rounds.block import RoundsCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.block import ChainCase, StagesCase
 from sampler_parity.harness.checks.stages.operations import simpler
@@ -99,6 +100,10 @@ def _with(case: Case, **changes: Any) -> Case:
 def _steps(case: Case) -> Iterator[Case]:
     if isinstance(case, SequencesCase):
         yield from _script(case)
+    if isinstance(case, RoundsCase):
+        drafts = case.verified
+        fewer = [drafts[:i] + drafts[i + 1 :] for i in range(len(drafts)) if len(drafts) > 1]
+        yield from (_with(case, drafts=few) for few in [*fewer, drafts] if few != case.drafts)
     if not isinstance(case, ChainCase | GenerationCase):
         return
     for steps in (1, case.steps // 2, case.steps - 1):
@@ -133,8 +138,8 @@ def _script(case: SequencesCase) -> Iterator[Case]:
 def _stages(case: Case) -> Iterator[Case]:
     if not isinstance(case, ChainCase | GenerationCase):
         return
-    decoded = isinstance(case, GenerationCase)  # whose last stage must select a token
-    for i in range(len(case.chain) - decoded):
+    selects = isinstance(case, GenerationCase | RoundsCase)  # its last stage must select a token
+    for i in range(len(case.chain) - selects):
         if len(case.chain) > 1:
             yield _with(case, chain=case.chain[:i] + case.chain[i + 1 :])
 

@@ -76,6 +76,7 @@ def check_grammar(common_sampler: type[CommonSampler]) -> str:
 
 
 _CHECKS: dict[str, Callable[[Any], str]] = {
+    "harness/backends/reference_speculative.py:speculate": speculative.check_drafts,
     "harness/llama_cpp/sequences.py:Slots": sequences.check,
     "reference/pipelines/common_sampler.py:CommonSampler": check_grammar,
     "reference/speculative/one_draft.py:accepts": speculative.check_at_zero,

@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.checks.distribution.speculative_stages import (
     CLOSE,
     Distribution,
     first_difference,
 )
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference.speculative import rounds, several_drafts
 from sampler_parity.reference.speculative.chance import Chance, Drawn, Row, enumerate_outcomes
 from sampler_parity.reference.speculative.one_draft import verify
@@ -84,6 +88,23 @@ def check_at_zero(judge: Callable[[Chance, Row, Row, int], bool]) -> str:
     p, q = np.array([0.0, 1.0]), np.array([0.5, 0.5])
     accepted = judge(_Zero(np.random.default_rng(0)), p, q, 0)
     return "accept: a token of probability 0 at u = 0" if accepted else ""
+
+
+def check_drafts(way: Callable[..., Any]) -> str:
+    """Check the rounds of the quick profile whose tokens are certain. way: how it speculates."""
+    worker = Worker()
+    vars(worker)["speculate"] = lambda request, given: way(
+        lambda: worker.build(request.chain, request.n_vocab, None).chain, request, given
+    )
+    backend = InPlace("made", worker)
+    try:
+        for case in expand(find_suites(["speculative/generated"])[0], "quick"):
+            result = execute(case, [backend]).backends["made"]
+            if result.verdict != "identical":
+                return f"{case.id}: {result.detail}, {result.values}"
+    finally:
+        backend.close()
+    return ""
 
 
 def check_several(select: Select) -> str:

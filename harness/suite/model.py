@@ -20,6 +20,7 @@ from sampler_parity.harness.checks.distribution.block import (
 )
 from sampler_parity.harness.checks.generation.block import Generations
 from sampler_parity.harness.checks.invariance.block import Invariances
+from sampler_parity.harness.checks.rounds.block import RandomRounds
 from sampler_parity.harness.checks.sequences.block import SequencesBlock
 from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock
 from sampler_parity.harness.checks.stages.blocks.fuzz import Fuzz
@@ -112,6 +113,8 @@ class Suite(Strict):
     """many rows at once"""
     random_batches: list[RandomBatches] = []
     """random batches of rows whose state depends on the order of tokens"""
+    random_rounds: list[RandomRounds] = []
+    """random rounds of speculative sampling with certain tokens"""
     skip_ratio: list[SkipRatiosBlock] = []
     """savings of a token trie"""
     chain: list[TimedChain] = []

@@ -1,0 +1,1 @@
+"""Rounds of speculative sampling whose tokens are certain."""

@@ -1,0 +1,133 @@
+"""Rounds of speculative sampling with certain tokens: by hand, at random, and minimized."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.backends import reference_speculative
+from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.rounds.block import RandomRounds, RoundsCase
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures.shrink import shrink
+from sampler_parity.harness.protocol.in_place import InPlace
+
+ONE: Any = [{"top_k": {"k": 1}}, {"dist": {"seed": 1}}]
+PENALTIES: Any = {"penalties": {"penalty_last_n": 1, "penalty_repeat": 1.0, "penalty_present": 2.0}}
+BLOCK: dict[str, Any] = {
+    "id": "r",
+    "description": "Rounds at random",
+    "why": "To test.",
+    "count": 60,
+    "quick": 5,
+    "families": ["normal", "flat"],
+    "sizes": [4, 8],
+}
+CASES = list(RandomRounds.model_validate(BLOCK).items(quick=False, shift=0))
+
+
+def case(**changed: Any) -> RoundsCase:
+    """A token that was just accepted loses 2, so that 0 and 1 take turns."""
+    fields: dict[str, Any] = {
+        "id": "a/rounds",
+        "description": "Two drafts",
+        "why": "To test.",
+        "chain": [PENALTIES, *ONE],
+        "logits": {"values": [2.0, 1.0, -9.0]},
+        "history": [0],
+        "steps": 3,
+        "drafts": [[1, 0], [1, 1], [0, 1]],
+    }
+    return RoundsCase.model_validate(fields | changed)
+
+
+def judged(asked: RoundsCase) -> CaseResult:
+    backend = InPlace("mine", Worker())
+    try:
+        return execute(asked, [backend])
+    finally:
+        backend.close()
+
+
+@pytest.mark.parametrize("rule", ["rejection", "matching"])
+@pytest.mark.parametrize(
+    ("draft", "emitted"), [([1, 0], [1, 0, 1]), ([1, 1], [1, 0]), ([0, 1], [1]), ([2, 2], [1])]
+)
+def test_a_round_has_the_accepted_drafts_and_the_token_behind_them(
+    monkeypatch: pytest.MonkeyPatch, rule: str, draft: list[int], emitted: list[int]
+) -> None:
+    asked = case(rule=rule, drafts=[draft])
+    assert judged(asked).backends["mine"].verdict == "identical"
+    tokens = np.array([[*emitted, -1, -1][:3]])
+    monkeypatch.setattr(Worker, "speculate", lambda *_: tokens)
+    assert judged(asked).backends["mine"].verdict == "identical"
+    tokens[0, len(emitted) - 1] = 2
+    wrong = judged(asked).backends["mine"]
+    assert (wrong.verdict, wrong.step, wrong.stage) == ("diverged", 0, "token")
+
+
+def test_the_first_wrong_round_is_named_with_its_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = reference_speculative._row
+    monkeypatch.setattr(
+        reference_speculative, "_row", lambda c, r, logits, past: right(c, r, logits, past[::-1])
+    )
+    result = judged(case(drafts=[[0, 1, 0], [1, 0, 0], [1, 0, 1]], steps=4)).backends["mine"]
+    assert (result.verdict, result.step, result.detail) == ("diverged", 1, "the draft is [1, 0, 0]")
+    assert result.values == {"got": [1, 0, 0, 0], "expected": [1, 0, 1]}
+
+
+def test_a_chain_that_leaves_several_tokens_is_refused() -> None:
+    assert judged(case(chain=ONE[1:])).refusal == (
+        "the chain must leave one token, with a probability of 1"
+    )
+
+
+@pytest.mark.parametrize("changed", [{"drafts": [[1]]}, {"drafts": [[1, 3]]}, {"steps": 1}])
+def test_drafts_that_are_too_short_or_unknown_are_bad_input(changed: Any) -> None:
+    with pytest.raises(InputError, match=r"drafts: each must have \d tokens below 3"):
+        judged(case(**changed))
+
+
+def test_random_rounds_have_3_to_8_drafts_and_accept_each_number_of_them_once() -> None:
+    assert {each.steps - 1 for each in CASES} == set(range(3, 9))
+    for each in CASES[:20]:
+        whole = each.drafts[0]
+        for draft in each.drafts:  # the longest common beginning with any other is accepted
+            whole = max(whole, draft, key=lambda d: sum(_common(d, e) for e in each.drafts))
+        accepted = [_common(whole, draft) for draft in each.drafts]
+        assert sorted(accepted) == list(range(each.steps))
+    windows = {s["penalties"]["penalty_last_n"] for c in CASES for s in c.chain if "penalties" in s}
+    assert windows == {1, 2, 3, 4}
+
+
+def _common(one: list[int], other: list[int]) -> int:
+    equal = [a == b for a, b in zip(one, other, strict=True)]
+    return equal.index(False) if False in equal else len(equal)
+
+
+def test_a_case_depends_on_its_number_and_the_seed_alone() -> None:
+    block = RandomRounds.model_validate(BLOCK)
+    assert list(block.items(quick=True, shift=0)) == CASES[:5]
+    assert next(block.items(quick=True, shift=1)).drafts != CASES[0].drafts
+
+
+def test_accepted_drafts_in_the_opposite_order_are_minimized_to_one_round_of_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = reference_speculative._row
+    monkeypatch.setattr(
+        reference_speculative, "_row", lambda c, r, logits, past: right(c, r, logits, past[::-1])
+    )
+
+    def fails(each: RoundsCase) -> bool:
+        result = judged(each)
+        return not result.refusal and result.backends["mine"].verdict == "diverged"
+
+    found = next(each for each in CASES if len(each.chain) > 3 and fails(each))
+    small = shrink(found, fails, seconds=20)
+    assert len(small.drafts) == 1
+    assert len(small.drafts[0]) == small.steps - 1 <= 3
+    assert len(small.chain) == 3
+    assert small.history == []
