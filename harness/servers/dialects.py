@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 Text = Literal["llama-server", "openai", "ollama"]  # what an answer looks like
 WORD = "{word}"  # in a value: a word of the greedy text
-TOKEN = "300"  # a token of every vocabulary: OpenAI's logit_bias has ids as strings
+TOKEN = 300  # a token of every vocabulary
 EOS = "{eos}"  # in a value: the id of the token that ends a text
 UNKNOWN = "no_such_parameter_of_any_server"
 

@@ -3,11 +3,12 @@
 import json
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sampler_parity.harness.servers.client import Answer, Client
-from sampler_parity.harness.servers.dialects import TOKEN, ServerParameter
+from sampler_parity.harness.servers.dialects import ServerParameter
 
 # They repeat themselves, so that penalties and DRY have something to act on.
 PROMPTS = (
@@ -118,13 +119,14 @@ class Probe:
         if not self.has_effect(name):
             raise Undetermined(f"{name} has no effect")
 
-    def bias(self, value: float) -> dict[str, Any]:
-        """Return a bias on TOKEN as the dialect writes it; {} where it has none."""
+    def bias(self, biases: Mapping[int, float]) -> dict[str, Any]:
+        """Return biases of tokens as the dialect writes them; {} where it has none."""
         row = self.row("logit_bias")
         if row is None:
             return {}
+        pairs = [[token, value] for token, value in biases.items()]
         as_pairs = isinstance(row.effective, list)
-        return {"logit_bias": [[int(TOKEN), value]] if as_pairs else {TOKEN: value}}
+        return {"logit_bias": pairs if as_pairs else {str(t): value for t, value in pairs}}
 
     @property
     def repeat_name(self) -> str:

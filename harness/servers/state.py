@@ -1,18 +1,23 @@
 """Check that nothing of one request reaches another.
 
-Texts are compared with those of the same requests alone. If no seed repeats a text, they are
-greedy. Batches change the last bits of logits (docs/background/sequences.md), and so now and then a
-token: `at once` counts the texts that stay. The text of another client is an error.
+Texts are compared with those of the same requests alone. They are drawn with a fixed seed, and
+greedy only in a dialect without one: a seed that does not repeat is a failure, never a reason to
+compare other texts.
+
+Batches change the last bits of logits (docs/background/sequences.md), and so now and then a drawn
+token. `at once` judges the texts of a forced token, which no such bit changes. Of the others it
+counts those that stay. It fails if most of them change, or if one is another client's.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.dialects import TOKEN
 from sampler_parity.harness.servers.http import ServerFailure
 from sampler_parity.harness.servers.observation import (
     Observation,
@@ -21,88 +26,160 @@ from sampler_parity.harness.servers.observation import (
     honoured_if,
     observe,
 )
-from sampler_parity.harness.servers.probe import LENGTH, PROMPTS
+from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, Probe
 
 CLIENTS, STREAMS = 32, 4  # no more streams than any server listens for
+PLAIN, STREAMED, LEFT, REFUSED = "a plain request", "a stream", "a client that left", "a refusal"
+GRAMMAR = "a grammar"
+KINDS = (PLAIN, STREAMED, LEFT, REFUSED, GRAMMAR)
+# Parameters of clients at once: of client i this value and i times the other, where documented.
+_FORCED = 90.0  # a bias that OpenAI allows
+_OWN = {
+    "top_k": (20, 1),
+    "top_p": (0.8, 0.005),
+    "repeat_penalty": (1.0, 0.01),
+    "repetition_penalty": (1.01, 0.01),
+    "frequency_penalty": (0.0, 0.02),
+}
 _OTHER = "def first(value):\n    return value\n\ndef second(value):\n    return"
 
 
 def check_state(client: Client) -> Iterator[ServerResult]:
-    yield from observe("state", STATE, client)
+    yield from observe("state", state_tests(), client)
+
+
+def state_tests() -> dict[str, ServerTest]:
+    """Return the tests. Those of pairs of requests share one walk, which the first one makes."""
+    walked: dict[str, Observation] = {}
+
+    def after(kind: str, client: Client) -> Observation:
+        if not walked:
+            walked.update(_walk(client))
+        return walked.get(kind) or Observation("skipped", f"the dialect has no {kind}")
+
+    return {
+        "a seed repeats": _repeats,
+        **{f"after {kind}": partial(after, kind) for kind in KINDS},
+        "after another request": _after_another,
+        f"{STREAMS} streams at once": _streams_at_once,
+        f"{CLIENTS} answered": _answered,
+        f"{CLIENTS} at once": _at_once,
+    }
+
+
+def _names(client: Client) -> set[str]:
+    return {row.name for row in client.dialect.parameters if row.documented}
 
 
 def _seeded(client: Client, **changed: Any) -> dict[str, Any]:
-    """Return a request that states little: the rest must be the default."""
-    return {client.dialect.length: LENGTH, "temperature": 0.9, "seed": 11, **changed}
+    """Return a request that states little: the rest must be the default. It is greedy where the
+    dialect has no seed."""
+    drawn = {"temperature": 0.9, "seed": 11} if "seed" in _names(client) else {"temperature": 0.0}
+    return {client.dialect.length: LENGTH, **drawn, **changed}
 
 
-def _repeatable(client: Client) -> dict[str, Any]:
-    """Return a request whose texts can be compared: drawn where a seed repeats, else greedy."""
-    drawn = _seeded(client)
-    texts = {client.complete(PROMPTS[0], drawn).text for _ in range(2)}
-    return drawn if len(texts) == 1 else {**drawn, "temperature": 0.0}
+def _loud(client: Client, seed: int) -> dict[str, Any]:
+    """Return a request that states all that `_seeded` does not."""
+    rows = [row for row in client.dialect.parameters if row.effect in ("spreads", "forces")]
+    loud = {row.name: row.effective for row in rows if row.documented}
+    return _seeded(client, **loud, seed=seed)
 
 
 def _repeats(client: Client) -> Observation:
+    if "seed" not in _names(client):
+        return Observation("skipped", "the dialect has no seed")
     first, again = (client.complete(PROMPTS[0], _seeded(client)) for _ in range(2))
     wrong = f"another text: {again.got}, {first.got}"
     return honoured_if(first.text == again.text, "twice the same text", wrong, again)
 
 
+def _walk(client: Client) -> dict[str, Observation]:
+    """Send every kind of request after every kind, and compare it with the first of its kind.
+    Return an observation for each kind that came before."""
+    shapes = [r for r in client.dialect.parameters if r.effect == "shape" and r.documented]
+    sent = {kind: _seeded(client) for kind in (PLAIN, STREAMED)}
+    sent[LEFT] = {**_loud(client, 6), client.dialect.length: 200}
+    sent[REFUSED] = {**_loud(client, 5), "temperature": "a word"}
+    if shapes:
+        sent[GRAMMAR] = _seeded(client, **shapes[0].at(shapes[0].effective))
+    alone: dict[str, Answer] = {}
+    wrong: dict[str, Observation] = {}
+    before = PLAIN
+    for kind in _circuit([*sent]):
+        got = _asked(client, kind, sent[kind])
+        if kind != REFUSED and (seen := _unlike(kind, got, alone)):
+            wrong.setdefault(before, seen)
+        before = kind
+    right = Observation("honoured", f"{len(sent)} kinds of requests, each as alone")
+    return {kind: wrong.get(kind, right) for kind in sent}
+
+
+def _circuit(kinds: list[str]) -> Iterator[str]:
+    """Return kinds so that each follows each once, itself included: a de Bruijn sequence."""
+    for i, kind in enumerate(kinds):
+        yield kind
+        for other in kinds[i + 1 :]:
+            yield from (kind, other)
+    yield kinds[0]
+
+
+def _asked(client: Client, kind: str, sent: dict[str, Any]) -> Answer | ServerFailure:
+    if kind not in (STREAMED, LEFT):
+        return _tried(client.complete, PROMPTS[0], sent)
+    ask = partial(client.streamed, leave_after=2 if kind == LEFT else None)
+    return _tried(ask, PROMPTS[0], sent)
+
+
+def _unlike(kind: str, got: Answer | ServerFailure, alone: dict[str, Answer]) -> Observation | None:
+    """Compare an answer with the first of its kind. A stream has the text of a plain request; what
+    a client read before it left is not compared."""
+    if isinstance(got, ServerFailure):
+        return failed(got)
+    first = alone.setdefault(PLAIN if kind == STREAMED else kind, got)
+    seen = _as_alone(got if kind == LEFT else first, got, f"{kind}: " if kind != PLAIN else "")
+    return seen if seen.verdict != "honoured" else None
+
+
 def _after_another(client: Client) -> Observation:
     """Ask before and after requests that state all that this one does not."""
-    sent = _repeatable(client)
+    sent = _seeded(client)
     alone = client.complete(PROMPTS[0], sent)
-    rows = [row for row in client.dialect.parameters if row.effect in ("spreads", "forces")]
-    loud = {row.name: row.effective for row in rows if row.documented}
-    client.complete(PROMPTS[0], {**sent, **loud, "seed": 5})
-    client.complete(_OTHER, {**sent, **loud, "seed": 6})
+    client.complete(PROMPTS[0], _loud(client, 5))
+    client.complete(_OTHER, _loud(client, 6))
     return _as_alone(alone, client.complete(PROMPTS[0], sent))
 
 
-def _after_one_that_left(client: Client) -> Observation:
-    sent = _repeatable(client)
-    alone = client.complete(PROMPTS[0], sent)
-    client.streamed(_OTHER, {**sent, client.dialect.length: 200}, leave_after=2)
-    return _as_alone(alone, client.complete(PROMPTS[0], sent))
+def _as_alone(alone: Answer, after: Answer, what: str = "") -> Observation:
+    wrong = f"{what}another text than alone: {after.got}, {alone.got}"
+    named = None not in (alone.tokens, after.tokens)
+    same = alone.text == after.text and (alone.tokens == after.tokens or not named)
+    return honoured_if(same, "the text that it has alone", wrong, after)
 
 
-def _as_alone(alone: Answer, after: Answer) -> Observation:
-    wrong = f"another text than alone: {after.got}, {alone.got}"
-    return honoured_if(alone.text == after.text, "the text that it has alone", wrong, after)
-
-
-def _streamed(client: Client) -> Observation:
-    sent = _repeatable(client)
-    whole, parts = client.complete(PROMPTS[0], sent), client.streamed(PROMPTS[0], sent)
-    return honoured_if(
-        whole.text == parts.text and whole.tokens in (parts.tokens, None),
-        f"in {len(parts.times)} parts the same text",
-        f"another text than in one: {parts.got}, {whole.got}",
-        parts,
-    )
-
-
-def _tried(client: Client, prompt: str, sent: dict[str, Any]) -> Answer | ServerFailure:
+def _tried(
+    ask: Callable[[str, dict[str, Any]], Answer], prompt: str, sent: dict[str, Any]
+) -> Answer | ServerFailure:
     try:
-        return client.complete(prompt, sent)
+        return ask(prompt, sent)
     except ServerFailure as failure:
         return failure
 
 
-def _several(client: Client, clients: int) -> tuple[list[str], list[dict[str, Any]], list[Answer]]:
-    """Return a prompt and a request for each client, and the answers that they get alone."""
-    sent = _repeatable(client)
-    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(clients)]
-    requests = [{**sent, "seed": 100 + i} for i in range(clients)]
-    return prompts, requests, [*map(client.complete, prompts, requests)]
+def _own(client: Client, i: int) -> dict[str, Any]:
+    """Return parameters of client i alone. Every second one forces a token."""
+    own = {name: low + step * i for name, (low, step) in _OWN.items() if name in _names(client)}
+    sent = _seeded(client, **own, seed=100 + i)
+    sent[client.dialect.length] = LENGTH // 2 + i % 4
+    if sent["temperature"]:
+        sent["temperature"] = 0.9 + 0.02 * i
+    return sent | (Probe(client).bias({TOKEN - i: _FORCED}) if i % 2 == 0 else {})
 
 
 def _answered(client: Client) -> Observation:
     """Send a short request each: a server that listens for fewer than come may reset the rest."""
     sent = _seeded(client, **{client.dialect.length: 1})
     with ThreadPoolExecutor(CLIENTS) as pool:
-        tried = list(pool.map(lambda _: _tried(client, PROMPTS[0], sent), range(CLIENTS)))
+        tried = list(pool.map(lambda _: _tried(client.complete, PROMPTS[0], sent), range(CLIENTS)))
     failures = {i: one for i, one in enumerate(tried) if isinstance(one, ServerFailure)}
     evidence = f"{CLIENTS - len(failures)}/{CLIENTS} answered"
     for i, first in failures.items():
@@ -113,31 +190,37 @@ def _answered(client: Client) -> Observation:
 
 def _at_once(client: Client) -> Observation:
     """Compare those that get an answer. Raises ServerFailure if none does."""
-    prompts, requests, alone = _several(client, CLIENTS)
+    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(CLIENTS)]
+    requests = [_own(client, i) for i in range(CLIENTS)]
+    alone = [*map(client.complete, prompts, requests)]
     with ThreadPoolExecutor(CLIENTS) as pool:
-        tried = list(pool.map(partial(_tried, client), prompts, requests))
+        tried = list(pool.map(partial(_tried, client.complete), prompts, requests))
     together = {i: one for i, one in enumerate(tried) if isinstance(one, Answer)}
     if not together:
         raise next(one for one in tried if isinstance(one, ServerFailure))
     apart = [i for i, answer in together.items() if alone[i].text != answer.text]
-    evidence = f"{len(together) - len(apart)}/{len(together)} texts as alone"
-    figures = {"equal": float(len(together) - len(apart))}
-    if not apart:
-        return Observation("honoured", evidence, next(iter(together.values())), figures)
+    equal = len(together) - len(apart)
+    evidence = f"{equal}/{len(together)} texts as alone, each with its own parameters"
+    figures = {"equal": float(equal)}
     texts = {answer.text: i for i, answer in enumerate(alone)}
     for i in apart:
+        got = f"; client {i}: {together[i].got}, alone {alone[i].got}"
         if (owner := texts.get(together[i].text)) is not None:
             line = f"{evidence}; client {i} got the text of client {owner}"
             return Observation("error", line, together[i], figures)
-    first = apart[0]
-    line = f"{evidence}; client {first}: {together[first].got}, alone {alone[first].got}"
-    return Observation("other meaning", line, together[first], figures)
+        if "logit_bias" in requests[i] or 2 * equal < len(together) or together[i].refusal:
+            return Observation("other meaning", evidence + got, together[i], figures)
+    if apart:
+        evidence += f"{got}: not judged, a batch changes the last bits of logits"
+    shown = together[apart[0]] if apart else next(iter(together.values()))
+    return Observation("honoured", evidence, shown, figures)
 
 
 def _streams_at_once(client: Client) -> Observation:
     """Require whole texts: one that is only a beginning of its text was cut."""
-    prompts, requests, answers = _several(client, STREAMS)
-    alone = [answer.text for answer in answers]
+    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(STREAMS)]
+    requests = [_seeded(client, seed=100 + i) for i in range(STREAMS)]
+    alone = [one.text for one in map(client.complete, prompts, requests)]
     with ThreadPoolExecutor(STREAMS) as pool:
         streams = list(pool.map(client.streamed, prompts, requests))
     cut = [
@@ -148,14 +231,3 @@ def _streams_at_once(client: Client) -> Observation:
     first = cut[0] if cut else 0
     wrong = f"{len(cut)}/{STREAMS} are cut: {streams[first].got}, alone {json.dumps(alone[first])}"
     return honoured_if(not cut, f"{STREAMS}/{STREAMS} whole", wrong, streams[first])
-
-
-STATE: dict[str, ServerTest] = {
-    "a seed repeats": _repeats,
-    "after another request": _after_another,
-    "streamed": _streamed,
-    f"{STREAMS} streams at once": _streams_at_once,
-    "after a client that left": _after_one_that_left,
-    f"{CLIENTS} answered": _answered,
-    f"{CLIENTS} at once": _at_once,
-}

@@ -6,7 +6,7 @@ from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.observation import observe
-from sampler_parity.harness.servers.state import STATE, STREAMS
+from sampler_parity.harness.servers.state import STREAMS, state_tests
 from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
 
 
@@ -14,7 +14,7 @@ def result(answering: Answering) -> ServerResult:
     name = f"{STREAMS} streams at once"
     with fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        (done,) = observe("state", {name: STATE[name]}, client)
+        (done,) = observe("state", {name: state_tests()[name]}, client)
     return done
 
 

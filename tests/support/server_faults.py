@@ -91,6 +91,50 @@ def _remembers_one_that_left(server: Answering) -> Answering:
     return answering
 
 
+def _next_after(which: Callable[[Sent], bool], change: Callable[[Sent, Sent], Sent]) -> Faulty:
+    """Change the one request that follows such a one: the first argument, then the second."""
+
+    def between(server: Answering) -> Answering:
+        before: list[Sent] = []
+
+        def answering(sent: Sent) -> Answered:
+            changed = change(before[0], sent) if before and which(before[0]) else sent
+            before[:] = [sent]
+            return server(changed)
+
+        return answering
+
+    return between
+
+
+def _without_seed(_: Sent, sent: Sent) -> Sent:
+    return {**sent, "seed": next(_LOST)}
+
+
+_LOST = itertools.count(5000)
+_SAMPLING = ("temperature", "top_k", "top_p", "repeat_penalty", "frequency_penalty", "logit_bias")
+
+
+def _pools(server: Answering) -> Answering:
+    """Sample for a client that comes while others are served with the parameters of the first."""
+    lock = threading.Lock()
+    running: list[Sent] = []
+
+    def answering(sent: Sent) -> Answered:
+        with lock:
+            running.append(sent)
+            first = running[0]
+        time.sleep(0.002)
+        kept = {k: v for k, v in sent.items() if k not in _SAMPLING}
+        try:
+            return server({**kept, **{k: first[k] for k in _SAMPLING if k in first}})
+        finally:
+            with lock:
+                running.remove(sent)
+
+    return answering
+
+
 def _swaps(server: Answering) -> Answering:
     """Swap the texts of two clients that ask at once."""
     waiting: list[tuple[threading.Event, list[Answered], Answered]] = []
@@ -318,9 +362,38 @@ FAULTS = (
         *("remembers who left", "state/after a client that left", "other meaning"),
         _remembers_one_that_left,
     ),
+    Fault(
+        *("loses the seed after a stream", "state/after a stream", "other meaning"),
+        _next_after(lambda before: bool(before.get("stream")), _without_seed),
+    ),
+    Fault(
+        *("loses the seed after a refusal", "state/after a refusal", "other meaning"),
+        _next_after(lambda before: before.get("temperature") == "a word", _without_seed),
+    ),
+    Fault(
+        *("keeps the grammar for the next request", "state/after a grammar", "other meaning"),
+        _next_after(
+            lambda before: "grammar" in before,
+            lambda before, sent: {"grammar": before["grammar"], **sent},
+        ),
+    ),
+    Fault(
+        *("keeps the parameters of one that left", "state/after a client that left"),
+        "other meaning",
+        _next_after(
+            lambda before: before.get("n_predict") == 200,
+            lambda before, sent: {"repeat_penalty": before["repeat_penalty"], **sent},
+        ),
+    ),
+    Fault("pools the parameters of clients", "state/32 at once", "other meaning", _pools),
     Fault("answers one at a time", "state/32 answered", "error", _one_at_a_time),
     Fault("swaps two texts", "state/32 at once", "error", _swaps),
-    Fault("loses a token of a stream", "state/streamed", "other meaning", _answer(_loses_a_token)),
+    Fault(
+        "loses a token of a stream",
+        "state/after a plain request",
+        "other meaning",
+        _answer(_loses_a_token),
+    ),
     Fault("rounds logprobs", "probabilities/digits", "other meaning", _places(_rounds)),
     Fault(
         *("sends the list unsorted", "probabilities/order", "other meaning"),

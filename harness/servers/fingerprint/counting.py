@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from sampler_parity.harness.servers.client import Answer
+from sampler_parity.harness.servers.dialects import TOKEN
 from sampler_parity.harness.servers.fingerprint.trait import LENGTH, Trait, TraitTest
 from sampler_parity.harness.servers.probe import Probe, Undetermined
 
@@ -21,9 +22,9 @@ _BEFORE = 20  # times the token stands in the prompt: 40 off, if the prompt coun
 def _forced(probe: Probe, prompt: str) -> tuple[dict[str, Any], str] | None:
     """Return a bias that forces a token in each place with something to spare, and its text."""
     for value in _BIASES:
-        answer = probe.greedy(prompt=prompt, **probe.bias(value))
+        answer = probe.greedy(prompt=prompt, **probe.bias({TOKEN: value}))
         if not answer.refusal and (piece := _piece(answer.text)):
-            return probe.bias(value + _SPARE), piece
+            return probe.bias({TOKEN: value + _SPARE}), piece
     return None
 
 

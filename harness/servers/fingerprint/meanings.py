@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from sampler_parity.harness.servers.client import Answer
-from sampler_parity.harness.servers.dialects import UNKNOWN
+from sampler_parity.harness.servers.dialects import TOKEN, UNKNOWN
 from sampler_parity.harness.servers.fingerprint.trait import (
     LENGTH,
     NEAR,
@@ -145,7 +145,7 @@ def _logprobs(probe: Probe, **changed: Any) -> Trait:
         raise Undetermined("the dialect has none")
     for name in changed:
         probe.required_row(name)
-    changing = probe.bias(50.0) if "logit_bias" in changed else changed
+    changing = probe.bias({TOKEN: 50.0}) if "logit_bias" in changed else changed
     plain = probe.ask(temperature=1.0, **sent)
     other = probe.ask(**{"temperature": 1.0, **sent, **changing})
     if not (plain.reports and other.reports):

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from sampler_parity.harness.servers.client import Answer
+from sampler_parity.harness.servers.dialects import TOKEN
 from sampler_parity.harness.servers.fingerprint.trait import PROMPTS, Trait, TraitTest
 from sampler_parity.harness.servers.probe import Probe, Undetermined
 
@@ -207,7 +208,7 @@ def _at_zero(probe: Probe, other: str, moved: Answer, penalty: dict[str, Any]) -
 
 
 def _bias_top_k(probe: Probe) -> Trait:
-    biased = probe.bias(100.0)
+    biased = probe.bias({TOKEN: 100.0})
     if not (biased and probe.has_effect("top_k")):
         raise Undetermined("top_k has no effect, or there is no logit_bias")
     plain, moved = probe.greedy(), probe.greedy(**biased)
