@@ -61,6 +61,17 @@ class Answer:
         """Return the answer as evidence, short."""
         return f"refused: {self.refusal}" if self.refusal else json.dumps(self.text)[:120]
 
+    @property
+    def plain(self) -> str:
+        """Return the text without characters that are cut in two."""
+        return self.text.replace("\ufffd", "")
+
+    def same(self, other: "Answer") -> bool:
+        """Compare texts, and tokens if both name them. A stream may not name those of a cut
+        character."""
+        tokens = None in (self.tokens, other.tokens) or self.tokens == other.tokens
+        return self.plain == other.plain and (tokens or "\ufffd" in self.text)
+
 
 @dataclass
 class Traffic:

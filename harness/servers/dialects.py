@@ -17,7 +17,8 @@ class ServerParameter:
     """Describe a parameter by the effect that it must have (effects.py), and the values that show
     it. default: as documented; None: none is. beyond: a value that the documentation does not
     allow, bound: the nearest that it does. also: further fields that it needs. alone: its neutral
-    value would take the effect of others, too. documented: whether the dialect has it at all."""
+    value would take the effect of others, too. ladder: further values, each with a text of its own.
+    documented: whether the dialect has it at all."""
 
     name: str
     effect: str
@@ -29,6 +30,7 @@ class ServerParameter:
     wrong: Any = "a word"
     also: dict[str, Any] = field(default_factory=dict)
     alone: bool = False
+    ladder: list[Any] = field(default_factory=list)
     documented: bool = True
 
     def at(self, value: Any) -> dict[str, Any]:

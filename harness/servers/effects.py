@@ -96,7 +96,7 @@ def _seed(probe: Probe, row: ServerParameter) -> Observation:
     """Require the same hot text for the same value, and another for another."""
     first, other = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
     again = probe.again(first)
-    same = again.text == first.text
+    same = probe.seeds and again.text == first.text  # once without is enough
     what = f"seed {SEEDS[0]} twice: " + ("one text" if same else "two texts")
     if first.refusal:
         return _effect(False, False, what, first)

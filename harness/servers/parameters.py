@@ -18,6 +18,7 @@ from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.dialects import EOS, UNKNOWN, WORD, ServerParameter
 from sampler_parity.harness.servers.effects import EFFECTS
 from sampler_parity.harness.servers.http import ServerFailure
+from sampler_parity.harness.servers.ladders import climb
 from sampler_parity.harness.servers.observation import Observation, failed, result_of
 from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, SEEDS, Probe, Undetermined
 from sampler_parity.harness.verdicts import ServerVerdict
@@ -49,7 +50,9 @@ def check_parameter(probe: Probe, row: ServerParameter) -> ServerResult:
         if not row.documented:
             observed = _undocumented(observed)
         elif observed.verdict == "honoured":
-            observed = _default(probe, row) or _nonsense(probe, row, silent) or observed
+            assert observed.answer is not None
+            wrong = climb(probe, row, observed.answer) or _default(probe, row)
+            observed = wrong or _nonsense(probe, row, silent) or observed
     except ServerFailure as failure:
         return _result(probe.client, row.name, failed(failure), [])
     except Undetermined as why:

@@ -151,9 +151,7 @@ def _after_another(client: Client) -> Observation:
 
 def _as_alone(alone: Answer, after: Answer, what: str = "") -> Observation:
     wrong = f"{what}another text than alone: {after.got}, {alone.got}"
-    named = None not in (alone.tokens, after.tokens)
-    same = alone.text == after.text and (alone.tokens == after.tokens or not named)
-    return honoured_if(same, "the text that it has alone", wrong, after)
+    return honoured_if(alone.same(after), "the text that it has alone", wrong, after)
 
 
 def _tried(

@@ -160,14 +160,14 @@ def _streamed(data: Any) -> bytes:
     if "".join(text for text, _ in parts) != data["content"]:
         parts = [(data["content"], data["tokens"])]
     events = [{"content": text, "tokens": tokens, "stop": False} for text, tokens in parts]
-    events.append({"content": "", "tokens": [], "stop": True, "stop_type": data["stop_type"]})
+    rest = data["tokens"][sum(len(tokens) for _, tokens in parts) :]
+    events.append({"content": "", "tokens": rest, "stop": True, "stop_type": data["stop_type"]})
     return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
 
 
 def _words(data: Any) -> list[tuple[str, list[int]]]:
     words = data["content"].replace(" w", "\0 w").split("\0")[1:] or [data["content"]]
-    tokens = data["tokens"] or [0]
-    return [(word, [token]) for word, token in zip(words, tokens, strict=False)]
+    return [(word, data["tokens"][i : i + 1]) for i, word in enumerate(words)]
 
 
 class _Server(ThreadingHTTPServer):

@@ -107,6 +107,14 @@ def _next_after(which: Callable[[Sent], bool], change: Callable[[Sent, Sent], Se
     return between
 
 
+def _in_streams(fault: Faulty) -> Faulty:
+    def between(server: Answering) -> Answering:
+        faulty = fault(server)
+        return lambda sent: faulty(sent) if sent.get("stream") else server(sent)
+
+    return between
+
+
 def _without_seed(_: Sent, sent: Sent) -> Sent:
     return {**sent, "seed": next(_LOST)}
 
@@ -318,6 +326,36 @@ FAULTS = (
         renames("repeat_penalty", "repetition_penalty"),
     ),
     Fault("keeps the seed", "parameter/seed", "ignored", makes("seed", lambda _: 1)),
+    Fault(
+        "keeps 16 bits of a seed", "parameter/seed", "clamped", makes("seed", lambda s: s % 65536)
+    ),
+    Fault(
+        *("keeps 31 bits of a seed", "parameter/seed", "clamped"),
+        makes("seed", lambda s: s % 2**31),
+    ),
+    Fault(
+        *("rounds a low temperature to 0", "parameter/temperature", "clamped"),
+        makes("temperature", lambda t: t if t == "a word" or t >= 0.1 else 0.0),
+    ),
+    Fault(
+        *("takes 256 biases", "parameter/logit_bias", "other meaning"),
+        makes("logit_bias", lambda biases: biases[:256] if isinstance(biases, list) else biases),
+    ),
+    Fault(
+        *("takes the last five biases", "parameter/logit_bias", "other meaning"),
+        makes("logit_bias", lambda biases: biases[-5:] if isinstance(biases, list) else biases),
+    ),
+    Fault(
+        *("ends a text after 200 tokens", "parameter/n_predict", "other meaning"),
+        makes("n_predict", lambda n: min(n, 200)),
+    ),
+    *(
+        Fault(
+            *(f"ignores {name} in streams", f"parameter/{name}", "other meaning"),
+            _in_streams(drops(name)),
+        )
+        for name in ("repeat_penalty", "presence_penalty", "frequency_penalty", "dry_multiplier")
+    ),
     Fault("draws a new seed", "state/a seed repeats", "other meaning", _new_seed),
     Fault(
         *("clamps the temperature", "parameter/temperature", "clamped"),
