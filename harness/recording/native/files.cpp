@@ -82,7 +82,7 @@ uint64_t applies_begun = 0;
 int threads = 0;
 pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;   // who has it may queue
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of the state; taken after the gate
-pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
+pthread_cond_t work, done;
 pthread_t writer;
 pthread_key_t thread_key;
 __thread Thread *thread_of_this = nullptr;
@@ -170,7 +170,7 @@ int append_line(std::string &text) {
 // Wait at most some milliseconds; return whether it was signalled. Called with the lock.
 bool waited(pthread_cond_t &signal, unsigned ms) {
     timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += ms / 1000;
     until.tv_nsec += ms % 1000 * 1000000L;
     if (until.tv_nsec >= 1000000000L) until.tv_nsec -= 1000000000L, until.tv_sec++;
@@ -433,6 +433,16 @@ void after_fork() {
     lock_lookup(false);
 }
 
+// By a clock that nobody sets.
+void make_conditions() {
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&work, &monotonic);
+    pthread_cond_init(&done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
 // A child has files of its own. Its first line names those of its parent, up to the fork.
 void in_child() {
     State fresh;
@@ -441,8 +451,7 @@ void in_child() {
     close_file(state.arrays);
     close_file(state.events);
     state = fresh;
-    pthread_cond_init(&work, nullptr);  // its writer is not there
-    pthread_cond_init(&done, nullptr);
+    make_conditions();  // its writer is not there
     after_fork();
 }
 
@@ -469,6 +478,7 @@ __attribute__((constructor)) void read_settings() {
         settings.limit = limit;  // the compactor watches the folder; this is one process
     settings.keep_ms = strtoull(environment("SAMPLER_PARITY_RECORD_KEEP_MS"), nullptr, 10);
     if (pthread_key_create(&thread_key, forget_thread)) return;
+    make_conditions();
     pthread_atfork(before_fork, after_fork, in_child);
     settings.on = true;
 }
