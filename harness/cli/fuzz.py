@@ -93,6 +93,9 @@ def fuzz_command(
         on = "".join(f" -b {shlex.quote(name)}" for name in again)
         by = f" --reference {reference}" if reference else ""
         print_line(f"replay   sampler-parity run {folder / 'findings.toml'}{on}{by}")
+    counts = begun.classes.values()
+    once = sum(count == 1 for count in counts)
+    print_line(f"coverage {len(counts):,} outcome classes, {once:,} of them in one case only")
     print_line(f"campaign {folder}, seed {begun.header.seed}")
     if begun.findings or not begun.steps:
         raise typer.Exit(1)

@@ -1,14 +1,16 @@
 """A fuzz campaign: run chunks of generated cases on an executor until the time is over.
 
 The folder of a campaign is its corpus. `chunks.jsonl` has a header (seed, backends) and a line with
-the findings of each finished chunk. The seed and the number of a chunk generate it again, so a
-killed campaign continues with `--resume`. `findings.toml` is a suite: each finding, minimized, is a
-case. The caller of `begin` keeps the folder locked until the campaign ends.
+the findings and the outcome classes of each finished chunk. The seed, the number of a chunk and the
+classes seen before generate it, so a killed campaign continues with `--resume`. `findings.toml` is
+a suite: each finding, minimized, is a case. The caller of `begin` keeps the folder locked until the
+campaign ends.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +23,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Executor, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.blocks.campaign import chunk
+from sampler_parity.harness.checks.stages.blocks.coverage import classes_of
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.counterexample import DIFFERENCES, looks
@@ -59,7 +62,8 @@ class FuzzFinding(Strict):
 
 
 class Chunk(Strict):
-    """A finished chunk. refused: cases that the reference did not take to their end."""
+    """A finished chunk. refused: cases that the reference did not take to their end. classes: cases
+    by outcome class."""
 
     chunk: int
     cases: int
@@ -67,6 +71,7 @@ class Chunk(Strict):
     refused: int
     seconds: float
     findings: list[FuzzFinding] = []
+    classes: dict[str, int] = {}
 
 
 class Campaign(Strict):
@@ -83,6 +88,10 @@ class Campaign(Strict):
     def findings(self) -> list[FuzzFinding]:
         return [finding for done in self.chunks for finding in done.findings]
 
+    @property
+    def classes(self) -> Counter[str]:
+        return sum((Counter(done.classes) for done in self.chunks), Counter())
+
     def numbers(self) -> Iterator[int]:
         """Yield the numbers of the chunks that are still to run."""
         done = {chunk.chunk for chunk in self.chunks}
@@ -93,10 +102,10 @@ class Campaign(Strict):
             number += 1
 
 
-def run_number(seed: int, number: int, terms: Terms) -> Chunk:
-    """Run one chunk."""
+def run_number(seed: int, number: int, terms: Terms, seen: Set[str] = frozenset()) -> Chunk:
+    """Run one chunk. seen: outcome classes of earlier ones."""
     start = time.perf_counter()
-    cases = {case.id: case for case in chunk(seed, number)}
+    cases = {case.id: case for case in chunk(seed, number, seen)}
     results = run_portion([CheckItem("fuzz", case) for case in cases.values()], terms, None)
     judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
     small = _minimized(judged, cases, terms)
@@ -107,21 +116,26 @@ def run_number(seed: int, number: int, terms: Terms) -> Chunk:
         refused=sum(bool(result.refusal) for result in judged),
         seconds=time.perf_counter() - start,
         findings=[f for result in judged for f in findings_of(cases[result.id], result, small)],
+        classes=Counter(c for result in judged for c in sorted(classes_of(cases[result.id]))),
     )
 
 
-def run_numbers(some: Sequence[int], seed: int, terms: Terms) -> list[Chunk]:
+def run_numbers(some: Sequence[int], seed: int, terms: Terms, seen: Set[str]) -> list[Chunk]:
     """Run chunks one after the other. An executor calls this."""
-    return [run_number(seed, number, terms) for number in some]
+    return [run_number(seed, number, terms, seen) for number in some]
 
 
 def _chunks(
-    header: Identity, tasks: list[list[int]], executor: Executor, timeout_s: float
+    header: Identity,
+    tasks: list[list[int]],
+    executor: Executor,
+    timeout_s: float,
+    seen: Set[str],
 ) -> Iterator[Chunk]:
     """Yield the chunks of these tasks as they end. A task whose process died is run again chunk by
     chunk, to find the chunk that kills it."""
     terms = Terms(registry.references(header.backends, header.reference), timeout_s)
-    for task, outcome in survived(executor, run_numbers, tasks, (header.seed, terms)):
+    for task, outcome in survived(executor, run_numbers, tasks, (header.seed, terms, seen)):
         if isinstance(outcome, Died):
             died = FuzzFinding(backend="", verdict="crashed", stage=str(outcome), case=None)
             (number,) = task
@@ -225,11 +239,13 @@ def go_on(
     """Run chunk after chunk for the given time; write each to the disk as it ends."""
     size = executor.size
     deadline, wave, left = time.monotonic() + limits.seconds, 1, campaign.numbers()
-    a_task = chunks_of_a_task(size)
+    a_task, seen = chunks_of_a_task(size), set(campaign.classes)
     with (folder / "chunks.jsonl").open("a") as file:
         while time.monotonic() < deadline:
             tasks = [[next(left) for _ in range(a_task)] for _ in range(size * wave)]
-            for done in _chunks(campaign.header, tasks, executor, limits.timeout_s):
+            before = frozenset(seen)
+            for done in _chunks(campaign.header, tasks, executor, limits.timeout_s, before):
+                seen.update(done.classes)
                 file.write(done.model_dump_json() + "\n")
                 file.flush()
                 campaign.chunks.append(done)

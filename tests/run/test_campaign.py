@@ -9,9 +9,11 @@ import pytest
 import typer
 
 from sampler_parity.harness.bundle.lock import locked
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import Script, StagesCase
 from sampler_parity.harness.checks.stages.blocks.campaign import LARGE, chunk
+from sampler_parity.harness.checks.stages.blocks.coverage import classes_of
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.cli.fuzz import fuzz_command, seconds_of
 from sampler_parity.harness.errors import InputError
@@ -76,11 +78,39 @@ def test_a_chunk_depends_on_seed_and_number_alone() -> None:
     assert chains[0] != chains[1] != chains[2] != chains[0]
 
 
+def classes(cases: list[Case]) -> set[str]:
+    return set().union(*map(classes_of, cases))
+
+
+@pytest.mark.parametrize("number", [1, 15, 16])
+def test_cases_with_unseen_classes_come_first_and_take_the_place_of_others(number: int) -> None:
+    first = chunk(3, number)
+    seen = classes(first)
+    directed = chunk(3, number, seen)
+    unseen = [len(classes_of(case) - seen) for case in directed]
+    assert unseen[0] > 0
+    assert unseen == sorted(unseen, reverse=True)
+    assert len(directed) == len(first)
+    assert [case.id for case in chunk(3, number, seen)] == [case.id for case in directed]
+
+
+@pytest.mark.slow
+def test_the_classes_of_a_chunk_are_kept_in_its_line(in_process: None, tmp_path: Path) -> None:
+    ended = done(tmp_path, 0.01, FAULT)
+    assert ended.classes == campaign.read(tmp_path).classes
+    assert 0 < max(ended.classes.values()) <= sum(chunk.cases for chunk in ended.chunks)
+    before = set(ended.classes)
+    again = done(tmp_path, 0.01, FAULT, resume=True)
+    assert before < set(again.classes)
+
+
 @pytest.mark.slow
 def test_the_chunks_reach_state_scripts_hostile_logits_and_large_vocabularies() -> None:
-    made: list[Any] = [case for number in range(14) for case in chunk(1, number)]
+    made: list[Any] = [case for number in range(18) for case in chunk(1, number)]
     assert {name for case in made for name in case.samplers} >= set(of_newest()) - OF_GRAMMARS
+    assert {case.id.partition("/")[0] for case in made} >= {"outcomes", "pairs", "scripts"}
     assert any(case.id.startswith("pieces/") and "dry" in case.samplers for case in made)
+    assert any(case.operations for case in made)
     assert {case.script for case in made} == set(get_args(Script))
     assert {case.detail for case in made} == {"stages", "token"}
     assert {case.logits.n for case in made} & set(LARGE)
@@ -159,7 +189,7 @@ class Recording(Here):
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        self.names += [dict(terms.backends) for _, _, terms in calls]
+        self.names += [dict(terms.backends) for _, _, terms, _ in calls]
         raise Enough
         yield
 
@@ -240,20 +270,23 @@ def test_what_is_no_time_is_refused(text: str) -> None:
     assert refused(cli("fuzz", "--for", text)).endswith("no time - write 30s, 20m or 8h")
 
 
-def test_the_replay_names_the_backends_that_differ_and_no_others(
+def test_the_end_has_the_coverage_and_a_replay_of_the_backends_that_differ(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def go_on(begun: campaign.Campaign, *_: object) -> None:
         for backend, case in ((FAULT, {"id": "a"}), ("reference", None)):
             found = campaign.FuzzFinding(backend=backend, verdict="diverged", stage="", case=case)
-            begun.chunks.append(
-                campaign.Chunk(chunk=0, cases=1, steps=1, refused=0, seconds=0, findings=[found])
-            )
+            seen = {"top_k gap0": 1, f"script {backend}": 1}
+            counts = {"cases": 1, "steps": 1, "refused": 0, "seconds": 0}
+            row = counts | {"chunk": 0, "findings": [found], "classes": seen}
+            begun.chunks.append(campaign.Chunk.model_validate(row))
 
     monkeypatch.setattr(campaign, "go_on", go_on)
     with pytest.raises(typer.Exit):
         fuzz_command(backend=["reference", FAULT], duration="1s", output=tmp_path / "a", jobs=1)
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("replay")]
+    lines = capsys.readouterr().out.splitlines()
+    assert "coverage 3 outcome classes, 2 of them in one case only" in lines
+    (line,) = [line for line in lines if line.startswith("replay")]
     assert line.endswith(f"findings.toml -b {FAULT}")
 
 
@@ -299,7 +332,7 @@ def of_a_large_one(executor: Large, folder: Path) -> list[campaign.Chunk]:
     return begun.chunks
 
 
-def blank(seed: int, number: int, terms: object) -> campaign.Chunk:
+def blank(seed: int, number: int, *_: object) -> campaign.Chunk:
     return campaign.Chunk(chunk=number, cases=1, steps=seed, refused=0, seconds=0)
 
 

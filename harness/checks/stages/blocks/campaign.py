@@ -1,21 +1,28 @@
-"""Make the cases of a fuzz campaign, chunk after chunk, each from its seed and its number alone.
+"""Make the cases of a fuzz campaign, chunk after chunk, each from its seed and its number.
 
-Five kinds take turns. Hypothesis' cases (fuzz_cases.py); chains of samplers at and around the edges
-of their parameters (random_chains.py) over long state scripts; hostile logits; large vocabularies;
-and samplers that read a vocabulary's pieces: infill and dry's breakers (random_breakers.py).
+Eight kinds take turns. Hypothesis' cases (fuzz_cases.py); chains of samplers at and around the
+edges of their parameters (random_chains.py) over long state scripts; hostile logits; large
+vocabularies; samplers that read a vocabulary's pieces: infill and dry's breakers
+(random_breakers.py). Three more take what the quick profile leaves of scripts, outcomes and pairs.
+Twice as many cheap cases are drawn, and those with new outcome classes are taken first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
 
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.blocks.coverage import classes_of
 from sampler_parity.harness.checks.stages.blocks.fuzz_cases import make
 from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
+from sampler_parity.harness.checks.stages.blocks.outcomes import ChosenOutcomes
+from sampler_parity.harness.checks.stages.blocks.pairwise import CLASSED, Pairwise
 from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.checks.stages.blocks.random_chains import RandomChains
+from sampler_parity.harness.checks.stages.operations import exhaustive
 from sampler_parity.harness.inputs.logits import LiteralRows
+from sampler_parity.reference.registry import ROWS
 
 ABOUT: dict[str, Any] = {
     "description": "made by a fuzz campaign",
@@ -26,14 +33,22 @@ LARGE = [65_535, 65_536, 65_537, 128_256, 151_936, 262_143, 262_144]
 # Long scripts have most steps, because state is kept between steps. A case of Hypothesis takes
 # 0.1 s to make, so they are rare.
 _SELDOM = ("large", "pieces", "hypothesis")
-_TURN = ("state", "hostile", "state", *("state", "state", "hostile") * 3, *_SELDOM)
+_SELECTED = ("outcomes", "pairs", "scripts")
+_TURN = ("state", "hostile", "state", *("state", "state", "hostile") * 3, *_SELDOM, *_SELECTED)
 
 
-def chunk(seed: int, number: int) -> list[Case]:
-    """Return the cases of one chunk, named KIND/SEED-CHUNK/..."""
+def chunk(seed: int, number: int, seen: Set[str] = frozenset()) -> list[Case]:
+    """Return the cases of one chunk, named KIND/SEED-CHUNK/..., those with new classes first.
+
+    seen: outcome classes (coverage.py) that the campaign has had.
+    """
     start = int(np.random.default_rng([seed, number]).integers(2**31))
     kind = _TURN[number % len(_TURN)]
-    return _KINDS[kind](f"{kind}/{seed}-{number}", start)
+    cases = _KINDS[kind](f"{kind}/{seed}-{number}", start)
+    if kind in _SELDOM:
+        return cases
+    cases += _KINDS[kind](f"{kind}/{seed}-{number}/more", start + 1)
+    return sorted(cases, key=lambda case: -len(classes_of(case) - seen))[: len(cases) // 2]
 
 
 def _hypothesis(name: str, start: int) -> list[Case]:
@@ -64,12 +79,42 @@ def _pieces(name: str, start: int) -> list[Case]:
     return [*chains, *(case.model_copy(update={"id": f"{name}/{case.id}"}) for case in others)]
 
 
+def _outcomes(name: str, start: int) -> list[Case]:
+    left = np.random.default_rng(start).integers(1, 1030, 2).tolist()
+    made = ChosenOutcomes(id="a", survivors=left, **ABOUT).items(quick=False)
+    return [case.model_copy(update={"id": f"{name}/{case.id}"}) for case in made]
+
+
+def _pairs(name: str, start: int) -> list[Case]:
+    """Return every fourth case of two samplers in a row, on hostile logits."""
+    rng = np.random.default_rng(start)
+    first = rng.choice([name for name in CLASSED if ROWS[name].kind != "select"])
+    order = [str(first), str(rng.choice(CLASSED))]
+    made = list(Pairwise(id="a", neighbours=True, quick_order=order, **ABOUT).items(quick=True))
+    return [
+        case.model_copy(update={"id": f"{name}/{case.id}", "logits": _rows(rng, case.logits.n)})
+        for case in made[start % 4 :: 4]
+    ]
+
+
+def _scripts(name: str, start: int) -> list[Case]:
+    rng, every = np.random.default_rng(start), exhaustive(5)
+    changed: dict[str, Any] = {"script": "plain", "steps": 3}
+    return [
+        case.model_copy(update=changed | {"operations": rng.choice(every, 12).tolist()})
+        for case in _chains(name, start, count=4, sizes=[5, 12], max_steps=1)
+    ]
+
+
 _KINDS: dict[str, Callable[[str, int], list[Case]]] = {
     "state": _state,
     "hostile": _hostile,
     "hypothesis": _hypothesis,
     "large": _large,
     "pieces": _pieces,
+    "outcomes": _outcomes,
+    "pairs": _pairs,
+    "scripts": _scripts,
 }
 
 

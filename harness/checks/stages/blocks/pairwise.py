@@ -59,6 +59,14 @@ LEFT_OUT = {
     ("seed", 2**32 - 1): "takes a random seed: suites/parity/unseeded.toml",
 }
 
+
+def parameters(name: str) -> list[str]:
+    """Return the parameters of a sampler that have classes; none if it is in no random chain."""
+    return list(ROWS[name].edges or {})
+
+
+CLASSED = [name for name in of_newest() if parameters(name)]
+
 _N = 150
 _SIGMAS = (5.0, 11.0)  # below the largest: between the classes of n
 _STEPS = 8
@@ -88,14 +96,13 @@ class Pairwise(SuiteBlock):
                 yield self._case(f"{'+'.join(names)}/{number}", chain, names[-1])
 
     def _chains(self, quick: bool) -> Iterator[tuple[str, ...]]:
-        names = [name for name in of_newest() if parameters(name)]
         if not self.neighbours:
-            yield from ((name,) for name in names)
+            yield from ((name,) for name in CLASSED)
         elif quick:
             yield from pairwise(self.quick_order)
         else:
-            firsts = [name for name in names if ROWS[name].kind != "select"]
-            yield from ((a, b) for a in firsts for b in names if a != b)
+            firsts = [name for name in CLASSED if ROWS[name].kind != "select"]
+            yield from ((a, b) for a in firsts for b in CLASSED if a != b)
 
     def _case(self, end: str, chain: list[dict[str, dict[str, Any]]], last: str) -> Case:
         if ROWS[last].kind != "select":
@@ -110,11 +117,6 @@ class Pairwise(SuiteBlock):
             steps=_STEPS,
             tags=["noop"],
         )
-
-
-def parameters(name: str) -> list[str]:
-    """Return the parameters of a sampler that have classes; none if it is in no random chain."""
-    return list(ROWS[name].edges or {})
 
 
 @functools.cache
