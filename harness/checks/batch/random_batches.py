@@ -41,7 +41,7 @@ class RandomBatches(RandomBlock):
     def case(self, draw: Draw, about: dict[str, Any], seed: int) -> BatchCase:
         n, drawing = draw.one_of(self.sizes), list(_DRAWING)
         kinds = [(*draw.one_of(_MEMORIES), draw.one_of(drawing)) for _ in range(draw.number(2, 8))]
-        writer = _Writer(draw, n, kinds)
+        writer = _BatchWriter(draw, n, kinds)
         while len(writer.steps) < self.steps:
             writer.go_on()
         batch = {"sequences": writer.sequences, "steps": writer.steps, "alone": self.alone}
@@ -50,7 +50,7 @@ class RandomBatches(RandomBlock):
 
 
 @dataclass
-class _Writer:
+class _BatchWriter:
     """A script being written. kinds: of each place."""
 
     draw: Draw

@@ -44,6 +44,8 @@ _SUITES = [
     'chain = [{min_p = {p = "$p"}}]\nvary = {p = [0.05, 0.5]}\n'
     "history = {length = 9, alphabet = 4}\n",
     f'name = "x"\n[[random_chains]]\nid = "r"\n{_ABOUT}{_FAMILY}seed = 0\ncount = 3\nquick = 2\n',
+    f'name = "x"\n[[random_batches]]\nid = "r"\n{_ABOUT}{_FAMILY}count = 2\nsteps = 3\n'
+    f'[[random_rounds]]\nid = "o"\n{_ABOUT}{_FAMILY}count = 2\n',
     f'name = "x"\n[[grammar]]\nid = "g"\n{_ABOUT}grammar = "root ::= [a-c]* x\\nx ::= \\"b\\"?"\n'
     'accepted = ["a", "abc"]\nrejected = ["d"]\n',
     f'name = "x"\n[[random_tries]]\nid = "t"\n{_ABOUT}{_FAMILY}seed = 0\ncount = 2\n',
