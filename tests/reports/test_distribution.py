@@ -105,6 +105,23 @@ def test_a_different_cell_comes_first_with_interval_and_replay(tmp_path: Path) -
     assert lines[-1].endswith("FAILED")
 
 
+def test_a_cell_that_the_interval_decides_shows_no_p_value_in_its_place(tmp_path: Path) -> None:
+    by_interval = {"decision": "different", "draws": 9, "estimate": 0.05, "low": 0.01, "high": 0.1}
+    backends = {"mine": by_interval | {"p_value": 0.00727}}
+    record = cell("a", "different", 0.00727, backends=backends)
+    lines = summary_lines(read_finished(bundle(tmp_path / "b", record)))
+    shown = "DIFFERENT a   mine: 0.05 [0.01, 0.1], margin 0.005, decided by the interval, 9 draws"
+    assert lines[0] == shown
+
+
+def test_coupled_cells_come_behind_those_that_judge_any_random_numbers(tmp_path: Path) -> None:
+    coupled = [cell(name, "different", 0.0, what="coupled") for name in "abcdef"]
+    records = (*coupled, cell("g", "different", 1e-9))
+    lines = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
+    shown = [line[:11] for line in lines if line.startswith("DIFFERENT")]
+    assert shown == [f"DIFFERENT {name}" for name in "gabcd"]
+
+
 def test_an_alarm_of_holm_alone_fails_the_report(tmp_path: Path) -> None:
     records = (cell("a", "different", 1e-12, required={"mine": ["different"]}),)
     ok = summary_lines(read_finished(bundle(tmp_path / "b", *records)))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.harness.statistics.plan import PARTS
 from sampler_parity.reports.document import JunitTest, Outcome
 from sampler_parity.reports.labels import interval, short, state_of
 from sampler_parity.reports.page import Page
@@ -46,11 +47,14 @@ def summary(report: DistributionReport) -> PageSummary:
 
 
 def _lines(part: DistributionSection) -> Iterator[str]:
+    enough = part.budget / PARTS * (1 + part.skipped / max(1, part.pairs))
     for row in [row for row in part.rows if not row.met][:SHOWN]:
+        by_p = row.decision != "different" or row.holm <= enough
         yield (
             f"{row.decision.upper()} {one_line(row.cell)}   {one_line(row.backend)}:"
             f" {interval(row.estimate, row.low, row.high)}, margin {short(row.margin) or 'none'},"
-            f" p = {short(row.holm)}, {row.draws:,} draws"
+            f" {f'p = {short(row.holm)}' if by_p else 'decided by the interval'},"
+            f" {row.draws:,} draws"
         )
         if row.detail:
             yield f"  {one_line(row.detail)}"
