@@ -7,10 +7,8 @@ row and its clones. Its tokens are then those of its chains, and show nothing ab
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.protocol import client
@@ -77,7 +75,7 @@ def batch(
         reply.tokens,
         [client.shown(backend, step, out, asked.n_vocab) for step in stages],
         reply.ns,
-        _changed(backend, [narrowed(row, placed.dtype) for row in rows]),
+        changed(backend, rows, placed.dtype),
     )
 
 
@@ -92,8 +90,9 @@ def _stages(asked: Batch, detail: client.Detail, whole: bool) -> list[list[int]]
     ]
 
 
-def _changed(backend: Backend, rows: Sequence[NDArray[Any]]) -> list[int]:
+def changed(backend: Backend, logits: Sequence[Row], dtype: Dtype) -> list[int]:
     """Return the rows of the scratch file that the backend changed."""
+    rows = [narrowed(row, dtype) for row in logits]
     ends = [0, *np.cumsum([row.nbytes for row in rows]).tolist()]
     return [
         i

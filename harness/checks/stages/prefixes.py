@@ -4,6 +4,7 @@ Each prefix accepts the tokens that the reference's whole chain selected, so it 
 as the whole chain at the same logits.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 
 from sampler_parity.harness.checks.stages.classify import classify, identical
@@ -12,6 +13,7 @@ from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Got, Ran
+from sampler_parity.harness.protocol.client_batch import changed
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
 
@@ -37,6 +39,26 @@ def by_prefixes(
         update = placed | {"stage": name, "stage_index": length - 1, "detail": detail}
         return result.model_copy(update=update)
     return result.model_copy(update={"detail": "no prefix of it differs when asked by itself"})
+
+
+def by_written_rows(
+    ready: Prepared, trace: Trace, backend: Backend, result: BackendResult
+) -> BackendResult:
+    """Return the result, placed at the first stage that writes into its row of logits, if an
+    earlier step sampled this row: the stage that shows it is right."""
+    steps = ready.steps[: len(trace)]
+    before = {step.row for step in steps[: result.step]}
+    if result.verdict != "diverged" or not result.step or steps[result.step].row not in before:
+        return result
+    with suppress(BackendFailure):
+        for index, name in enumerate(ready.case.samplers):
+            setting = replace(ready.setting, chain=ready.chain[: index + 1])
+            client.run(backend, setting, ready.rows, steps, instances=ready.instances)
+            if changed(backend, ready.rows, ready.case.dtype):
+                update = {"stage": name, "stage_index": index, "what": "", "values": {}}
+                detail = "it writes into its row of logits, which a later step samples again"
+                return result.model_copy(update=update | {"detail": detail})
+    return result
 
 
 def stages_by_prefixes(ready: Prepared, ran: Ran, backend: Backend) -> Ran:

@@ -20,7 +20,11 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
 from sampler_parity.harness.checks.stages.meanings import Meanings, Wanted, wanted_of
-from sampler_parity.harness.checks.stages.prefixes import by_prefixes, stages_by_prefixes
+from sampler_parity.harness.checks.stages.prefixes import (
+    by_prefixes,
+    by_written_rows,
+    stages_by_prefixes,
+)
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare, state_before
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.checks.stages.relations import check_relation
@@ -84,7 +88,12 @@ def on_backend(
     draws = wanted.draws
     if draws is not None:
         return outcome(lambda: draws_on(ready, draws, backend))
-    return outcome(lambda: _run_on(ready, wanted.trace, backend, artifacts))
+
+    def placed() -> BackendResult:
+        result = _run_on(ready, wanted.trace, backend, artifacts)
+        return by_written_rows(ready, wanted.trace, backend, result)
+
+    return outcome(placed)
 
 
 def _run_on(
