@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.dialects import TOKEN
 from sampler_parity.harness.servers.observation import Observation
+from sampler_parity.harness.servers.oracle.chains import HIGH
 from sampler_parity.harness.servers.oracle.model import DecodedModel, KnownModel, observe_with
 from sampler_parity.harness.servers.oracle.samplers import LlamaServerSampler, llama_server
 from sampler_parity.harness.servers.state import CLIENTS
@@ -25,7 +28,6 @@ from sampler_parity.reference.pipelines.common_sampler import CommonSampler
 LENGTH = 16
 # A batch moves a logit by 0.0072 at most: docs/results/sequences.md (haswell, float16 weights).
 MOVED = 0.0072
-_REQUEST = {"temperature": 0.9, "repeat_penalty": 1.1}  # the rest as documented
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,10 @@ def check_concurrency(
 def _at_once(clients: int, model: DecodedModel, client: Client) -> Observation:
     several = [*model.known.prompts.values()]
     prompts = [several[i * 5 % len(several)] for i in range(clients)]
-    sent = [{client.dialect.length: LENGTH, **_REQUEST, "seed": 300 + i} for i in range(clients)]
+    sent = [_own(i) for i in range(clients)]
     with ThreadPoolExecutor(clients) as pool:
         answers = list(pool.map(client.complete, prompts, sent))
-    near = 0
+    near, eog = 0, model.known.vocab.eog
     for i, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
         if answer.refusal or not answer.tokens:
             return Observation("error", f"client {i}: {answer.got}", answer)
@@ -60,9 +62,24 @@ def _at_once(clients: int, model: DecodedModel, client: Client) -> Observation:
             owner = _owner(answer, answers, i)
             return Observation("error", f"client {i}, {done.other}{owner}", answer)
         near += done.near
+        if len(answer.tokens) < sent[i]["n_predict"] and answer.tokens[-1] not in eog:
+            return Observation("error", f"client {i}: {len(answer.tokens)} tokens", answer)
     tokens = sum(len(answer.tokens or ()) for answer in answers)
     right = f"{tokens - near:,}/{tokens:,} tokens as predicted, {near} at a near tie of the logits"
     return Observation("honoured", right, answers[0], {"near_ties": float(near)})
+
+
+def _own(i: int) -> dict[str, Any]:
+    """Return parameters of client i alone; the rest as documented."""
+    return {
+        "n_predict": LENGTH - i % 3,
+        "seed": 300 + i + HIGH[i % len(HIGH)],
+        "temperature": 0.5 + 0.05 * i,
+        "top_k": 20 + i,
+        "repeat_penalty": 1.0 + 0.3 * (i % 4),
+        "frequency_penalty": 0.2 * (i % 5),
+        "logit_bias": [[TOKEN - i, 2.0], [TOKEN - 40 - i, -2.0]],
+    }
 
 
 def _owner(answer: Answer, answers: Sequence[Answer], i: int) -> str:

@@ -30,8 +30,8 @@ from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, Probe
 
 CLIENTS, STREAMS = 32, 4  # no more streams than any server listens for
 PLAIN, STREAMED, LEFT, REFUSED = "a plain request", "a stream", "a client that left", "a refusal"
-GRAMMAR = "a grammar"
-KINDS = (PLAIN, STREAMED, LEFT, REFUSED, GRAMMAR)
+LOUD, GRAMMAR = "another request", "a grammar"
+KINDS = (PLAIN, STREAMED, LEFT, REFUSED, LOUD, GRAMMAR)
 # Parameters of clients at once: of client i this value and i times the other, where documented.
 _FORCED = 90.0  # a bias that OpenAI allows
 _OWN = {
@@ -41,7 +41,6 @@ _OWN = {
     "repetition_penalty": (1.01, 0.01),
     "frequency_penalty": (0.0, 0.02),
 }
-_OTHER = "def first(value):\n    return value\n\ndef second(value):\n    return"
 
 
 def check_state(client: Client) -> Iterator[ServerResult]:
@@ -55,12 +54,11 @@ def state_tests() -> dict[str, ServerTest]:
     def after(kind: str, client: Client) -> Observation:
         if not walked:
             walked.update(_walk(client))
-        return walked.get(kind) or Observation("skipped", f"the dialect has no {kind}")
+        return walked.get(kind) or Observation("skipped", "the dialect has no grammar")
 
     return {
         "a seed repeats": _repeats,
         **{f"after {kind}": partial(after, kind) for kind in KINDS},
-        "after another request": _after_another,
         f"{STREAMS} streams at once": _streams_at_once,
         f"{CLIENTS} answered": _answered,
         f"{CLIENTS} at once": _at_once,
@@ -78,13 +76,6 @@ def _seeded(client: Client, **changed: Any) -> dict[str, Any]:
     return {client.dialect.length: LENGTH, **drawn, **changed}
 
 
-def _loud(client: Client, seed: int) -> dict[str, Any]:
-    """Return a request that states all that `_seeded` does not."""
-    rows = [row for row in client.dialect.parameters if row.effect in ("spreads", "forces")]
-    loud = {row.name: row.effective for row in rows if row.documented}
-    return _seeded(client, **loud, seed=seed)
-
-
 def _repeats(client: Client) -> Observation:
     if "seed" not in _names(client):
         return Observation("skipped", "the dialect has no seed")
@@ -95,18 +86,23 @@ def _repeats(client: Client) -> Observation:
 
 def _walk(client: Client) -> dict[str, Observation]:
     """Send every kind of request after every kind, and compare it with the first of its kind.
-    Return an observation for each kind that came before."""
-    shapes = [r for r in client.dialect.parameters if r.effect == "shape" and r.documented]
+    Return an observation for each kind that came before. LOUD states all that PLAIN does not."""
+    rows = [row for row in client.dialect.parameters if row.documented]
+    shapes = [row for row in rows if row.effect == "shape"]
+    loud = {row.name: row.effective for row in rows if row.effect in ("spreads", "forces")}
     sent = {kind: _seeded(client) for kind in (PLAIN, STREAMED)}
-    sent[LEFT] = {**_loud(client, 6), client.dialect.length: 200}
-    sent[REFUSED] = {**_loud(client, 5), "temperature": "a word"}
+    sent[LEFT] = _seeded(client, **loud, **{"seed": 6, client.dialect.length: 200})
+    sent[REFUSED] = _seeded(client, **loud, seed=5, temperature="a word")
+    sent[LOUD] = _seeded(client, **loud, seed=5)
     if shapes:
         sent[GRAMMAR] = _seeded(client, **shapes[0].at(shapes[0].effective))
     alone: dict[str, Answer] = {}
     wrong: dict[str, Observation] = {}
     before = PLAIN
     for kind in _circuit([*sent]):
-        got = _asked(client, kind, sent[kind])
+        ask = partial(client.streamed, leave_after=2 if kind == LEFT else None)
+        streams = kind in (STREAMED, LEFT)
+        got = _tried(ask if streams else client.complete, PROMPTS[0], sent[kind])
         if kind != REFUSED and (seen := _unlike(kind, got, alone)):
             wrong.setdefault(before, seen)
         before = kind
@@ -123,13 +119,6 @@ def _circuit(kinds: list[str]) -> Iterator[str]:
     yield kinds[0]
 
 
-def _asked(client: Client, kind: str, sent: dict[str, Any]) -> Answer | ServerFailure:
-    if kind not in (STREAMED, LEFT):
-        return _tried(client.complete, PROMPTS[0], sent)
-    ask = partial(client.streamed, leave_after=2 if kind == LEFT else None)
-    return _tried(ask, PROMPTS[0], sent)
-
-
 def _unlike(kind: str, got: Answer | ServerFailure, alone: dict[str, Answer]) -> Observation | None:
     """Compare an answer with the first of its kind. A stream has the text of a plain request; what
     a client read before it left is not compared."""
@@ -138,15 +127,6 @@ def _unlike(kind: str, got: Answer | ServerFailure, alone: dict[str, Answer]) ->
     first = alone.setdefault(PLAIN if kind == STREAMED else kind, got)
     seen = _as_alone(got if kind == LEFT else first, got, f"{kind}: " if kind != PLAIN else "")
     return seen if seen.verdict != "honoured" else None
-
-
-def _after_another(client: Client) -> Observation:
-    """Ask before and after requests that state all that this one does not."""
-    sent = _seeded(client)
-    alone = client.complete(PROMPTS[0], sent)
-    client.complete(PROMPTS[0], _loud(client, 5))
-    client.complete(_OTHER, _loud(client, 6))
-    return _as_alone(alone, client.complete(PROMPTS[0], sent))
 
 
 def _as_alone(alone: Answer, after: Answer, what: str = "") -> Observation:

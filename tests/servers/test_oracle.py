@@ -70,6 +70,19 @@ def test_the_first_token_that_is_another_is_reported_with_its_place() -> None:
     assert re.fullmatch(r"0/2 requests .*; top-k/three.0: token \d+ is \d+, expected \d+", evidence)
 
 
+@pytest.mark.parametrize("change", ["a seed of 16 bits", "no penalty in streams"])
+def test_every_second_request_is_a_stream_with_a_seed_of_32_bits(change: str) -> None:
+    def answering(sent: Sent) -> Answered:
+        if change == "a seed of 16 bits":
+            return answered({**sent, "seed": sent["seed"] % 65536})
+        return answered({**sent, "repeat_penalty": 1.0} if sent.get("stream") else sent)
+
+    wrong = {r.name: r.evidence for r in results(answering) if not r.met}
+    assert wrong.keys() == ({"top-k", "repeat"} if "seed" in change else {"repeat"})
+    for evidence in wrong.values():
+        assert re.fullmatch(r"1/2 requests .*\.1\.stream: token \d+ is .*", evidence)
+
+
 def test_a_text_that_goes_otherwise_than_guessed_is_decoded_again_from_there() -> None:
     with closing(logits()) as table:
         text_of = TextLogits(table, [5], guess=[1, 2])

@@ -67,7 +67,7 @@ def test_a_server_that_somebody_else_started_on_the_golden_model_is_predicted(
     with started(real, model_path(GOLDEN)) as address:
         cli("server", "check", address.url, *asked)
     exact = [r for r in read_finished(tmp_path / "b").servers if r.group == "exact"]
-    assert len(exact) == 18
+    assert len(exact) == 20
     assert [r.evidence for r in exact if r.verdict != "honoured"] == []
 
 
@@ -93,7 +93,7 @@ def test_openais_dialects_are_spoken_but_for_defaults_of_the_servers_own(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "chains"), [("llama-server", 63), ("llama-cpp-python", 18)])
+@pytest.mark.parametrize(("name", "chains"), [("llama-server", 66), ("llama-cpp-python", 20)])
 def test_every_token_of_every_chain_is_predicted(name: str, chains: int, tmp_path: Path) -> None:
     exact = [r for r in checked(name, tmp_path / name).servers if r.group == "exact"]
     assert len(exact) == chains

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from sampler_parity.harness.bundle.records.server import ServerResult
@@ -19,6 +19,7 @@ from sampler_parity.harness.servers.observation import Observation, result_of
 from sampler_parity.harness.servers.oracle.chains import ChainRequest, requests
 from sampler_parity.harness.servers.oracle.decoder import ModelLogits
 from sampler_parity.harness.servers.oracle.generate import ExpectedText, Oracle
+from sampler_parity.harness.servers.oracle.model import KnownModel
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,21 @@ def check_tokens(client: Client, oracle: Oracle) -> Iterator[ServerResult]:
     model = oracle.model
     asked = requests(oracle.each, client.dialect.length, oracle.chains, model.prompts)
     with closing(model.logits()) as logits, ThreadPoolExecutor(1) as pool:
-        waiting = [  # the server answers while the reference samples
-            (one, pool.submit(client.complete, model.prompt_as_sent(one.prompt), one.parameters))
-            for one in asked
-        ]
+        waiting = [(one, pool.submit(_asked, client, model, one)) for one in asked]
         try:
             for chain, members in groupby(waiting, key=lambda pair: pair[0].chain):
                 compared = [_compare(*pair, oracle, logits) for pair in members]
                 yield _result(client, chain, compared)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _asked(client: Client, model: KnownModel, request: ChainRequest) -> Answer:
+    """Ask while the reference samples. A stream may not name the tokens of a cut character."""
+    ask = client.streamed if request.streamed else client.complete
+    got = ask(model.prompt_as_sent(request.prompt), request.parameters)
+    cut = request.streamed and "\ufffd" in got.text
+    return replace(got, tokens=None) if cut else got
 
 
 def _compare(
