@@ -13,9 +13,9 @@ from sampler_parity.harness.servers.probe import Probe
 
 BIASES = 300
 LONG = (128, 256)  # tokens
-COLD = (0.05, 0.01)  # vLLM raises lower ones to 0.01, as documented
-_DRAWS = 16  # a fair coin falls on one side so often once in 32,768
-_STEPS = 13  # halve 80 to 0.01: at temperature 0.01 both tokens are then likely
+COLD = (0.05, 0.01)  # vLLM raises lower ones to 0.01, as documented.
+_DRAWS = 16  # A fair coin falls on one side so often once in 32,768.
+_STEPS = 13  # They halve 80 to 0.01. At temperature 0.01 both tokens are then likely.
 _FULL = ("limit", "length", "")  # how a text ends that has all its tokens
 
 

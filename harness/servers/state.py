@@ -5,8 +5,8 @@ greedy only in a dialect without one: a seed that does not repeat is a failure, 
 compare other texts.
 
 Batches change the last bits of logits (docs/background/sequences.md), and so now and then a drawn
-token. `at once` judges the texts of a forced token, which no such bit changes. Of the others it
-counts those that stay. It fails if most of them change, or if one is another client's.
+token. `at once` judges the texts of a forced token, which no such bit changes. Other texts may
+change. It fails if most texts do, or if one is another client's.
 """
 
 import json
@@ -48,7 +48,7 @@ def check_state(client: Client) -> Iterator[ServerResult]:
 
 
 def state_tests() -> dict[str, ServerTest]:
-    """Return the tests. Those of pairs of requests share one walk, which the first one makes."""
+    """Return the tests. Tests of pairs of requests share one walk."""
     walked: dict[str, Observation] = {}
 
     def after(kind: str, client: Client) -> Observation:
