@@ -26,7 +26,7 @@ _DRAWING: dict[str, Parameters] = {
 _BETWEEN: dict[str, Parameters] = {"temp": {"temp": [0.6, 1.5]}, "top_k": {"k": [4, 9]}}
 _ANEW = "adaptive_p"  # its clone begins its random numbers anew (findings 4)
 _MEMORIES: list[Kind] = [(), ("penalties",), ("dry",), ("penalties", "dry")]
-_EVENTS = ["stay"] * 9 + ["replace"] * 2 + ["reset", "copy", "verify"]
+_EVENTS = ["stay"] * 20 + ["replace"] * 4 + ["reset", "copy", "verify", "verify"]
 _SPARE = 3  # more rows of logits than live rows, so that the next step gives a row another one
 
 
@@ -34,7 +34,7 @@ class RandomBatches(RandomBlock):
     """Random batches of 2 to 8 rows."""
 
     steps: Annotated[int, Field(ge=1, le=limits.STAGES)]
-    """number of steps; drafts add some"""
+    """number of steps; each row that verifies drafts adds some"""
     alone: int | None = Field(default=None, ge=0)
     """how many of the rows are also run on their own; null: all"""
 
@@ -42,7 +42,7 @@ class RandomBatches(RandomBlock):
         n, drawing = draw.one_of(self.sizes), list(_DRAWING)
         kinds = [(*draw.one_of(_MEMORIES), draw.one_of(drawing)) for _ in range(draw.number(2, 8))]
         writer = _BatchWriter(draw, n, kinds)
-        while len(writer.steps) < self.steps:
+        for _ in range(self.steps):
             writer.go_on()
         batch = {"sequences": writer.sequences, "steps": writer.steps, "alone": self.alone}
         logits = {"families": self.families, "n": n, "seed": seed}
