@@ -12,9 +12,12 @@ from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.llama_cpp.build_files import library_file
 from sampler_parity.harness.llama_cpp.compiled import built, flags
 from sampler_parity.harness.recording.check import Checked, check
-from sampler_parity.harness.recording.program import Options, record
+from sampler_parity.harness.recording.events import Apply
+from sampler_parity.harness.recording.library import recorder
+from sampler_parity.harness.recording.program import Options, record, variables
 from sampler_parity.harness.recording.reader import Recording
 from sampler_parity.harness.recording.tokens import tokens_of
+from tests.support.recorded_programs import compile_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
@@ -125,6 +128,22 @@ def test_threads_of_a_program_do_what_they_do_without_the_recorder(
 ) -> None:
     assert both([threads, name], tmp_path, capfd) == (0, [])
     assert judged(tmp_path).unjudged.total() == 0
+
+
+def test_a_killed_program_loses_few_tokens_though_the_writer_gets_no_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_PRELOAD", str(library("late_writer")))
+    (folder := tmp_path / "recording").mkdir()
+    steps = [str(compile_program("steps", tmp_path / "steps")), "100", "5000"]
+    given = variables(folder, Options(), recorder())
+    with subprocess.Popen(steps, env=given, stdout=subprocess.PIPE) as program:
+        assert program.stdout
+        printed = [program.stdout.readline() for _ in range(60)]
+        program.kill()
+    (process,) = Recording(folder).processes
+    applies = sum(isinstance(event, Apply) for event in process.events())
+    assert applies >= len(printed) - 10
 
 
 def test_the_detail_tokens_lists_tokens_and_judges_none(threads: str, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ const uint64_t first_wait = 1000000000;  // ns that a program may wait for the d
 const size_t most_spare = 8;            // buffers that are kept for the next applies
 const unsigned pause_ms = 1;            // of the writer
 const int most_pauses = 100;            // without an event; then the next one wakes the writer
+const uint64_t latest = 20000000;       // ns; then who queues writes: the writer got no processor
 
 // A file that only we write. A program may have closed our descriptor and opened its own by that
 // number, so look before each write, and open it again.
@@ -51,6 +52,7 @@ struct Job {
     Buffer bytes;
     int segment = 0;
     uint64_t size = 0;  // what it counts in the queue: writing it makes its line longer
+    uint64_t ns = 0;    // when it was queued
     bool last = false;
 };
 
@@ -248,7 +250,7 @@ void recycle(Job *job) {
     state.spare.push_back(job);  // there is room: opened()
 }
 
-// Write the first event of the queue. Called with the lock.
+// Write the first event of the queue, while nobody else writes. Called with the lock.
 void write_first() {
     Job *job = state.queue.front();
     state.queue.pop_front();
@@ -272,7 +274,7 @@ void *write_queue(void *) {
             pauses = 0;
         }
         if (!state.hurried) waited(work, pause_ms);
-        while (!state.queue.empty()) {
+        while (!state.queue.empty() && !state.writing) {
             write_first();
             pauses = 0;
         }
@@ -310,7 +312,10 @@ void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
     job->size = job->bytes.size + job->line.size();
     state.queue.push_back(job);
     state.queued += job->size;
+    job->ns = now_ns();
     if (state.waiting) pthread_cond_signal(&work);
+    if (!state.writing && job->ns - state.queue.front()->ns > latest)
+        while (!state.queue.empty()) write_first();
 }
 
 // Return whether candidates may be queued. Called with the lock.
