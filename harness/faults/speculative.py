@@ -98,7 +98,7 @@ def check_drafts(way: Callable[..., Any]) -> str:
     )
     backend = InPlace("made", worker)
     try:
-        for case in expand(find_suites(["speculative/generated"])[0], "quick"):
+        for case in expand(find_suites(["speculative/rounds"])[0], "quick"):
             result = execute(case, [backend]).backends["made"]
             if result.verdict != "identical":
                 return f"{case.id}: {result.detail}, {result.values}"

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 OF_A_GROUP = 3.0
 AT_LEAST = 5.0
 SHARE = 0.3
-LOOKED_AT = 16  # failing cases of a group that a fault is compared on
-PASSING = 240  # passing cases, among them some where a fault shows that the backend does not have
+LOOKED_AT = 16  # failing cases of a group that a fault is compared on.
+PASSING = 240  # Passing cases: in some a fault shows that the backend does not have.
 WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # verdicts that are compared with faults
 MOSTLY = 0.5  # of the failures at a stage
 AT_MOST = 20_000  # cost of a case that faults are tried on; each takes milliseconds

@@ -29,10 +29,10 @@ NEED_MORE = {
 
 def undetected(sampler: str) -> Iterator[Mutant]:
     """Yield the sampler's faults that no case with it and greedy alone shows."""
-    paths = find_suites([f"parity/{sampler}", "parity/scripts"])
+    paths = find_suites([f"parity/{sampler}", "parity/scripts", "parity/pairs"])
     every = [case for path in paths for case in expand(path, "quick")]
     cases = [case for case in every if {*case.samplers} <= {sampler, "greedy"}]
-    few = [case for case in cases if case.logits.n <= 128]
+    few = [case for case in cases if case.logits.n <= 150]
     for mutant in MUTANTS.values():
         if mutant.sampler == sampler:
             with closing(InProcess(mutant.name)) as backend:

@@ -106,7 +106,7 @@ class Pairwise(SuiteBlock):
 
     def _case(self, end: str, chain: list[dict[str, dict[str, Any]]], last: str) -> Case:
         if ROWS[last].kind != "select":
-            chain = [*chain, {"dist": {"seed": 5}}]
+            chain = [*chain, {"dist": {"seed": 5}} if self.neighbours else {"greedy": {}}]
         return case_from(
             id=f"{self.id}/{end}",
             description=self.description,
