@@ -51,3 +51,11 @@ def test_gaps_reach_from_normal_over_subnormal_p_to_none() -> None:
     assert min(smallest) == 0
     assert any(0 < p < tiny for p in smallest)
     assert max(smallest) > tiny
+
+
+def test_the_smallest_gap_is_to_the_next_float32() -> None:
+    (case,) = [case for case in block(gaps=True).items(quick=True) if case.samplers == ["greedy"]]
+    assert isinstance(case, StagesCase)
+    rows = [np.sort(case.logits.row(i)) for i in range(case.steps)]
+    ulps = {float(((row[1:] - row[:-1]) / np.spacing(row[:-1])).max()) for row in rows}
+    assert {1.0, 2.0, 3.0} <= ulps

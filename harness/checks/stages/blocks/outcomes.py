@@ -3,7 +3,8 @@
 A ladder of parameters meets a table, a buffer or a first block of a partial sort only by chance. An
 [[outcomes]] block chooses the result, such as 256 survivors, and solves the parameter in float64:
 it lies half way between those that leave one token more and one fewer. Gaps between logits stand at
-the limits of exp in float32: below 87.3 nats p is subnormal, below 103.3 it is 0.
+the limits of exp in float32: below 87.3 nats p is subnormal, below 103.3 it is 0. The smallest gap
+is one ULP: the next float32.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ _N = 1030  # past the largest first block of a partial sort that a release has
 _STEP = 0.002  # nats between two logits: a cut is 300 times farther away than float32 rounds
 _GAPS = (20.0, 86.0, 87.3, 88.0, 88.8, 95.0, 102.0, 103.2, 103.3, 104.0, 105.0, np.inf)
 _LIKELY = (1, 3, 7)  # tokens above the gap, of eight
+_ULPS = (1, 2, 3)  # between one logit and the next, below 8
 _NOT_COUNTED = ("mirostat_v2", "top_n_sigma")  # one draws from the survivors, one masks the others
 
 Row = NDArray[np.float64]
@@ -92,7 +94,7 @@ class ChosenOutcomes(SuiteBlock):
     quick_survivors: list[int] = []
     """the same in the quick profile"""
     gaps: bool = False
-    """instead: rows with a gap of 20 to 105 nats, and with -inf"""
+    """instead: rows with a gap of 20 to 105 nats, with -inf, and with gaps of 1 to 3 ULPs"""
 
     def items(self, quick: bool) -> Iterator[Case]:
         if self.gaps:
@@ -124,6 +126,9 @@ class ChosenOutcomes(SuiteBlock):
                 row = -0.25 * np.arange(8)
                 row[likely:] -= gap
                 rows.append(rng.permutation(row).tolist())
+        for ulps in _ULPS:
+            row = 8 - ulps * 2.0**-21 * np.arange(1, 9)
+            rows += [rng.permutation(row).tolist() for _ in range(3)]
         return case_from(
             id=f"{self.id}/{name}",
             description=self.description,
