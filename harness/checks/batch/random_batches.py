@@ -97,7 +97,7 @@ class _BatchWriter:
             others = ["selected"] * 18 + [None, self.draw.number(0, self.n_vocab - 1)]
             taken = self.draw.one_of(others) if accept is None else accept
             self.written += 1
-            row = self.written % (len(self.kinds) + _SPARE)
+            row = self.written * 2 // 3 % (len(self.kinds) + _SPARE)
             sample.append({"at": at, "row": row, "accept": taken})
         self.steps.append({"before": before, "sample": sample})
 
