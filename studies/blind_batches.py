@@ -1,4 +1,6 @@
-"""`python -m studies.blind_batches`: which case catches each fault of docs/results/blind-batches.md.
+"""`python -m studies.blind_batches`: the case that catches each fault of a list made blind.
+
+The list is docs/results/blind-batches.md.
 
 Runs each fault of studies/blind_batches.toml over the quick profile of the batch or speculative
 suites until a case fails, and prints a line. Arguments are numbers of faults; all by default.

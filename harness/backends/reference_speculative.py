@@ -1,6 +1,7 @@
 """Rounds of speculative sampling by the reference: its rules, with rows that its chain makes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,8 @@ from sampler_parity.reference import Candidates, Chain
 from sampler_parity.reference.speculative.chance import Drawn, Row
 from sampler_parity.reference.speculative.rules import RULES
 
-LOOKS_BACK = {"penalties", "dry"}  # their rows depend on the tokens before
+# Their rows depend on the tokens before.
+LOOKS_BACK = {"penalties", "dry", "grammar", "grammar_lazy_patterns"}
 
 
 def speculate(
@@ -33,10 +35,24 @@ def speculate(
     tokens = np.full((request.n, request.drafted + 1), -1, np.int32)
     for i, draft in enumerate(rounds.drafts.tolist()):
         chance = Drawn(np.random.default_rng(int(rounds.seeds[i])))
-        targets = [row(tuple(draft[:at])) for at in range(len(draft) + 1)]
+        targets = _Rows(row, tuple(draft))
         emitted = verify(chance, draft, drafted_from, targets)
         tokens[i, : len(emitted)] = emitted
     return tokens
+
+
+class _Rows(Sequence[Row]):
+    """The target's rows along a draft, made when they are read: a grammar cannot go on behind a
+    draft that it refuses."""
+
+    def __init__(self, row: Callable[[tuple[int, ...]], Row], draft: tuple[int, ...]) -> None:
+        self.row, self.draft = row, draft
+
+    def __len__(self) -> int:
+        return len(self.draft) + 1
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.row(self.draft[: range(len(self))[at]])
 
 
 def looks_at_history(chain: ChainSpec) -> bool:

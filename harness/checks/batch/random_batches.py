@@ -97,6 +97,7 @@ class _BatchWriter:
             others = ["selected"] * 18 + [None, self.draw.number(0, self.n_vocab - 1)]
             taken = self.draw.one_of(others) if accept is None else accept
             self.written += 1
+            # two of three rows share a row of logits, as forks of a sequence do
             row = self.written * 2 // 3 % (len(self.kinds) + _SPARE)
             sample.append({"at": at, "row": row, "accept": taken})
         self.steps.append({"before": before, "sample": sample})
