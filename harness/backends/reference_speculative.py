@@ -52,6 +52,8 @@ class _Rows(Sequence[Row]):
         return len(self.draft) + 1
 
     def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[i] for i in range(len(self))[at]]
         return self.row(self.draft[: range(len(self))[at]])
 
 

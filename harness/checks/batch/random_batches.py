@@ -98,7 +98,7 @@ class _BatchWriter:
             taken = self.draw.one_of(others) if accept is None else accept
             self.written += 1
             # two of three rows share a row of logits, as forks of a sequence do
-            row = self.written * 2 // 3 % (len(self.kinds) + _SPARE)
+            row = (self.written - self.written % 3 // 2) % (len(self.kinds) + _SPARE)
             sample.append({"at": at, "row": row, "accept": taken})
         self.steps.append({"before": before, "sample": sample})
 

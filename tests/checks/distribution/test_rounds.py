@@ -237,5 +237,24 @@ def test_the_suites_hold_both_rules_with_the_same_rounds() -> None:
         ]
         for rule in RULES
     }
-    assert len(names["rejection"]) == 8
+    assert len(names["rejection"]) == 9
     assert names["rejection"] == names["matching"]
+
+
+@pytest.mark.parametrize("rule", ["rejection", "matching"])
+def test_an_accepted_draft_moves_the_grammar(rule: str) -> None:
+    """After a or b only the other one fits; c fits nowhere, so nothing is made behind it."""
+    text = 'root ::= "a" "b" "a" | "b" "a" "b"'
+    grammar = {"grammar": {"grammar_str": text, "grammar_root": "root"}}
+    favoured = {"logit_bias": {"logit_bias": [[97, 9.0], [98, 9.0], [99, 9.0]]}}
+    result = result_of(
+        cell(
+            rule=rule,
+            vocab="bpe",
+            logits={"family": "equal", "n": 303},
+            draft={"family": "equal", "n": 303},
+            chain=[grammar, *CELL["chain"]],
+            draft_chain=[favoured, {"top_k": {"k": 3}}, *CELL["chain"]],
+        )
+    )
+    assert result.decision == "equivalent"
