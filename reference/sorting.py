@@ -51,8 +51,11 @@ def std_sort_of(library: Any, keys: FloatArray) -> Order:
 def std_partial_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
     """Return the order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
 
-    ids: a portable sort orders equal keys by them; without them, by position.
+    ids: a portable sort orders equal keys by them; without them, by position. Raises ValueError for
+    an n above their number.
     """
+    if n > len(keys):
+        raise ValueError(f"the first {n} of {len(keys)} cannot be sorted")
     if platforms.current().sorting == "portable":
         return _totally(keys, ids)[:n]
     return _library().std_partial_sort(keys, n)  # type: ignore[no-any-return]

@@ -55,7 +55,8 @@ class DrawsAlways(OnnxruntimeGenai):
 
     def apply(self, cand: Candidates) -> None:
         super().apply(cand)
-        if len(genai.survivors(cand.logits, self.top_k, self.top_p, self.temperature)[0]) == 1:
+        top_k = min(self.top_k, len(cand))  # greedy does not look at it
+        if len(genai.survivors(cand.logits, top_k, self.top_p, self.temperature)[0]) == 1:
             self.rng.words(2)
 
 

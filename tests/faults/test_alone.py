@@ -18,7 +18,7 @@ NEED_MORE = {
     "penalties": {
         *("flag-stays-sorted", "flag-cleared-only-if-seen", "by-position"),
         *("occurrences-of-8-bits", "window-at-most-512", "256-distinct-tokens"),
-        *("counts-by-16-bits", "forgets-after-65536"),
+        *("counts-by-16-bits", "forgets-after-65536", "window-of-1024"),
     },
     "dry": {
         *("all-breaker-heads-exempt", "flag-stays-sorted", "window-at-most-512"),

@@ -284,3 +284,9 @@ def test_floats_first_largest_takes_the_first_of_equals() -> None:
 )
 def test_floats_to_int32_converts_as_cvttss2si(x: float, expected: int) -> None:
     assert floats.to_int32(np.float32(x)) == expected
+
+
+def test_more_than_all_are_refused() -> None:
+    """The compiled sort does not look at the bounds: it would write past the end."""
+    with pytest.raises(ValueError, match="the first 3 of 2"):
+        sorting.std_partial_sort(np.zeros(2, np.float32), 3)
