@@ -106,7 +106,7 @@ def test_a_mu_that_stays_at_a_place_is_minimized_to_two_sequences() -> None:
 
     try:
         found = next(case for case in CASES if fails(case))
-        small = shrink(found, fails, seconds=20)
+        small = shrink(found, fails, seconds=120)
     finally:
         backend.close()
     assert [kind(each) for each in small.batch.sequences] == [["mirostat"]] * 2

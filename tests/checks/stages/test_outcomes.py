@@ -57,5 +57,6 @@ def test_the_smallest_gap_is_to_the_next_float32() -> None:
     (case,) = [case for case in block(gaps=True).items(quick=True) if case.samplers == ["greedy"]]
     assert isinstance(case, StagesCase)
     rows = [np.sort(case.logits.row(i)) for i in range(case.steps)]
-    ulps = {float(((row[1:] - row[:-1]) / np.spacing(row[:-1])).max()) for row in rows}
+    finite = [row for row in rows if np.isfinite(row).all()]
+    ulps = {float(((row[1:] - row[:-1]) / np.spacing(row[:-1])).max()) for row in finite}
     assert {1.0, 2.0, 3.0} <= ulps
