@@ -90,6 +90,10 @@ UNDECIDABLE = {
 STATED = ("dist/exp-in-double", "dry/power-in-float", "temp/times-reciprocal", "top_k/no-buckets",
           "top_k/zeros-in-order")  # fmt: skip
 
+# The other way round: in such an engine these two do no harm. Its sort has no buckets that
+# overflow, and its sums lose too little.
+HARMLESS = ("top_k/buckets-from-128-on", "top_n_sigma/variance-in-one-pass")
+
 LARGE: dict[str, list[dict[str, Any]]] = {
     "top_p": [{"top_p": {"p": 0.9}}, {"dist": {"seed": 1}}],
     "min_p": [{"min_p": {"p": 0.02}}, {"temp": {"temp": 0.7}}, {"dist": {"seed": 2}}],
@@ -444,7 +448,7 @@ def caught_in_float64(name: str) -> bool:
             )
 
 
-@pytest.mark.parametrize("name", one_in(29, FAULTS))
+@pytest.mark.parametrize("name", one_in(29, [n for n in FAULTS if n not in HARMLESS]))
 def test_a_fault_of_a_float64_engine_is_caught(name: str) -> None:
     assert caught_in_float64(name)
 
