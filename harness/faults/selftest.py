@@ -137,8 +137,10 @@ def caught_by(
     )
 
 
-def try_mutant(mutant: Mutant, backend: Backend, accept: Accept = "identical") -> MutantResult:
-    """Run cases until two catch the mutant at its stage. accept: as of `run --accept`."""
+def try_mutant(
+    mutant: Mutant, backend: Backend, accept: Accept = "identical", catches: int = 1
+) -> MutantResult:
+    """Run cases until one, or two, catch the mutant at its stage. accept: as of `run --accept`."""
     start = time.perf_counter()
     elsewhere = tried = 0
     last = MutantResult(
@@ -158,6 +160,8 @@ def try_mutant(mutant: Mutant, backend: Backend, accept: Accept = "identical") -
         tried += 1
         if result.caught:
             last = result
+            if catches == 1:
+                break
         else:
             elsewhere += bool(result.stage)
     seconds = time.perf_counter() - start
@@ -212,7 +216,7 @@ def _one_mutant(name: str, processes: bool = False) -> MutantResult:
         else InProcess(name, timeout_s=CASE_TIMEOUT_S)
     )
     try:
-        return try_mutant(MUTANTS[name], backend)
+        return try_mutant(MUTANTS[name], backend, catches=2)
     finally:
         backend.close()
 

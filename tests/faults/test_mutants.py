@@ -238,6 +238,18 @@ def test_unknown_name_is_an_input_error() -> None:
         selftest.chosen(["top_q"])
 
 
+@pytest.mark.parametrize(
+    ("name", "thin"), [("top_k/keeps-one-more", False), ("ignore_eos/last-id", True)]
+)
+def test_a_mutant_that_one_case_alone_catches_is_printed_as_thin(name: str, thin: bool) -> None:
+    printed: list[str] = []
+    (mutant,) = selftest.run_selftest([name], 1, printed.append).mutants
+    assert mutant.case
+    assert mutant.again != mutant.case
+    assert (mutant.again == "") is thin
+    assert any(line.startswith(f"thin     {name} ") for line in printed) is thin
+
+
 @pytest.mark.slow
 def test_run_selftest_reports_each_fault_and_the_score() -> None:
     printed: list[str] = []
