@@ -89,7 +89,7 @@ class SeedCountsOnConnection(Fault):
 
     def ask(self, body: Body, exchange: Exchange) -> None:
         if (seed := number(body, "seed")) is not None:
-            body["seed"] = seed + exchange.nth - 1
+            body["seed"] = seed + exchange.nth
 
 
 @edit

@@ -22,7 +22,8 @@ Body = dict[str, Any]
 
 @dataclass(eq=False)
 class Exchange:
-    """A request under way. nth: its place on its connection; beside: those in flight with it."""
+    """A request under way. nth: how many came before on its connection. beside: those in
+    flight with it."""
 
     asked: Body
     nth: int
@@ -92,6 +93,7 @@ class Handler(BaseHTTPRequestHandler):
         with server.lock:
             exchange = Exchange(json.loads(data), self.nth, list(server.flying), body)
             self.nth += 1
+            self.nth += 1
             server.flying.append(exchange)
             server.fault.ask(body, exchange)
         try:
@@ -100,7 +102,8 @@ class Handler(BaseHTTPRequestHandler):
             self._forward(json.dumps(body).encode(), exchange)
         finally:
             with server.lock:
-                server.flying.remove(exchange)
+                if exchange in server.flying:
+                    server.flying.remove(exchange)
 
     def _forward(self, data: bytes | None, exchange: Exchange | None) -> None:
         upstream = self.server.upstream
@@ -120,6 +123,7 @@ class Handler(BaseHTTPRequestHandler):
             answer = json.loads(read)
             with self.server.lock:
                 exchange.answer = json.loads(read)
+                self.server.flying.remove(exchange)  # before the client can send the next one
                 _echo(answer, exchange)
                 self.server.fault.answer(answer, exchange)
             self._whole(200, answer)

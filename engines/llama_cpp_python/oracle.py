@@ -1,5 +1,5 @@
 """Build the sampler that llama-cpp-python's server makes of a request: `Llama`, whose defaults the
-server has, except max_tokens.
+server has, except max_tokens and repeat_penalty.
 
 Source: Llama.generate of llama-cpp-python 0.3.36. Its samplers accept nothing of the prompt.
 """
@@ -34,7 +34,8 @@ class _ServerSampler:
 
 def sampler(parameters: Mapping[str, Any], prompt: Sequence[int], vocab: Vocab) -> TokenSampler:
     """Build the sampler of a request."""
-    fields = {k: v for k, v in parameters.items() if k not in (*NOT_SAMPLING, "logit_bias")}
+    stated = {"repeat_penalty": 1.1, **parameters}  # the server's default, not `Llama`'s
+    fields = {k: v for k, v in stated.items() if k not in (*NOT_SAMPLING, "logit_bias")}
     bias = {int(token): value for token, value in (parameters.get("logit_bias") or {}).items()}
     engine = ALL_SAMPLERS["llama_cpp_python"](n_vocab=len(vocab), **fields)
     return _ServerSampler(engine, bias)

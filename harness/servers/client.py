@@ -15,6 +15,7 @@ from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.dialects import Dialect
 
 Prompt = str | list[int]
+FULL = ("limit", "length", "")  # how a text ends that has all its tokens
 SILENT = 3  # requests in a row without an answer in time: then a server is asked no more
 
 
@@ -66,11 +67,24 @@ class Answer:
         """Return the text without characters that are cut in two."""
         return self.text.replace("\ufffd", "")
 
+    def has_all(self, n: int) -> bool:
+        """Return whether n tokens came, or fewer because the text ended by itself."""
+        if self.tokens is None or self.ended not in FULL:
+            return True
+        return len(self.tokens) == n
+
+    @property
+    def consistent(self) -> bool:
+        """Return whether the probabilities, if any, are those of the text's own tokens."""
+        ids = tuple(report.token.id for report in self.reports)
+        unnamed = not self.tokens or -1 in ids or not self.text.isascii()
+        return unnamed or ids == (self.tokens or ())[: len(ids)]
+
     def same(self, other: "Answer") -> bool:
-        """Compare texts, and tokens if both name them. A stream may not name those of a cut
-        character."""
+        """Compare texts, and tokens if both name them. A stream does not name all of a character
+        in parts."""
         tokens = None in (self.tokens, other.tokens) or self.tokens == other.tokens
-        return self.plain == other.plain and (tokens or "\ufffd" in self.text)
+        return self.plain == other.plain and (tokens or not self.text.isascii())
 
 
 @dataclass
@@ -120,9 +134,21 @@ class Client:
         sent = self.body(prompt, parameters)
         with self._counted(sent):
             reply = http.ask(self.address, self.dialect.path, sent, self.seconds)
-            if reply.refused:
-                return Answer(sent, refusal=reply.reason or f"status {reply.status}")
-            return answer_of(self.dialect, sent, reply.data)
+            return self._answer(sent, reply)
+
+    def in_turn(self, prompt: Prompt, several: Sequence[Mapping[str, Any]]) -> list[Answer]:
+        """Return the answers on one connection, until the server closes it. Raises
+        ServerFailure."""
+        bodies = [self.body(prompt, parameters) for parameters in several]
+        with self._counted(bodies[0]):
+            replies = http.ask_in_turn(self.address, self.dialect.path, bodies, self.seconds)
+        self.traffic.requests += len(replies) - 1
+        return [self._answer(sent, reply) for sent, reply in zip(bodies, replies, strict=False)]
+
+    def _answer(self, sent: Mapping[str, Any], reply: http.Reply) -> Answer:
+        if reply.refused:
+            return Answer(sent, refusal=reply.reason or f"status {reply.status}")
+        return answer_of(self.dialect, sent, reply.data)
 
     def streamed(
         self, prompt: Prompt, parameters: Mapping[str, Any], leave_after: int | None = None

@@ -48,21 +48,24 @@ def check_concurrency(
 
 def _at_once(clients: int, model: DecodedModel, client: Client) -> Observation:
     several = [*model.known.prompts.values()]
-    prompts = [several[i * 5 % len(several)] for i in range(clients)]
+    prompts = [several[_step(i, 7) * 5 % len(several)] for i in range(clients)]
     sent = [_own(i) for i in range(clients)]
     with ThreadPoolExecutor(clients) as pool:
-        answers = list(pool.map(client.complete, prompts, sent))
+        asked = [client.streamed if i % 4 == 1 else client.complete for i in range(clients)]
+        answers = list(pool.map(lambda ask, *one: ask(*one), asked, prompts, sent))
     near, eog = 0, model.known.vocab.eog
     for i, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
         if answer.refusal or not answer.tokens:
             return Observation("error", f"client {i}: {answer.got}", answer)
+        if i % 4 == 1 and not answer.text.isascii():  # a stream does not name all tokens of one
+            continue
         rows = model.rows(prompt, answer.tokens[:-1], answer)
         done = replay(llama_server(sent[i], prompt, model.known.vocab), answer.tokens, rows)
         if done.other:
             owner = _owner(answer, answers, i)
             return Observation("error", f"client {i}, {done.other}{owner}", answer)
         near += done.near
-        if len(answer.tokens) < sent[i]["n_predict"] and answer.tokens[-1] not in eog:
+        if len(answer.tokens) != sent[i]["n_predict"] and answer.tokens[-1] not in eog:
             return Observation("error", f"client {i}: {len(answer.tokens)} tokens", answer)
     tokens = sum(len(answer.tokens or ()) for answer in answers)
     right = f"{tokens - near:,}/{tokens:,} tokens as predicted, {near} at a near tie of the logits"
@@ -70,16 +73,22 @@ def _at_once(clients: int, model: DecodedModel, client: Client) -> Observation:
 
 
 def _own(i: int) -> dict[str, Any]:
-    """Return parameters of client i alone; the rest as documented."""
+    """Return parameters of client i; the rest as documented. The next client's differ in one."""
+    seed, token = _step(i, 0), TOKEN - 8 * _step(i, 6)
     return {
-        "n_predict": LENGTH - i % 3,
-        "seed": 300 + i + HIGH[i % len(HIGH)],
-        "temperature": 0.5 + 0.05 * i,
-        "top_k": 20 + i,
-        "repeat_penalty": 1.0 + 0.3 * (i % 4),
-        "frequency_penalty": 0.2 * (i % 5),
-        "logit_bias": [[TOKEN - i, 2.0], [TOKEN - 40 - i, -2.0]],
+        "n_predict": LENGTH - _step(i, 1),
+        "seed": 300 + seed + HIGH[seed % len(HIGH)],
+        "temperature": 0.5 + 0.4 * _step(i, 2),
+        "top_k": 20 + 8 * _step(i, 3),
+        "repeat_penalty": 1.0 + 0.3 * _step(i, 4),
+        "frequency_penalty": 0.2 * _step(i, 5),
+        "logit_bias": [[token, 2.0], [token - 40, -2.0]],
     }
+
+
+def _step(i: int, place: int) -> int:
+    """Return a number that grows at one of eight clients, each place's at another."""
+    return (i + place) // 8
 
 
 def _owner(answer: Answer, answers: Sequence[Answer], i: int) -> str:
@@ -113,13 +122,17 @@ def _moved(before: CommonSampler, row: Row, token: int, wanted: int) -> LlamaSer
 
 def _ways(row: Row, token: int, wanted: int) -> Iterator[NDArray[np.float32]]:
     """Move logits to where a draw or a filter could fall otherwise. The two tokens towards each
-    other, and all that are as likely as one of them against the rest."""
+    other, or exchanged, and all that are as likely as one of them against the rest."""
     for sign in (1, -1):
         for raised in (row >= row[token], row > row[token], row >= row[wanted], row > row[wanted]):
             yield _move(row, np.where(raised, sign, -sign))
     alone = np.zeros(len(row))
     alone[token], alone[wanted] = 1, -1
     yield _move(row, alone)
+    if abs(row[token] - row[wanted]) <= MOVED:  # one place each, though more tokens are as near
+        exchanged = np.array(row)
+        exchanged[[token, wanted]] = row[[wanted, token]]
+        yield exchanged
 
 
 def _move(row: Row, direction: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -17,8 +17,9 @@ class ServerParameter:
     """Describe a parameter by the effect that it must have (effects.py), and the values that show
     it. default: as documented; None: none is. beyond: a value that the documentation does not
     allow, bound: the nearest that it does. also: further fields that it needs. alone: its neutral
-    value would take the effect of others, too. ladder: further values, each with a text of its own.
-    documented: whether the dialect has it at all."""
+    value would take the effect of others, too. ladder: further values, each with another text than
+    the one before. same: pairs of values with one meaning. documented: whether the dialect has
+    it."""
 
     name: str
     effect: str
@@ -31,6 +32,7 @@ class ServerParameter:
     also: dict[str, Any] = field(default_factory=dict)
     alone: bool = False
     ladder: list[Any] = field(default_factory=list)
+    same: list[list[Any]] = field(default_factory=list)
     documented: bool = True
 
     def at(self, value: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 
-from sampler_parity.harness.servers.client import Answer
+from sampler_parity.harness.servers.client import FULL, Answer
 from sampler_parity.harness.servers.dialects import ServerParameter
 from sampler_parity.harness.servers.observation import Observation
 from sampler_parity.harness.servers.probe import LENGTH, SEEDS, Probe, Undetermined
@@ -109,7 +109,7 @@ def _length(probe: Probe, row: ServerParameter) -> Observation:
     """Require so many tokens."""
     whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
     shorter = len(answer.text) < len(whole.text) and whole.text.startswith(answer.text.rstrip("�"))
-    exact = answer.tokens is None or len(answer.tokens) == row.effective
+    exact = answer.has_all(row.effective) and answer.ended in FULL
     n = f"{len(answer.tokens)} tokens" if answer.tokens is not None else "a shorter text"
     what = f"{row.name} {row.effective}: {n}"
     return _effect(answer.text != whole.text, shorter and exact, what, answer)

@@ -14,7 +14,7 @@ A status of 400 to 499 is an answer: the server refuses the request, and gives a
 import http.client
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -79,11 +79,32 @@ def ask(
 ) -> Reply:
     """Send a body as JSON, or get without one. Raises ServerFailure."""
     with _answer(address, path, body, seconds, most) as (answer, _):
-        content = answer.read(most + 1)
-        if len(content) > most:
-            raise _too_much(path, most)
-        if answer.length:
-            raise _closed(path)
+        return _reply(address, path, answer, most)
+
+
+def ask_in_turn(
+    address: Address, path: str, bodies: Sequence[Any], seconds: float, most: int = LARGEST
+) -> list[Reply]:
+    """Send bodies one after the other on one connection, until the server closes it. Raises
+    ServerFailure."""
+    replies: list[Reply] = []
+    with _connected(address, path, seconds, most) as (connection, _):
+        for body in bodies:
+            connection.request(*_request(address, path, body, "keep-alive"))
+            with connection.getresponse() as answer:
+                _check_status(path, answer)
+                replies.append(_reply(address, path, answer, most))
+                if answer.will_close:
+                    break
+    return replies
+
+
+def _reply(address: Address, path: str, answer: http.client.HTTPResponse, most: int) -> Reply:
+    content = answer.read(most + 1)
+    if len(content) > most:
+        raise _too_much(path, most)
+    if answer.length:
+        raise _closed(path)
     return Reply(answer.status, _data(path, _keyless(address, content), answer.status))
 
 
@@ -125,7 +146,19 @@ def stream(
 def _answer(
     address: Address, path: str, body: Any, seconds: float, most: int
 ) -> Iterator[tuple[http.client.HTTPResponse, Limited]]:
-    """Open a connection for one answer; it ends when the time is over."""
+    """Ask on a connection of its own."""
+    with _connected(address, path, seconds, most) as (connection, limited):
+        connection.request(*_request(address, path, body))
+        with connection.getresponse() as answer:
+            _check_status(path, answer)
+            yield answer, limited
+
+
+@contextmanager
+def _connected(
+    address: Address, path: str, seconds: float, most: int
+) -> Iterator[tuple[http.client.HTTPConnection, Limited]]:
+    """Open a connection; it ends when the time is over."""
     until = time.monotonic() + seconds
     try:
         with closing(connected(address, until)) as plain:
@@ -133,10 +166,8 @@ def _answer(
             connection = http.client.HTTPConnection(address.host, address.port)
             connection.default_port = {"http": 80, "https": 443}[address.scheme]
             connection.sock = limited  # so that it makes none of its own
-            connection.request(*_request(address, path, body))
-            with connection.getresponse() as answer:
-                _check_status(path, answer)
-                yield answer, limited
+            connection.auto_open = 0
+            yield connection, limited
     except ServerFailure as failure:
         line = failure.line.replace(address.key, _KEY) if address.key else failure.line
         raise ServerFailure(failure.verdict, line) from None
@@ -151,9 +182,9 @@ def _answer(
 
 
 def _request(
-    address: Address, path: str, body: Any
+    address: Address, path: str, body: Any, connection: str = "close"
 ) -> tuple[str, str, bytes | None, dict[str, str]]:
-    headers = {"Accept": "application/json", "Connection": "close"}
+    headers = {"Accept": "application/json", "Connection": connection}
     if address.key:
         headers["Authorization"] = f"Bearer {address.key}"
     if body is None:

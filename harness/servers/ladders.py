@@ -4,19 +4,22 @@ Servers break further up: at seeds of more than 16 or 31 bits, hundreds of biase
 0, long answers, and in streams. Each function returns what is wrong, or None.
 """
 
+import json
+import re
+from itertools import pairwise
 from typing import Any
 
-from sampler_parity.harness.servers.client import Answer
+from sampler_parity.harness.servers.client import FULL, Answer
 from sampler_parity.harness.servers.dialects import TOKEN, ServerParameter
 from sampler_parity.harness.servers.observation import Observation
-from sampler_parity.harness.servers.probe import Probe
+from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, SEEDS, Probe
 
 BIASES = 300
 LONG = (128, 256)  # tokens
 COLD = (0.05, 0.01)  # vLLM raises lower ones to 0.01, as documented.
 _DRAWS = 16  # A fair coin falls on one side so often once in 32,768.
 _STEPS = 13  # They halve 80 to 0.01. At temperature 0.01 both tokens are then likely.
-_FULL = ("limit", "length", "")  # how a text ends that has all its tokens
+NEVER = "\u00a7"  # a character that no text here has
 
 
 def climb(probe: Probe, row: ServerParameter, shown: Answer) -> Observation | None:
@@ -29,24 +32,89 @@ def climb(probe: Probe, row: ServerParameter, shown: Answer) -> Observation | No
         wrong = _biases(probe, row, shown)
     elif row.effect == "length":
         wrong, shown = _long(probe, row)
+    elif row.effect == "stops":
+        wrong = _stops(probe, row)
     else:
         wrong = None
-    return wrong or _streamed(probe, row, shown)
+    return wrong or _apart(probe, row) or _alike(probe, row) or _streamed(probe, row, shown)
 
 
 def _streamed(probe: Probe, row: ServerParameter, whole: Answer) -> Observation | None:
-    """Require the same text in parts."""
+    """Require the same text in parts, with probabilities if the server names tokens."""
     client = probe.client
-    parts = client.streamed(probe.prompt, client.parameters_of(whole.sent))
+    listed = client.dialect.probabilities if whole.tokens else {}
+    parts = client.streamed(probe.prompt, {**client.parameters_of(whole.sent), **listed})
     if whole.same(parts) and not parts.refusal:
         return None
     line = f"{row.name} in a stream: another text than in one: {parts.got}, {whole.got}"
     return Observation("other meaning", line, parts)
 
 
+def _at(probe: Probe, row: ServerParameter, value: Any, seed: int, length: int) -> Answer:
+    """Ask at a value, hot if drawn tokens show the effect."""
+    ask = probe.greedy if row.effect in ("moves", "shape", "stops") else probe.hot
+    return ask(seed=seed, length=length, **row.at(value))
+
+
+def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Require of each value of the ladder another text than of the one before it. A server that
+    clamps, rounds, caches, or takes a value for a missing one gives the same."""
+    if row.effect in ("seed", "length", "stops") or not probe.seeds:
+        return None
+    for one, other in pairwise([row.effective, *row.ladder]):
+        for seed in SEEDS:
+            before, answer = (_at(probe, row, value, seed, LENGTH) for value in (one, other))
+            if answer.refusal:
+                line = f"{row.name} {json.dumps(other)} is refused: {answer.refusal}"
+                return Observation("error", line, answer)
+            if before.text != answer.text:
+                break
+        else:
+            line = f"{row.name} {json.dumps(other)} gives the texts of {json.dumps(one)}"
+            return Observation("clamped", line, answer)
+    return None
+
+
+def _alike(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Require one text of two values with one meaning, longer than the default windows."""
+    for one, other in row.same if probe.seeds else ():
+        want, answer = (_at(probe, row, value, SEEDS[0], LONG[0]) for value in (one, other))
+        if answer.refusal or not want.same(answer):
+            line = f"{row.name} {json.dumps(other)} is not {json.dumps(one)}: {answer.got}"
+            return Observation("error" if answer.refusal else "other meaning", line, answer)
+    return None
+
+
+def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Require the whole text, also in parts, of many stop strings that begin like a part of it, but
+    never come. One more, which begins with white space, ends it there. None begins like the end:
+    llama-server's streams lose that (finding 58)."""
+    for prompt in dict.fromkeys((probe.prompt, PROMPTS[1])):  # the second has lines
+        whole = probe.greedy(prompt=prompt)
+        text = whole.plain
+        never = [NEVER * n for n in range(1, max(row.ladder, default=2))]
+        never += [text[i : i + 3] + NEVER for i in range(2, 9) if text[i] not in text[-4:]][:2]
+        blanks = re.findall(r"\n\S?", text) or re.findall(r"\s\S", text) or [text[-1:]]
+        for stops, end in ((never, len(text)), ([*never, blanks[-1]], text.find(blanks[-1]))):
+            answer = probe.greedy(prompt=prompt, **row.at(stops))
+            if answer.refusal or answer.plain != text[:end]:
+                line = f"{row.name} {json.dumps(stops)}: {answer.got}, without {whole.got}"
+                return Observation("error" if answer.refusal else "other meaning", line, answer)
+            if prompt == probe.prompt and (wrong := _streamed(probe, row, answer)):
+                return wrong
+    return None
+
+
 def _seeds(probe: Probe, row: ServerParameter) -> Observation | None:
     """Require another text of each seed: one that loses its high bits is a lower seed."""
     first = probe.hot(row.effective)
+    if row.default is not None:  # one that means a random seed
+        absent = {k: v for k, v in probe.client.parameters_of(first.sent).items() if k != row.name}
+        sent = [absent, absent, absent | {row.name: row.default}]
+        drawn = [probe.send(probe.prompt, one) for one in sent]
+        if len({answer.text for answer in drawn}) < len(drawn):
+            line = f"without {row.name}, twice, and with {row.default}: two have one text"
+            return Observation("other meaning", line, drawn[-1])
     for seed in row.ladder:
         answer = probe.hot(seed)
         if answer.refusal:
@@ -102,12 +170,18 @@ def _long(probe: Probe, row: ServerParameter) -> tuple[Observation | None, Answe
     names = {one.name for one in probe.client.dialect.parameters if one.documented}
     goes_on = {"ignore_eos": True} if "ignore_eos" in names else {}
     answer = probe.greedy(**goes_on)
+    for n in row.ladder:
+        short = probe.greedy(**{row.name: n})
+        if short.refusal or not (
+            short.has_all(n) or short.has_all(max(n, 1))
+        ):  # llama.cpp samples before it counts
+            line = f"{row.name} {n}: {short.got}"
+            return Observation("error" if short.refusal else "other meaning", line, short), short
     for n in LONG:
         before, answer = answer, probe.greedy(**{row.name: n}, **goes_on)
         begins = answer.plain.startswith(before.plain)
-        full = answer.tokens is None or len(answer.tokens) == n
-        goes = len(answer.text) > len(before.text) and full
-        if answer.refusal or not (begins and (goes or answer.ended not in _FULL)):
+        goes = len(answer.text) > len(before.text) or answer.ended not in FULL
+        if answer.refusal or not (begins and goes and answer.has_all(n)):
             line = f"{row.name} {n} does not go on from the shorter text: {answer.got}"
             return Observation("error" if answer.refusal else "other meaning", line, answer), answer
     return None, answer

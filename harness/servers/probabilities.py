@@ -32,9 +32,11 @@ def _ask(client: Client, **changed: Any) -> Answer:
 
 
 def _count(client: Client) -> Observation:
-    answer = _ask(client)
+    answer, hot = _ask(client), _ask(client, temperature=client.dialect.hot)
     # OpenAI's list may have the chosen token, too
-    wrong = [len(p.top) for p in answer.reports if not TOP <= len(p.top) <= TOP + 1]
+    most = TOP + (client.dialect.text == "openai")
+    reports = answer.reports + hot.reports
+    wrong = [len(p.top) for p in reports if not TOP <= len(p.top) <= most]
     if not answer.reports and not answer.refusal:
         line = f"{client.dialect.probabilities}: no probabilities come"
         return Observation("ignored", line, answer)
@@ -43,7 +45,7 @@ def _count(client: Client) -> Observation:
 
 
 def _order(client: Client) -> Observation:
-    answer = _ask(client)
+    answer = _ask(client, temperature=client.dialect.hot)
     lists = [[one.logprob for one in report.top] for report in answer.reports]
     wrong = [i for i, values in enumerate(lists) if values != sorted(values, reverse=True)]
     first = f"token {wrong[0]}: {lists[wrong[0]]}" if wrong else ""

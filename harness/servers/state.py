@@ -58,6 +58,7 @@ def state_tests() -> dict[str, ServerTest]:
 
     return {
         "a seed repeats": _repeats,
+        "one connection": _kept,
         **{f"after {kind}": partial(after, kind) for kind in KINDS},
         f"{STREAMS} streams at once": _streams_at_once,
         f"{CLIENTS} answered": _answered,
@@ -84,12 +85,29 @@ def _repeats(client: Client) -> Observation:
     return honoured_if(first.text == again.text, "twice the same text", wrong, again)
 
 
+def _kept(client: Client) -> Observation:
+    """Send requests on one connection, and compare them with those on connections of their own."""
+    other = _seeded(client, seed=5) | _loud(client)
+    wanted = [client.complete(PROMPTS[0], sent) for sent in (other, _seeded(client))]
+    several = client.in_turn(PROMPTS[0], [other, _seeded(client), _seeded(client)])
+    for want, got in zip((*wanted, wanted[-1]), several, strict=False):
+        if (seen := _as_alone(want, got, f"of {len(several)}: ")).verdict != "honoured":
+            return seen
+    return Observation("honoured", f"{len(several)} requests on one, each as alone", several[-1])
+
+
+def _loud(client: Client) -> dict[str, Any]:
+    """Return all effects on a greedy text that PLAIN does not state."""
+    rows = [row for row in client.dialect.parameters if row.documented]
+    return {row.name: row.effective for row in rows if row.effect in ("spreads", "forces")}
+
+
 def _walk(client: Client) -> dict[str, Observation]:
     """Send every kind of request after every kind, and compare it with the first of its kind.
     Return an observation for each kind that came before. LOUD states all that PLAIN does not."""
     rows = [row for row in client.dialect.parameters if row.documented]
     shapes = [row for row in rows if row.effect == "shape"]
-    loud = {row.name: row.effective for row in rows if row.effect in ("spreads", "forces")}
+    loud = _loud(client)
     sent = {kind: _seeded(client) for kind in (PLAIN, STREAMED)}
     sent[LEFT] = _seeded(client, **loud, **{"seed": 6, client.dialect.length: 200})
     sent[REFUSED] = _seeded(client, **loud, seed=5, temperature="a word")
@@ -143,14 +161,27 @@ def _tried(
         return failure
 
 
-def _own(client: Client, i: int) -> dict[str, Any]:
-    """Return parameters of client i alone. Every second one forces a token."""
-    own = {name: low + step * i for name, (low, step) in _OWN.items() if name in _names(client)}
-    sent = _seeded(client, **own, seed=100 + i)
-    sent[client.dialect.length] = LENGTH // 2 + i % 4
+def _own(client: Client, i: int) -> tuple[str, dict[str, Any]]:
+    """Return the prompt and the parameters of client i. Every second one forces a token. Those of
+    the next such client differ in one thing alone, in turn: a server that takes them for equal is
+    seen."""
+    own = {name: row for name, row in _OWN.items() if name in _names(client)}
+    turns = 2 * (len(own) + 4)
+
+    def step(place: int) -> int:
+        return (i + 2 * place) // turns
+
+    places = enumerate(own.items(), 4)
+    values = {name: low + by * turns * step(place) for place, (name, (low, by)) in places}
+    sent = _seeded(client, **values, seed=100 + step(0))
+    sent[client.dialect.length] = LENGTH // 2 + step(1)
     if sent["temperature"]:
-        sent["temperature"] = 0.9 + 0.02 * i
-    return sent | (Probe(client).bias({TOKEN - i: _FORCED}) if i % 2 == 0 else {})
+        sent["temperature"] = 0.9 + 0.3 * step(2)
+    if i % 2 == 0:
+        sent |= Probe(client).bias({TOKEN - i: _FORCED})
+    elif client.dialect.text == "llama-server":  # names the tokens to compare with
+        sent |= client.dialect.probabilities
+    return PROMPTS[step(3) % len(PROMPTS)], sent
 
 
 def _answered(client: Client) -> Observation:
@@ -168,11 +199,14 @@ def _answered(client: Client) -> Observation:
 
 def _at_once(client: Client) -> Observation:
     """Compare those that get an answer. Raises ServerFailure if none does."""
-    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(CLIENTS)]
-    requests = [_own(client, i) for i in range(CLIENTS)]
-    alone = [*map(client.complete, prompts, requests)]
+    prompts, requests = zip(*(_own(client, i) for i in range(CLIENTS)), strict=True)
+    asked = [client.streamed if i % 8 == 1 else client.complete for i in range(CLIENTS)]
+    alone = [ask(*one) for ask, *one in zip(asked, prompts, requests, strict=True)]
+    for answer, sent in zip(alone, requests, strict=True):
+        if not answer.has_all(sent[client.dialect.length]):
+            return Observation("other meaning", f"{len(answer.tokens or ())} tokens come", answer)
     with ThreadPoolExecutor(CLIENTS) as pool:
-        tried = list(pool.map(partial(_tried, client.complete), prompts, requests))
+        tried = list(pool.map(_tried, asked, prompts, requests))
     together = {i: one for i, one in enumerate(tried) if isinstance(one, Answer)}
     if not together:
         raise next(one for one in tried if isinstance(one, ServerFailure))
@@ -181,6 +215,10 @@ def _at_once(client: Client) -> Observation:
     evidence = f"{equal}/{len(together)} texts as alone, each with its own parameters"
     figures = {"equal": float(equal)}
     texts = {answer.text: i for i, answer in enumerate(alone)}
+    for i, answer in together.items():
+        if not answer.consistent:
+            line = f"client {i}: probabilities of other tokens than its text"
+            return Observation("error", line, answer, figures)
     for i in apart:
         got = f"; client {i}: {together[i].got}, alone {alone[i].got}"
         if (owner := texts.get(together[i].text)) is not None:

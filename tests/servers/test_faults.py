@@ -14,7 +14,7 @@ def test_a_faithful_server_passes_and_all_is_asked() -> None:
     assert {r.id for r in done if r.verdict not in ("honoured", "clamped")} == {
         "parameter/unknown name"
     }
-    assert len(done) == len(DIALECT.parameters) + 1 + 8 + 10
+    assert len(done) == len(DIALECT.parameters) + 1 + 8 + 11
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -67,7 +67,7 @@ def test_a_server_that_somebody_else_started_on_the_golden_model_is_predicted(
     with started(real, model_path(GOLDEN)) as address:
         cli("server", "check", address.url, *asked)
     exact = [r for r in read_finished(tmp_path / "b").servers if r.group == "exact"]
-    assert len(exact) == 20
+    assert len(exact) == 21
     assert [r.evidence for r in exact if r.verdict != "honoured"] == []
 
 

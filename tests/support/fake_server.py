@@ -45,6 +45,8 @@ _OURS = {row.name for row in DIALECTS["llama-server"].parameters}
 
 def answered(sent: Sent) -> Answered:
     """Return llama-server's answer, without `stream`."""
+    if isinstance(biases := sent.get("logit_bias"), dict):
+        sent = {**sent, "logit_bias": [[int(token), bias] for token, bias in biases.items()]}
     if problem := _problem(sent):
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
@@ -53,7 +55,9 @@ def answered(sent: Sent) -> Answered:
     length = known.pop("n_predict", 16)
     known.setdefault("n_predict", length)
     if "grammar" in known or "json_schema" in sent:
-        return 200, _reply("abacus", [], [], "eos")
+        schema = sent.get("json_schema", {}).get("const")
+        text = schema or re.findall(r'"(.*)"', known["grammar"])[0]
+        return 200, _reply(text, [], [], "eos")
     return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
 
 

@@ -423,7 +423,7 @@ FAULTS = (
             lambda before, sent: {"repeat_penalty": before["repeat_penalty"], **sent},
         ),
     ),
-    Fault("pools the parameters of clients", "state/32 at once", "other meaning", _pools),
+    Fault("pools the parameters of clients", "state/32 at once", "error", _pools),
     Fault("answers one at a time", "state/32 answered", "error", _one_at_a_time),
     Fault("swaps two texts", "state/32 at once", "error", _swaps),
     Fault(
