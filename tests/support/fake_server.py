@@ -55,8 +55,8 @@ def answered(sent: Sent) -> Answered:
     length = known.pop("n_predict", 16)
     known.setdefault("n_predict", length)
     if "grammar" in known or "json_schema" in sent:
-        schema = sent.get("json_schema", {}).get("const")
-        text = schema or re.findall(r'"(.*)"', known["grammar"])[0]
+        schema, texts = sent.get("json_schema"), re.findall(r'"(.*)"', known.get("grammar", ""))
+        text = schema["const"] if isinstance(schema, dict) else (*texts, "abacus")[0]
         return 200, _reply(text, [], [], "eos")
     return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
 

@@ -311,6 +311,65 @@ def _loses_a_token(sent: Sent, data: Any) -> Any:
     return {**data, "content": " ".join(words[:3] + words[4:]), "tokens": data["tokens"][:-1]}
 
 
+def _caches_grammars(server: Answering) -> Answering:
+    """Keep compiled grammars by their first letters."""
+    kept: Sent = {}
+
+    def answering(sent: Sent) -> Answered:
+        text = sent.get("grammar")
+        if not isinstance(text, str) or len(text) < 12:
+            return server(sent)
+        return server({**sent, "grammar": kept.setdefault(text[:12], text)})
+
+    return answering
+
+
+def _lists_the_chosen(place: Any) -> None:
+    top = place.get("top_logprobs", [])
+    if place["id"] not in [one["id"] for one in top]:
+        top.insert(0, {k: v for k, v in place.items() if k != "top_logprobs"})
+
+
+# Mechanisms of docs/results/blind-servers.md that the other faults lack.
+BLIND = (
+    Fault(
+        *("has no temperature above 2", "parameter/temperature", "clamped"),
+        makes("temperature", lambda t: t if t == "a word" else min(t, 2.0)),
+    ),
+    Fault(
+        *("has no top_k above 100", "parameter/top_k", "clamped"),
+        makes("top_k", lambda k: k if k == "a word" else min(k, 100)),
+    ),
+    Fault(
+        *("has a fixed seed without one", "parameter/seed", "other meaning"),
+        _request(lambda sent: sent if sent.get("seed", -1) != -1 else {**sent, "seed": 99}),
+    ),
+    Fault(
+        *("loses biases of an object", "parameter/logit_bias", "other meaning"),
+        makes("logit_bias", lambda biases: [] if isinstance(biases, dict) else biases),
+    ),
+    Fault(
+        *("takes four stop strings", "parameter/stop", "other meaning"),
+        makes("stop", lambda stops: stops[:4] if isinstance(stops, list) else stops),
+    ),
+    Fault(
+        *("takes a length of 0 for the default", "parameter/n_predict", "other meaning"),
+        makes("n_predict", lambda n: 16 if n == 0 else n),
+    ),
+    Fault(
+        *("says of each text that it ended", "parameter/n_predict", "other meaning"),
+        _answer(lambda _, data: {**data, "stop_type": "eos"}),
+    ),
+    Fault(
+        *("keeps grammars by their beginning", "parameter/grammar", "clamped"),
+        _caches_grammars,
+    ),
+    Fault(
+        *("lists the chosen token, too", "probabilities/how many", "other meaning"),
+        _places(_lists_the_chosen),
+    ),
+)
+
 FAULTS = (
     Fault("drops min_p", "parameter/min_p", "ignored", drops("min_p")),
     Fault("drops top_k", "parameter/top_k", "ignored", drops("top_k")),
@@ -393,6 +452,7 @@ FAULTS = (
         *("takes the presence penalty for a reward", "parameter/presence_penalty", "other meaning"),
         makes("presence_penalty", lambda x: -x if isinstance(x, float) else x),
     ),
+    *BLIND,
     Fault("refuses top_k", "parameter/top_k", "error", _refuses("top_k", 400)),
     Fault("fails at top_k", "parameter/top_k", "error", _refuses("top_k", 500)),
     Fault("reuses a slot's penalty", "state/after another request", "other meaning", _remembers),
