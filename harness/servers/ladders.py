@@ -11,7 +11,7 @@ from typing import Any
 
 from sampler_parity.harness.servers.client import FULL, Answer
 from sampler_parity.harness.servers.dialects import TOKEN, ServerParameter
-from sampler_parity.harness.servers.observation import Observation
+from sampler_parity.harness.servers.observation import Observation, honoured_if
 from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, SEEDS, Probe
 
 BIASES = 300
@@ -64,14 +64,11 @@ def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
     for one, other in pairwise([row.effective, *row.ladder]):
         for seed in SEEDS:
             before, answer = (_at(probe, row, value, seed, LENGTH) for value in (one, other))
-            if answer.refusal:
-                line = f"{row.name} {json.dumps(other)} is refused: {answer.refusal}"
-                return Observation("error", line, answer)
-            if before.text != answer.text:
+            if answer.refusal or before.text != answer.text:
                 break
-        else:
-            line = f"{row.name} {json.dumps(other)} gives the texts of {json.dumps(one)}"
-            return Observation("clamped", line, answer)
+        if answer.refusal or before.text == answer.text:
+            line = f"{row.name} {json.dumps(other)} and {json.dumps(one)}: one text, {answer.got}"
+            return Observation("error" if answer.refusal else "clamped", line, answer)
     return None
 
 
@@ -81,7 +78,7 @@ def _alike(probe: Probe, row: ServerParameter) -> Observation | None:
         want, answer = (_at(probe, row, value, SEEDS[0], LONG[0]) for value in (one, other))
         if answer.refusal or not want.same(answer):
             line = f"{row.name} {json.dumps(other)} is not {json.dumps(one)}: {answer.got}"
-            return Observation("error" if answer.refusal else "other meaning", line, answer)
+            return honoured_if(False, "", line, answer)
     return None
 
 
@@ -99,7 +96,7 @@ def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
             answer = probe.greedy(prompt=prompt, **row.at(stops))
             if answer.refusal or answer.plain != text[:end]:
                 line = f"{row.name} {json.dumps(stops)}: {answer.got}, without {whole.got}"
-                return Observation("error" if answer.refusal else "other meaning", line, answer)
+                return honoured_if(False, "", line, answer)
             if prompt == probe.prompt and (wrong := _streamed(probe, row, answer)):
                 return wrong
     return None
@@ -172,11 +169,9 @@ def _long(probe: Probe, row: ServerParameter) -> tuple[Observation | None, Answe
     answer = probe.greedy(**goes_on)
     for n in row.ladder:
         short = probe.greedy(**{row.name: n})
-        if short.refusal or not (
-            short.has_all(n) or short.has_all(max(n, 1))
-        ):  # llama.cpp samples before it counts
-            line = f"{row.name} {n}: {short.got}"
-            return Observation("error" if short.refusal else "other meaning", line, short), short
+        if short.refusal or not (short.has_all(n) or (n == 0 and short.has_all(1))):
+            # Of 0 tokens llama-server draws one before it counts.
+            return honoured_if(False, "", f"{row.name} {n}: {short.got}", short), short
     for n in LONG:
         before, answer = answer, probe.greedy(**{row.name: n}, **goes_on)
         begins = answer.plain.startswith(before.plain)
