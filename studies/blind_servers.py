@@ -1,8 +1,8 @@
 """`python -m studies.blind_servers`: the check that catches each fault of a list made blind.
 
 The list is docs/results/blind-servers.md. Each fault stands in a proxy in front of a real
-llama-server. Its docstring says how it shows. The groups of `server check` run first; if they catch
-nothing, the predicted tokens of `server start llama-server --each 2` follow.
+llama-server. Its docstring states how it shows. The groups of `server check` run first; if they
+catch nothing, the predicted tokens of `server start llama-server --each 2` follow.
 
 Arguments are names of faults. All by default, between two runs of the faithful proxy. `plain` as
 the first argument leaves the predicted tokens out.
@@ -94,7 +94,7 @@ class SeedCountsOnConnection(Fault):
 
 @edit
 def no_seed_is_the_second(body: Body) -> None:
-    """Without a seed the clock's second is the seed. It shows in two requests at once."""
+    """Take the clock's second where no seed is sent. It shows in two requests at once."""
     if body.get("seed", -1) == -1:
         body["seed"] = int(time.time())
 
@@ -110,7 +110,7 @@ class CoalescedWithoutSeed(Fault):
     def at_once(self, exchange: Exchange) -> Body | None:
         if exchange.streamed:
             return None
-        for other in exchange.beside:
+        for other in exchange.others:
             if not other.streamed and self.key(other.asked) == self.key(exchange.asked):
                 deadline = time.monotonic() + 5
                 while other.answer is None and time.monotonic() < deadline:
@@ -239,35 +239,35 @@ class ReplicaWithOtherDefault(Fault):
 
 @edit
 def temperature_at_most_two(body: Body) -> None:
-    """Temperatures above 2 become 2. It shows when 2 and 6 give the same text."""
+    """Make temperatures above 2 a 2. It shows when 2 and 6 give the same text."""
     if (number(body, "temperature") or 0) > 2:
         body["temperature"] = 2.0
 
 
 @edit
 def temperature_one_is_unset(body: Body) -> None:
-    """Temperature 1, OpenAI's default, is not sent on. It shows when 1 gives the text of 0.8."""
+    """Leave out temperature 1, OpenAI's default. It shows when 1 gives the text of 0.8."""
     if body.get("temperature") == 1:
         del body["temperature"]
 
 
 @edit
 def top_k_zero_is_default(body: Body) -> None:
-    """top_k 0 becomes 40. It shows at a high temperature, with min_p and top_p off."""
+    """Make top_k 0 a 40. It shows at a high temperature, with min_p and top_p off."""
     if body.get("top_k") == 0:
         del body["top_k"]
 
 
 @edit
 def top_p_lost_beside_min_p(body: Body) -> None:
-    """With both min_p and top_p, top_p is lost. It shows with a small top_p beside min_p 0.01."""
+    """Lose top_p if min_p is sent, too. It shows with a small top_p and min_p 0.01."""
     if body.get("min_p"):
         body["top_p"] = 1.0 if "top_p" in body else 0.95
 
 
 @edit
 def typical_p_as_top_p(body: Body) -> None:
-    """typical_p is sent as top_p. It shows when typical_p 0.3 gives the text of top_p 0.3."""
+    """Send typical_p as top_p. It shows when typical_p 0.3 gives the text of top_p 0.3."""
     if "typical_p" in body:
         body["top_p"] = body.pop("typical_p")
 
@@ -290,21 +290,21 @@ def frequency_as_integer(body: Body) -> None:
 
 @edit
 def length_zero_is_default(body: Body) -> None:
-    """n_predict 0 becomes 16. It shows in a text of more than one token."""
+    """Make n_predict 0 a 16. It shows in a text of more than one token."""
     if body.get("n_predict") == 0:
         body["n_predict"] = 16
 
 
 @edit
 def last_n_of_everything_is_default(body: Body) -> None:
-    """repeat_last_n -1 becomes 64. It shows in a word that comes again after 64 tokens."""
+    """Make repeat_last_n -1 a 64. It shows in a word that comes again after 64 tokens."""
     if body.get("repeat_last_n") == -1:
         body["repeat_last_n"] = 64
 
 
 @edit
 def mirostat_one_is_two(body: Body) -> None:
-    """mirostat 1 becomes 2. It shows when both give the same text."""
+    """Make mirostat 1 a 2. It shows when both give the same text."""
     if body.get("mirostat") == 1:
         body["mirostat"] = 2
 
@@ -339,14 +339,14 @@ def bias_as_integer(body: Body) -> None:
 
 @edit
 def bias_as_object_lost(body: Body) -> None:
-    """Biases that are an object, {"300": 1000}, are lost. It shows when they force a token."""
+    """Lose biases that are an object, {"300": 1000}. It shows when they force a token."""
     if isinstance(body.get("logit_bias"), dict):
         del body["logit_bias"]
 
 
 @edit
 def stop_trimmed(body: Body) -> None:
-    """Spaces around a stop string are trimmed. It shows with a stop " a" and a word with an a in
+    """Trim spaces around a stop string. It shows with a stop " a" and a word with an a in
     its middle."""
     if isinstance(stops := body.get("stop"), list):
         body["stop"] = [s.strip() if isinstance(s, str) else s for s in stops]
@@ -354,7 +354,7 @@ def stop_trimmed(body: Body) -> None:
 
 @edit
 def dry_length_at_most_two(body: Body) -> None:
-    """dry_allowed_length is at most 2. It shows when 2 and 6 give the same text."""
+    """Make dry_allowed_length at most 2. It shows when 2 and 6 give the same text."""
     if (number(body, "dry_allowed_length") or 0) > 2:
         body["dry_allowed_length"] = 2
 
@@ -401,33 +401,33 @@ class SamplersLostInStreamWithProbabilities(Fault):
 
 @fault
 class PenaltiesLostInBatch(Fault):
-    """A request that begins beside another one has no penalties. It shows in two at once."""
+    """A request that begins during another one has no penalties. It shows in two at once."""
 
     def ask(self, body: Body, exchange: Exchange) -> None:
-        if exchange.beside:
+        if exchange.others:
             for name in ("repeat_penalty", "presence_penalty", "frequency_penalty"):
                 body.pop(name, None)
 
 
 @fault
 class TemperatureOfOpenStream(Fault):
-    """A request that begins beside an open stream has the stream's temperature. It shows in a
-    request with temperature 0 beside a stream with 2."""
+    """A request that begins during an open stream has the stream's temperature. It shows in a
+    request with temperature 0 during a stream with 2."""
 
     def ask(self, body: Body, exchange: Exchange) -> None:
-        for other in exchange.beside:
+        for other in exchange.others:
             if other.streamed and "temperature" in other.asked:
                 body["temperature"] = other.asked["temperature"]
 
 
 @fault
 class ProbabilitiesOfNeighbour(Fault):
-    """The text is right, and the probabilities are those of a request beside it. It shows in two
-    requests at once with n_probs."""
+    """The text is right, and the probabilities are those of a request at the same time. It shows
+    in two requests at once with n_probs."""
 
     def answer(self, answer: Body, exchange: Exchange) -> None:
         rows = told(answer)
-        for other in exchange.beside:
+        for other in exchange.others:
             if rows and other.answer and len(told(other.answer)) >= len(rows):
                 answer["completion_probabilities"] = told(other.answer)[: len(rows)]
 
@@ -491,7 +491,7 @@ class SmallProbabilitiesAtFloor(Answers):
 
 @edit
 def post_sampling_probs_ignored(body: Body) -> None:
-    """post_sampling_probs is lost. It shows in the names of the answer's fields."""
+    """Lose post_sampling_probs. It shows in the names of the answer's fields."""
     body.pop("post_sampling_probs", None)
 
 
@@ -543,7 +543,7 @@ def newline_in_stop_is_escaped(body: Body) -> None:
 
 @edit
 def probabilities_narrow_top_k(body: Body) -> None:
-    """With n_probs, only so many tokens can be drawn. It shows when n_probs changes the text."""
+    """Draw only from n_probs tokens. It shows when n_probs changes the text."""
     if wanted := number(body, "n_probs"):
         body["top_k"] = min(number(body, "top_k") or 40, wanted)
 
@@ -561,7 +561,7 @@ class GreedyIsCertain(Answers):
 
 @fault
 class StopTypeIsEnd(Answers):
-    """A text that reaches n_predict says that it ended by itself. It shows in stop_type."""
+    """A text that reaches n_predict reports that it ended by itself. It shows in stop_type."""
 
     def change(self, answer: Body, asked: Body) -> None:
         if answer.get("stop_type") == "limit":
@@ -570,7 +570,7 @@ class StopTypeIsEnd(Answers):
 
 @edit
 def top_k_at_most_hundred(body: Body) -> None:
-    """top_k above 100 becomes 100. It shows at a high temperature with other filters off."""
+    """Make top_k above 100 a 100. It shows at a high temperature with other filters off."""
     if (number(body, "top_k") or 0) > 100:
         body["top_k"] = 100
 

@@ -22,12 +22,12 @@ Body = dict[str, Any]
 
 @dataclass(eq=False)
 class Exchange:
-    """A request under way. nth: how many came before on its connection. beside: those in
+    """A request under way. nth: how many came before on its connection. others: those in
     flight with it."""
 
     asked: Body
     nth: int
-    beside: "list[Exchange]"
+    others: "list[Exchange]"
     sent: Body = field(default_factory=dict)
     text: str = ""
     answer: Body | None = None
