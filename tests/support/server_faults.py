@@ -357,7 +357,7 @@ BLIND = (
         makes("n_predict", lambda n: 16 if n == 0 else n),
     ),
     Fault(
-        *("says of each text that it ended", "parameter/n_predict", "other meaning"),
+        *("reports of each text that it ended", "parameter/n_predict", "other meaning"),
         _answer(lambda _, data: {**data, "stop_type": "eos"}),
     ),
     Fault(
