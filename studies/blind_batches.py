@@ -1,9 +1,10 @@
 """`python -m studies.blind_batches`: the case that catches each fault of a list made blind.
 
-The list is docs/results/blind-batches.md.
+The lists are in docs/results/blind-batches.md: studies/blind_batches.toml, and with the argument
+`again` the second, studies/blind_batches_again.toml.
 
-Runs each fault of studies/blind_batches.toml over the quick profile of the batch or speculative
-suites until a case fails, and prints a line. Arguments are numbers of faults; all by default.
+Runs each fault over the quick profile of the batch or speculative suites until a case fails, and
+prints a line. Further arguments are numbers of faults; all by default.
 """
 
 import sys
@@ -22,7 +23,8 @@ from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand, expand_kind, find_suites, read_suite
 
-FAULTS = Path(__file__).with_suffix(".toml")
+HERE = Path(__file__).parent
+LISTS = {"first": HERE / "blind_batches.toml", "again": HERE / "blind_batches_again.toml"}
 SUITES = {
     "batch": ["batch", "origin/batches", "properties/batch_rows"],
     "speculative": ["speculative"],
@@ -76,8 +78,10 @@ def caught_by(fault: Mutant) -> str:
     return ""
 
 
-def main(numbers: list[int]) -> int:
-    faults = dict(enumerate(read_faults(FAULTS), start=1))
+def main(arguments: list[str]) -> int:
+    named = arguments[:1] if arguments[:1] and arguments[0] in LISTS else ["first"]
+    numbers = [int(argument) for argument in arguments if argument not in LISTS]
+    faults = dict(enumerate(read_faults(LISTS[named[0]]), start=1))
     escaped = 0
     for number in numbers or faults:
         start = time.perf_counter()
@@ -92,4 +96,4 @@ def main(numbers: list[int]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main([int(argument) for argument in sys.argv[1:]]))
+    sys.exit(main(sys.argv[1:]))
