@@ -49,6 +49,8 @@ def shrink(case: C, fails: Fails, seconds: float = 5.0) -> C:
     while smaller and time.monotonic() < deadline:
         smaller = False
         for simplify in _BATCHED if isinstance(case, BatchCase) else _PLAIN:
+            if simplify is _parameters and smaller:
+                continue  # last: a simpler parameter can make other parts necessary
             for candidate in simplify(case):
                 if time.monotonic() > deadline:
                     return case
@@ -104,6 +106,8 @@ def _steps(case: Case) -> Iterator[Case]:
         drafts = case.verified
         fewer = [drafts[:i] + drafts[i + 1 :] for i in range(len(drafts)) if len(drafts) > 1]
         yield from (_with(case, drafts=few) for few in [*fewer, drafts] if few != case.drafts)
+        if case.excluded:
+            yield _with(case, excluded=[])
     if not isinstance(case, ChainCase | GenerationCase):
         return
     for steps in (1, case.steps // 2, case.steps - 1):
@@ -191,23 +195,13 @@ def _numbers(case: Case) -> Iterator[Case]:
 
 
 def _parameters(case: Case) -> Iterator[Case]:
+    if isinstance(case, BatchCase):
+        simpler_ones = shrink_batch.with_simpler_parameters(case.batch)
+        yield from (_with(case, batch=batch) for batch in simpler_ones)
     if not isinstance(case, ChainCase | GenerationCase):
         return
-    for i, stage in enumerate(case.chain):
-        ((name, parameters),) = stage.items()
-        for key, value in parameters.items():
-            for simple in _simpler(value):
-                changed = {name: parameters | {key: simple}}
-                yield _with(case, chain=[*case.chain[:i], changed, *case.chain[i + 1 :]])
+    yield from (_with(case, chain=chain) for chain in shrink_batch.simpler_parameters(case.chain))
 
 
 _PLAIN: tuple[Simplify, ...] = (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters)
-_BATCHED: tuple[Simplify, ...] = (_batch, _literal, _tokens, _numbers)
-
-
-def _simpler(value: Any) -> list[Any]:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return []
-    if isinstance(value, int):
-        return [v for v in (0, 1, 2) if v < value]
-    return [v for v in (1.0, 0.5, round(value, 1), round(value, 2)) if v != value and v != 0]
+_BATCHED: tuple[Simplify, ...] = (_batch, _literal, _tokens, _numbers, _parameters)

@@ -1,14 +1,15 @@
-"""Simpler batches: fewer steps, rows, operations, stages and tokens before.
+"""Simpler batches: fewer steps, rows, operations, stages and tokens before; simpler parameters.
 
 Not every one has a script that can be taken: who builds the case refuses what names a row that is
 not there.
 """
 
+import itertools
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from sampler_parity.harness.checks.batch.batched import Batched
-from sampler_parity.harness.protocol.messages import BatchStep, Operation
+from sampler_parity.harness.protocol.messages import BatchStep, ChainSpec, Operation
 
 Data = dict[str, Any]
 
@@ -24,6 +25,15 @@ def simpler(batch: Batched) -> Iterator[Data]:
             yield batch.model_dump() | {"sequences": changed}
     if batch.alone is None or batch.alone > 1:
         yield batch.model_dump() | {"alone": 1}
+
+
+def with_simpler_parameters(batch: Batched) -> Iterator[Data]:
+    """Yield the script with one parameter of a sequence simpler."""
+    sequences = [sequence.model_dump() for sequence in batch.sequences]
+    for i, sequence in enumerate(sequences):
+        for chain in simpler_parameters(sequence["chain"]):
+            changed = [*sequences[:i], sequence | {"chain": chain}, *sequences[i + 1 :]]
+            yield batch.model_dump() | {"sequences": changed}
 
 
 def without_unused_logits(batch: Batched) -> tuple[Data, list[int]] | None:
@@ -128,3 +138,21 @@ def _simpler_sequences(sequence: Data) -> Iterator[Data]:
     chain = sequence["chain"]
     for i in range(len(chain)):
         yield sequence | {"chain": chain[:i] + chain[i + 1 :]}
+
+
+def simpler_parameters(chain: ChainSpec) -> Iterator[ChainSpec]:
+    """Yield chains in which one parameter is simpler."""
+    for i, stage in enumerate(chain):
+        ((name, parameters),) = stage.items()
+        for key, value in parameters.items():
+            for simple in _simpler(value):
+                yield [*chain[:i], {name: parameters | {key: simple}}, *chain[i + 1 :]]
+
+
+def _simpler(value: Any) -> list[Any]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    if isinstance(value, int):
+        return [v for v in (0, 1, 2) if v < value]
+    simple = (v for v in (1.0, 0.5, round(value, 1), round(value, 2)) if v != 0)
+    return list(itertools.takewhile(lambda v: v != value, simple))  # so that no two take turns

@@ -512,9 +512,9 @@ class SpeculativeRequest(Numbered):
     rows: drafted + 1 rows of the target's logits. In each round a fresh chain accepts the history;
     every seed of it is the round's. The chain is applied to a row, and knows the tokens accepted
     before. rule: `rejection` of the drafted tokens, or `matching` them with the samples.
-    draft_rows: byte offset of float32[drafted, n_vocab], what the drafts were drawn from. drafts:
-    of int32[n, drafted]; seeds: of uint32[n]; out: of int32[n, drafted + 1], the tokens of each
-    round, -1 behind the last.
+    draft_rows: byte offset of float32[drafted, n_vocab], what the drafts were drawn from; a draft
+    with 0 there is rejected. drafts: of int32[n, drafted]; seeds: of uint32[n]; out: of int32[n,
+    drafted + 1], the tokens of each round, -1 behind the last.
     """
 
     do: Literal["speculative"] = "speculative"

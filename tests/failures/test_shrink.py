@@ -1,5 +1,6 @@
 import numpy as np
 
+from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink
@@ -75,3 +76,22 @@ def test_shrink_stops_when_its_time_is_over() -> None:
 
     shrink(big(), fails, seconds=0.0)
     assert calls <= 2
+
+
+def test_parameters_in_the_chains_of_a_batch_become_simple() -> None:
+    sequence = {"chain": [{"temp": {"temp": 0.7312}}, {"dist": {"seed": 77}}]}
+    step = {"before": [["join", 0]], "sample": [{"at": 0, "row": 0}]}
+    case = BatchCase.model_validate(
+        {
+            "id": "x",
+            "description": "d",
+            "why": "w",
+            "logits": {"families": ["normal"], "n": 8, "seed": 1},
+            "batch": {"sequences": [sequence], "steps": [step]},
+        }
+    )
+
+    def fails(each: BatchCase) -> bool:
+        return [next(iter(stage)) for stage in each.chains[0]] == ["temp", "dist"]
+
+    assert shrink(case, fails).chains == [[{"temp": {"temp": 1.0}}, {"dist": {"seed": 0}}]]

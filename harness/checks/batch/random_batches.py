@@ -3,9 +3,10 @@
 Each place of a batch has a kind of chain. A sequence that takes a place has this kind, with other
 parameters than the one before it: a state that is left behind is one that it can use. Rows are
 replaced, reset and cloned. They also verify drafts: a clone accepts drafted tokens and leaves, then
-its original goes on with those that were right.
+its original goes on with those that were right. A mixed block has filters, and forks that stay.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -24,9 +25,19 @@ _DRAWING: dict[str, Parameters] = {
     "adaptive_p": {"target": [0.1, 0.3, 0.6], "decay": [0.5, 0.9, 0.99]},
 }
 _BETWEEN: dict[str, Parameters] = {"temp": {"temp": [0.6, 1.5]}, "top_k": {"k": [4, 9]}}
+_FILTERS: dict[str, Parameters] = {
+    "temp": {"temp": [0.0, 0.6, 1.0, 1.5]}, "top_k": {"k": [0, 1, 3, 9]},
+    "top_p": {"p": [0.4, 0.9, 1.0]}, "min_p": {"p": [0.0, 0.05, 0.4]},
+    "typical_p": {"p": [0.3, 0.9, 1.0]}, "top_n_sigma": {"n": [-1.0, 0.5, 2.0]},
+    "xtc": {"p": [0.0, 0.5, 1.0], "t": [0.05, 0.3]},
+    "logit_bias": {"logit_bias": [[], [[0, 5.0]], [[1, -math.inf], [2, 3.0]], [[3, 4.0]]]},
+}  # fmt: skip
+_ALL = REMEMBERING | _FILTERS | _DRAWING | {"greedy": {}}
+_SEEDED = {*_DRAWING, "xtc"}
 _ANEW = "adaptive_p"  # its clone begins its random numbers anew (findings 4)
 _MEMORIES: list[Kind] = [(), ("penalties",), ("dry",), ("penalties", "dry")]
 _EVENTS = ["stay"] * 20 + ["replace"] * 4 + ["reset", "copy", "verify", "verify"]
+MOST_ROWS = 8
 _SPARE = 3  # more rows of logits than live rows, so that the next step gives a row another one
 
 
@@ -37,16 +48,27 @@ class RandomBatches(RandomBlock):
     """number of steps; each row that verifies drafts adds some"""
     alone: int | None = Field(default=None, ge=0)
     """how many of the rows are also run on their own; null: all"""
+    mixed: bool = False
+    """chains of any filters, which may be off, and greedy; forks that stay, rows that only leave"""
 
     def case(self, draw: Draw, about: dict[str, Any], seed: int) -> BatchCase:
-        n, drawing = draw.one_of(self.sizes), list(_DRAWING)
+        n, drawing = draw.one_of(self.sizes), [*_DRAWING] + ["greedy"] * self.mixed
         kinds = [(*draw.one_of(_MEMORIES), draw.one_of(drawing)) for _ in range(draw.number(2, 8))]
-        writer = _BatchWriter(draw, n, kinds)
+        if self.mixed:
+            kinds = [(*_filtered(draw, memory), drawing) for *memory, drawing in kinds]
+        writer = _BatchWriter(draw, n, kinds, self.mixed)
         for _ in range(self.steps):
             writer.go_on()
         batch = {"sequences": writer.sequences, "steps": writer.steps, "alone": self.alone}
         logits = {"families": self.families, "n": n, "seed": seed}
         return BatchCase.model_validate(about | {"logits": logits, "batch": batch})
+
+
+def _filtered(draw: Draw, memory: list[str]) -> list[str]:
+    """Return the stages with 1 to 3 filters among them; a bias comes first, as in llama.cpp."""
+    names = [*memory, *draw.rng.permutation(list(_FILTERS))[: draw.number(1, 3)].tolist()]
+    names = draw.rng.permutation(names).tolist()
+    return sorted(names, key=lambda name: name != "logit_bias")
 
 
 @dataclass
@@ -56,6 +78,7 @@ class _BatchWriter:
     draw: Draw
     n_vocab: int
     kinds: list[Kind]
+    mixed: bool
     sequences: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
     written: int = 0
@@ -75,6 +98,9 @@ class _BatchWriter:
                 before.append(["reset", at])
             elif event == "verify":
                 before = self._verify(before, at)
+        if self.mixed:
+            before += self._fork_or_leave()
+            last = len(self.kinds)
         self._step(before, self.draw.rng.permutation(last)[: self.draw.number(1, last)].tolist())
 
     def _verify(self, before: list[Any], at: int) -> list[Any]:
@@ -91,6 +117,17 @@ class _BatchWriter:
             before = []
         return before
 
+    def _fork_or_leave(self) -> list[Any]:
+        """Return a clone that stays as a row of its own, a row that leaves, or nothing."""
+        at, rows = self.draw.number(0, len(self.kinds) - 1), len(self.kinds)
+        if self.draw.number(0, 2) and self.kinds[at][-1] != _ANEW and rows < MOST_ROWS:
+            self.kinds.append(self.kinds[at])
+            return [["clone", at]]
+        if self.draw.number(0, 1) and rows > 1:
+            del self.kinds[at]
+            return [["leave", at]]
+        return []
+
     def _step(self, before: list[Any], places: list[int], accept: int | None = None) -> None:
         sample = []
         for at in places:
@@ -104,11 +141,15 @@ class _BatchWriter:
 
     def _join(self, at: int) -> list[Any]:
         draw, (*memory, drawing) = self.draw, self.kinds[at]
-        chain = [draw.stage(name, REMEMBERING[name]) for name in memory]
-        if draw.number(0, 1):
+        chain = [self._stage(name) for name in memory]
+        if not self.mixed and draw.number(0, 1):
             name = draw.one_of(list(_BETWEEN))
             chain.insert(draw.number(0, len(chain)), draw.stage(name, _BETWEEN[name]))
-        chain.append(draw.stage(drawing, _DRAWING[drawing] | {"seed": [draw.number(0, 1 << 31)]}))
+        chain.append(self._stage(drawing))
         past = {name: draw.tokens(0, 12, self.n_vocab) for name in ("prompt", "output")}
         self.sequences.append({"chain": chain, **past})
         return ["join", len(self.sequences) - 1]
+
+    def _stage(self, name: str) -> dict[str, dict[str, Any]]:
+        seed = {"seed": [self.draw.number(0, 1 << 31)]} if name in _SEEDED else {}
+        return self.draw.stage(name, _ALL[name] | seed)

@@ -13,7 +13,7 @@ from pathlib import Path
 from sampler_parity.harness.checks.batch import paths, relations
 from sampler_parity.harness.checks.batch.batched import seeded
 from sampler_parity.harness.checks.batch.block import BatchCase
-from sampler_parity.harness.checks.outcome import outcome
+from sampler_parity.harness.checks.outcome import outcome, samplers_at
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample, result_of
@@ -31,9 +31,8 @@ from sampler_parity.harness.protocol.client_batch import Batch, BatchRan, batch
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live
 from sampler_parity.harness.verdicts import Verdict, worst
-from sampler_parity.reference import Candidates, Chain, ChainError, UndefinedInputError, Vocab
+from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
 from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.reference.releases import changes_of, samplers_of
 from sampler_parity.reference.sampler import Sampler
 
 APART = "rows asked one after the other"
@@ -144,17 +143,17 @@ def _judged(
     release: str | None,
 ) -> tuple[BackendResult, list[Verdict]]:
     """Return the result and the verdicts that pass, with the samplers of the release."""
-    required = ready.case.required(backend.name)
-    if release not in (None, NEWEST):
-        if not all(has(sampler, release) for sampler in ready.case.samplers):
-            required = ["unsupported"]
-        try:
-            meant = samplers_of(changes_of(release, ready.case.samplers), ALL_SAMPLERS)
-        except ChainError as error:
-            return BackendResult(verdict="unsupported", detail=f"not asked: {error}"), required
-        ready = replace(ready, samplers=meant)
-        wanted = reference_batch(ready)
-    return outcome(lambda: _on_backend(ready, wanted, backend, artifacts)), required
+    required, names = ready.case.required(backend.name), ready.case.samplers
+    if release in (None, NEWEST):
+        return outcome(lambda: _on_backend(ready, wanted, backend, artifacts)), required
+    if not all(has(name, str(release)) for name in names):
+        required = ["unsupported"]
+
+    def of_release() -> BackendResult:
+        meant = replace(ready, samplers=samplers_at(release, names))
+        return _on_backend(meant, reference_batch(meant), backend, artifacts)
+
+    return outcome(of_release), required
 
 
 def _on_backend(

@@ -26,10 +26,17 @@ class RoundsCase(GivenCase):
     """`rejection` of the drafted tokens, or `matching` them with sampled tokens"""
     drafts: list[Tokens] = Field(min_length=1)
     """the drafted tokens of each round; the first `steps` - 1 of them are verified"""
+    excluded: list[Tokens] = []
+    """for each position, tokens with q = 0 in the draft's row; all others have the same q"""
 
     @property
     def verified(self) -> list[list[int]]:
         return [draft[: self.steps - 1] for draft in self.drafts]
+
+    def rejects(self, at: int, token: int) -> bool:
+        """Return whether a drafted token is rejected whatever the target's row is."""
+        excluded = self.excluded[at] if at < len(self.excluded) else []
+        return self.rule == "rejection" and token in excluded
 
 
 def round_of(ready: Prepared[Any], draft: list[int]) -> list[int]:
@@ -42,14 +49,17 @@ def round_of(ready: Prepared[Any], draft: list[int]) -> list[int]:
         chain.apply(cand)
         if cand.p.tolist() != [1.0]:
             raise UndefinedInputError("the chain must leave one token, with a probability of 1")
-        accepted.append(int(cand.ids[0]))
-        if accepted != draft[: len(accepted)]:
+        accepted.append(token := int(cand.ids[0]))
+        if accepted != draft[: len(accepted)] or ready.case.rejects(len(accepted) - 1, token):
             return accepted
 
 
 class RandomRounds(RandomBlock):
     """Random rounds of 3 to 8 drafts. A case has a round for each number of accepted drafts, in
-    any order."""
+    any order; if tokens are excluded, for each number of drafts that the target would give."""
+
+    excludes: bool = False
+    """exclude up to 2 tokens from the draft's row of each position"""
 
     def case(self, draw: Draw, about: dict[str, Any], seed: int) -> RoundsCase:
         drafted, n = draw.number(3, 8), draw.one_of(self.sizes)
@@ -70,4 +80,8 @@ class RandomRounds(RandomBlock):
             rest = [draw.one_of([*right, *case.history]) for _ in right[accepted + 1 :]]
             drafts.append([*right[:accepted], wrong, *rest])
         order = draw.rng.permutation(drafted + 1)
-        return case.model_copy(update={"drafts": [drafts[i] for i in order]})
+        drafts = [drafts[i] for i in order]
+        often = [*right, *case.history]
+        excluded = [[draw.one_of(often) for _ in range(draw.number(0, 2))] for _ in right]
+        changes = {"drafts": drafts, "excluded": excluded if self.excludes else []}
+        return case.model_copy(update=changes)

@@ -1,12 +1,14 @@
-"""Compare the tokens of each round with those of the reference."""
+"""Compare the tokens of each round with those of the reference, as in the backend's release."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from sampler_parity.harness.checks.by_tokens import result_of_each
+from sampler_parity.harness.checks.outcome import samplers_at
 from sampler_parity.harness.checks.rounds.block import RoundsCase, round_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
@@ -23,22 +25,36 @@ def judge(
     drafted, n = case.steps - 1, case.logits.n
     if not drafted or any(len(d) < drafted or max(d) >= n for d in case.verified):
         raise InputError(case.id, f"drafts: each must have {drafted} tokens below {n}")
+    if any(len({t for t in tokens if t < n}) > n - 2 for tokens in case.excluded):
+        raise InputError(case.id, "excluded: two tokens must stay possible at each position")
     ready, refusal = prepare(case), ""
     try:
-        wanted = [round_of(ready, draft) for draft in case.verified]
+        _wanted(ready)
     except UndefinedInputError as error:
-        wanted, refusal, backends = [], str(error), []
-    asked = partial(_on, ready, wanted)
-    result = result_of_each(case, len(case.drafts), releases, backends, asked)
+        refusal, backends = str(error), []
+    result = result_of_each(
+        case, len(case.drafts), releases, backends, partial(_on, ready, releases)
+    )
     return result.model_copy(update={"refusal": refusal})
 
 
-def _on(ready: Prepared[RoundsCase], wanted: list[list[int]], backend: Backend) -> BackendResult:
+def _wanted(ready: Prepared[RoundsCase]) -> list[list[int]]:
+    return [round_of(ready, draft) for draft in ready.case.verified]
+
+
+def _on(
+    ready: Prepared[RoundsCase], releases: Mapping[str, str], backend: Backend
+) -> BackendResult:
+    meant = samplers_at(releases.get(backend.name), ready.case.samplers)
+    wanted = _wanted(replace(ready, samplers=meant))
     drafts = np.array(ready.case.verified, np.int32)
     n = ready.case.logits.n
-    equal = np.full((drafts.shape[1], n), 1 / n, np.float32)  # the draft may give any token
+    rows = np.ones((drafts.shape[1], n), np.float32)
+    for row, excluded in zip(rows, ready.case.excluded, strict=False):
+        row[[token for token in excluded if token < n]] = 0
+    rows /= rows.sum(axis=1, keepdims=True)
     seeds = np.arange(len(drafts), dtype=np.uint32)
-    given = Rounds(np.array(ready.rows), equal, drafts, seeds)
+    given = Rounds(np.array(ready.rows), rows, drafts, seeds)
     emitted, ns = speculative(backend, ready.setting, ready.case.rule, given)
     got = [[token for token in row if token >= 0] for row in emitted.tolist()]
     for i in (i for i, tokens in enumerate(got) if tokens != wanted[i]):

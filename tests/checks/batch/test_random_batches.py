@@ -112,3 +112,75 @@ def test_a_mu_that_stays_at_a_place_is_minimized_to_two_sequences() -> None:
     assert [kind(each) for each in small.batch.sequences] == [["mirostat"]] * 2
     assert small.batch.samples <= 2
     assert all(not each.prompt and not each.output for each in small.batch.sequences)
+
+
+MIXED = list(block(mixed=True, count=40).items(quick=False, shift=0))
+
+
+def test_mixed_batches_have_every_filter_also_off_and_rows_of_greedy() -> None:
+    stages = [stage for case in MIXED for chain in case.chains for stage in chain]
+    for off in [
+        {"temp": {"temp": 0.0}},
+        {"temp": {"temp": 1.0}},
+        {"top_k": {"k": 0}},
+        {"top_p": {"p": 1.0}},
+        {"min_p": {"p": 0.0}},
+        {"typical_p": {"p": 1.0}},
+        {"top_n_sigma": {"n": -1.0}},
+        {"logit_bias": {"logit_bias": []}},
+        {"greedy": {}},
+    ]:
+        assert off in stages
+    assert {s["xtc"]["p"] for s in stages if "xtc" in s} == {0.0, 0.5, 1.0}
+    for case in MIXED:
+        for chain in case.chains:
+            names = [name for stage in chain for name in stage]
+            assert "logit_bias" not in names[1:]
+
+
+def test_a_row_of_a_mixed_batch_is_followed_by_one_with_the_same_samplers() -> None:
+    def names(sequence: BatchSequence) -> list[str]:
+        return [name for stage in sequence.chain for name in stage]
+
+    def biases(sequence: BatchSequence) -> list[Any]:
+        return [s["logit_bias"]["logit_bias"] for s in sequence.chain if "logit_bias" in s]
+
+    pairs = [pair for case in MIXED for pair in followers(case)]
+    alike = [pair for pair in pairs if names(pair[0]) == names(pair[1])]
+    assert len(alike) > 0.8 * len(pairs)  # the others come where a row has left for good
+    assert any(biases(before) != biases(after) for before, after in alike)
+
+
+def test_forks_stay_and_sample_beside_their_original_from_the_same_row() -> None:
+    together = 0
+    for case in MIXED:
+        live = Live(lambda s: s, lambda s: s, lambda s: None)
+        sizes = set()
+        for step in case.batch.steps:
+            live.do(step.before)
+            sizes.add(len(live.rows))
+            asked = [(live.rows[one.at], one.row) for one in step.sample]
+            together += len(set(asked)) < len(asked)
+        assert min(sizes) >= 1
+        assert max(sizes) <= 9  # eight rows, and the clone of one that verifies a draft
+    assert together > len(MIXED) / 4
+
+
+@pytest.mark.parametrize(
+    ("fault", "stage"),
+    [
+        ("batch/greedy-takes-the-last-tie-beside-a-sort", "greedy"),
+        ("batch/entries-of-the-last-bias-stay", "logit_bias"),
+        ("batch/top-k-off-takes-the-largest", "top_k"),
+    ],
+)
+def test_parameters_of_a_neighbour_or_of_the_row_before_are_caught(fault: str, stage: str) -> None:
+    backend = InProcess(fault)
+    (path,) = find_suites(["batch/generated"])
+    cases = [case for case in expand(path, "quick") if "/mixed/" in case.id]
+    try:
+        results = (execute(case, [backend]).backends[backend.name] for case in cases)
+        found = next(result for result in results if result.verdict != "identical")
+    finally:
+        backend.close()
+    assert (found.verdict, found.stage) == ("diverged", stage)

@@ -165,7 +165,7 @@ def test_a_minimized_batch_has_the_rows_and_steps_that_it_takes() -> None:
         backend.close()
     assert batch is not None
     assert sorted(str(each.chain) for each in batch.sequences) == [
-        "[{'dist': {'seed': 1}}]",
+        "[{'dist': {'seed': 0}}]",
         "[{'greedy': {}}]",
     ]
     assert [len(step.sample) for step in batch.steps] == [1]

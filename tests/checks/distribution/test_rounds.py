@@ -258,3 +258,30 @@ def test_an_accepted_draft_moves_the_grammar(rule: str) -> None:
         )
     )
     assert result.decision == "equivalent"
+
+
+@pytest.mark.parametrize("rule", ["rejection", "matching"])
+def test_a_draft_that_the_grammar_refuses_is_named_if_it_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    """Nothing is right behind such a token: the stage is that of its acceptance."""
+    right = RULES[rule]
+    monkeypatch.setattr(
+        reference_speculative,
+        "RULES",
+        {rule: replace(right, verify=lambda chance, draft, rows, targets: (*draft, 97))},
+    )
+    grammar = {"grammar": {"grammar_str": 'root ::= [ab] "a" [ab]', "grammar_root": "root"}}
+    favoured = {"logit_bias": {"logit_bias": [[97, 9.0], [98, 9.0]]}}
+    result = result_of(
+        cell(
+            rule=rule,
+            vocab="bpe",
+            logits={"family": "equal", "n": 303},
+            draft={"family": "equal", "n": 303},
+            chain=[grammar, *CELL["chain"]],
+            draft_chain=[favoured, {"top_k": {"k": 2}}, *CELL["chain"]],
+        )
+    )
+    assert result.decision == "different"
+    assert result.detail.startswith("accept ")

@@ -131,3 +131,71 @@ def test_accepted_drafts_in_the_opposite_order_are_minimized_to_one_round_of_few
     assert len(small.drafts[0]) == small.steps - 1 <= 3
     assert len(small.chain) == 3
     assert small.history == []
+
+
+def test_an_excluded_draft_is_rejected_and_drawn_again_by_rejection_alone() -> None:
+    right = case(drafts=[[1, 0], [0, 0]], excluded=[[1], []])
+    assert judged(right).backends["mine"].verdict == "identical"
+    matching = case(drafts=[[1, 0]], rule="matching", excluded=[[1], []])
+    assert judged(matching).backends["mine"].verdict == "identical"
+
+
+def test_a_round_that_accepts_an_excluded_draft_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = case(drafts=[[1, 0]], excluded=[[1]])
+    monkeypatch.setattr(Worker, "speculate", lambda *_: np.array([[1, 0, 1]]))
+    result = judged(asked).backends["mine"]
+    assert (result.verdict, result.values) == (
+        "diverged",
+        {"got": [1, 0, 1], "expected": [1]},
+    )
+
+
+def test_the_draft_row_has_0_where_a_token_is_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[Any] = []
+
+    def speculate(self: Worker, request: Any, given: Any) -> Any:
+        rows.extend(given.draft_rows.tolist())
+        return np.array([[1, -1, -1]])
+
+    monkeypatch.setattr(Worker, "speculate", speculate)
+    judged(case(drafts=[[1, 0]], excluded=[[1, 7], []]))
+    assert rows == [[0.5, 0.0, 0.5], pytest.approx([1 / 3] * 3)]
+
+
+def test_two_tokens_must_stay_possible() -> None:
+    with pytest.raises(InputError, match="excluded: two tokens must stay possible"):
+        judged(case(excluded=[[0, 2]]))
+
+
+def test_random_rounds_exclude_tokens_that_the_target_gives() -> None:
+    cases = list(RandomRounds.model_validate(BLOCK | {"excludes": True}).items(False, 0))
+    assert [c.drafts for c in cases] == [c.drafts for c in CASES]
+    assert all(len(tokens) <= 2 for c in cases for tokens in c.excluded)
+    wrong = [c for c in cases if judged(c).backends["mine"].verdict != "identical"]
+    assert wrong == []
+    ended = [c for c in cases if any(c.rejects(0, draft[0]) for draft in c.drafts)]
+    assert ended
+
+
+def test_the_rounds_of_an_older_release_are_judged_by_its_samplers() -> None:
+    """In b4753 dry_penalty_last_n = -1 is the size of the context; now it disables dry."""
+    dry = {"dry": {"dry_multiplier": 3.0, "dry_allowed_length": 1, "dry_penalty_last_n": -1}}
+    asked = case(chain=[dry, *ONE], history=[1, 0, 1, 0, 1])
+    backend = InPlace("mine", Worker("b4753"))
+    try:
+        now = execute(asked, [backend]).backends["mine"]
+        then = execute(asked, [backend], releases={"mine": "b4753"}).backends["mine"]
+    finally:
+        backend.close()
+    assert (now.verdict, then.verdict) == ("diverged", "identical")
+
+
+def test_excluded_tokens_that_do_not_matter_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Worker, "speculate", lambda *_: np.array([[2, -1, -1]]))
+    asked = case(drafts=[[1, 0]], excluded=[[0], [1]])
+
+    def fails(each: RoundsCase) -> bool:
+        result = judged(each)
+        return not result.refusal and result.backends["mine"].verdict == "diverged"
+
+    assert shrink(asked, fails, seconds=5).excluded == []
