@@ -7,6 +7,7 @@ prints the message and exits with 2. A backend that fails raises BackendFailure
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from sampler_parity.harness.sanitize.printable import one_line, visible
 
@@ -34,6 +35,15 @@ class InputError(Exception):
     def __str__(self) -> str:
         where, problem, fix = (visible(part) for part in self.args)
         return one_line(f"{where}: {problem}{f' - {fix}' if fix else ''}", LONGEST)
+
+
+class ChangedFilesError(InputError):
+    """A backend is no longer made of the files that its run began with. records: of the items that
+    ended before that was noticed."""
+
+    def __init__(self, where: Path | str, problem: str, fix: str = "") -> None:
+        super().__init__(where, problem, fix)
+        self.records: list[Any] = []
 
 
 class Interrupted(Exception):  # noqa: N818 - somebody's wish

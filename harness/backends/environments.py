@@ -135,6 +135,14 @@ def worker_command(name: str, version: str, words: list[str]) -> list[str]:
     return [str(python_of(folder_of(name, version))), "-I", str(START), *words]
 
 
+def packages_of(name: str, version: str = "") -> list[Path]:
+    """Return the folders with the packages of an environment."""
+    folder = folder_of(name, version)
+    if known(name).kind == "node":
+        return [folder / "node_modules"]
+    return [*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages")]
+
+
 def python_of(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 

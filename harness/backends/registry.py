@@ -2,22 +2,28 @@
 
 import os
 import re
-from collections.abc import Mapping
+import sysconfig
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from sampler_parity.harness.backends import environments, names, worker
-from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.backends.artifact import MadeOf
+from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.bundle.artifacts import stage_file
-from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo, FileInfo
+from sampler_parity.harness.bundle.made_of import digest_of
 from sampler_parity.harness.engines.engine_file import Engine, engines_folder
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.llama_cpp.build_files import (
     compiler_of,
-    digest_of,
+    files_of,
+    libraries_of,
     library_file,
 )
+from sampler_parity.harness.llama_cpp.build_files import digest_of as digest_of_libraries
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.platforms.here import platform_here
 from sampler_parity.harness.llama_cpp.platforms.runners import missing
@@ -208,8 +214,69 @@ def start(name: str, timeout_s: float = 60.0, copied: bool = False) -> BackendPr
     main = worker.main if copied and row and row.builds and not named.sandbox else None
     start_s = OF_AN_ENVIRONMENT_S if row and row.environment else START_TIMEOUT_S
     return BackendProcess(
-        short, command, timeout_s, start_timeout_s=start_s, sandbox=named.sandbox, main=main
+        short,
+        command,
+        timeout_s,
+        start_timeout_s=start_s,
+        sandbox=named.sandbox,
+        main=main,
+        check=_made_of(named, command),
     )
+
+
+def _made_of(named: names.BackendName, command: list[str]) -> MadeOf:
+    row = ENGINES.get(named.engine)
+    made = MadeOf(named.short, command)
+    if row is None:
+        if command[1:3] == _EXEC[1:] and len(command) > 3:
+            made.folders = environments.packages_of(*command[3].split("==")[:2])
+        return made
+    if row.builds:
+        made.libraries = partial(_library_files, named.of, command)
+    elif row.name not in OWN:
+        ours = engines_folder().resolve()
+        made.folders = [ours / row.folder, ours / "shared"]
+    if row.environment:
+        made.folders += environments.packages_of(row.environment, named.of)
+    elif "the extra" in row.needs:
+        made.folders.append(Path(sysconfig.get_path("purelib")))
+    return made
+
+
+def _library_files(build: str, command: list[str]) -> list[Path]:
+    """Return the libraries of a build; none if llama-cpp-python is not installed."""
+    if build and (other := builds.elsewhere(build)):
+        return files_of(Path(other.folder))
+    try:
+        folder = Path(command[len(WORKER_COMMAND) + 1]) if build else default_folder()
+        return libraries_of(folder)
+    except InputError:
+        return []
+
+
+def expect(process: BackendProcess, files: Sequence[FileInfo]) -> None:
+    """Let each start of a backend find the files of its run. None: of an older version's run."""
+    if files and isinstance(process.check, MadeOf):
+        process.check.expected = [*files]
+
+
+def digest_of_files(process: BackendProcess) -> str:
+    """Return the digest of the files that a backend was started with, or ""."""
+    return digest_of(process.check.expected or []) if isinstance(process.check, MadeOf) else ""
+
+
+def check_files(process: BackendProcess) -> None:
+    """Raise ChangedFilesError if a file, not in a folder, has changed since a backend started."""
+    if isinstance(process.check, MadeOf):
+        process.check.check_files()
+
+
+def refuse_changed(name: str, files: Sequence[FileInfo]) -> None:
+    """Raise ChangedFilesError if a backend is no longer made of these files and folders."""
+    _, command = command_of(name)
+    made = _made_of(parse(name), command)
+    made.expected = [*files]
+    made()
 
 
 def inspect(name: str) -> BackendInfo:
@@ -232,7 +299,10 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
         hello = process.hello()
     except BackendFailure as failure:
         return BackendInfo(command=command, unavailable=str(failure), sandbox=process.sandbox)
+    made = process.check
     return BackendInfo(
+        files=(made.expected or []) if isinstance(made, MadeOf) else [],
+        digest=digest_of_files(process),
         command=command,
         name=hello.name,
         version=hello.version,
@@ -248,7 +318,7 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
 def _built(named: names.BackendName, reported: str, libraries: dict[str, str]) -> str:
     """Return a backend's build as it reports it, with a digest of its libraries or packages."""
     if libraries:
-        return f"{reported}, sha256 {digest_of(libraries)}"
+        return f"{reported}, sha256 {digest_of_libraries(libraries)}"
     row = ENGINES.get(named.engine)
     if row is None or not row.environment:
         return reported

@@ -20,6 +20,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.made_of import SHORT
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
@@ -142,9 +143,15 @@ def read(folder: Path) -> Bundle:
     and cells stand in the order of their suites and ids, whichever ended first."""
     info = read_info(folder)
     by_kind: dict[str, list[Any]] = defaultdict(list)
+    made_of = {name: backend.digest[:SHORT] for name, backend in info.backends.items()}
     with collection_paused():
         for _, record in records_of(folder / "results.jsonl", torn_ok=False):
             by_kind[record.kind].append(record)
+            if other := [
+                n for n, d in getattr(record, "digests", {}).items() if d != made_of.get(n)
+            ]:
+                problem = f"{record.id!r} is of other files of {other[0]} than run.json states"
+                raise InputError(folder / "results.jsonl", problem, _AGAIN)
     footer = by_kind["footer"][-1] if by_kind["footer"] else None
     if footer:
         check_run_json(folder, footer)

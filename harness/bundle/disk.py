@@ -64,6 +64,11 @@ def cut(path: Path, size: int) -> None:
         os.close(file)
 
 
+def opened(path: Path) -> int:
+    """Open a new or an old file for writing in place; return its descriptor."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _ITSELF, 0o666)
+
+
 def _opened(path: Path, flags: int) -> int:
     if path.is_symlink():
         raise OSError(errno.ELOOP, "a link lies in its place")

@@ -12,6 +12,19 @@ def _meaning(name: str) -> str:
     return joined(*parted(name))  # raises ChainError, a ValueError
 
 
+class FileInfo(Strict):
+    """A file that a backend is made of, or a folder of such files."""
+
+    path: str
+    """where it is, without symbolic links"""
+    size: int
+    """bytes"""
+    sha256: str
+    """SHA-256 of its content, of a folder that of the list of its files; empty if unreadable"""
+    files: int = 0
+    """number of files of a folder; 0 for a file"""
+
+
 class BackendInfo(Strict):
     command: list[str]
     """the command that started it; empty for a backend of our own"""
@@ -35,6 +48,10 @@ class BackendInfo(Strict):
     )
     libraries: dict[str, str] = Field(default={}, description="llama.cpp's, with their SHA-256")
     sandbox: bool = Field(default=False, description="whether it ran in a sandbox")
+    files: list[FileInfo] = []
+    """the files that it is made of"""
+    digest: str = ""
+    """SHA-256 of the names, sizes and digests of `files`"""
 
 
 class MachineInfo(Strict):

@@ -3,11 +3,12 @@
 Fields that a bundle of an older version lacks are not compared.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.made_of import described, first_change
 from sampler_parity.harness.errors import InputError
 
 _AGAIN = "run again without --resume, to another -o"
@@ -15,9 +16,12 @@ _AGAIN = "run again without --resume, to another -o"
 _SELF_REPORT = ("name", "version", "build", "device", "capabilities")
 
 
-def refuse_another(folder: Path, old: RunInfo, new: RunInfo) -> None:
-    """Raise InputError, which names the first change and the fix, if it is another run."""
-    for problem, fix in _changes(old, new):
+def refuse_another(
+    folder: Path, old: RunInfo, new: RunInfo, inside: Callable[[Path], str] = lambda folder: ""
+) -> None:
+    """Raise InputError, which names the first change and the fix, if it is another run. inside: as
+    in `described`."""
+    for problem, fix in _changes(old, new, inside):
         raise InputError(folder, problem, fix)
 
 
@@ -25,7 +29,9 @@ def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
 
 
-def _changes(old: RunInfo, new: RunInfo) -> Iterator[tuple[str, str]]:
+def _changes(
+    old: RunInfo, new: RunInfo, inside: Callable[[Path], str]
+) -> Iterator[tuple[str, str]]:
     """Yield what has changed, each with what to do."""
     for key in ("version", "profile", "seed"):
         then, now = getattr(old, key), getattr(new, key)
@@ -43,14 +49,16 @@ def _changes(old: RunInfo, new: RunInfo) -> Iterator[tuple[str, str]]:
         yield f"was made with backends {', '.join(old.backends)}", _AGAIN
         return
     for name, backend in old.backends.items():
-        yield from _backend_changes(name, backend, new.backends[name])
+        yield from _backend_changes(name, backend, new.backends[name], inside)
     configuration = new.machine.configuration()
     for key, then in old.machine.configuration().items():
         if then and then != configuration[key]:
             yield f"was made with another {_words(key, then, configuration[key])}", _AGAIN
 
 
-def _backend_changes(name: str, old: BackendInfo, new: BackendInfo) -> Iterator[tuple[str, str]]:
+def _backend_changes(
+    name: str, old: BackendInfo, new: BackendInfo, inside: Callable[[Path], str]
+) -> Iterator[tuple[str, str]]:
     if new.reference != old.reference:
         yield f"judged {name} by {old.reference}", f"use --reference {old.reference}"
     if new.sandbox != old.sandbox:
@@ -67,6 +75,9 @@ def _backend_changes(name: str, old: BackendInfo, new: BackendInfo) -> Iterator[
     for file in differing(old.libraries, new.libraries) if old.libraries else []:
         then, now = (b.libraries.get(file, "none")[:12] for b in (old, new))
         yield f"{name} has another {file}: sha256 {then} then, {now} now", _AGAIN
+    if old.files and (change := first_change(old.files, new.files, new.command)):
+        where, shown = described(*change, inside)
+        yield f"{name} has another {where}: {shown}", f"put it back, or {_AGAIN}"
     for field in _SELF_REPORT:
         then, now = getattr(old, field), getattr(new, field)
         if then != now:

@@ -100,16 +100,19 @@ def _text_of(info: RunInfo) -> bytes:
 
 
 def resume(
-    folder: Path, info: RunInfo, misfit: Callable[[Result], str] = lambda result: ""
+    folder: Path,
+    info: RunInfo,
+    misfit: Callable[[Result], str] = lambda result: "",
+    inside: Callable[[Path], str] = lambda folder: "",
 ) -> BundleWriter:
     """Resume an unfinished bundle; a torn last line is cut off. misfit: returns what is wrong with
-    a result, or "".
+    a result, or "". inside: returns the file of a folder of packages that changed, or "".
 
     Raises InputError if it is another run, by its options, suites, backends or machine, or if
     something else has changed it since; then nothing is cut off.
     """
     old = read_info(folder)
-    refuse_another(folder, old, info)
+    refuse_another(folder, old, info, inside)
     about = _digest(folder / "run.json").hexdigest()
     digests.refuse_changed(folder, about)
     path = folder / "results.jsonl"

@@ -1,7 +1,7 @@
 """The context of a run's checks: its terms, bundle, processes and progress callback."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.info import FileInfo
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -71,6 +72,8 @@ class Terms:
     accept: the verdicts that pass in addition to those of a case. require_all: fail, rather than
     skip, a case that a backend does not claim. errors: of a distribution test on one backend.
     versions: the version of each backend in the header of the run; none for a backend without one.
+    files: of each backend at the start of the run. fatal: the backends that ended the run twice, by
+    the id of the item.
     rounds: of a timed chain; None: the profile's. instructions: count those of a timed chain, too.
     """
 
@@ -82,6 +85,8 @@ class Terms:
     require_all: bool = False
     errors: Errors = Budget(1).each
     versions: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Sequence[FileInfo]] = field(default_factory=dict)
+    fatal: Mapping[str, Collection[str]] = field(default_factory=dict)
     profile: Profile = "quick"
     rounds: int | None = None
     instructions: bool = False

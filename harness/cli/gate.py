@@ -20,6 +20,12 @@ def gate_command(
         Path | None, typer.Option(help="write the outcome to this file; -: print it alone")
     ] = None,
     md: Annotated[Path | None, typer.Option(help="append it to this file, as Markdown")] = None,
+    verify_files: Annotated[
+        bool,
+        typer.Option(
+            "--verify-files", help="read each backend's files again: are they those of the bundle?"
+        ),
+    ] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Judge a bundle by a policy: may this release go out?
@@ -39,7 +45,7 @@ def gate_command(
     file = read_policy(policy)
     judged = read_finished(folder)
     last = read_finished(baseline) if baseline else None
-    result = gate(judged, file, last, datetime.now(UTC).date())
+    result = gate(judged, file, last, datetime.now(UTC).date(), verify_files)
     if json is not None:
         write_data(json, result.model_dump_json(indent=2))
     if md is not None:

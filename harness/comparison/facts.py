@@ -21,6 +21,7 @@ _MACHINE: dict[str, Callable[[RunInfo], str]] = {
 _BACKEND: dict[str, Callable[[BackendInfo], str]] = {
     "version": lambda info: info.version,
     "build": lambda info: info.build,
+    "files": lambda info: info.digest[:12],
     "libraries": lambda info: ", ".join(f"{n} {d[:12]}" for n, d in sorted(info.libraries.items())),
     "device": lambda info: info.device,
     "sandbox": lambda info: "in one" if info.sandbox else "",

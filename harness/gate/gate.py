@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.gate.files import notes_of_files, verify_files
 from sampler_parity.harness.gate.policy import GateRule, Policy, PolicyFile
 from sampler_parity.harness.gate.records import (
     AllowanceUse,
@@ -36,8 +37,15 @@ from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.suite.shipped import shipped
 
 
-def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date) -> GateResult:
-    """Return the outcome of every rule. bundle and baseline: as `read_finished` gives them."""
+def gate(
+    bundle: Bundle,
+    file: PolicyFile,
+    baseline: Bundle | None,
+    today: date,
+    verify: bool = False,
+) -> GateResult:
+    """Return the outcome of every rule. bundle and baseline: as `read_finished` gives them. verify:
+    read the files of the backends again."""
     policy, allowances = file.policy, Allowances(file.policy, today)
     rules = [
         _run(bundle, policy),
@@ -50,6 +58,7 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
         *judge_servers_not_worse(bundle, baseline, policy, allowances),
     ]
     rules += _allowances(policy, allowances)
+    rules += [verify_files(bundle)] if verify else []
     states = {rule.state for rule in rules}
     result = GateResult(
         exit_status=1 if "failed" in states else 2 if "unjudged" in states else 0,
@@ -71,7 +80,7 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
             )
             for i, allowed in enumerate(policy.allow)
         ],
-        notes=_notes(bundle, baseline, policy, allowances),
+        notes=[*_notes(bundle, baseline, policy, allowances), *notes_of_files(bundle)],
     )
     return GateResult.model_validate(visible(result.model_dump()))
 

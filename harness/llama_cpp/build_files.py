@@ -108,15 +108,25 @@ def digest_of(libraries: dict[str, str]) -> str:
 def digests(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each library of a build by its file name, versioned names included:
     libllama looks up ggml by such a name. Raises InputError."""
+    return _digests(folder, libraries_of(folder))
+
+
+def libraries_of(folder: Path) -> list[Path]:
+    """Return the libraries of a build. Raises InputError."""
     files = {library_file(folder), *folder.glob("libggml*"), *folder.glob("ggml*.dll")}
-    return _digests(folder, sorted(path for path in files if _LIBRARY.search(path.name)))
+    return sorted(path for path in files if _LIBRARY.search(path.name))
 
 
 def digests_of_all(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every file, except the record, of a build for another platform. Raises
     InputError."""
+    return _digests(folder, files_of(folder))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return every file of a build for another platform, except the record."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
-    return _digests(folder, [path for path in files if path.name != "build.json"])
+    return [path for path in files if path.name != "build.json"]
 
 
 def _digests(folder: Path, files: list[Path]) -> dict[str, str]:

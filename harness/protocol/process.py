@@ -52,7 +52,9 @@ class BackendProcess:
     sandbox: whether it runs in one. main: the function behind the command, if a copy of this
     process may run it. version: of the engine, which every hello must have; "" before the first.
     asked: the number of requests sent, and of the last one. late: what happened after a good reply,
-    by the number of its request.
+    by the number of its request. check: called before each start and when it has replied; raises
+    where its files are not those of the run. asking: called before each request with the name, and
+    after it with "". refused: why no request is sent, or "".
     """
 
     name: str
@@ -66,6 +68,9 @@ class BackendProcess:
     starts: int = 0
     asked: int = 0
     late: list[tuple[int, str]] = field(default_factory=list)
+    check: Callable[[], object] = lambda: None
+    asking: Callable[[str], object] = lambda name: None
+    refused: str = ""
     _first: int = 0
     _sent: int = 0
     _group: ProcessGroup | None = None
@@ -86,11 +91,17 @@ class BackendProcess:
 
     def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
         """Send a request and wait for its reply. Raises BackendFailure."""
+        if self.refused:
+            raise BackendFailure("crashed", self.refused)
         scratch = self.scratch
         self.hello()
         if self.scratch is not scratch:
             raise NotAsked("its rows were in another scratch file")
-        return self._exchange(request, reply, timeout_s or self.timeout_s * patience(request))
+        self.asking(self.name)
+        try:
+            return self._exchange(request, reply, timeout_s or self.timeout_s * patience(request))
+        finally:
+            self.asking("")
 
     def settle(self, timeout_s: float = 0) -> None:
         """Record in `late` what came after the last reply, or comes within this time."""
@@ -126,6 +137,7 @@ class BackendProcess:
 
     def _start(self) -> None:
         self._kill()
+        self.check()
         if self.scratch.harm():
             self.scratch.remove()
             self.scratch = Scratch()
@@ -143,11 +155,13 @@ class BackendProcess:
         pipes.prepare(self._process.stdout)
         self._buffer.clear()
         try:
-            self._hello = self._greeted(p.PROTOCOL_VERSION)
+            hello = self._greeted(p.PROTOCOL_VERSION)
         except BackendFailure as refused:
             if refused.verdict not in ("unsupported", "rejected"):
                 raise
-            self._hello = self._greeted(1)  # a backend that speaks only that refuses another
+            hello = self._greeted(1)  # a backend that speaks only that refuses another
+        self.check()
+        self._hello = hello
 
     def _greeted(self, version: int) -> p.HelloReply:
         """Offer a version of the protocol; return the reply, in that version or a lower one."""

@@ -186,7 +186,7 @@ def _refuse_another(info: RunInfo, intent: Intent) -> None:
 def _facts(info: RunInfo) -> dict[str, Any]:
     """Return the facts of a worker that may change a result, with its suites and what they name."""
     backends = {
-        f"backend {name}": backend.model_dump(exclude={"command"})
+        f"backend {name}": backend.model_dump(exclude={"command", "files"})
         for name, backend in info.backends.items()
     }
     return info.machine.configuration() | {"suites": info.machine.suites} | backends

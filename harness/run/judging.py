@@ -14,15 +14,17 @@ from typing import Any, TypeVar
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.artifacts import write_content
 from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.made_of import SHORT
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.checks.context import Executor, Ready, RunContext, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.checks.stages.record import CaseResult
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import ChangedFilesError, InputError
 from sampler_parity.harness.failures import drift
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.run.in_flight import REASON, InFlight
 from sampler_parity.harness.run.started import backend
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import NEWEST
@@ -38,20 +40,44 @@ T = TypeVar("T")
 def run_portion(portion: Sequence[CheckItem], terms: Terms, folder: str | None) -> list[Any]:
     """Return the records of items. An executor calls this. folder: of the bundle."""
     backends = [
-        backend(name, terms.timeout_s, terms.versions.get(name, "")) for name in terms.backends
+        backend(name, terms.timeout_s, terms.versions.get(name, ""), terms.files.get(name, ()))
+        for name in terms.backends
     ]
-    ready = Ready(backends, Path(folder) / "artifacts" if folder else None, terms)
+    bundle = Path(folder) if folder else None
+    ready = Ready(backends, bundle / "artifacts" if bundle else None, terms)
     records: list[Any] = []
     late = LateFailures(backends)
-    for item in portion:
+    with InFlight(bundle) as in_flight:
         try:
-            record = item.kind.runner.run(item.check, ready)
-        except ChainError as error:
-            place = f"{item.suite}: case {item.id}"
-            raise InputError(place, str(error), "correct the chain") from None
-        records.append(record.model_copy(update={"suite": item.suite}))
-        late.item_ended()
-    return late.blame(records)
+            for item in portion:
+                in_flight.item = item.id
+                for each in backends:
+                    each.asking = in_flight.asking
+                    each.refused = REASON if each.name in terms.fatal.get(item.id, ()) else ""
+                records.append(_judged(item, ready))
+                late.item_ended()
+        except ChangedFilesError as error:
+            error.records = _stamped(late.blame(records), backends)
+            raise
+    blamed = late.blame(records)
+    for each in backends:
+        registry.check_files(each)
+    return _stamped(blamed, backends)
+
+
+def _stamped(records: list[Any], backends: Sequence[BackendProcess]) -> list[Any]:
+    """Return records with the digest of the files that each backend was started with."""
+    digests = {each.name: registry.digest_of_files(each)[:SHORT] for each in backends}
+    return [record.model_copy(update={"digests": digests}) for record in records]
+
+
+def _judged(item: CheckItem, ready: Ready) -> Any:
+    try:
+        record = item.kind.runner.run(item.check, ready)
+    except ChainError as error:
+        place = f"{item.suite}: case {item.id}"
+        raise InputError(place, str(error), "correct the chain") from None
+    return record.model_copy(update={"suite": item.suite})
 
 
 def run_apart(portion: Sequence[CheckItem], terms: Terms) -> tuple[list[Any], dict[str, bytes]]:
@@ -108,8 +134,8 @@ def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -
         failed = sum(isinstance(r, CaseResult) and not r.ok for r in done)
         if 0 < fail_fast <= failed and every[first][0].kind.noun == "cases":
             break
-        for portion, outcome in survived(
-            context.executor, function, every[first : first + at_once], more
+        for portion, outcome in _kept_if_changed(
+            survived(context.executor, function, every[first : first + at_once], more), context
         ):
             records = outcome
             if isinstance(outcome, Died):
@@ -120,6 +146,18 @@ def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -
             context.record(records)
             done += records
     return done
+
+
+def _kept_if_changed(
+    outcomes: Iterator[tuple[list[T], Any]], context: RunContext
+) -> Iterator[tuple[list[T], Any]]:
+    """Yield outcomes; if a backend's files changed, record the items before that, then raise."""
+    try:
+        yield from outcomes
+    except ChangedFilesError as error:
+        if not context.apart:
+            context.record(error.records)
+        raise
 
 
 def _died(item: CheckItem, terms: Terms, how: str) -> Result:

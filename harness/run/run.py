@@ -5,12 +5,14 @@ machine. At the end the bundle is read once and closed with its footer.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends.hashed import changed_inside
+from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.lock import locked
@@ -27,6 +29,7 @@ from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.describing import Intent, absent_of, describe, versions_of
 from sampler_parity.harness.run.fitting import misfit_of
+from sampler_parity.harness.run.in_flight import deaths, fatal_of
 from sampler_parity.harness.run.judging import has_changed, judge, portions, run_changes
 from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Plan, RunOptions, address_of
@@ -91,20 +94,30 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
             until_closed.enter_context(locked(folder))
             started = resume and (folder / "results.jsonl").exists()
             writer = (
-                resume_bundle(folder, info, misfit_of(plan)) if started else create(folder, info)
+                resume_bundle(folder, info, misfit_of(plan), changed_inside)
+                if started
+                else create(folder, info)
             )
+            died = until_closed.enter_context(deaths(folder))
             left = plan.left(writer.done)
             progress = until_closed.enter_context(watch(work_of(plan, writer.done)))
             if isinstance(executor, Pool):
                 executor.waiting = lambda: progress([])
-            terms = replace(plan.terms, versions=versions_of(info, plan.backends))
+            terms = replace(
+                plan.terms,
+                versions=versions_of(info, plan.backends),
+                files={name: info.backends[command_of(name)[0]].files for name in plan.backends},
+                fatal=fatal_of(died),
+            )
             context = RunContext(terms, writer, executor, progress, apart)
-            unasked = _judge(plan, left, context)
+            unasked = _judge(plan, left, context, {item for item, _ in died})
         if unasked:
             stopped = bundle.read(writer.folder)
             footer = _footer(stopped, time.monotonic() - start)
             return FinishedRun(replace(stopped, footer=footer), absent, unasked)
         _measure(plan, left, context, say)
+        for name, files in {} if apart else terms.files.items():
+            registry.refuse_changed(name, files)
         return FinishedRun(finish(writer, time.monotonic() - start), absent)
 
 
@@ -133,16 +146,20 @@ def as_reported(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
     meanings = registry.references_as_reported(plan.releases, info.backends)
     backends = dict(info.backends)
     for name, meaning in meanings.items():
-        short = registry.command_of(name)[0]
+        short = command_of(name)[0]
         backends[short] = backends[short].model_copy(update={"reference": meaning or NEWEST})
     return replace(plan, releases=meanings), info.model_copy(update={"backends": backends})
 
 
-def _judge(plan: Plan, left: Plan, context: RunContext) -> int:
+def _judge(plan: Plan, left: Plan, context: RunContext, suspects: Collection[str]) -> int:
     """Judge items in processes; then minimize failures and record the changes between releases.
-    Return how many cases were not run any more."""
+    Return how many cases were not run any more. suspects: items that a process of the run may have
+    died of, which run before the others and alone."""
     writer, start = context.writer, time.monotonic()
-    fresh = judge(left.judged, context, plan.asked.fail_fast)
+    alone = [item for item in left.judged if item.id in suspects]
+    fresh = [record for item in alone for record in judge([item], context)]
+    others = [item for item in left.judged if item.id not in suspects]
+    fresh += judge(others, context, plan.asked.fail_fast)
     ended = {result.id for result in fresh}
     unasked = sum(item.id not in ended for item in left.of("cases"))
     judged = [result for result in fresh if isinstance(result, CaseResult)]

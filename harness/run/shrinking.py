@@ -8,6 +8,7 @@ reason.
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sampler_parity.harness.backends import registry
@@ -27,6 +28,7 @@ from sampler_parity.harness.failures.counterexample import (
 from sampler_parity.harness.failures.groups import Group, groups
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.messages import numbers
+from sampler_parity.harness.run.in_flight import REASON, InFlight
 from sampler_parity.harness.run.started import backend
 from sampler_parity.harness.verdicts import RIGHT, Verdict
 from sampler_parity.reference.chronology import NEWEST
@@ -52,13 +54,15 @@ def seconds_for(cases_s: float) -> float:
 
 
 def small_of(
-    cases: list[Case], name: str, of: Looks, terms: Terms, seconds: float
+    cases: list[Case], name: str, of: Looks, terms: Terms, seconds: float, folder: Path | None
 ) -> CounterexampleResult:
-    """Minimize one of the cases. An executor calls this. name: the one that starts the backend."""
-    asked = backend(name, min(terms.timeout_s, OF_A_GROUP))
+    """Minimize one of the cases. An executor calls this. name: the one that starts the backend.
+    folder: of the bundle."""
+    asked = backend(name, min(terms.timeout_s, OF_A_GROUP), files=terms.files.get(name, ()))
     release = terms.backends[name]
     releases = {asked.name: release} if release is not None else {}
-    with accepting(terms.accept):
+    with accepting(terms.accept), InFlight(folder, f"{cases[0].id} on {asked.name}") as in_flight:
+        asked.asking, asked.refused = in_flight.asking, ""
         return counterexample(cases, asked, of, releases, seconds, terms.timeout_s)
 
 
@@ -68,6 +72,7 @@ def minimize(
     """Yield a counterexample, or why there is none, for each group that has none in the bundle."""
     deadline = time.monotonic() + seconds
     info, done, executor = context.writer.info, context.writer.done, context.executor
+    terms = context.terms
     full = {registry.command_of(name)[0]: name for name in context.terms.backends}
     results = {result.id: result for result in judged}
     left = [
@@ -84,9 +89,13 @@ def minimize(
             yield from (_without(group, of_group[0], NO_TIME) for group, of_group in wave)
             continue
         calls = []
+        fatal = [pair for pair in wave if f"{pair[1][0].id} on {pair[0].backend}" in terms.fatal]
+        yield from (_without(group, of_group[0], REASON) for group, of_group in fatal)
+        wave = [pair for pair in wave if pair not in fatal]
+        folder = None if context.apart else context.writer.folder
         for group, of_group in wave:
             of = looks(results[group.cases[0]].backends[group.backend])
-            calls.append((of_group, full[group.backend], of, context.terms, remaining))
+            calls.append((of_group, full[group.backend], of, terms, remaining, folder))
         for place, outcome in executor.each(small_of, calls):
             group, of_group = wave[place]
             died = isinstance(outcome, Died)

@@ -31,6 +31,8 @@ class AccuracyResult(Strict):
     kind: Literal["accuracy"] = "accuracy"
     id: str
     suite: str = ""
+    digests: dict[str, str] = {}
+    """start of the digest of the files that each backend was started with"""
     sampler: str
     """the sampler"""
     n_vocab: int

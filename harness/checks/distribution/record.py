@@ -53,6 +53,8 @@ class DistributionResult(Strict):
     kind: Literal["distribution"] = "distribution"
     id: str
     suite: str = ""
+    digests: dict[str, str] = {}
+    """start of the digest of the files that each backend was started with"""
     what: CellKind
     """kind of the test"""
     samplers: list[str]

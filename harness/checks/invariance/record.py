@@ -43,6 +43,8 @@ class InvarianceResult(Strict):
     kind: Literal["invariance"] = "invariance"
     id: str
     suite: str = ""
+    digests: dict[str, str] = {}
+    """start of the digest of the files that each backend was started with"""
     model_sha256: str
     texts_sha256: str
     """SHA-256 of all tokens as int32"""

@@ -29,6 +29,8 @@ class DecodeResult(Strict):
     kind: Literal["decode"] = "decode"
     id: str
     suite: str = ""
+    digests: dict[str, str] = {}
+    """start of the digest of the files that each backend was started with"""
     model_sha256: str
     prompt_sha256: str
     """SHA-256 of the prompt's tokens as int32"""

@@ -31,6 +31,7 @@ def measure(items: Sequence[CheckItem], context: RunContext) -> None:
     with heartbeat(context.progress):
         for name in terms.backends:
             with closing(registry.start(name)) as process:
+                registry.expect(process, terms.files.get(name, ()))
                 for item in items:
                     if result_id(item.id, name) not in context.writer.done:
                         blank = _blank(item.check, name, terms.seed)

@@ -98,6 +98,8 @@ class CaseResult(Strict):
     kind: Literal["case"] = "case"
     id: str
     suite: str = ""
+    digests: dict[str, str] = {}
+    """start of the digest of the files that each backend was started with"""
     samplers: list[str]
     steps: int
     """steps of the case"""

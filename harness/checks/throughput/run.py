@@ -33,7 +33,7 @@ def measure(items: Sequence[CheckItem], context: RunContext) -> None:
     """Decode widths on every backend, in new processes: decoding is not pinned."""
     terms, names = context.terms, list(context.terms.backends)
     with ExitStack() as stack:
-        *backends, again = started(stack, [*names, names[0]], terms.timeout_s)
+        *backends, again = started(stack, [*names, names[0]], terms)
         rounds = RoundPlan(GENERATIONS[terms.profile], terms.seed, again, progress=context.progress)
         for item in items:
             result = decode_width(item.check, backends, rounds)

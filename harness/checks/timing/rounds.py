@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.checks.context import ProgressCallback, silent
+from sampler_parity.harness.checks.context import ProgressCallback, Terms, silent
 from sampler_parity.harness.checks.timing.record import Conditions
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -29,9 +29,10 @@ class RoundPlan:
             yield turn
 
 
-def started(stack: ExitStack, names: Sequence[str], timeout_s: float) -> list[BackendProcess]:
+def started(stack: ExitStack, names: Sequence[str], terms: Terms) -> list[BackendProcess]:
     """Return a process of each; it starts on its first request and ends with the stack."""
-    processes = [registry.start(name, timeout_s) for name in names]
-    for process in processes:
+    processes = [registry.start(name, terms.timeout_s) for name in names]
+    for name, process in zip(names, processes, strict=True):
+        registry.expect(process, terms.files.get(name, ()))
         stack.callback(process.close)
     return processes

@@ -76,7 +76,7 @@ def measure(items: Sequence[CheckItem], context: RunContext) -> None:
     terms, names = context.terms, list(context.terms.backends)
     with ExitStack() as stack:
         floor = [] if FLOOR in names else [FLOOR]
-        *backends, again = started(stack, [*names, *floor, names[0]], terms.timeout_s)
+        *backends, again = started(stack, [*names, *floor, names[0]], terms)
         rounds = RoundPlan(
             terms.rounds or ROUNDS[terms.profile],
             terms.seed,

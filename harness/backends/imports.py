@@ -1,0 +1,64 @@
+"""The files of its own that a script loads, found in its text; nothing is run.
+
+JavaScript and TypeScript: every quoted path that begins with ./ or ../ and leads to a file, and the
+package.json beside the script. Python: every module that an import names and that lies beside the
+script, on PYTHONPATH, or (of `-m`) in the current folder; of a package all its files.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_LARGEST = 8 << 20  # bytes of a script that is searched
+_JAVASCRIPT = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
+_QUOTED = re.compile(r"""["'`](\.{1,2}/[^"'`\n]{1,400})["'`]""")
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w., \t]*)", re.MULTILINE)
+_ENDS = ("", *_JAVASCRIPT, ".json", ".node", *(f"/index{end}" for end in _JAVASCRIPT))
+
+
+def loaded_by(script: Path, paths: list[Path]) -> Iterator[Path]:
+    """Yield the files and the packages, which are folders, that a script loads, over others as
+    well; not the script. paths: where Python looks behind the script's folder."""
+    seen = {script}
+    left = [script]
+    while left:
+        for found in _named_in(left.pop(), [script.parent, *paths]):
+            if found not in seen:
+                seen.add(found)
+                yield found
+                left += found.rglob("*.py") if found.is_dir() else [found]
+
+
+def module_in(name: str, paths: list[Path]) -> Path | None:
+    """Return the file or the folder of a module's first part, in the first folder that has it."""
+    first = name.partition(".")[0]
+    for folder in paths:
+        if first and (folder / first).is_dir():
+            return (folder / first).resolve()
+        files = [folder / f"{first}.py", *sorted(folder.glob(f"{first}.*.so"))]
+        for file in files:
+            if first and file.is_file():
+                return file.resolve()
+    return None
+
+
+def _named_in(script: Path, paths: list[Path]) -> Iterator[Path]:
+    try:
+        if script.suffix not in (".py", *_JAVASCRIPT) or script.stat().st_size > _LARGEST:
+            return
+        text = script.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    if script.suffix == ".py":
+        for line in _IMPORT.findall(text):
+            for name in line.partition(" import ")[0].split(","):
+                if name.split() and (found := module_in(name.split()[0], paths)):
+                    yield found
+        return
+    for name in ["./package.json", *_QUOTED.findall(text)]:
+        for end in _ENDS:
+            path = Path(os.path.normpath(script.parent / f"{name}{end}"))
+            if path.is_file():
+                yield path.resolve()
+                break

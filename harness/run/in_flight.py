@@ -1,0 +1,102 @@
+"""Remember which item a backend was asked for when a run dies, so that `--resume` gets past it.
+
+An adapter outside a sandbox can end the run itself. Each process of a run keeps a file in the
+bundle's folder `in-flight`, with the id and the backend of its request. `--resume` counts them in
+the file `deaths`. It runs those items first, one by one, so that only the backend that ends a run
+is counted twice. Then it is not asked for that item again.
+"""
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from sampler_parity.harness.bundle import disk
+from sampler_parity.harness.files import read_file
+from sampler_parity.harness.sanitize import limits
+
+FOLDER = "in-flight"
+_DEATHS = "deaths"
+_TWICE = 2
+REASON = "sampler-parity died of this case twice, each time while this backend was asked"
+Deaths = Counter[tuple[str, str]]  # by item and backend
+
+
+class InFlight:
+    """This process's file. item: the id of the item. folder: of the bundle; None: keep no file."""
+
+    def __init__(self, folder: Path | None, item: str = "") -> None:
+        self.item = item
+        self._file = -1
+        if folder is None:
+            return
+        with suppress(OSError):  # then a death is not counted
+            disk.make_folder(folder / FOLDER)
+            self._file = disk.opened(folder / FOLDER / str(os.getpid()))
+
+    def asking(self, backend: str) -> None:
+        """Write down that a backend is asked now; with "", that none is."""
+        if self._file >= 0:
+            line = json.dumps((self.item, backend)) if backend else ""
+            with suppress(OSError):
+                os.pwrite(self._file, line.encode() + b"\n", 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Write down that none is asked."""
+        if self._file >= 0:
+            with suppress(OSError):
+                os.ftruncate(self._file, 0)
+            os.close(self._file)
+        self._file = -1
+
+
+@contextmanager
+def deaths(folder: Path) -> Iterator[Deaths]:
+    """Yield how often earlier processes of this run died of each item and backend. What is in
+    flight when it ends by itself counts for nothing."""
+    known = _known(folder / FOLDER)
+    with suppress(OSError):
+        _forget_running(folder / FOLDER)
+        if known:
+            lines = "".join(json.dumps(pair) + "\n" for pair in known.elements())
+            disk.write_whole(folder / FOLDER / _DEATHS, lines.encode())
+    try:
+        yield known
+    except BaseException:
+        _forget_running(folder / FOLDER)
+        raise
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+
+
+def fatal_of(known: Deaths) -> dict[str, Collection[str]]:
+    """Return the backends that are not asked again, by item."""
+    fatal: dict[str, Collection[str]] = {}
+    for (item, backend), times in known.items():
+        if times >= _TWICE:
+            fatal[item] = {*fatal.get(item, ()), backend}
+    return fatal
+
+
+def _known(folder: Path) -> Deaths:
+    known: Deaths = Counter()
+    for path in sorted(folder.glob("*")):
+        with suppress(Exception):  # what a backend wrote there
+            content = read_file(path, limits.MIB).decode()
+            for line in content.splitlines()[: None if path.name == _DEATHS else 1]:
+                item, backend = map(str, json.loads(line))
+                known[item, backend] += 1
+    return known
+
+
+def _forget_running(folder: Path) -> None:
+    for path in folder.glob("*"):
+        if path.name != _DEATHS:
+            with suppress(OSError):
+                path.unlink()
