@@ -7,6 +7,7 @@ script, on PYTHONPATH, or (of `-m`) in the current folder; of a package all its 
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,8 +35,10 @@ def module_in(name: str, paths: list[Path]) -> Path | None:
     """Return the file or the folder of a module's first part, in the first folder that has it."""
     first = name.partition(".")[0]
     for folder in paths:
-        if first and (folder / first).is_dir():
-            return (folder / first).resolve()
+        package = folder / first
+        loaded = (package / "__init__.py").is_file() or first not in sys.stdlib_module_names
+        if first and package.is_dir() and loaded:
+            return package.resolve()
         files = [folder / f"{first}.py", *sorted(folder.glob(f"{first}.*.so"))]
         for file in files:
             if first and file.is_file():

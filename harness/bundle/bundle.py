@@ -12,7 +12,7 @@ than in its footer, or records that changed after the footer was written.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -70,6 +70,7 @@ Suited = (
     | ThroughputResult
     | SkipRatioResult
 )
+Bound = CaseResult | DistributionResult | DecodeResult | InvarianceResult | AccuracyResult
 _FRAME = ("header", "footer")
 _AGAIN = "make the bundle again"
 _RECORDS: dict[str, type[Record]] = {
@@ -147,11 +148,8 @@ def read(folder: Path) -> Bundle:
     with collection_paused():
         for _, record in records_of(folder / "results.jsonl", torn_ok=False):
             by_kind[record.kind].append(record)
-            if other := [
-                n for n, d in getattr(record, "digests", {}).items() if d != made_of.get(n)
-            ]:
-                problem = f"{record.id!r} is of other files of {other[0]} than run.json states"
-                raise InputError(folder / "results.jsonl", problem, _AGAIN)
+            if isinstance(record, Bound):
+                _check_digests(folder, record, made_of)
     footer = by_kind["footer"][-1] if by_kind["footer"] else None
     if footer:
         check_run_json(folder, footer)
@@ -180,6 +178,14 @@ def read(folder: Path) -> Bundle:
             kind: len(by_kind[kind]) for kind in by_kind if by_kind[kind] and kind not in _FRAME
         },
     )
+
+
+def _check_digests(folder: Path, record: Bound, made_of: Mapping[str, str]) -> None:
+    """Raise InputError for a result of other files than those of the run's backend."""
+    for name, digest in record.digests.items():
+        if made_of.get(name, digest) != digest:
+            problem = f"{record.id!r} is of other files of {name} than run.json states"
+            raise InputError(folder / "results.jsonl", problem, _AGAIN)
 
 
 def read_finished(folder: Path) -> Bundle:

@@ -30,11 +30,9 @@ def verify_files(bundle: Bundle) -> RuleOutcome:
 
 
 def notes_of_files(bundle: Bundle) -> list[str]:
-    """Return a note for each backend that an older version ran: its files are unknown."""
-    return [
-        f"backend {name}: the bundle does not state the files that it was made of"
-        for name in _without(bundle)
-    ]
+    """Return a note on the backends that an older version ran: their files are unknown."""
+    names = _without(bundle)
+    return [f"the bundle does not state the files of {', '.join(names)}"] if names else []
 
 
 def _without(bundle: Bundle) -> list[str]:

@@ -54,7 +54,7 @@ def seconds_for(cases_s: float) -> float:
 
 
 def small_of(
-    cases: list[Case], name: str, of: Looks, terms: Terms, seconds: float, folder: Path | None
+    cases: list[Case], name: str, of: Looks, terms: Terms, folder: Path | None, seconds: float
 ) -> CounterexampleResult:
     """Minimize one of the cases. An executor calls this. name: the one that starts the backend.
     folder: of the bundle."""
@@ -95,7 +95,7 @@ def minimize(
         folder = None if context.apart else context.writer.folder
         for group, of_group in wave:
             of = looks(results[group.cases[0]].backends[group.backend])
-            calls.append((of_group, full[group.backend], of, terms, remaining, folder))
+            calls.append((of_group, full[group.backend], of, terms, folder, remaining))
         for place, outcome in executor.each(small_of, calls):
             group, of_group = wave[place]
             died = isinstance(outcome, Died)

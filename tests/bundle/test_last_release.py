@@ -38,7 +38,11 @@ def test_report_of_the_last_release_reads_as_it_did(page: str, tmp_path: Path) -
 
 def test_gate_judges_the_last_release_as_it_did() -> None:
     output = output_of("gate", WRITTEN / "bundle", "--policy", WRITTEN / "gate.toml", status=1)
-    assert output == (WRITTEN / "gate.txt").read_text(encoding="utf-8")
+    note = "note     the bundle does not state the files of llama.cpp, mutant/top_p/"
+    lines = output.splitlines(keepends=True)
+    assert sum(line.startswith(note) for line in lines) == 1
+    shown = "".join(line for line in lines if not line.startswith(note))
+    assert shown == (WRITTEN / "gate.txt").read_text(encoding="utf-8")
 
 
 def test_explain_shows_the_last_release_as_it_did() -> None:

@@ -37,6 +37,7 @@ from tests.support.report_bundles import HOSTILE, case, diverged, got, run_info
 RIGHT = Check(what="token_accuracy", found=1.0, relation="=", limit=1.0)
 WRONG = Check(what="token_accuracy", found=0.9, relation="=", limit=1.0)
 
+OLDER = "the bundle does not state the files of mine, llama.cpp"
 ALLOW = """
 [[parity]]
 [[allow]]
@@ -243,7 +244,7 @@ def test_known_divergence_that_is_no_longer_needed_is_reported_or_fails(tmp_path
     policy = ALLOW.format(case="top_p/*", expires=TODAY)
     result = judged(bundle, policy)
     assert result.exit_status == 0
-    assert result.notes == ["allow[1] (#7) let nothing pass: top_p/* on mine"]
+    assert result.notes == ["allow[1] (#7) let nothing pass: top_p/* on mine", OLDER]
     assert judged(bundle, 'unused_allowances = "fail"' + policy).exit_status == 1
 
 
@@ -312,6 +313,7 @@ def test_what_no_rule_is_about_is_reported(tmp_path: Path) -> None:
     assert notes == [
         "no rule is about the 1 timed chains of this bundle",
         "no parity rule is about backend llama.cpp",
+        OLDER,
     ]
 
 
@@ -326,7 +328,7 @@ def test_a_suite_that_has_the_name_of_ours_and_is_another_is_reported(tmp_path: 
         machine = info.machine.model_copy(update={"code": code})
         run = info.model_copy(update={"machine": machine})
         notes = judged(finished(tmp_path / code, [both("a")], run), "[[parity]]").notes
-        assert [note.partition(":")[0] for note in notes] == kinds
+        assert [note.partition(":")[0] for note in notes] == [*kinds, OLDER]
 
 
 def test_words_name_rule_figure_limit_and_replay(tmp_path: Path) -> None:
