@@ -256,23 +256,34 @@ def _library_files(build: str, command: list[str]) -> list[Path]:
 
 def expect(process: BackendProcess, files: Sequence[FileInfo]) -> None:
     """Let each start of a backend find the files of its run. None: of an older version's run."""
-    if files and isinstance(process.check, MadeOf):
-        process.check.expected = [*files]
+    made = _made_of_process(process)
+    if made and files:
+        made.expected = [*files]
 
 
 def digest_of_files(process: BackendProcess) -> str:
     """Return the digest of the files that a backend was started with, or ""."""
-    return digest_of(process.check.expected or []) if isinstance(process.check, MadeOf) else ""
+    made = _made_of_process(process)
+    return digest_of(made.expected or []) if made else ""
 
 
 def check_files(process: BackendProcess) -> None:
     """Raise ChangedFilesError if a file, not in a folder, has changed since a backend started."""
-    if isinstance(process.check, MadeOf):
-        process.check.check_files()
+    if made := _made_of_process(process):
+        made.check_files()
+
+
+def _made_of_process(process: BackendProcess) -> MadeOf | None:
+    """Return what a backend is made of; None for one of a test in this process."""
+    made = getattr(process, "check", None)
+    return made if isinstance(made, MadeOf) else None
 
 
 def refuse_changed(name: str, files: Sequence[FileInfo]) -> None:
-    """Raise ChangedFilesError if a backend is no longer made of these files and folders."""
+    """Raise ChangedFilesError if a backend is no longer made of these files and folders. None: of a
+    run that states none."""
+    if not files:
+        return
     _, command = command_of(name)
     made = _made_of(parse(name), command)
     made.expected = [*files]
@@ -299,9 +310,9 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
         hello = process.hello()
     except BackendFailure as failure:
         return BackendInfo(command=command, unavailable=str(failure), sandbox=process.sandbox)
-    made = process.check
+    made = _made_of_process(process)
     return BackendInfo(
-        files=(made.expected or []) if isinstance(made, MadeOf) else [],
+        files=(made.expected or []) if made else [],
         digest=digest_of_files(process),
         command=command,
         name=hello.name,

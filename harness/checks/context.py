@@ -73,7 +73,7 @@ class Terms:
     skip, a case that a backend does not claim. errors: of a distribution test on one backend.
     versions: the version of each backend in the header of the run; none for a backend without one.
     files: of each backend at the start of the run. fatal: the backends that ended the run twice, by
-    the id of the item.
+    the id of the item. in_flight: the bundle where processes write what they ask; None: nowhere.
     rounds: of a timed chain; None: the profile's. instructions: count those of a timed chain, too.
     """
 
@@ -87,6 +87,7 @@ class Terms:
     versions: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, Sequence[FileInfo]] = field(default_factory=dict)
     fatal: Mapping[str, Collection[str]] = field(default_factory=dict)
+    in_flight: Path | None = None
     profile: Profile = "quick"
     rounds: int | None = None
     instructions: bool = False

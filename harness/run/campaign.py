@@ -158,7 +158,7 @@ def _minimized(
             if got.verdict in DIFFERENCES and not result.met(backend) and left > 0:
                 name = full[backend]
                 seconds = min(OF_A_FINDING, left)
-                found = small_of([cases[result.id]], name, looks(got), terms, None, seconds)
+                found = small_of([cases[result.id]], name, looks(got), terms, seconds)
                 small[result.id, backend] = found.smaller
     return small
 

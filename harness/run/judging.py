@@ -43,11 +43,10 @@ def run_portion(portion: Sequence[CheckItem], terms: Terms, folder: str | None) 
         backend(name, terms.timeout_s, terms.versions.get(name, ""), terms.files.get(name, ()))
         for name in terms.backends
     ]
-    bundle = Path(folder) if folder else None
-    ready = Ready(backends, bundle / "artifacts" if bundle else None, terms)
+    ready = Ready(backends, Path(folder) / "artifacts" if folder else None, terms)
     records: list[Any] = []
     late = LateFailures(backends)
-    with InFlight(bundle) as in_flight:
+    with InFlight(terms.in_flight) as in_flight:
         try:
             for item in portion:
                 in_flight.item = item.id

@@ -108,6 +108,7 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
                 versions=versions_of(info, plan.backends),
                 files={name: info.backends[command_of(name)[0]].files for name in plan.backends},
                 fatal=fatal_of(died),
+                in_flight=None if apart else folder,
             )
             context = RunContext(terms, writer, executor, progress, apart)
             unasked = _judge(plan, left, context, {item for item, _ in died})

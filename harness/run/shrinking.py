@@ -8,7 +8,6 @@ reason.
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sampler_parity.harness.backends import registry
@@ -54,14 +53,13 @@ def seconds_for(cases_s: float) -> float:
 
 
 def small_of(
-    cases: list[Case], name: str, of: Looks, terms: Terms, folder: Path | None, seconds: float
+    cases: list[Case], name: str, of: Looks, terms: Terms, seconds: float
 ) -> CounterexampleResult:
-    """Minimize one of the cases. An executor calls this. name: the one that starts the backend.
-    folder: of the bundle."""
+    """Minimize one of the cases. An executor calls this. name: the one that starts the backend."""
     asked = backend(name, min(terms.timeout_s, OF_A_GROUP), files=terms.files.get(name, ()))
     release = terms.backends[name]
     releases = {asked.name: release} if release is not None else {}
-    with accepting(terms.accept), InFlight(folder, f"{cases[0].id} on {asked.name}") as in_flight:
+    with accepting(terms.accept), InFlight(terms.in_flight, _id(cases[0], asked.name)) as in_flight:
         asked.asking, asked.refused = in_flight.asking, ""
         return counterexample(cases, asked, of, releases, seconds, terms.timeout_s)
 
@@ -89,13 +87,12 @@ def minimize(
             yield from (_without(group, of_group[0], NO_TIME) for group, of_group in wave)
             continue
         calls = []
-        fatal = [pair for pair in wave if f"{pair[1][0].id} on {pair[0].backend}" in terms.fatal]
+        fatal = [pair for pair in wave if _id(pair[1][0], pair[0].backend) in terms.fatal]
         yield from (_without(group, of_group[0], REASON) for group, of_group in fatal)
         wave = [pair for pair in wave if pair not in fatal]
-        folder = None if context.apart else context.writer.folder
         for group, of_group in wave:
             of = looks(results[group.cases[0]].backends[group.backend])
-            calls.append((of_group, full[group.backend], of, terms, folder, remaining))
+            calls.append((of_group, full[group.backend], of, terms, remaining))
         for place, outcome in executor.each(small_of, calls):
             group, of_group = wave[place]
             died = isinstance(outcome, Died)
@@ -233,5 +230,9 @@ def _spread(pairs: list[tuple[Case, BackendResult]], most: int = LOOKED_AT) -> "
 
 def _without(group: Group, case: Case, reason: str) -> CounterexampleResult:
     return CounterexampleResult(
-        id=f"{case.id} on {group.backend}", case=case.id, backend=group.backend, said=reason
+        id=_id(case, group.backend), case=case.id, backend=group.backend, said=reason
     )
+
+
+def _id(case: Case, backend: str) -> str:
+    return f"{case.id} on {backend}"

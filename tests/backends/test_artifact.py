@@ -58,7 +58,11 @@ def test_interpreter_of_a_script_is_bound(tmp_path: Path) -> None:
 
 def test_files_that_the_command_names_are_bound(tmp_path: Path) -> None:
     written(tmp_path, a_py="", model_bin="m", table_bin="t")
-    words = [sys.executable, tmp_path / "a.py", f"--model={tmp_path / 'model.bin'}"]
+    words: list[str | Path] = [
+        sys.executable,
+        tmp_path / "a.py",
+        f"--model={tmp_path / 'model.bin'}",
+    ]
     assert names(tmp_path, *words, tmp_path / "table.bin") == ["a.py", "model.bin", "table.bin"]
 
 
