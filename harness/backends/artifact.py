@@ -1,8 +1,8 @@
 """The files that a backend is made of, taken at each start of its process.
 
-They are: the program, found on PATH and behind links; the interpreter of a script; each file that
-the command names; what a script loads from beside it (imports.py); the packages of an engine's
-environment; the libraries of a build. A process that starts with other files than its run ends the
+They are the program, found on PATH and behind links, and the interpreter of a script. They are each
+file that the command names, and what a script loads from next to it (imports.py). They are the
+packages of an engine's environment, and the libraries of a build. A process that starts with other files than its run ends the
 run. Our own code has the digest of the machine's record.
 """
 
@@ -30,8 +30,8 @@ _PUT_BACK = "put it back and run with --resume, or run again to another -o"
 
 @dataclass
 class MadeOf:
-    """What a backend is made of. folders: of packages, and of our own code. libraries: return those
-    of its build. expected: the files that each start must find; None before the first."""
+    """Hold what a backend is made of. folders: of packages, and of our own code. libraries: return
+    those of its build. expected: the files that each start must find; None before the first."""
 
     name: str
     command: list[str]

@@ -1,7 +1,7 @@
 """The files of its own that a script loads, found in its text; nothing is run.
 
 JavaScript and TypeScript: every quoted path that begins with ./ or ../ and leads to a file, and the
-package.json beside the script. Python: every module that an import names and that lies beside the
+package.json next to the script. Python: every module that an import names and that lies next to the
 script, on PYTHONPATH, or (of `-m`) in the current folder; of a package all its files.
 """
 

@@ -16,7 +16,7 @@ class FileInfo(Strict):
     """A file that a backend is made of, or a folder of such files."""
 
     path: str
-    """where it is, without symbolic links"""
+    """its place, without symbolic links"""
     size: int
     """bytes"""
     sha256: str

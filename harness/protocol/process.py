@@ -52,8 +52,8 @@ class BackendProcess:
     sandbox: whether it runs in one. main: the function behind the command, if a copy of this
     process may run it. version: of the engine, which every hello must have; "" before the first.
     asked: the number of requests sent, and of the last one. late: what happened after a good reply,
-    by the number of its request. check: called before each start and when it has replied; raises
-    where its files are not those of the run. asking: called before each request with the name, and
+    by the number of its request. check: called before each start and when it has replied. It raises
+    for files that are not those of the run. asking: called before each request with the name, and
     after it with "". refused: why no request is sent, or "".
     """
 

@@ -59,8 +59,8 @@ class InFlight:
 
 @contextmanager
 def deaths(folder: Path) -> Iterator[Deaths]:
-    """Yield how often earlier processes of this run died of each item and backend. What is in
-    flight when it ends by itself counts for nothing."""
+    """Yield how often earlier processes of this run died of each item and backend. A run that ends
+    by itself leaves nothing in flight."""
     known = _known(folder / FOLDER)
     with suppress(OSError):
         _forget_running(folder / FOLDER)
