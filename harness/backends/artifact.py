@@ -2,8 +2,8 @@
 
 They are the program, found on PATH and behind links, and the interpreter of a script. They are each
 file that the command names, and what a script loads from next to it (imports.py). They are the
-packages of an engine's environment, and the libraries of a build. A process that starts with other files than its run ends the
-run. Our own code has the digest of the machine's record.
+packages of an engine's environment, and the libraries of a build. A process that starts with other
+files than its run ends the run. Our own code has the digest of the machine's record.
 """
 
 import os

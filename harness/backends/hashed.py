@@ -19,7 +19,7 @@ from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 
 _SETTLED_NS = 2_000_000_000  # a file that changed later may change again without a new ctime
-_LARGE = 1 << 20
+_LARGE = 1 << 16
 _LEFT_OUT = ("__pycache__", "RECORD")  # written by Python, and by pip with paths of the machine
 Stat = list[int]
 Known = dict[str, tuple[Stat, str]]  # by path: its stat and digest
