@@ -135,6 +135,8 @@ def _save(path: Path, known: Known) -> None:
     """Keep digests for the next process; without a cache folder they are computed again."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as part:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, delete=False, encoding="utf-8"
+        ) as part:
             json.dump(known, part, separators=(",", ":"))
         os.replace(part.name, path)
