@@ -1,6 +1,6 @@
 """The command `sampler-parity gate`."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -45,7 +45,7 @@ def gate_command(
     file = read_policy(policy)
     judged = read_finished(folder)
     last = read_finished(baseline) if baseline else None
-    result = gate(judged, file, last, datetime.now(UTC).date(), verify_files)
+    result = gate(judged, file, last, today(), verify_files)
     if json is not None:
         write_data(json, result.model_dump_json(indent=2))
     if md is not None:
@@ -55,3 +55,7 @@ def gate_command(
             print_line(line)
     if result.exit_status:
         raise typer.Exit(result.exit_status)
+
+
+def today() -> date:
+    return datetime.now(UTC).date()

@@ -1,0 +1,125 @@
+"""A copy of a bundle of a wrong sampler that an attacker changes until the gate passes it."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from sampler_parity.harness.bundle import digests
+
+Line = dict[str, Any]
+Seal = Literal["as it was", "footer", "all"]
+"""Which digests the attacker makes again: none, the footer's, or those of `digests`, too."""
+
+SUITES = ("parity/greedy", "parity/logit_bias")
+POLICY = """\
+schema_version = 1
+suites = ["parity/greedy", "parity/logit_bias"]
+
+[subject]
+name = "mine 1.2.0"
+backends = ["mine"]
+sha256 = ["{sha256}"]
+reference = "v0.5.0"
+code = "own"
+max_age_days = 30
+
+[[parity]]
+
+[[not_worse]]
+at_least = 0
+"""
+
+
+@dataclass
+class Forgery:
+    """Change `folder`. right: a bundle of a right sampler, of the same suites and name.
+
+    policy: the text of the policy, which the attacker may change where a way says so. today: the
+    date of the gate's clock; "" for today's. baseline: a bundle of the last release, or None.
+    """
+
+    folder: Path
+    right: Path
+    policy: str
+    today: str = ""
+    baseline: Path | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results.jsonl"
+
+    def info(self) -> Line:
+        return dict(json.loads((self.folder / "run.json").read_text(encoding="utf-8")))
+
+    def set_info(self, seal: Seal = "all", **changes: Any) -> None:
+        self.write_info(self.info() | changes, seal)
+
+    def write_info(self, info: Line, seal: Seal = "all") -> None:
+        text = json.dumps(info, indent=2) + "\n"
+        (self.folder / "run.json").write_text(text, encoding="utf-8")
+        self.seal(seal)
+
+    def machine(self, **changes: Any) -> None:
+        self.set_info(machine=self.info()["machine"] | changes)
+
+    def backend(self, name: str = "mine", **changes: Any) -> None:
+        backends = self.info()["backends"]
+        self.set_info(backends=backends | {name: backends[name] | changes})
+
+    def lines(self) -> list[Line]:
+        return [json.loads(line) for line in self.results.read_text("utf-8").splitlines()]
+
+    def write(self, lines: list[Line], seal: Seal = "all", recount: bool = True) -> None:
+        """Write the records. recount: the footer states how many there are."""
+        if recount and lines and lines[-1]["kind"] == "footer":
+            lines[-1] |= counted(lines)
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        self.results.write_text(text, encoding="utf-8")
+        self.seal(seal)
+
+    def each(self, change: Callable[[Line], Line | None], seal: Seal = "all") -> None:
+        """Change every case that failed; None removes it."""
+        kept = [change(line) if failed(line) else line for line in self.lines()]
+        self.write([line for line in kept if line is not None], seal)
+
+    def seal(self, seal: Seal) -> None:
+        if seal == "as it was":
+            return
+        lines = self.results.read_bytes().splitlines(keepends=True)
+        about = hashlib.sha256((self.folder / "run.json").read_bytes()).hexdigest()
+        footer = json.loads(lines[-1]) if lines else {}
+        if footer.get("kind") == "footer":
+            footer |= {"sha256": sha256(lines[:-1]), "run_sha256": about}
+            lines[-1] = (json.dumps(footer, separators=(",", ":")) + "\n").encode()
+            self.results.write_bytes(b"".join(lines))
+        if seal == "all":
+            sums = digests.of_run(about) + digests.of_lines(hashlib.sha256(), lines)
+            (self.folder / digests.NAME).write_bytes(sums)
+
+    def forget_artifacts(self) -> None:
+        for path in (self.folder / "artifacts").iterdir():
+            path.unlink()
+
+
+def failed(line: Line) -> bool:
+    """Return whether a line is a case that `mine` failed."""
+    if line["kind"] != "case":
+        return False
+    return any(got["verdict"] != "identical" for got in line["backends"].values())
+
+
+def counted(lines: list[Line]) -> Line:
+    records: dict[str, int] = {}
+    for line in lines:
+        if line["kind"] not in ("header", "footer"):
+            records[line["kind"]] = records.get(line["kind"], 0) + 1
+    steps = sum(line["steps"] for line in lines if line["kind"] == "case")
+    return {"cases": records.get("case", 0), "steps": steps, "records": records}
+
+
+def sha256(lines: list[bytes]) -> str:
+    return hashlib.sha256(b"".join(lines)).hexdigest()
