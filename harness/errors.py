@@ -17,6 +17,7 @@ EXTRAS = {
     "llama": ("llama_cpp",),
     "report": ("jinja2", "matplotlib"),
     "fuzz": ("hypothesis",),
+    "attest": ("in_toto_attestation",),
 }
 
 LONGEST = 2_000  # characters; the names of all suites, the longest list that we give, take 1,300

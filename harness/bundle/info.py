@@ -12,6 +12,10 @@ def _meaning(name: str) -> str:
     return joined(*parted(name))  # raises ChainError, a ValueError
 
 
+RECORDING = "recording"
+"""The suite of the cases that `check` makes of a recording."""
+
+
 class FileInfo(Strict):
     """A file that a backend is made of, or a folder of such files."""
 

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.info import RECORDING, BackendInfo, RunInfo
 from sampler_parity.harness.processes import shell
 from sampler_parity.reference.chronology import NEWEST
 
@@ -16,7 +16,7 @@ _WORKERS = ("sampler_parity.harness.backends.worker", "harness.worker")
 def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str:
     """Return the command that runs one case of a run again, on those of these backends that were
     in it."""
-    if suite == "recording":
+    if suite == RECORDING:
         return shell.join(info.command)
     known = {name: info.backends[name] for name in backends if name in info.backends}
     line = command(info.paths.get(suite, suite), case, info.seed, known)
@@ -31,7 +31,7 @@ def command(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) 
     parts = ["sampler-parity", "run", *([suite] if suite else []), "--case", case]
     parts += ["--seed", str(seed)] if seed else []
     for name, info in backends.items():
-        parts += ["-b", _backend_option(name, info)]
+        parts += ["-b", backend_option(name, info)]
     parts += ["--sandbox"] if any(info.sandbox for info in backends.values()) else []
     releases = {info.reference for info in backends.values()}
     if releases - {NEWEST}:
@@ -39,7 +39,7 @@ def command(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) 
     return shell.join(parts)
 
 
-def _backend_option(name: str, info: BackendInfo) -> str:
+def backend_option(name: str, info: BackendInfo) -> str:
     if not info.command or (" " in name and ("=" in name or info.command == shell.split(name))):
         return name
     worker = next((i for i, word in enumerate(info.command) if word in _WORKERS), None)

@@ -14,8 +14,7 @@ from fnmatch import fnmatchcase
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.machine import digest_of_code
-from sampler_parity.harness.files import sha256_of
-from sampler_parity.harness.gate.files import notes_of_files, verify_files
+from sampler_parity.harness.gate.files import notes_of_files
 from sampler_parity.harness.gate.policy import GateRule, Policy, PolicyFile
 from sampler_parity.harness.gate.records import (
     AllowanceUse,
@@ -30,9 +29,11 @@ from sampler_parity.harness.gate.rules import (
     judge_distributions,
     judge_not_worse,
     judge_parity,
+    ran,
 )
 from sampler_parity.harness.gate.server_rules import judge_servers, judge_servers_not_worse
 from sampler_parity.harness.gate.speed_rules import judge_skip_ratios, judge_speed
+from sampler_parity.harness.gate.subject import judge_subject
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.suite.shipped import shipped
 
@@ -42,13 +43,15 @@ def gate(
     file: PolicyFile,
     baseline: Bundle | None,
     today: date,
-    verify: bool = False,
+    before: Sequence[RuleOutcome] = (),
 ) -> GateResult:
-    """Return the outcome of every rule. bundle and baseline: as `read_finished` gives them. verify:
-    read the files of the backends again."""
+    """Return the outcome of every rule. bundle and baseline: as `read_finished` gives them. before:
+    outcomes of rules that asked the backends again."""
     policy, allowances = file.policy, Allowances(file.policy, today)
     rules = [
+        *before,
         _run(bundle, policy),
+        *judge_subject(bundle, policy, today),
         *judge_parity(bundle, policy, allowances),
         *judge_not_worse(bundle, baseline, policy, allowances),
         *judge_distributions(bundle, policy, allowances),
@@ -58,7 +61,6 @@ def gate(
         *judge_servers_not_worse(bundle, baseline, policy, allowances),
     ]
     rules += _allowances(policy, allowances)
-    rules += [verify_files(bundle)] if verify else []
     states = {rule.state for rule in rules}
     result = GateResult(
         exit_status=1 if "failed" in states else 2 if "unjudged" in states else 0,
@@ -170,16 +172,14 @@ def _notes(
         if n and not rules
     ]
     ours = shipped()
-    others = [
-        suite
-        for suite, digest in bundle.info.suites.items()
-        if suite in ours and sha256_of(ours[suite]) != digest
+    notes += [
+        f"suite {suite} is not shipped: what its cases require is its own"
+        for suite in bundle.info.suites
+        if suite not in ours
     ]
-    if others and bundle.info.machine.code == digest_of_code():  # else another version may have it
-        notes += [
-            f"suite {suite} is not the one that is shipped: what its cases require is its own"
-            for suite in others
-        ]
+    if bundle.info.machine.code != digest_of_code():
+        version = bundle.info.version
+        notes.append(f"the run was made by other code of sampler-parity ({version})")
     notes += [
         f"no parity rule is about backend {name}"
         for name, info in bundle.info.backends.items()
@@ -187,6 +187,10 @@ def _notes(
         and not info.unavailable
         and not any(fnmatchcase(name, rule.backend) for rule in policy.parity)
     ]
+    if policy.subject is None:
+        named = [(name, bundle.info.backends[name].version) for name in ran(bundle)]
+        names = [f"{name} {version}".strip() for name, version in named]
+        notes.append(f"judged {', '.join(names)} only; no [subject] names what is released")
     before = baseline.info.suites if baseline is not None else {}
     notes += [
         f"suite {suite} is not that of the baseline bundle"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -22,6 +22,9 @@ from sampler_parity.harness.verdicts import Accept, ServerVerdict, Verdict
 
 # Patterns are those of a shell: * is anything, ? one character. A name fits itself, too.
 Pattern = Annotated[str, Field(max_length=limits.ID)]
+R = TypeVar("R")
+Rules = Annotated[list[R], Field(max_length=limits.RULES)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class _Strict(BaseModel):
@@ -170,11 +173,34 @@ class Allowed(_Strict):
         return outcome in self.outcomes and fits(case, self.case) and fits(backend, self.backend)
 
 
+class Subject(_Strict):
+    """The thing that is released, and the run that it needs."""
+
+    name: str = Field(min_length=1, pattern=r"\S")
+    """its name and version, for the statement"""
+    backends: list[Pattern] = Field(min_length=1)
+    """patterns of backends or servers; each must fit one that ran"""
+    sha256: list[Sha256] = []
+    """of files that were judged: each is a file, the digest or a library of such a backend"""
+    reference: str = ""
+    """release that they are judged by; empty: any"""
+    platform: str = ""
+    """architecture of the machine of the run, for example `x86_64`; empty: any"""
+    code: Sha256 | Literal["own", ""] = ""
+    """digest of the harness that made the run; `own`: that of this gate; empty: any"""
+    sandbox: bool = False
+    """they ran in a sandbox"""
+    max_age_days: int | None = Field(default=None, ge=0)
+    """largest age of the run"""
+
+
 class Policy(_Strict):
     """A policy."""
 
     schema_version: Literal[1]
     """version of this format"""
+    subject: Subject | None = None
+    """the thing that is released"""
     suites: list[Pattern] = []
     """patterns; each must fit a suite of the run"""
     profile: Literal["quick", "full"] = "quick"
@@ -189,21 +215,21 @@ class Policy(_Strict):
     """`allow`: skipped cases do not fail"""
     unused_allowances: Literal["say", "fail"] = "say"
     """`fail`: an unused `[[allow]]` entry fails"""
-    parity: list[ParityRule] = []
+    parity: Rules[ParityRule] = []
     """rules for cases"""
-    not_worse: list[NotWorseRule] = []
+    not_worse: Rules[NotWorseRule] = []
     """rules against the baseline bundle"""
-    distribution: list[DistributionRule] = []
+    distribution: Rules[DistributionRule] = []
     """rules for distribution tests"""
-    speed: list[SpeedRule] = []
+    speed: Rules[SpeedRule] = []
     """rules for timings"""
-    skip_ratio: list[SkipRatioRule] = []
+    skip_ratio: Rules[SkipRatioRule] = []
     """rules for savings of a token trie"""
-    server: list[ServerRule] = []
+    server: Rules[ServerRule] = []
     """rules for results of servers"""
-    server_not_worse: list[ServerNotWorseRule] = []
+    server_not_worse: Rules[ServerNotWorseRule] = []
     """rules for servers against the baseline bundle"""
-    allow: list[Allowed] = []
+    allow: Rules[Allowed] = []
     """known divergences"""
 
     @model_validator(mode="after")
@@ -217,6 +243,12 @@ class Policy(_Strict):
     def needs_baseline(self) -> bool:
         relative = bool(self.not_worse or self.server_not_worse)
         return relative or any(rule.anchor is not None for rule in self.speed)
+
+    def about(self, backends: list[str]) -> "Policy":
+        """Return the policy for these backends, which must be in the bundle."""
+        subject = self.subject or Subject(name=", ".join(backends), backends=backends)
+        wanted = list(dict.fromkeys([*subject.backends, *backends]))
+        return self.model_copy(update={"subject": subject.model_copy(update={"backends": wanted})})
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def judge_parity(bundle: Bundle, policy: Policy, allowances: Allowances) -> list
         "parity",
         policy.parity,
         ((case, backend) for case in bundle.cases for backend in ran(bundle)),
-        lambda rule, result: _of_case(rule, *result),
+        lambda rule, result: of_case(rule, *result),
         lambda rule, result: _judge_case(bundle, *result, rule, allowances),
     )
     biased = [
@@ -106,7 +106,7 @@ def judge_parity(bundle: Bundle, policy: Policy, allowances: Allowances) -> list
     return [first, *rows[1:]]
 
 
-def _of_case(rule: ParityRule | NotWorseRule, case: CaseResult, backend: str) -> bool:
+def of_case(rule: ParityRule | NotWorseRule, case: CaseResult, backend: str) -> bool:
     return rule.fits((backend, rule.backend), (case.id, rule.case)) and any(
         fnmatchcase(sampler, rule.sampler) for sampler in case.samplers
     )
@@ -174,7 +174,7 @@ def judge_not_worse(
         "not_worse",
         policy.not_worse,
         ((old, backend) for old in before for backend in old.backends),
-        lambda rule, result: _of_case(rule, *result),
+        lambda rule, result: of_case(rule, *result),
         lambda rule, result: _not_worse(bundle, now.get(result[0].id), *result, allowances),
     )
 
@@ -237,11 +237,13 @@ def judge_distributions(
         "distribution",
         policy.distribution,
         ((cell, backend) for cell in bundle.cells for backend in ran(bundle)),
-        lambda rule, result: rule.fits(
-            (result[1], rule.backend), (result[0].id, rule.cell), (result[0].what, rule.kind)
-        ),
+        lambda rule, result: of_cell(rule, *result),
         judge,
     )
+
+
+def of_cell(rule: DistributionRule, cell: DistributionResult, backend: str) -> bool:
+    return rule.fits((backend, rule.backend), (cell.id, rule.cell), (cell.what, rule.kind))
 
 
 def _by_decision(cell: DistributionResult, backend: str, decision: str) -> tuple[State, str]:

@@ -19,7 +19,7 @@ def judge_servers(bundle: Bundle, policy: Policy, allowances: Allowances) -> lis
         "server",
         policy.server,
         bundle.servers,
-        _of_server,
+        of_server,
         lambda rule, result: _judge(result, rule, allowances),
     )
 
@@ -34,12 +34,12 @@ def judge_servers_not_worse(
         "server_not_worse",
         policy.server_not_worse,
         [result for result in before if result.verdict != "skipped"],
-        _of_server,
+        of_server,
         lambda rule, old: _not_worse(now.get((old.server, old.id)), old, allowances),
     )
 
 
-def _of_server(rule: ServerRule | ServerNotWorseRule, result: ServerResult) -> bool:
+def of_server(rule: ServerRule | ServerNotWorseRule, result: ServerResult) -> bool:
     return rule.fits((result.server, rule.server), (result.id, rule.result))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.info import RECORDING, BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.stages.arrays import room, save
@@ -179,7 +179,7 @@ def _result(life: Life, accept: Accept) -> CaseResult:
         result = BackendResult(verdict="skipped", detail=detail)
     return CaseResult(
         id=_id(life),
-        suite="recording",
+        suite=RECORDING,
         samplers=life.names,
         steps=life.steps,
         backends={BACKEND: result.model_copy(update={"ns": life.ns})},

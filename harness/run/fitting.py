@@ -1,7 +1,7 @@
 """Check that a bundle that a run continues holds what the plan would have made: its own cases, with
 their requirements. A verdict alone does not identify its writer; its digest does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from sampler_parity.harness.backends.registry import command_of
@@ -10,6 +10,7 @@ from sampler_parity.harness.checks import kind_of_record
 from sampler_parity.harness.checks.accuracy.record import AccuracyResult
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.invariance.record import InvarianceResult
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.logits.record import DecodeResult
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.run.plan import Plan
@@ -19,10 +20,17 @@ Judged = CaseResult | DecodeResult | InvarianceResult | AccuracyResult | Distrib
 
 
 def misfit_of(plan: Plan) -> Callable[[Result], str]:
-    """Return a function that describes how a result differs from its case, or returns "". plan: on
-    the backends that run here."""
-    items = {(item.kind.noun, item.id): item for item in plan.judged}
+    """Return `misfit_among` of a plan, which is on the backends that run here."""
     names = {command_of(name)[0] for name in plan.backends}
+    return misfit_among(plan.judged, names, plan.asked.accept)
+
+
+def misfit_among(
+    judged: Iterable[CheckItem], names: Collection[str], accept: Accept
+) -> Callable[[Result], str]:
+    """Return a function that describes how a result differs from its case, or returns "". names: of
+    the backends, as results have them."""
+    items = {(item.kind.noun, item.id): item for item in judged}
 
     def misfit(result: Result) -> str:
         if not isinstance(result, Judged):
@@ -32,12 +40,12 @@ def misfit_of(plan: Plan) -> Callable[[Result], str]:
             return f"{result.kind} {result.id!r} is none of this run"
         if result.suite != item.suite:
             return f"{result.id!r} is of suite {item.suite}, and not {result.suite!r}"
-        if result.backends.keys() != names:
+        if result.backends.keys() != {*names}:
             shown = ", ".join(result.backends) or "none"
             return f"{result.id!r} has results of other backends: {shown}"
-        if isinstance(result, CaseResult) and result.accept not in ("identical", plan.asked.accept):
+        if isinstance(result, CaseResult) and result.accept not in ("identical", accept):
             return f"{result.id!r} accepts {result.accept}, and the run does not"
-        if isinstance(result, CaseResult) and _judged_otherwise(result, plan.asked.accept):
+        if isinstance(result, CaseResult) and _judged_otherwise(result, accept):
             return f"{result.id!r} was not judged with --accept correct, and the run is"
         if isinstance(result, CaseResult | DistributionResult):
             return _other_terms(result, item.check)

@@ -167,12 +167,6 @@ def plan_of(asked: RunOptions) -> Plan:
     for (name, one), (other, two) in itertools.combinations(named, 2):
         if name == other:
             raise InputError(two.path, f"is suite {name}, as is {one.path}", "rename one of them")
-    profile: Profile = "full" if asked.only else asked.profile
-    items = [
-        CheckItem(name, check)
-        for name, file in named
-        for check in suite.checks_of(file, profile, asked.seed, asked.only)
-    ]
     plan = Plan(
         asked=asked,
         suites={name: file.sha256 for name, file in named},
@@ -183,10 +177,8 @@ def plan_of(asked: RunOptions) -> Plan:
             if not suite.is_shipped(file.path)
         },
         releases=registry.references(_named(asked), asked.reference),
-        items=sorted(items, key=lambda item: NOUNS.index(item.kind.noun)),
+        items=items_of(dict(named), asked.profile, asked.seed, asked.only),
     )
-    _refuse_repeated(plan)
-    plan = _only(plan, asked.only) if asked.only else plan
     if address_of(asked) and any(item.kind.timed for item in plan.items):
         problem = "timings and skip-ratio measurements are taken on this machine alone"
         raise InputError("--executor", problem, "run them without it, to a bundle of their own")
@@ -194,6 +186,21 @@ def plan_of(asked: RunOptions) -> Plan:
         problem = "times are taken without a sandbox, of processes that are bound to a core"
         raise InputError("--sandbox", problem, "run them without it, to a bundle of their own")
     return plan
+
+
+def items_of(
+    files: dict[str, suite.SuiteFile], profile: Profile, seed: int, only: tuple[str, ...]
+) -> list[CheckItem]:
+    """Return the items of suites, by name, in the order of their kinds. only: patterns of `--case`,
+    which also name cases of the full profile. Raises InputError."""
+    items = [
+        CheckItem(name, check)
+        for name, file in files.items()
+        for check in suite.checks_of(file, "full" if only else profile, seed, only)
+    ]
+    _refuse_repeated(items)
+    items.sort(key=lambda item: NOUNS.index(item.kind.noun))
+    return _only(items, only) if only else items
 
 
 def _named(asked: RunOptions) -> list[str]:
@@ -216,19 +223,19 @@ def address_of(asked: RunOptions) -> str:
     return ""
 
 
-def _refuse_repeated(plan: Plan) -> None:
+def _refuse_repeated(items: list[CheckItem]) -> None:
     """Raise InputError for an id that is in two suites: a result is known by its id alone."""
     suites: dict[str, str] = {}
-    for item in plan.items:
+    for item in items:
         if item.id in suites:
             problem = f"is in {suites[item.id]} and in {item.suite}"
             raise InputError(f"case {item.id}", problem, "run them to bundles of their own")
         suites[item.id] = item.suite
 
 
-def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
+def _only(items: list[CheckItem], patterns: tuple[str, ...]) -> list[CheckItem]:
     """Keep the items of `--case`, ids or patterns. Raises InputError for one that names nothing."""
-    known, wanted = {item.id for item in plan.items}, set[str]()
+    known, wanted = {item.id for item in items}, set[str]()
     for pattern in patterns:
         item = pattern.partition("@")[0]
         fitting = {item} if item in known else {name for name in known if id_fits(name, item)}
@@ -237,7 +244,7 @@ def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
             fix = near or "`sampler-parity list cases` has the ids"
             raise InputError(f"--case {pattern}", "no such case", fix)
         wanted |= fitting
-    return plan.left(known - wanted)
+    return [item for item in items if item.id in wanted]
 
 
 def lines(plan: Plan, done: set[str]) -> Iterator[str]:

@@ -29,6 +29,8 @@ VOCAB = 1 << 20
 RANDOM = 100_000  # random chains, grammars or tries of a block; our largest has 10,000
 GRAMMAR = 1 << 16  # characters of GBNF; llama.cpp's largest example has 3,000
 
+RULES = 500  # of a kind in a policy, and of allowances
+
 # Limits of an option.
 JOBS = 1_024
 SECONDS = 1e6  # eleven days: no request waits longer

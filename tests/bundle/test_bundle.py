@@ -169,7 +169,7 @@ def test_an_id_of_another_kind_is_no_repetition(tmp_path: Path) -> None:
     [
         ["report", "BUNDLE", "-o", "OUT"],
         ["gate", "BUNDLE"],
-        ["gate", "OTHER", "--baseline", "BUNDLE"],
+        ["gate", "OTHER", "--no-recompute", "--baseline", "BUNDLE"],
         ["compare", "OTHER", "BUNDLE"],
         ["explain", "BUNDLE", "a"],
         ["history", "add", "BUNDLE", "-d", "OUT"],

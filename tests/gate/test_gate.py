@@ -15,13 +15,11 @@ from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.checks.skip_ratio.record import Check
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.labels import markdown, terminal_lines, verdict_line
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.strict import schema_text
-from sampler_parity.harness.suite.shipped import suites_folder
 from tests.support.gate_bundles import (
     TODAY,
     both,
@@ -244,7 +242,7 @@ def test_known_divergence_that_is_no_longer_needed_is_reported_or_fails(tmp_path
     policy = ALLOW.format(case="top_p/*", expires=TODAY)
     result = judged(bundle, policy)
     assert result.exit_status == 0
-    assert result.notes == ["allow[1] (#7) let nothing pass: top_p/* on mine", OLDER]
+    assert result.notes[0] == "allow[1] (#7) let nothing pass: top_p/* on mine"
     assert judged(bundle, 'unused_allowances = "fail"' + policy).exit_status == 1
 
 
@@ -310,25 +308,31 @@ def test_cell_without_the_backend_is_not_judged(tmp_path: Path) -> None:
 def test_what_no_rule_is_about_is_reported(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [both("a"), timed("t", 1.0)])
     notes = judged(bundle, '[[parity]]\nbackend = "mine"').notes
-    assert notes == [
+    assert [note for note in notes if note.startswith("no ")] == [
         "no rule is about the 1 timed chains of this bundle",
         "no parity rule is about backend llama.cpp",
         OLDER,
     ]
 
 
-def test_a_suite_that_has_the_name_of_ours_and_is_another_is_reported(tmp_path: Path) -> None:
-    ours = sha256_of(suites_folder() / "parity/top_k.toml")
-    digests = {"parity/top_p": "f00", "parity/top_k": ours, "mine/own": "f00"}
-    info = run_info("mine", "llama.cpp", suites=digests)
-    for code, kinds in (
-        (digest_of_code(), ["suite parity/top_p is not the one that is shipped"]),
-        ("of another version", []),
-    ):
+def test_suites_of_the_user_and_other_code_are_reported(tmp_path: Path) -> None:
+    info = run_info("mine", "llama.cpp", suites={"parity/top_k": "f00", "mine/own": "f00"})
+    other = "the run was made by other code of sampler-parity (0.0.0)"
+    for code, said in ((digest_of_code(), []), ("of another version", [other])):
         machine = info.machine.model_copy(update={"code": code})
-        run = info.model_copy(update={"machine": machine})
+        run = info.model_copy(update={"machine": machine, "version": "0.0.0"})
         notes = judged(finished(tmp_path / code, [both("a")], run), "[[parity]]").notes
-        assert [note.partition(":")[0] for note in notes] == [*kinds, OLDER]
+        assert [note for note in notes if "code" in note] == said
+        assert "suite mine/own is not shipped: what its cases require is its own" in notes
+        assert not any("parity/top_k" in note for note in notes)
+
+
+def test_without_a_subject_the_gate_says_what_it_judged(tmp_path: Path) -> None:
+    bundle = finished(tmp_path / "b", [both("a")])
+    (note,) = (n for n in judged(bundle, "[[parity]]").notes if n.startswith("judged "))
+    assert note == "judged mine 1.0, llama.cpp 1.0 only; no [subject] names what is released"
+    subject = '[subject]\nname = "mine 1"\nbackends = ["mine"]\n[[parity]]'
+    assert not any(n.startswith("judged ") for n in judged(bundle, subject).notes)
 
 
 def test_words_name_rule_figure_limit_and_replay(tmp_path: Path) -> None:
@@ -375,7 +379,7 @@ def test_command_says_pass_fail_and_could_not_judge_by_its_exit_status(tmp_path:
     wrong = case("a", {"mine": diverged(), "llama.cpp": got()})
     bundle = finished(tmp_path / "b", [wrong]).folder
     out, md = tmp_path / "gate.json", tmp_path / "gate.md"
-    done = run("gate", bundle, "--json", out, "--md", md)
+    done = run("gate", bundle, "--no-recompute", "--json", out, "--md", md)
     assert done.returncode == 1, done.stderr
     assert json.loads(out.read_text())["exit_status"] == 1
     assert md.read_text().startswith("## Gate: FAILED\n")

@@ -13,7 +13,6 @@ Line = dict[str, Any]
 Seal = Literal["as it was", "footer", "all"]
 """Which digests the attacker makes again: none, the footer's, or those of `digests`, too."""
 
-SUITES = ("parity/greedy", "parity/logit_bias")
 POLICY = """\
 schema_version = 1
 suites = ["parity/greedy", "parity/logit_bias"]
@@ -21,8 +20,7 @@ suites = ["parity/greedy", "parity/logit_bias"]
 [subject]
 name = "mine 1.2.0"
 backends = ["mine"]
-sha256 = ["{sha256}"]
-reference = "v0.5.0"
+{released}reference = "v0.5.0"
 code = "own"
 max_age_days = 30
 

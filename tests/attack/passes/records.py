@@ -9,7 +9,7 @@ from tests.attack.passes.forgery import Forgery, Line, Seal, counted, failed
 
 Way = tuple[str, Callable[[Forgery], None]]
 SEALS: tuple[Seal, ...] = ("as it was", "footer", "all")
-_BLANK = {
+_BLANK: Line = {
     "stage": "",
     "stage_index": None,
     "step": None,

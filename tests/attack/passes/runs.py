@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
+from sampler_parity.harness.suite.file import find_suites, read_suite
 from tests.attack.passes.forgery import Forgery, Line, failed
 from tests.attack.passes.records import Way, clean
 
@@ -54,10 +55,10 @@ def of_info() -> Iterator[Way]:
     yield way("suites: one of the attacker's, there", _own_suite)
     yield way(
         "suites: changed, and another code",
-        lambda f: (
-            f.set_info(suites=f.info()["suites"] | {"parity/greedy": zeros}),
-            f.machine(code=zeros),
-        )[0],
+        lambda f: f.set_info(
+            suites=f.info()["suites"] | {"parity/greedy": zeros},
+            machine=f.info()["machine"] | {"code": zeros},
+        ),
     )
     yield way("code: another", lambda f: f.machine(code=zeros))
     yield way("code: none", lambda f: f.machine(code=""))
@@ -105,10 +106,11 @@ def _own_suite(forgery: Forgery) -> None:
     """Claim the attacker's own suite, at its path, under the name of ours."""
     path = forgery.folder / "parity" / "greedy.toml"
     path.parent.mkdir()
-    path.write_text('title = "mine"\n', encoding="utf-8")
-    info = forgery.info()
+    path.write_bytes(find_suites(["parity/greedy"])[0].read_bytes() + b"\n# mine\n")
+    digest = read_suite(path).sha256
     forgery.set_info(
-        suites=info["suites"] | {"parity/greedy": "0" * 64}, paths={"parity/greedy": str(path)}
+        suites=forgery.info()["suites"] | {"parity/greedy": digest},
+        paths={"parity/greedy": str(path)},
     )
 
 

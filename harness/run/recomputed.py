@@ -1,0 +1,136 @@
+"""Expand the suites of a finished bundle again: it must hold these cases, and no others.
+
+The gate asks this before it judges. Names, samplers, steps and requirements of each case come from
+the suites of this version, so a bundle cannot state its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import cast, get_args
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.info import RECORDING
+from sampler_parity.harness.checks import Profile
+from sampler_parity.harness.checks.item import CheckItem
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes.garbage import collection_paused
+from sampler_parity.harness.run.fitting import Judged, misfit_among
+from sampler_parity.harness.run.plan import items_of
+from sampler_parity.harness.servers.launch import real_servers
+from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.timings import rule_chains
+from sampler_parity.harness.verdicts import Accept
+from sampler_parity.reference.chronology import NEWEST
+
+_OF_SERVERS = ("honoured", "ignored", "undocumented")  # what a check may require of any server
+_AGAIN = "run them again with this version, or judge the bundle with the version that made it"
+
+
+def recomputed(bundle: Bundle, own: Iterable[Path] = ()) -> list[CheckItem]:
+    """Return what the suites of a bundle expand to. own: files of suites that are not shipped; by
+    default they are where the run found them.
+
+    Raises InputError with the first contradiction: another suite, or a case that is missing, not
+    of its suite, or has other samplers, steps or requirements.
+    """
+    info = bundle.info
+    if info.profile not in get_args(Profile):
+        raise InputError(bundle.folder, f"states the profile {info.profile!r}", _AGAIN)
+    _refuse_requirements(bundle)
+    if not info.suites:  # of a recording, of a server, of a check of the harness itself
+        _refuse_cases(bundle)
+        return []
+    if lost := {"timeout", "repeat"} - info.options.keys():
+        raise InputError(bundle.folder, f"states no option {min(lost)}", _AGAIN)
+    given = {suite.suite_id(path): path for path in own}
+    files = {name: _file(bundle, name, given) for name in info.suites}
+    with collection_paused():
+        items = items_of(files, cast(Profile, info.profile), info.seed, tuple(info.only))
+        for problem in _problems(bundle, items):
+            raise InputError(bundle.folder, problem, _AGAIN)
+    return items
+
+
+def _refuse_cases(bundle: Bundle) -> None:
+    """Raise InputError for a case of a suite, where no suite was run."""
+    for result in (*bundle.cases, *bundle.other_results):
+        if result.suite != RECORDING:
+            problem = f"was made without suites, and {result.id!r} is of suite {result.suite!r}"
+            raise InputError(bundle.folder, problem, _AGAIN)
+
+
+def _refuse_requirements(bundle: Bundle) -> None:
+    """Raise InputError for a server's result that requires what only a known server may."""
+    servers = real_servers()
+    for result in bundle.servers:
+        server = servers.get(result.server)
+        known = server.known.get(result.id, ()) if server else ()
+        if {*result.required} - {*_OF_SERVERS, *known}:
+            problem = f"{result.id!r} on {result.server} requires {' or '.join(result.required)}"
+            raise InputError(bundle.folder, problem, _AGAIN)
+
+
+def _file(bundle: Bundle, name: str, given: dict[str, Path]) -> suite.SuiteFile:
+    """Return the file of a suite as it was in the run. Raises InputError."""
+    ours = shipped().get(name)
+    claimed = bundle.info.paths.get(name)
+    if ours and claimed:
+        problem = f"suite {name} is {claimed}, and not the one of this name that is shipped"
+        raise InputError(bundle.folder, problem, "rename its folder, and run again")
+    path = ours or given.get(name) or Path(claimed or "")
+    if not path.is_file():
+        problem = f"suite {name} does not exist here: {claimed or 'none is shipped with this name'}"
+        raise InputError(bundle.folder, problem, "use --suite FILE, or another version")
+    file = suite.read_suite(path)
+    if file.sha256 != bundle.info.suites[name]:
+        problem = f"is of another version of suite {name}, by its digest"
+        raise InputError(bundle.folder, problem, _AGAIN)
+    return file
+
+
+def _problems(bundle: Bundle, items: list[CheckItem]) -> Iterator[str]:
+    info = bundle.info
+    names = [name for name, backend in info.backends.items() if not backend.unavailable]
+    judged = [item for item in items if not item.kind.timed]
+    accept = cast(Accept, info.options.get("accept", "identical"))
+    misfit = misfit_among(judged, names, accept)
+    by_id = {item.id: item for item in judged}
+    found = [*bundle.cases, *bundle.other_results]
+    for result in found:
+        if isinstance(result, Judged) and (problem := misfit(result)):
+            yield problem
+        elif isinstance(result, CaseResult):
+            yield from _of_case(result, by_id[result.id], bundle, accept)
+    has = Counter[tuple[str, str]]((result.kind, result.id) for result in found)
+    wanted = Counter(pair for item in items for pair in _results(item, names))
+    ruled = {("timing", chain.id) for chain in rule_chains()} if info.profile == "full" else ()
+    for kind, id in wanted - has:
+        yield f"has no {kind} {id!r}, and its suites have one"
+    for kind, id in has - wanted:
+        if (kind, id) not in ruled:
+            yield f"{kind} {id!r} is none of its suites"
+
+
+def _results(item: CheckItem, names: list[str]) -> list[tuple[str, str]]:
+    """Return kind and id of each result of an item."""
+    ids = [f"{item.id}@{name}" for name in names] if item.kind.each else [item.id]
+    return [(item.kind.record, id) for id in ids]
+
+
+def _of_case(case: CaseResult, item: CheckItem, bundle: Bundle, accept: Accept) -> Iterator[str]:
+    crashed = any(got.verdict == "crashed" for got in case.backends.values())
+    if case.accept != accept and not crashed:
+        yield f"{case.id!r} accepts {case.accept}, and its run {accept}"
+    for name, required in case.required.items():
+        newest = bundle.info.backends[name].reference == NEWEST
+        if newest and required != (asked := item.check.required(name)):
+            wanted = " or ".join(asked)
+            yield f"{case.id!r} requires {' or '.join(required)} of {name}, and not {wanted}"
+    if item.kind.name == "stages":
+        most = len(item.check.plan()[0])
+        fewer = case.steps < most and case.judged and not case.refusal and not crashed
+        if case.steps > most or fewer:
+            yield f"{case.id!r} has {case.steps} steps, and its suite {most}"

@@ -1,0 +1,66 @@
+"""`gate --replay`: it shows records that no run wrote, and programs that were exchanged."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run.asked_again import share_of
+from tests.attack.passes.forgery import Forgery, failed
+from tests.attack.passes.records import clean
+from tests.support.command_line import cli
+from tests.support.two_programs import make_bundles
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("again")
+    make_bundles(made, ("parity/greedy",))
+    return made
+
+
+def forged(folder: Path, to: Path) -> Path:
+    """Forge every verdict and every digest: only asking again is left to show it."""
+    shutil.copytree(folder / "wrong", to)
+    forgery = Forgery(to, folder / "right", "")
+    forgery.forget_artifacts()
+    kept = [line for line in forgery.lines() if line["kind"] != "counterexample"]
+    forgery.write([clean(line) if failed(line) else line for line in kept])
+    return to
+
+
+def test_bundle_as_the_run_wrote_it_gives_the_same_records(folder: Path) -> None:
+    done = cli("gate", folder / "right", "--replay", "20%", "--seed", "7")
+    assert done.returncode == 0
+    assert "seed 7   " in done.stdout
+    again = cli("gate", folder / "wrong", "--replay", "100%", "--seed", "7")
+    (line,) = (line for line in again.stdout.splitlines() if line.startswith("rule     replay"))
+    assert line.endswith("met   met")  # a failure that was recorded is no contradiction
+
+
+def test_complete_forgery_passes_without_and_fails_with_a_replay(
+    folder: Path, tmp_path: Path
+) -> None:
+    bundle = forged(folder, tmp_path / "b")
+    assert cli("gate", bundle).returncode == 0
+    done = cli("gate", bundle, "--replay", "100%")
+    assert done.returncode == 1
+    assert "diverged when asked again   asked: identical, as the bundle has it" in done.stdout
+
+
+def test_program_that_was_exchanged_since_the_run_is_named(tmp_path: Path) -> None:
+    here = tmp_path / "programs"
+    here.mkdir()
+    make_bundles(here, ("parity/greedy",))
+    shutil.copy(here / "wrong.py", here / "right.py")
+    done = cli("gate", here / "right", "--replay", "5%", "--seed", "1")
+    assert done.returncode == 1
+    assert "FAILED replay of" in done.stdout
+    assert "fix: judge the program that was run, or run this one" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["", "0%", "101%", "1", "x%", "-1%", "nan%"])
+def test_what_is_no_share_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is no share of the cases"):
+        share_of(text)
