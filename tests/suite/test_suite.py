@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.checks.grid import fill
+from sampler_parity.harness.checks.stages.block import ChainCase
 from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import expand, find_suites, suite_id
+from sampler_parity.reference.chain import parameters_of
+from sampler_parity.reference.registry import ROWS
 
 TOP = 'name = "t"\n'
 CASE = """
@@ -272,3 +275,21 @@ def test_expand_names_file_block_and_field(tmp_path: Path, text: str, message: s
 def test_expand_reports_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.toml: cannot be read: No such file"):
         expand(tmp_path / "none.toml", "quick")
+
+
+def test_state_parameters_gives_every_parameter() -> None:
+    """A reset or clone may forget one that is left at its default, and nothing shows it."""
+    (path,) = find_suites(["parity/state"])
+    cases = [case for case in expand(path, "quick") if isinstance(case, ChainCase)]
+    chains = [case.chain for case in cases if case.id.startswith("state/parameters/")]
+    stages = [stage for chain in chains for stage in chain]
+    given = {(name, key) for stage in stages for name, keys in stage.items() for key in keys}
+    of_vocabulary = {"vocab", "n_vocab"}
+    needed = {
+        (name, key)
+        for name, row in ROWS.items()
+        if row.edges is not None and not row.vocab
+        for key in parameters_of(row.make)
+        if key not in of_vocabulary
+    }
+    assert needed <= given

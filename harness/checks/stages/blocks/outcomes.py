@@ -18,6 +18,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
+from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Id
 from sampler_parity.reference.registry import ROWS
 
@@ -95,6 +96,8 @@ class ChosenOutcomes(SuiteBlock):
     """the same in the quick profile"""
     gaps: bool = False
     """instead: rows with a gap of 20 to 105 nats, with -inf, and with gaps of 1 to 3 ULPs"""
+    before: ChainSpec = []
+    """with `gaps`: stages in front of each sampler"""
 
     def items(self, quick: bool) -> Iterator[Case]:
         if self.gaps:
@@ -133,7 +136,7 @@ class ChosenOutcomes(SuiteBlock):
             id=f"{self.id}/{name}",
             description=self.description,
             why=self.why,
-            chain=[{name: fill(dict(ROWS[name].smallest), {}, 8)}, *_selecting(name)],
+            chain=[*self.before, {name: fill(dict(ROWS[name].smallest), {}, 8)}, *_selecting(name)],
             logits={"rows": rows},
             steps=len(rows),
             tags=["noop"],

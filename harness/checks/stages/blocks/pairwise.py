@@ -45,7 +45,10 @@ CLASSES: dict[str, tuple[Any, ...]] = {
     "dry_base": (-1.0, 0.0, 1.0, 1.75, 12.0),
     "dry_allowed_length": (-1, 0, 1, 2, _BEYOND_16, 2**31 - 1),
     "dry_penalty_last_n": (-(2**31), -1, 0, 4, _BEYOND_16),
-    "logit_bias": ([], [[0, 2.5], [5, -np.inf]], [[_BEYOND_16, 3.0], [2**31 - 1, 3.0], [-1, 3.0]]),
+    "logit_bias": (
+        *([], [[0, 2.5], [5, -np.inf]], [[_BEYOND_16, 3.0], [2**31 - 1, 3.0], [-1, 3.0]]),
+        [[token, (-10.0) ** (token // 2) * (-1) ** token] for token in range(10)],  # +-1 to 10,000
+    ),
     "target": (-0.5, 0.0, 0.4, 1.0, 1.5),
     "decay": (-0.5, 0.0, 0.5, 1.0, 1.5),
 }

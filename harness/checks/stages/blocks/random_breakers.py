@@ -19,6 +19,7 @@ from sampler_parity.reference import Vocab
 from sampler_parity.reference.samplers.dry import breaker_sequences
 
 _BASES = [1.0, 1.2, 1.75, 4.0, 1e10, 3e38]  # of the last ones the exponent is limited: 3, 0
+_OF_SEVERAL_BYTES = ["é", "…", "𝄞"]
 _SCRIPTS: list[Script] = ["plain", "plain", "reset", "clone", "interleaved"]
 
 
@@ -63,16 +64,14 @@ class RandomBreakers(SuiteBlock):
 
 
 def random_breakers(rng: np.random.Generator, vocab: Vocab) -> list[str | None]:
-    """Return one to four stretches of pieces; sometimes also the empty one, None, one that is
-    longer than llama.cpp reads, and the first again."""
+    """Return one to four stretches of pieces, sometimes also the empty one, None, and the first
+    again; or a single one that is longer than llama.cpp reads."""
     breakers: list[str | None] = [_stretch(rng, vocab) for _ in range(int(rng.integers(1, 4)))]
     if rng.random() < 0.3:
         breakers.append(breakers[0])
     if rng.random() < 0.2:
         breakers.insert(0, _one(rng, ["", None]))
-    if rng.random() < 0.2:
-        breakers.append((_stretch(rng, vocab) * 41)[:60])
-    return breakers
+    return [_long(rng, vocab)] if rng.random() < 0.2 else breakers
 
 
 def _stretch(rng: np.random.Generator, vocab: Vocab) -> str:
@@ -83,6 +82,15 @@ def _stretch(rng: np.random.Generator, vocab: Vocab) -> str:
     )
     begin = int(rng.integers(0, min(3, len(text))))
     return text[begin : max(begin + 1, len(text) - int(rng.integers(0, 3)))]
+
+
+def _long(rng: np.random.Generator, vocab: Vocab) -> str:
+    """Return more than the 40 bytes that dry reads, some of them of longer characters, in less than
+    the 20 tokens that it reads: one limit would hide the other."""
+    words = [piece for piece in _pieces(vocab) if len(vocab.tokenize(piece.encode())) == 1]
+    ends = ["", "", *_OF_SEVERAL_BYTES]
+    longest = sorted(words, key=len)[-4:]
+    return "".join(_one(rng, longest) + _one(rng, ends) for _ in range(20))[:60]
 
 
 def _pieces(vocab: Vocab) -> list[str]:

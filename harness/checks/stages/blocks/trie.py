@@ -64,6 +64,7 @@ class RandomTries(SuiteBlock):
             "mode": int(rng.integers(2)),
             "path": f"p{chosen}" if rng.random() < 0.8 else "",
             "compact": bool(rng.random() < 0.5),
+            "across": index % 3 == 0,
         }
         leaf = _one(rng, descriptors[chosen])
         past = [*leaf[: int(rng.integers(len(leaf) + 1))]] if rng.random() < 0.4 else []
