@@ -2,10 +2,10 @@
 
 A fault is named if it gives the same result on a minimized case and on nearly all cases of the
 group that were looked at, and passes nearly all that the backend passes. Nearly everywhere that it
-shows, in the group or not, it must do as the backend did. If several faults are left, no case
-distinguishes them; if there are many, none is named. A backend that orders equal logits otherwise
-is compared with the faults under its sort. Each fault is tried with candidates that report whether
-they are sorted, and with ones that do not.
+shows, in the group or not, it must do as the backend did. If two faults are left, the one with more
+verdicts equal on passing cases is named, or both; if there are more, none is. A backend that orders
+equal logits otherwise is compared with the faults under its sort. Each fault is tried with
+candidates that report whether they are sorted, and with ones that do not.
 """
 
 import threading
@@ -32,7 +32,7 @@ _TIMEOUT_S = 2.0
 _DIGITS = 5  # of numbers: another library's expf differs in the last
 
 Judged = Sequence[tuple[Case, BackendResult]]
-Did = Literal["the same", "right", "otherwise"]
+Did = Literal["the same", "alike", "right", "otherwise"]  # alike: both right, in another order
 
 
 def diagnose(
@@ -52,14 +52,14 @@ def diagnose(
         return []  # an endless fault could not be stopped
     with accepting(accept):
         known = [
-            _known(mutant, explains, len(failing))
+            (_known(mutant, found[0], len(failing)), found[1])
             for mutant in _of_stage(on_small.stage, small.check)
-            if (explains := _explains(mutant, small, on_small, failing, passing, others))
-            is not None
+            if (found := _explains(mutant, small, on_small, failing, passing, others)) is not None
         ]
-    most = max((fault.explains for fault in known), default=0)
-    best = [fault for fault in known if fault.explains == most]
-    return best if len(best) <= MOST else []
+    most = max((fault.explains for fault, _ in known), default=0)
+    best = [(fault, alike) for fault, alike in known if fault.explains == most]
+    likest = max((alike for _, alike in best), default=0)
+    return [fault for fault, alike in best if alike == likest] if len(best) <= MOST else []
 
 
 def _explains(
@@ -69,9 +69,9 @@ def _explains(
     failing: Judged,
     passing: Judged,
     others: Judged,
-) -> int | None:
-    """Return how many failing cases it explains, under the sort that explains most; None if it does
-    not do as the backend did."""
+) -> tuple[int, int] | None:
+    """Return how many failing cases it explains, and how many passing ones with the same verdict,
+    under the sort that explains most; None if it does not do as the backend did."""
     explained = []
     for kind, reports_sorted in product(_sorts([*failing, *passing, *others]), (True, False)):
         with closing(InProcess(mutant.name, _TIMEOUT_S, kind, reports_sorted)) as backend:
@@ -82,7 +82,7 @@ def _explains(
                 passes = [_did(*pair, backend) for pair in passing]
                 elsewhere = [_did(*pair, backend) for pair in others]
                 if _alike(explains, passes, elsewhere):
-                    explained.append(explains.count("the same"))
+                    explained.append((explains.count("the same"), passes.count("the same")))
     return max(explained, default=None)
 
 
@@ -118,14 +118,14 @@ def _alike(explains: list[Did], passes: list[Did], elsewhere: list[Did]) -> bool
 
 
 def _nearly_all(did: list[Did]) -> bool:
-    return did.count("the same") >= NEARLY_ALL * len(did)
+    return did.count("the same") + did.count("alike") >= NEARLY_ALL * len(did)
 
 
 def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:
     """Return what a fault did on a case where the backend has this result."""
     of_fault = execute(case, [backend]).backends[backend.name]
     if observed(of_fault) == observed(result):
-        return "the same"
+        return "the same" if of_fault.verdict == result.verdict else "alike"
     return "right" if of_fault.verdict in PASSES else "otherwise"
 
 
