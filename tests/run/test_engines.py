@@ -4,6 +4,7 @@ Its Python is a script here, which speaks the protocol for it.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.engine_file import Environment
+from sampler_parity.harness.errors import ChangedFilesError
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.run import started
@@ -102,13 +104,13 @@ def test_a_process_of_a_run_must_say_the_version_that_the_run_began_with() -> No
     assert (result.verdict, result.detail) == ("crashed", "it reports version 1.2, before 1.1")
 
 
-def test_an_environment_that_is_removed_under_a_run_is_a_verdict() -> None:
+def test_an_environment_that_is_removed_under_a_run_ends_the_run() -> None:
     engine("sys.exit(1)")
     judged()
-    environments.python_of(folder_of("theirs")).unlink()
-    result = judged()
-    assert result.verdict == "crashed"
-    assert result.detail.startswith("cannot start ")
+    python = environments.python_of(folder_of("theirs"))
+    python.unlink()
+    with pytest.raises(ChangedFilesError, match=f"{re.escape(str(python))}: changed.*, none now"):
+        judged()
 
 
 @pytest.mark.parametrize(
