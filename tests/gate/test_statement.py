@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from in_toto_attestation.v1.statement import Statement
 
+from sampler_parity.harness.errors import EXTRAS
 from sampler_parity.harness.gate.statement import PREDICATE
 from tests.support.command_line import Done, cli, refused
 from tests.support.two_programs import digest_of, make_bundles
@@ -135,3 +136,9 @@ def test_file_that_is_no_statement_is_refused_in_one_line(folder: Path) -> None:
         path = folder / "bad.json"
         path.write_text(text, encoding="utf-8")
         assert "is no statement" in refused(gate(folder, "right", "--verify", path))
+
+
+def test_statement_says_which_extra_it_lacks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXTRAS, "attest", ("sampler_parity_has_no_such_module",))
+    line = refused(gate(folder, "right", "--statement", folder / "none.json"))
+    assert "pip install 'sampler-parity[attest]'" in line

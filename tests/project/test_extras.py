@@ -63,7 +63,8 @@ def test_the_base_needs_no_package_of_an_extra() -> None:
     of_extras = {
         name for extra in EXTRAS for name in names(project["optional-dependencies"][extra])
     }
-    assert of_extras == {"llama-cpp-python", "jinja2", "matplotlib", "hypothesis"}
+    parts = {"llama-cpp-python", "jinja2", "matplotlib", "hypothesis", "in-toto-attestation"}
+    assert of_extras == parts
     assert not of_extras & names(project["dependencies"])
 
 
