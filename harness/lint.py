@@ -214,7 +214,8 @@ def _fixture_names(suites: dict[Path, Suite]) -> list[str]:
 def _cases(path: Path, suite: Suite) -> list[str]:
     return [
         f"{suite_id(path)}: case {case.id!r}: {problem}"
-        for case in suite.case
+        for block in suite.case
+        for case in block.items(quick=False)
         if isinstance(case, GivenCase)
         for problem in _case(suite, case)
     ]

@@ -5,11 +5,12 @@ needs; harness/checks/cases.py selects the kind.
 """
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from sampler_parity.harness.backends.names import without_build
+from sampler_parity.harness.checks.again import second
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Id, Strict
@@ -34,11 +35,16 @@ class Case(Strict):
     tags: list[str] = []
     """`noop` marks a filter case that removes nothing"""
     quick: bool = True
+    again: bool | dict[str, Any] = Field(default=False, exclude=True)
+    """makes a second case `ID-again`: `true` for the tokens in reverse order, or other fields"""
 
     def items(self, quick: bool) -> Iterator[Self]:
-        """Yield the case itself if the profile includes it."""
+        """Yield the case itself if the profile includes it, and its second case."""
         if self.quick or not quick:
-            yield self.model_copy(update={"quick": True})
+            yield self.model_copy(update={"quick": True, "again": False})
+            if self.again:
+                given = self.model_dump(exclude_unset=True, by_alias=True)
+                yield type(self).model_validate(second(given, self.again))
 
     @property
     def chains(self) -> list[ChainSpec]:

@@ -153,34 +153,42 @@ def _m(name: str, row: Row, size: Size, quick: bool) -> Built:
         yield f"-{rung}", {"chain": [_stage(name, row, size, n, m=rung)], "logits": {"rungs": n}}
 
 
+def _halves(up: list[int]) -> Iterator[tuple[str, list[int], dict[str, Any]]]:
+    """Share the rungs between two cases of other rows and tokens: each limit is passed in both.
+    Yields the end of the id, the rungs, and the seed of the row."""
+    for seed, end in enumerate(("", "/others")):
+        yield end, up[seed::2], {"seed": seed} if seed else {}
+
+
 def _window(name: str, row: Row, size: Size, quick: bool) -> Built:
     """Vary the window. Tokens are all distinct if they are counted; else three in turn, because dry
     looks for repetitions."""
     distinct = "occurrences" in row.sizes
-    yield (
-        "",
-        _windows(name, row, size, quick, lambda n: [i if distinct else i % 3 for i in range(n)]),
-    )
+    return _windows(name, row, size, quick, lambda n: [i if distinct else i % 3 for i in range(n)])
 
 
 def _occurrences(name: str, row: Row, size: Size, quick: bool) -> Built:
-    yield "", _windows(name, row, size, quick, lambda n: [1] * n)
+    return _windows(name, row, size, quick, lambda n: [1] * n)
 
 
 def _windows(
     name: str, row: Row, size: Size, quick: bool, history: Callable[[int], list[int]]
-) -> dict[str, Any]:
-    """Return a stage for the window of each rung, on a history that is longer."""
+) -> Built:
+    """Yield a stage for the window of each rung, on a history that is longer."""
     (window,) = {"penalty_last_n", "dry_penalty_last_n"} & row.sizes.keys()
     up = rungs(10 if quick else size.top, 6)
     tokens = history(up[-1] + 1)
     vocabulary = max(tokens) + 2
-    chain = [_stage(name, row, size, vocabulary, **{window: rung}) for rung in up]
-    return {
-        "chain": [*chain, {"dist": {"seed": 5}}],
-        "logits": {"rungs": vocabulary},
-        "history": tokens,
-    }
+    for end, half, seed in _halves(up):
+        chain = [_stage(name, row, size, vocabulary, **{window: rung}) for rung in half]
+        yield (
+            end,
+            {
+                "chain": [*chain, {"dist": {"seed": 5}}],
+                "logits": {"rungs": vocabulary, **seed},
+                "history": tokens[::-1] if seed else tokens,
+            },
+        )
 
 
 def _allowed(name: str, row: Row, size: Size, quick: bool) -> Built:
@@ -199,26 +207,30 @@ def _breakers(name: str, row: Row, size: Size, quick: bool) -> Built:
     """Use each character twice: the last of n breakers is nearest to the end, and the repetition
     after it is one token longer for each breaker that is lost."""
     up = rungs(5 if quick else size.top)
-    letters = [chr(33 + i) for i in range(up[-1])]
     once = list(range(33, 33 + up[-1]))  # in this vocabulary a byte is its token's id
-    history = [*once, 120, *once]  # 120 is penalized; it is not a breaker
-    chain = [
-        _stage(name, row, size, 303, seq_breakers=letters[:rung], dry_penalty_last_n=len(history))
-        for rung in up
-    ]
-    fields = {"chain": [*chain, {"dist": {"seed": 5}}], "logits": {"rungs": 303}, "vocab": "bpe"}
-    yield "", fields | {"history": history}
+    for end, half, seed in _halves(up):
+        tokens = once[::-1] if seed else once
+        letters, history = [chr(i) for i in tokens], [*tokens, 120, *tokens]
+        # 120 is penalized; it is not a breaker
+        chain = [
+            _stage(name, row, size, 303, seq_breakers=letters[:n], dry_penalty_last_n=len(history))
+            for n in half
+        ]
+        fields = {"chain": [*chain, {"dist": {"seed": 5}}], "logits": {"rungs": 303, **seed}}
+        yield end, fields | {"vocab": "bpe", "history": history}
 
 
 def _biases(name: str, row: Row, size: Size, quick: bool) -> Built:
     """Give biases in lists that each name other tokens first, so a short table loses the last."""
     up = rungs(9 if quick else size.top)
     n = up[-1] + 1
-    chain = [
-        _stage(name, row, size, n, logit_bias=[[token, 0.5] for token in range(rung)])
-        for rung in up
-    ]
-    yield "", {"chain": [*chain, {"dist": {"seed": 5}}], "logits": {"rungs": n}}
+    for end, half, seed in _halves(up):
+        tokens = list(range(n))[:: -1 if seed else 1]
+        chain = [
+            _stage(name, row, size, n, logit_bias=[[token, 0.5] for token in tokens[:rung]])
+            for rung in half
+        ]
+        yield end, {"chain": [*chain, {"dist": {"seed": 5}}], "logits": {"rungs": n, **seed}}
 
 
 def _draws(name: str, row: Row, size: Size, quick: bool) -> Built:

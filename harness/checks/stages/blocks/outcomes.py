@@ -23,6 +23,7 @@ from sampler_parity.harness.strict import Id
 from sampler_parity.reference.registry import ROWS
 
 _N = 1030  # past the largest first block of a partial sort that a release has
+_MOST = 4096  # tokens of a row, all of which are literal
 _STEP = 0.002  # nats between two logits: a cut is 300 times farther away than float32 rounds
 _GAPS = (20.0, 86.0, 87.3, 88.0, 88.8, 95.0, 102.0, 103.2, 103.3, 104.0, 105.0, np.inf)
 _LIKELY = (1, 3, 7)  # tokens above the gap, of eight
@@ -96,20 +97,26 @@ class ChosenOutcomes(SuiteBlock):
     """the same in the quick profile"""
     gaps: bool = False
     """instead: rows with a gap of 20 to 105 nats, with -inf, and with gaps of 1 to 3 ULPs"""
+    samplers: list[str] = []
+    """samplers to use; none: all that have such outcomes"""
+    tokens: int = Field(default=0, ge=0, le=_MOST)
+    """tokens of a row; 0: 1,030, or eight around gaps"""
     before: ChainSpec = []
     """with `gaps`: stages in front of each sampler"""
 
     def items(self, quick: bool) -> Iterator[Case]:
         if self.gaps:
-            yield from (self._gaps(name) for name in of_newest() if ROWS[name].edges is not None)
+            known = [name for name in of_newest() if ROWS[name].edges is not None]
+            yield from (self._gaps(name) for name in self.samplers or known)
         for m in self.quick_survivors if quick else self.survivors:
-            for name, solve in SOLVED.items():
-                yield self._survivors(name, solve, m)
+            for name in self.samplers or SOLVED:
+                yield self._survivors(name, SOLVED[name], m)
 
     def _survivors(self, name: str, solve: Callable[..., dict[str, Any]], m: int) -> Case:
-        left = m if m > 0 else _N + m
-        rng = np.random.default_rng(left)
-        row = -_STEP * (np.arange(_N) + rng.uniform(0, 0.3, _N))
+        n = self.tokens or _N
+        left = m if m > 0 else n + m
+        rng = np.random.default_rng(left + self.tokens)
+        row = -_STEP * (np.arange(n) + rng.uniform(0, 0.3, n))
         row = row.astype(np.float32).astype(np.float64)
         return case_from(
             id=f"{self.id}/{name}/{left}",
@@ -122,21 +129,22 @@ class ChosenOutcomes(SuiteBlock):
         )
 
     def _gaps(self, name: str) -> Case:
-        rng = np.random.default_rng(len(name))
+        n = self.tokens or 8
+        rng = np.random.default_rng(len(name) + self.tokens)
         rows = []
         for gap in _GAPS:
             for likely in _LIKELY:
-                row = -0.25 * np.arange(8)
+                row = -0.25 * np.arange(n)
                 row[likely:] -= gap
                 rows.append(rng.permutation(row).tolist())
         for ulps in _ULPS:
-            row = 8 - ulps * 2.0**-21 * np.arange(1, 9)
+            row = 8 - ulps * 2.0**-21 * np.arange(1, n + 1)
             rows += [rng.permutation(row).tolist() for _ in range(3)]
         return case_from(
             id=f"{self.id}/{name}",
             description=self.description,
             why=self.why,
-            chain=[*self.before, {name: fill(dict(ROWS[name].smallest), {}, 8)}, *_selecting(name)],
+            chain=[*self.before, {name: fill(dict(ROWS[name].smallest), {}, n)}, *_selecting(name)],
             logits={"rows": rows},
             steps=len(rows),
             tags=["noop"],
