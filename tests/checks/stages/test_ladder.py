@@ -99,3 +99,28 @@ def test_a_size_that_nothing_has_is_refused_in_one_line(tmp_path: Path) -> None:
     path.write_text(f'name = "mine"\n[[ladder]]\n{block}size = "k"\nsamplers = ["temp"]\n')
     with pytest.raises(InputError, match="temp has no size 'k' in reference/registry"):
         expand(path, "quick")
+
+
+@pytest.mark.parametrize(
+    ("size", "sampler", "parameter"),
+    [
+        ("penalty_last_n", "penalties", "penalty_last_n"),
+        ("dry_penalty_last_n", "dry", "dry_penalty_last_n"),
+        ("seq_breakers", "dry", "seq_breakers"),
+        ("logit_bias", "logit_bias", "logit_bias"),
+    ],
+)
+def test_two_cases_share_the_rungs_and_each_goes_past_every_limit(
+    size: str, sampler: str, parameter: str
+) -> None:
+    values = [
+        [stage[sampler][parameter] for stage in case.chains[0] if sampler in stage]
+        for case in _quick(size, sampler)
+    ]
+    first, second = (
+        [value if isinstance(value, int) else len(value) for value in half] for half in values
+    )
+    both = sorted(first + second)
+    assert both == rungs(both[-1].bit_length() - 1, both[0].bit_length())
+    limits = [2**k for k in range(both[0].bit_length(), both[-1].bit_length())]
+    assert all(max(half) > limit for half in (first, second) for limit in limits[:-1])

@@ -19,6 +19,7 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.harness.strict import Id
 from sampler_parity.reference.registry import ROWS
 
@@ -105,8 +106,11 @@ class ChosenOutcomes(SuiteBlock):
     """with `gaps`: stages in front of each sampler"""
 
     def items(self, quick: bool) -> Iterator[Case]:
+        known = [name for name in of_newest() if ROWS[name].edges is not None]
+        for name in self.samplers:
+            if name not in (known if self.gaps else SOLVED):
+                raise ValueError(f"{name!r} has no such outcomes: {meant(name, SOLVED)}")
         if self.gaps:
-            known = [name for name in of_newest() if ROWS[name].edges is not None]
             yield from (self._gaps(name) for name in self.samplers or known)
         for m in self.quick_survivors if quick else self.survivors:
             for name in self.samplers or SOLVED:
