@@ -1,4 +1,4 @@
-"""What a finished bundle says of itself must agree: digests, counts, verdicts, artifacts, dates.
+"""The parts of a finished bundle must agree: digests, counts, verdicts, artifacts, dates.
 
 A bundle that contradicts itself was changed, or written by something else than a run. The cases
 that its suites require are checked by harness/run/recomputed.py.
@@ -50,7 +50,7 @@ def _contradictions(bundle: Bundle, today: date) -> Iterator[str]:
     if started is None:
         yield f"its run started at no date: {info.started!r}"
     elif started > today:
-        yield f"its run started on {started}, and the clock of this machine says {today}"
+        yield f"its run started on {started}, and the clock of this machine is at {today}"
     ours = info.machine.code == digest_of_code()
     if ours and info.version != version("sampler-parity"):
         yield f"it was made by this code, which is not that of version {info.version!r}"
@@ -96,7 +96,7 @@ def _difference(got: BackendResult) -> str:
 
 
 def _traces(bundle: Bundle) -> Iterator[str]:
-    """Yield artifacts and counterexamples of cases that are said to be identical."""
+    """Yield artifacts and counterexamples of cases that are stated to be identical."""
     identical = {
         (case.id, name)
         for case in bundle.cases

@@ -84,7 +84,7 @@ def gate_command(
             seed = secrets.randbits(32) if seed is None else seed
             again = [asked_again(judged, items, share, seed, Progress(quiet=True))]
     elif statement or verify or replay or verify_files:
-        raise InputError("--no-recompute", "judges what the bundle says of itself", "omit it")
+        raise InputError("--no-recompute", "believes what the bundle states", "omit it")
     again += [files_again(judged)] if verify_files else []
     last = read_finished(baseline) if baseline else None
     result = gate(judged, file, last, today(), again)

@@ -1,7 +1,7 @@
 """No way to a false pass: forged, partial, old, renamed, replayed, reordered bundles and policies.
 
 The ways were listed before the gate was changed for them. An attacker who makes every verdict and
-every digest again is not among them: docs/ci-and-gate.md says what he could do, and what a
+every digest again is not among them: docs/ci-and-gate.md states what he could do, and what a
 signature adds. Exchanged programs: tests/run/.
 """
 
@@ -41,7 +41,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(bundles: Path, name: str, folder: Path) -> Done:
-    """Forge a bundle by a way and return what the gate says of it.
+    """Forge a bundle by a way and return the outcome of the gate.
 
     The policy names the released file only for ways that do not change the run of that file: the
     digest alone would refuse all others.

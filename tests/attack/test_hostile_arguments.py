@@ -39,7 +39,7 @@ READ = {
     "report folders": ["report", "{}"],
     "compare folders": ["compare", "{good}", "{}"],
     "gate folder": ["gate", "{}"],
-    "gate --baseline": ["gate", "{good}", "--baseline", "{}"],
+    "gate --baseline": ["gate", "{good}", "--no-recompute", "--baseline", "{}"],
     "gate --policy": ["gate", "{good}", "--policy", "{}"],
     "capture --model": ["capture", "--model", "{}", "--prompts", "golden/prompts.jsonl", "-o", "x"],
     "capture --prompts": ["capture", "--model", SMALL, "--prompts", "{}", "-o", "x"],
@@ -61,8 +61,8 @@ WRITTEN = {
     "run --output": ["run", "parity/greedy", "--plan", "--resume", "-o", "{}"],
     "report --output": ["report", "{good}", "-f", "md", "-o", "{}"],
     "compare --output": ["compare", "{good}", "{good}", "-o", "{}"],
-    "gate --json": ["gate", "{good}", "--json", "{}"],
-    "gate --md": ["gate", "{good}", "--md", "{}"],
+    "gate --json": ["gate", "{good}", "--no-recompute", "--json", "{}"],
+    "gate --md": ["gate", "{good}", "--no-recompute", "--md", "{}"],
     "history add --database": ["history", "add", "{good}", "-d", "{}"],
     "explain --plot": ["explain", "{good}", "greedy/x", "--plot", "{}"],
     "init folder": ["init", "--lang", "python", "{}"],
@@ -72,6 +72,7 @@ WRITTEN = {
 }
 # Written after much work, by the functions that are tried above or in their own tests.
 LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
+LATE |= {"gate --statement", "gate --verify"}
 LATE |= {"trie-bench --output", "fuzz --output", "history show --output"}
 LATE |= {"repro --output", "repro --report", "predict --json", "server check --output"}
 LATE |= {"server start --output", "server start --report", "predict --output"}

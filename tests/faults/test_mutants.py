@@ -4,6 +4,7 @@ import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -246,6 +247,10 @@ def test_a_mutant_that_one_case_alone_catches_is_printed_as_thin(
     if thin:
         firsts = lambda path: [c for c in cases_of(path) if not c.id.endswith("-again")]  # noqa: E731
         monkeypatch.setattr(selftest, "_cases_of", firsts)
+    with closing(InProcess(name)) as backend:
+        found = selftest.try_mutant(MUTANTS[name], backend, catches=2)
+    # In this process: a process of the pool may have been forked before.
+    monkeypatch.setattr(selftest, "_run_mutants", lambda *_: {name: found})
     (mutant,) = selftest.run_selftest([name], 1, printed.append).mutants
     assert mutant.case
     assert mutant.again != mutant.case

@@ -63,11 +63,22 @@ def out_of(folder: Path, text_of: TextOf, pictures: bool = False) -> Out:
     out = Out()
     forms: list[str | Path] = [] if pictures else ["-f", "md"]
     drawn: list[str | Path] = ["-o", pages] if pictures else []
+    files: list[str | Path] = ["--json", pages / "gate.json", "--md", pages / "gate.md"]
     commands: list[list[str | Path]] = [
         ["explain", a, text_of("CaseResult.id")],
         ["report", a, "-o", pages, *forms],
         ["compare", a, b, "-o", pages],
-        ["gate", a, "--baseline", b, "--json", pages / "gate.json", "--md", pages / "gate.md"],
+        [
+            "gate",
+            a,
+            "--no-recompute",
+            "--baseline",
+            b,
+            "--json",
+            pages / "gate.json",
+            "--md",
+            pages / "gate.md",
+        ],
         ["history", "add", a, b, "-d", database],
         ["history", "show", "-d", database, *drawn],
     ]

@@ -11,6 +11,7 @@ from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.made_of import SHORT
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import pool
 from tests.support import environments, exchanged
 from tests.support.command_line import Done, cli, refused
 from tests.support.exchanged import CASES, cut_short, results, suite
@@ -115,6 +116,7 @@ FAKE = Environment(name="fake", kind="python", needs=["fake==1"])
 def test_edited_package_of_an_engine_is_refused_on_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(pool, "start_method", lambda: "fork")  # with this environment
     environments.only(monkeypatch, tmp_path, {"fake": FAKE}, null="fake")
     packages = environments.place(FAKE) / "lib/python3.11/site-packages"
     module = packages / "engine/core.py"

@@ -35,7 +35,7 @@ at_least = 0
 class Forgery:
     """Change `folder`. right: a bundle of a right sampler, of the same suites and name.
 
-    policy: the text of the policy, which the attacker may change where a way says so. today: the
+    policy: the text of the policy, which some ways change. today: the
     date of the gate's clock; "" for today's. baseline: a bundle of the last release, or None.
     """
 

@@ -82,7 +82,7 @@ EDITS: dict[str, Callable[[Line], Line | None]] = {
     "removed": lambda line: None,
 }
 
-# With all digests and without what shows the failure beside the record, these are the complete
+# With all digests and without other traces of the failure, these are the complete
 # forgery: it needs --replay or a signature (docs/ci-and-gate.md).
 _CLEAN = {"verdict, and what differed"}
 

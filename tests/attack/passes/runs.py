@@ -9,7 +9,7 @@ from tests.attack.passes.records import Way, clean
 
 
 def _pass(forgery: Forgery) -> None:
-    """Forge every verdict completely: only the run that they are claimed for is left to refuse."""
+    """Change every verdict completely, so that only the claims about the run can be refused."""
     forgery.forget_artifacts()
     kept = [line for line in forgery.lines() if line["kind"] != "counterexample"]
     forgery.write([clean(line) if failed(line) else line for line in kept])
@@ -103,7 +103,7 @@ def of_info() -> Iterator[Way]:
 
 
 def _own_suite(forgery: Forgery) -> None:
-    """Claim the attacker's own suite, at its path, under the name of ours."""
+    """Name the attacker's own suite, at its path, with the name of ours."""
     path = forgery.folder / "parity" / "greedy.toml"
     path.parent.mkdir()
     path.write_bytes(find_suites(["parity/greedy"])[0].read_bytes() + b"\n# mine\n")
@@ -137,7 +137,7 @@ def replayed() -> Iterator[Way]:
     yield way("with another digest", lambda f: f.backend(digest=_wanted(f)))
     yield way("without digest", lambda f: f.backend(digest="", files=[]))
     yield way(
-        "with the file's digest beside its own",
+        "with the file's digest and its own",
         lambda f: f.backend(
             files=[
                 *f.info()["backends"]["mine"].get("files", []),
