@@ -1,7 +1,7 @@
 """`python -m studies.blind_batches`: the case that catches each fault of a list made blind.
 
 The lists are in docs/results/blind-batches.md: studies/blind_batches.toml, and with the argument
-`again` the second, studies/blind_batches_again.toml.
+`again` or `third` studies/blind_batches_again.toml or studies/blind_batches_third.toml.
 
 Runs each fault over the quick profile of the batch or speculative suites until a case fails, and
 prints a line. Further arguments are numbers of faults; all by default.
@@ -24,7 +24,11 @@ from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand, expand_kind, find_suites, read_suite
 
 HERE = Path(__file__).parent
-LISTS = {"first": HERE / "blind_batches.toml", "again": HERE / "blind_batches_again.toml"}
+LISTS = {
+    "first": HERE / "blind_batches.toml",
+    "again": HERE / "blind_batches_again.toml",
+    "third": HERE / "blind_batches_third.toml",
+}
 SUITES = {
     "batch": ["batch", "origin/batches", "properties/batch_rows"],
     "speculative": ["speculative"],
