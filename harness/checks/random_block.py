@@ -14,8 +14,8 @@ Parameters = dict[str, list[Any]]
 
 REMEMBERING: dict[str, Parameters] = {
     "penalties": {
-        "penalty_last_n": [1, 1, 2, 3, 4], "penalty_repeat": [1.0, 1.5, 4.0],
-        "penalty_freq": [0.0, 0.5], "penalty_present": [0.7, 3.0],
+        "penalty_last_n": [1, 1, 2, 3, 4, 64], "penalty_repeat": [1.0, 1.5, 4.0],
+        "penalty_freq": [0.0, 0.5, 2.0], "penalty_present": [0.0, 0.7, 3.0],
     },
     "dry": {
         "dry_multiplier": [0.8, 3.0], "dry_base": [1.25, 1.75],

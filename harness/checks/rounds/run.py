@@ -38,7 +38,7 @@ def judge(
     return result.model_copy(update={"refusal": refusal})
 
 
-def _wanted(ready: Prepared[RoundsCase]) -> list[list[int]]:
+def _wanted(ready: Prepared[RoundsCase]) -> list[list[list[int]]]:
     return [round_of(ready, draft) for draft in ready.case.verified]
 
 
@@ -48,20 +48,21 @@ def _on(
     meant = samplers_at(releases.get(backend.name), ready.case.samplers)
     wanted = _wanted(replace(ready, samplers=meant))
     drafts = np.array(ready.case.verified, np.int32)
-    n = ready.case.logits.n
-    rows = np.ones((drafts.shape[1], n), np.float32)
-    for row, excluded in zip(rows, ready.case.excluded, strict=False):
-        row[[token for token in excluded if token < n]] = 0
-    rows /= rows.sum(axis=1, keepdims=True)
+    rows = np.array([ready.case.drafted_from(at) for at in range(drafts.shape[1])])
     seeds = np.arange(len(drafts), dtype=np.uint32)
     given = Rounds(np.array(ready.rows), rows, drafts, seeds)
     emitted, ns = speculative(backend, ready.setting, ready.case.rule, given)
     got = [[token for token in row if token >= 0] for row in emitted.tolist()]
-    for i in (i for i, tokens in enumerate(got) if tokens != wanted[i]):
-        values = {"got": got[i], "expected": wanted[i]}
+    for i in (i for i, tokens in enumerate(got) if not _fits(tokens, wanted[i])):
+        expected = [each[0] if len(each) == 1 else each for each in wanted[i]]
+        values = {"got": got[i], "expected": expected}
         place = {"step": i, "stage": "token", "what": "token", "values": values}
         detail = f"the draft is {drafts[i].tolist()}"
         return BackendResult.model_validate(
             place | {"verdict": "diverged", "ns": ns, "detail": detail}
         )
     return BackendResult(verdict="identical", ns=ns)
+
+
+def _fits(tokens: list[int], wanted: list[list[int]]) -> bool:
+    return len(tokens) == len(wanted) and all(map(list.__contains__, wanted, tokens))

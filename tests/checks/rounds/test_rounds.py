@@ -8,7 +8,8 @@ import pytest
 from sampler_parity.harness.backends import reference_speculative
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.rounds.block import RandomRounds, RoundsCase
+from sampler_parity.harness.checks.rounds.block import RandomRounds, RoundsCase, round_of
+from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.shrink import shrink
@@ -78,10 +79,24 @@ def test_the_first_wrong_round_is_named_with_its_draft(monkeypatch: pytest.Monke
     assert result.values == {"got": [1, 0, 0, 0], "expected": [1, 0, 1]}
 
 
-def test_a_chain_that_leaves_several_tokens_is_refused() -> None:
-    assert judged(case(chain=ONE[1:])).refusal == (
-        "the chain must leave one token, with a probability of 1"
-    )
+@pytest.mark.parametrize(("rule", "draft"), [("matching", [0, 1]), ("rejection", [1, 0])])
+def test_a_draft_that_is_accepted_by_chance_is_refused(rule: str, draft: list[int]) -> None:
+    refused = judged(case(chain=ONE[1:], rule=rule, drafts=[draft])).refusal
+    assert refused == f"draft 1: {draft[0]} is accepted by chance"
+
+
+@pytest.mark.parametrize(("draft", "right"), [([0, 1], [[1], [2]]), ([1, 1], [[1, 0], [1, 2]])])
+def test_the_token_behind_the_accepted_ones_may_be_any_that_the_residual_has(
+    monkeypatch: pytest.MonkeyPatch, draft: list[int], right: list[list[int]]
+) -> None:
+    """The token before is excluded. Of the others both have a half, more than the draft's third."""
+    gone: Any = {"penalties": {"penalty_last_n": 1, "penalty_repeat": 1.0, "penalty_present": 1e4}}
+    equal: Any = {"values": [0.0, 0.0, 0.0]}
+    asked = case(chain=[gone, ONE[1]], logits=equal, drafts=[draft])
+    for tokens in ([0], [1], [2], [1, 0], [1, 1], [1, 2], [1, 0, 1]):
+        monkeypatch.setattr(Worker, "speculate", lambda *_, t=tokens: np.array([[*t, -1, -1][:3]]))
+        verdict = judged(asked).backends["mine"].verdict
+        assert (verdict == "identical") == (tokens in right)
 
 
 @pytest.mark.parametrize("changed", [{"drafts": [[1]]}, {"drafts": [[1, 3]]}, {"steps": 1}])
@@ -99,7 +114,7 @@ def test_random_rounds_have_3_to_8_drafts_and_accept_each_number_of_them_once() 
         accepted = [_common(whole, draft) for draft in each.drafts]
         assert sorted(accepted) == list(range(each.steps))
     windows = {s["penalties"]["penalty_last_n"] for c in CASES for s in c.chain if "penalties" in s}
-    assert windows == {1, 2, 3, 4}
+    assert windows == {1, 2, 3, 4, 64}
 
 
 def _common(one: list[int], other: list[int]) -> int:
@@ -130,7 +145,7 @@ def test_accepted_drafts_in_the_opposite_order_are_minimized_to_one_round_of_few
     assert len(small.drafts) == 1
     assert len(small.drafts[0]) == small.steps - 1 <= 3
     assert len(small.chain) == 3
-    assert small.history == []
+    assert len(small.history) <= 1
 
 
 def test_an_excluded_draft_is_rejected_and_drawn_again_by_rejection_alone() -> None:
@@ -173,7 +188,7 @@ def test_random_rounds_exclude_tokens_that_the_target_gives() -> None:
     assert all(len(tokens) <= 2 for c in cases for tokens in c.excluded)
     wrong = [c for c in cases if judged(c).backends["mine"].verdict != "identical"]
     assert wrong == []
-    ended = [c for c in cases if any(c.rejects(0, draft[0]) for draft in c.drafts)]
+    ended = [c for c in cases if any(c.drafted_from(0)[draft[0]] == 0 for draft in c.drafts)]
     assert ended
 
 
@@ -199,3 +214,44 @@ def test_excluded_tokens_that_do_not_matter_are_left_out(monkeypatch: pytest.Mon
         return not result.refusal and result.backends["mine"].verdict == "diverged"
 
     assert shrink(asked, fails, seconds=5).excluded == []
+
+
+SEVERAL = list(RandomRounds.model_validate(BLOCK | {"several": True}).items(False, 0))
+
+
+def test_rounds_of_a_case_accept_the_same_drafts_in_different_orders() -> None:
+    turned = 0
+    for each in SEVERAL:
+        rounds = [round_of(prepare(each), draft)[:-1] for draft in each.verified]
+        ways = {tuple(token for (token,) in accepted) for accepted in rounds}
+        turned += len({tuple(sorted(way)) for way in ways}) < len(ways)
+    assert turned > len(SEVERAL) / 4
+    assert all(judged(each).backends["mine"].verdict == "identical" for each in SEVERAL)
+
+
+@pytest.mark.parametrize(
+    "key", [lambda past: (len(past), past[-1:]), lambda past: tuple(sorted(past))]
+)
+def test_rows_kept_by_a_part_of_the_accepted_drafts_are_caught_by_several_alone(
+    monkeypatch: pytest.MonkeyPatch, key: Any
+) -> None:
+    right, kept = reference_speculative._row, dict[Any, Any]()
+
+    def row(chain: Any, request: Any, logits: Any, past: Any) -> Any:
+        made = right(chain, request, logits, past)
+        return kept.setdefault(key(past), made)
+
+    monkeypatch.setattr(reference_speculative, "_row", row)
+
+    def diverged(each: RoundsCase) -> bool:
+        kept.clear()
+        return judged(each).backends["mine"].verdict == "diverged"
+
+    assert not any(map(diverged, CASES))
+    assert any(map(diverged, SEVERAL))
+
+
+def test_the_history_decides_at_every_way_to_leave_one_token() -> None:
+    names = [[name for stage in each.chain for name in stage] for each in CASES]
+    assert {each[-2] for each in names} == {"top_k", "temp", "top_p"}
+    assert {"logit_bias", "min_p"} <= {name for each in names for name in each}
