@@ -50,7 +50,8 @@ class RoundsCase(GivenCase):
         row = np.ones(self.logits.n, np.float32)
         excluded = self.excluded[at] if at < len(self.excluded) else []
         row[[token for token in excluded if token < len(row)]] = 0
-        return row / row.sum()
+        row /= row.sum()
+        return row
 
 
 def target_of(ready: Prepared[Any], past: Sequence[int]) -> NDArray[np.float32]:
@@ -99,7 +100,7 @@ class RandomRounds(RandomBlock):
             chain.insert(draw.number(0, len(chain)), draw.stage(name, _BEFORE[name]))
         ends = _SEVERAL if self.several else _ONE
         end = draw.one_of([*ends])
-        given = {
+        given: dict[str, Any] = {
             "chain": [*chain, draw.stage(end, ends[end]), _DRAW],
             "steps": drafted + 1,
             "drafts": [[]],
