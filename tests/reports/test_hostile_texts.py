@@ -68,17 +68,7 @@ def out_of(folder: Path, text_of: TextOf, pictures: bool = False) -> Out:
         ["explain", a, text_of("CaseResult.id")],
         ["report", a, "-o", pages, *forms],
         ["compare", a, b, "-o", pages],
-        [
-            "gate",
-            a,
-            "--no-recompute",
-            "--baseline",
-            b,
-            "--json",
-            pages / "gate.json",
-            "--md",
-            pages / "gate.md",
-        ],
+        ["gate", a, "--no-recompute", "--baseline", b, *files],
         ["history", "add", a, b, "-d", database],
         ["history", "show", "-d", database, *drawn],
     ]
