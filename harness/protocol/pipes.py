@@ -1,4 +1,4 @@
-"""Wait for the pipes of a backend process, with a time limit.
+"""Wait for the pipes of a backend process, with a time limit, and keep the end of its stderr.
 
 POSIX has `select`. Windows cannot select on pipes: reading polls, and writing waits without a
 limit. There a backend that reads no request times out on its reply, if the request fits the pipe.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 _POLL_S = 0.001
+_CHUNK = 1 << 16  # bytes read at once: a full pipe
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,37 @@ class Deadline:
         return self._begun + self.timeout_s - time.monotonic()
 
 
+@dataclass
+class Tail:
+    """A pipe for the stderr of a process, and the last bytes that came through it.
+
+    Nothing else is kept, in memory or on a disk. It is read while the harness waits for the process
+    (`wait_readable`, `wait_writable`): at other times a process that prints more than a pipe holds
+    waits.
+    """
+
+    limit: int
+    kept: bytes = b""
+    ended: bool = False
+
+    def __post_init__(self) -> None:
+        reads, writes = os.pipe()
+        self.pipe = os.fdopen(reads, "rb", buffering=0)
+        self.writer = os.fdopen(writes, "wb", buffering=0)  # close it when the process has it
+
+    def read(self) -> None:
+        """Read once, which waits if there is nothing."""
+        chunk = os.read(self.pipe.fileno(), _CHUNK)
+        self.ended = not chunk
+        self.kept = (self.kept + chunk)[-self.limit :]
+
+    def drain(self, pause_s: float = 0) -> None:
+        """Read until nothing comes for this time; for a second at most."""
+        deadline = Deadline(1)
+        while not self.ended and deadline.left() > 0 and wait_readable(self.pipe, pause_s):
+            self.read()
+
+
 if sys.platform == "win32":
     import _winapi
     import msvcrt
@@ -33,20 +65,25 @@ if sys.platform == "win32":
     def prepare(pipe: IO[bytes]) -> None:
         """Do nothing: writes block."""
 
-    def wait_readable(pipe: IO[bytes], timeout_s: float) -> bool:
+    def wait_readable(pipe: IO[bytes], timeout_s: float, errors: Tail | None = None) -> bool:
         """Return whether bytes arrive, or the other side closes the pipe, within this time."""
         deadline = time.monotonic() + timeout_s
         while True:
-            try:
-                if _winapi.PeekNamedPipe(msvcrt.get_osfhandle(pipe.fileno()), 0)[0]:
-                    return True
-            except OSError:  # closed
+            if errors and not errors.ended and _arrived(errors.pipe):
+                errors.read()
+            if _arrived(pipe):
                 return True
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_S)
 
-    def wait_writable(pipe: IO[bytes], timeout_s: float) -> bool:
+    def _arrived(pipe: IO[bytes]) -> bool:
+        try:
+            return _winapi.PeekNamedPipe(msvcrt.get_osfhandle(pipe.fileno()), 0)[0] > 0
+        except OSError:  # closed
+            return True
+
+    def wait_writable(pipe: IO[bytes], timeout_s: float, errors: Tail | None = None) -> bool:
         """Return True: Windows cannot check it in advance."""
         return True
 
@@ -64,13 +101,13 @@ else:
         """Make reads and writes return at once."""
         os.set_blocking(pipe.fileno(), False)
 
-    def wait_readable(pipe: IO[bytes], timeout_s: float) -> bool:
+    def wait_readable(pipe: IO[bytes], timeout_s: float, errors: Tail | None = None) -> bool:
         """Return whether bytes arrive, or the other side closes the pipe, within this time."""
-        return _select(pipe, selectors.EVENT_READ, timeout_s)
+        return _select(pipe, selectors.EVENT_READ, timeout_s, errors)
 
-    def wait_writable(pipe: IO[bytes], timeout_s: float) -> bool:
+    def wait_writable(pipe: IO[bytes], timeout_s: float, errors: Tail | None = None) -> bool:
         """Return whether the pipe takes bytes within this time."""
-        return _select(pipe, selectors.EVENT_WRITE, timeout_s)
+        return _select(pipe, selectors.EVENT_WRITE, timeout_s, errors)
 
     def unread(pipe: IO[bytes]) -> int:
         """Return the bytes that the other side has not read yet; 0 if not known."""
@@ -79,7 +116,17 @@ else:
             fcntl.ioctl(pipe.fileno(), termios.FIONREAD, count)
         return count[0]
 
-    def _select(pipe: IO[bytes], event: int, timeout_s: float) -> bool:
+    def _select(pipe: IO[bytes], event: int, timeout_s: float, errors: Tail | None) -> bool:
+        deadline = Deadline(timeout_s)
         with selectors.PollSelector() as selector:  # epoll would need three more system calls
             selector.register(pipe, event)
-            return bool(selector.select(max(0, timeout_s)))
+            if errors and not errors.ended:
+                selector.register(errors.pipe, selectors.EVENT_READ)
+            while ready := {key.fileobj for key, _ in selector.select(max(0, deadline.left()))}:
+                if errors and errors.pipe in ready:
+                    errors.read()
+                    if errors.ended:
+                        selector.unregister(errors.pipe)
+                if pipe in ready:
+                    return True
+        return False

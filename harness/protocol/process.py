@@ -19,10 +19,9 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -35,7 +34,7 @@ from sampler_parity.harness.protocol import pipes
 from sampler_parity.harness.protocol.environment import small
 from sampler_parity.harness.protocol.interface import BackendFailure, NotAsked, R
 from sampler_parity.harness.protocol.limits import patience, reply_bytes
-from sampler_parity.harness.protocol.pipes import Deadline
+from sampler_parity.harness.protocol.pipes import Deadline, Tail
 from sampler_parity.harness.protocol.replies import OtherVersion, checked, parsed
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.sanitize.crash_output import BYTES, error_line, last_lines
@@ -43,6 +42,7 @@ from sampler_parity.harness.sanitize.crash_output import BYTES, error_line, last
 START_TIMEOUT_S = 60.0
 _SCRIPT = re.compile(r"^[^-].*\.[A-Za-z]{1,4}$")  # an argument that is the name of a file
 _SHOWN = 200  # bytes of an invalid reply
+_PAUSE_S = 0.01  # between two looks at the stderr of a process that is about to end
 
 
 @dataclass
@@ -74,7 +74,7 @@ class BackendProcess:
     _first: int = 0
     _sent: int = 0
     _group: ProcessGroup | None = None
-    _errors: Any = None
+    _errors: Tail | None = None
     _buffer: bytearray = field(default_factory=bytearray)
     _hello: p.HelloReply | None = None
 
@@ -142,12 +142,14 @@ class BackendProcess:
             self.scratch.remove()
             self.scratch = Scratch()
         self.starts += 1
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._errors = Tail(BYTES)
         try:
-            self._group = self._started()
+            self._group = self._started(self._errors.writer)
         except OSError as error:
-            self._errors.close()
+            self._errors.pipe.close()
             raise BackendFailure("crashed", f"cannot start {self.command[0]}: {error}") from None
+        finally:
+            self._errors.writer.close()
         assert self._process is not None
         assert self._process.stdout is not None
         assert self._process.stdin is not None
@@ -175,18 +177,18 @@ class BackendProcess:
             raise self.violation("it claims batch, which protocol 1 has not")
         return reply
 
-    def _started(self) -> ProcessGroup:
+    def _started(self, errors: IO[bytes]) -> ProcessGroup:
         """Start the process. Raises OSError."""
         environment = small(os.environ) | {"GGML_NO_BACKTRACE": "1"}  # else an abort starts gdb
         if self.main is not None and may_fork():
             words = self.command[self.command.index("-m") + 1 :]
-            return groups.fork(self.main, words, environment, self._errors)
+            return groups.fork(self.main, words, environment, errors)
         return groups.start(
             self._to_run(),
             environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors,
+            stderr=errors,
         )
 
     def _to_run(self) -> list[str]:
@@ -267,7 +269,7 @@ class BackendProcess:
         data = memoryview(line)
         self._sent = 0
         while data:
-            if not pipes.wait_writable(pipe, deadline.left()):
+            if not pipes.wait_writable(pipe, deadline.left(), self._errors):
                 raise self._timed_out(deadline)
             written = os.write(pipe.fileno(), data)
             self._sent += written
@@ -296,7 +298,7 @@ class BackendProcess:
         """Return whether the process printed something or closed its stdout within this time."""
         assert self._process is not None
         assert self._process.stdout is not None
-        return timeout_s >= 0 and pipes.wait_readable(self._process.stdout, timeout_s)
+        return timeout_s >= 0 and pipes.wait_readable(self._process.stdout, timeout_s, self._errors)
 
     def _timed_out(self, deadline: Deadline) -> BackendFailure:
         how = f"no reply within {deadline.timeout_s:g} s"
@@ -323,25 +325,34 @@ class BackendProcess:
     def _how_it_died(self) -> tuple[str, str]:
         """Return how it died in one line, with its error; and its last lines, if more than one."""
         assert self._process is not None
-        try:
-            code = self._process.wait(1)
-        except subprocess.TimeoutExpired:
-            return ("closed its pipes" if self._untouched() else "closed its stdout"), ""
+        assert self._errors is not None
+        deadline = Deadline(1)
+        while (code := self._exit_status()) is None:
+            if deadline.left() < 0:
+                return ("closed its pipes" if self._untouched() else "closed its stdout"), ""
+            self._errors.drain(_PAUSE_S)
+        self._errors.drain()
         names = {s.value: s.name for s in signal.Signals}
         how = f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
-        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - BYTES))
-        printed = last_lines(self._errors.read(BYTES))
+        printed = last_lines(self._errors.kept)
         error = error_line(printed)
         absent = "" if self._hello else _absent(self.command)
         parts = filter(None, [how, error, absent])
         return ": ".join(parts), "\n".join(printed) if len(printed) > 1 else ""
+
+    def _exit_status(self) -> int | None:
+        assert self._process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_PAUSE_S)
+        return None
 
     def _kill(self) -> None:
         """End the process and all that it started, even if it has ended already."""
         if self._group is None:
             return
         self._group.end()
-        for stream in (self._group.process.stdin, self._group.process.stdout, self._errors):
+        errors = self._errors.pipe if self._errors else None
+        for stream in (self._group.process.stdin, self._group.process.stdout, errors):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
