@@ -29,21 +29,27 @@ _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38
 _CAPABILITY_VERSION_3, _CAPABILITIES = 0x20080522, 64
-_SECCOMP_MODE_FILTER, _ALLOW, _KILL = 2, 0x7FFF0000, 0x80000000
-_REFUSE, _UNKNOWN = 0x50000 | 13, 0x50000 | 38  # with EACCES, with ENOSYS
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06  # bpf_common.h
-_TYPE, _DATAGRAM, _RAW = 0xF, 2, 3  # of a socket: linux/net.h
+_SECCOMP_MODE_FILTER, _ALLOW = 2, 0x7FFF0000
+# What a refused call answers: EPERM, or ENOSYS like an older kernel for calls that came after Linux
+# 5.0, for which libraries have another way. No call is answered by a signal.
+_REFUSE, _UNKNOWN, _NEWER = 0x50000 | 1, 0x50000 | 38, 424
+_LOAD, _IF_EQUAL, _IF_ABOVE, _IF_AT_LEAST = 0x20, 0x15, 0x25, 0x35  # bpf_common.h
+_AND, _RETURN = 0x54, 0x06
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
-_CALLS = {  # the calls that both processors number in their own way
-    "connect": (42, 203), "socket": (41, 198), "socketpair": (53, 199), "clone": (56, 220),
-    "unshare": (272, 97), "setns": (308, 268), "ptrace": (101, 117),
-    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
-}  # fmt: skip
-# Sockets, namespaces and so capabilities, and the keys of the user.
-_REFUSED = ("connect", "unshare", "setns", "ptrace", "keyctl", "add_key", "request_key")
-_REFUSED_EVERYWHERE = (425,)  # io_uring_setup, which connects by itself
-_X32, _CLONE3 = 0x40000000, 435
-_FILE_SIZE = 1 << 30  # bytes, of any file; the standard error stream is one
+_CALLS = "system_calls.txt"  # next to this file: those that are allowed
+_RULES = (  # call, number and mask of an argument, values, whether these alone are allowed
+    ("clone", 0, 0x7E020000, (0,), True),  # CLONE_NEW*. Flags of clone3 cannot be read here
+    ("socket", 0, 0xFFFFFFFF, (1, 2, 10), True),  # AF_UNIX, AF_INET, AF_INET6
+    ("socket", 1, 0xF, (1, 5), True),  # streams and packets: a datagram needs no connect
+    ("socket", 2, 0xFFFFFFFF, (0, 6), True),  # TCP
+    ("socketpair", 1, 0xF, (1, 5), True),
+    ("ioctl", 1, 0xFFFFFFFF, (0x5412, 0x541C, 0x5423), False),  # TIOCSTI, TIOCLINUX, TIOCSETD
+    ("prctl", 0, 0xFFFFFFFF, (22, 35), False),  # PR_SET_SECCOMP, PR_SET_MM
+)
+_OWN_PIDS = (6, 14)  # Linux: since then, pid_max belongs to a namespace
+_PROCESSES = 2048  # with threads
+_FILES = 4096  # open in one process
+_FILE_SIZE = 1 << 30  # bytes of a file, and of all in _MEMORY
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "nvidia*")
 _MEMORY = "/dev/shm"
@@ -58,6 +64,7 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)  # now, for /dev is about to change
     try:
         _unshare()
+        _write("/proc/self/oom_score_adj", "1000")  # when memory ends, this ends first
         reads, writes = os.pipe()
         first = os.fork()
     except OSError as error:
@@ -89,8 +96,12 @@ def _unshare() -> None:
         ("uid_map", f"{user} {user} 1"),
         ("gid_map", f"{group} {group} 1"),
     ):
-        with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:
-            file.write(content)
+        _write(f"/proc/self/{name}", content)
+
+
+def _write(path: str, content: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(content)
 
 
 def _mount(scratch: str) -> None:
@@ -100,11 +111,16 @@ def _mount(scratch: str) -> None:
     nodes = [node for name in _DEVICES for node in glob.glob(f"/dev/{name}")]
     files = {path: os.open(path, os.O_PATH) for path in (*nodes, scratch)}
     _call_mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    release = platform.release().split(".")[:2]
+    if tuple(int("".join(filter(str.isdigit, part))) for part in release) >= _OWN_PIDS:
+        _write("/proc/sys/kernel/pid_max", str(_PROCESSES))  # root has no RLIMIT_NPROC
+    for path in filter(os.path.exists, ("/proc/keys", "/proc/key-users")):
+        _call_mount("/dev/null", path, "", _MS_BIND)
     for place in ("/run", "/dev", _MEMORY):
         if place == _MEMORY:
             os.mkdir(place)
         if os.path.isdir(place) and not os.path.islink(place):
-            _call_mount("tmpfs", place, "tmpfs", _MS_NOSUID | _MS_NODEV)
+            _call_mount("tmpfs", place, "tmpfs", _MS_NOSUID | _MS_NODEV, f"size={_FILE_SIZE}")
     for path, file in files.items():
         _bind(file, path)
     os.symlink("/proc/self/fd", "/dev/fd")
@@ -124,9 +140,9 @@ def _bind(file: int, path: str) -> None:
     os.close(file)
 
 
-def _call_mount(source: str, target: str, kind: str, flags: int) -> None:
-    words = (os.fsencode(source), os.fsencode(target), kind.encode())
-    _check(_libc.mount(*words, ctypes.c_ulong(flags), None), f"mount {target}")
+def _call_mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    words = (os.fsencode(source), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags))
+    _check(_libc.mount(*words, options.encode()), f"mount {target}")
 
 
 def _set_attributes(path: str, how: int, on: int = 0, off: int = 0) -> None:
@@ -136,7 +152,7 @@ def _set_attributes(path: str, how: int, on: int = 0, off: int = 0) -> None:
 
 
 def _drop_rights() -> None:
-    """Drop all capabilities for good, and forbid the calls of _REFUSED."""
+    """Drop all capabilities for good, and allow the calls of _CALLS alone."""
     for capability in range(_CAPABILITIES):
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel has not: EINVAL
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -145,54 +161,67 @@ def _drop_rights() -> None:
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no filter of system calls for {machine}", "seccomp")
-    which = list(_ARCHITECTURES).index(machine)
-    calls = {name: numbers[which] for name, numbers in _CALLS.items()}
-    instructions = _filter(_ARCHITECTURES[machine], calls)
+    instructions = _filter(machine)
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxQ", len(instructions), ctypes.addressof(buffer))
     _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0), "seccomp")
 
 
-def _filter(architecture: int, calls: dict[str, int]) -> list[tuple[int, int, int, int]]:
+def _filter(machine: str) -> list[tuple[int, int, int, int]]:
     """Return a BPF program: code, steps to take if true and if false, value. It reads `struct
-    seccomp_data`: the number of the call at byte 0, the architecture at 4, the first argument at
-    16 (flags of `clone`), the second at 24 (type of a socket). A datagram needs no `connect`."""
-    refuse = (_RETURN, 0, 0, _REFUSE)
+    seccomp_data`: the number of the call at byte 0, the architecture at 4, the low half of argument
+    N at 16 + 8 N."""
+    calls, refuse = _allowed(machine), (_RETURN, 0, 0, _REFUSE)
     program = [
         (_LOAD, 0, 0, 4),
-        (_IF_EQUAL, 1, 0, architecture),  # another one numbers its calls in another way
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, 0),
-        (_IF_AT_LEAST, 0, 1, _X32),
-        (_RETURN, 0, 0, _KILL),
+        (_IF_EQUAL, 1, 0, _ARCHITECTURES[machine]),
+        (_RETURN, 0, 0, _UNKNOWN),  # another architecture numbers its calls in another way
     ]
-    for number in (*(calls[name] for name in _REFUSED), *_REFUSED_EVERYWHERE):
-        program += [(_IF_EQUAL, 0, 1, number), refuse]
-    program += [
-        (_IF_EQUAL, 0, 1, _CLONE3),  # its flags are in memory; libc then takes `clone`
-        (_RETURN, 0, 0, _UNKNOWN),
-        (_IF_EQUAL, 0, 4, calls["clone"]),
-        (_LOAD, 0, 0, 16),
-        (_AND, 0, 0, _CLONE_NEWUSER),
-        (_IF_EQUAL, 7, 0, 0),
-        refuse,
-        (_IF_EQUAL, 1, 0, calls["socket"]),
-        (_IF_EQUAL, 0, 4, calls["socketpair"]),
-        (_LOAD, 0, 0, 24),
-        (_AND, 0, 0, _TYPE),
-        (_IF_EQUAL, 2, 0, _DATAGRAM),
-        (_IF_EQUAL, 1, 0, _RAW),
-        (_RETURN, 0, 0, _ALLOW),
-        refuse,
-    ]
-    return program
+    for name, argument, mask, values, only in _RULES:
+        last = len(values) - 1
+        program += [
+            (_LOAD, 0, 0, 0),
+            (_IF_EQUAL, 0, last + 4, calls[name]),
+            (_LOAD, 0, 0, 16 + 8 * argument),
+            (_AND, 0, 0, mask),
+        ]
+        for i, value in enumerate(values):
+            program.append((_IF_EQUAL, last - i + only, int(i == last and not only), value))
+        program.append(refuse)
+    program.append((_LOAD, 0, 0, 0))
+    for first, end in _runs(sorted(calls.values())):
+        program += [(_IF_AT_LEAST, 0, 2, first), (_IF_ABOVE, 1, 0, end), (_RETURN, 0, 0, _ALLOW)]
+    return [*program, (_IF_AT_LEAST, 1, 0, _NEWER), refuse, (_RETURN, 0, 0, _UNKNOWN)]
+
+
+def _allowed(machine: str) -> dict[str, int]:
+    """Return the numbers of the allowed calls on a machine, by name."""
+    column = 1 + list(_ARCHITECTURES).index(machine)
+    with open(os.path.join(os.path.dirname(__file__), _CALLS), encoding="utf-8") as file:
+        rows = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of consecutive numbers."""
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    return list(zip(firsts, (n for n in numbers if n + 1 not in numbers), strict=True))
 
 
 def _become(command: list[str]) -> NoReturn:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
         signal.signal(number, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_SIZE, _FILE_SIZE))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for limit, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_DATA, memory),  # RLIMIT_AS would count what V8 reserves and never uses
+        (resource.RLIMIT_FSIZE, _FILE_SIZE),
+        (resource.RLIMIT_NOFILE, _FILES),
+        (resource.RLIMIT_NPROC, _PROCESSES),
+    ):
+        soft, hard = (min(most, now) if now >= 0 else most for now in resource.getrlimit(limit))
+        resource.setrlimit(limit, (soft, hard))
     try:
         os.execvpe(command[0], command, os.environ | dict.fromkeys(_TEMPORARY, _MEMORY))
     except OSError as error:

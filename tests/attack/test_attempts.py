@@ -1,0 +1,253 @@
+"""What a sandboxed program tries, and the outcomes that SECURITY.md states for each attempt.
+
+`python -m tests.attack.test_attempts` writes the table of the page again.
+"""
+
+import json
+import os
+import platform
+import pty
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.processes import sandbox, sandboxes
+from tests.support.sandboxed import need_sandbox
+
+if sys.platform != "linux":
+    pytest.skip("namespaces are of Linux", allow_module_level=True)
+if platform.machine() not in sandbox._ARCHITECTURES:
+    pytest.skip(f"no filter of calls for {platform.machine()}", allow_module_level=True)
+
+from tests.attack import attempts
+from tests.attack.attempts import ATTEMPTS
+
+PAGE = Path(__file__).resolve().parents[2] / "SECURITY.md"
+BEGIN, END = "| attempts | outcome |\n| --- | --- |\n", "\n"
+Outcomes = dict[str, str]
+
+
+@contextmanager
+def targets(folder: Path) -> Iterator[tuple[dict[str, Any], tuple[int, ...]]]:
+    """Yield what lies outside, and the descriptors that a program inherits."""
+    (folder / "file").write_text("mine")
+    (folder / "kept").write_text("mine")
+    (folder / "scratch").write_bytes(bytes(8))
+    with ExitStack() as stack:
+        other = stack.enter_context(
+            subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        )
+        stack.callback(other.kill)
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        unix, abstract = (stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2))
+        unix.bind(f"{folder}/u")
+        abstract.bind(f"\0{folder}")
+        for listening in (unix, abstract):
+            listening.listen()
+        both = pty.openpty()
+        for file in both:
+            stack.callback(os.close, file)
+        yield (
+            {
+                "pid": other.pid,
+                "port": tcp.getsockname()[1],
+                "unix": f"{folder}/u",
+                "abstract": str(folder),
+                "file": f"{folder}/file",
+                "folder": str(folder),
+                "scratch": f"{folder}/scratch",
+                "terminal": both[1],
+            },
+            both[1:],
+        )
+        assert other.poll() is None
+
+
+def outcomes(names: list[str], sandboxed: bool = True) -> Outcomes:
+    """Try these, and return their outcomes."""
+    with tempfile.TemporaryDirectory() as name, targets(Path(name)) as (there, files):
+        command = [sys.executable, "-I", "-S", attempts.__file__, json.dumps(there), *names]
+        if sandboxed:
+            command = sandboxes.command(command, Path(there["scratch"]))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, pass_fds=files)
+        assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def named(heavy: bool) -> list[str]:
+    return [name for name, attempt in ATTEMPTS.items() if attempt.heavy == heavy]
+
+
+def rows(tried: Outcomes) -> list[str]:
+    """Return the lines of the table: attempts of one group and outcome together."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, ended in tried.items():
+        groups.setdefault((ATTEMPTS[name].group, ended), []).append(name)
+    return [
+        f"| {group}: {', '.join(f'`{name}`' for name in names)} | {ended} |"
+        for (group, ended), names in groups.items()
+    ]
+
+
+def stated() -> Outcomes:
+    """Return the outcomes that the page states."""
+    table = PAGE.read_text().split(BEGIN)[1].split(f"{END}{END}")[0]
+    found = {}
+    for line in table.splitlines():
+        cells, ended = re.fullmatch(r"\| [^`]+: (.*) \| ([^|]+) \|", line).groups()  # type: ignore[union-attr]
+        found |= dict.fromkeys(re.findall("`([^`]+)`", cells), ended)
+    return found
+
+
+def _compare(tried: Outcomes) -> None:
+    """Raise AssertionError if the page states something else. A file of root that a user may not
+    write anyway says so first."""
+    page = stated()
+    if os.geteuid():
+        tried = {
+            name: page[name] if (ended, page[name]) == ("EACCES", "EROFS") else ended
+            for name, ended in tried.items()
+        }
+    assert tried == {name: page[name] for name in tried}
+
+
+def test_the_page_has_every_attempt_once() -> None:
+    table = PAGE.read_text().split(BEGIN)[1].split(f"{END}{END}")[0]
+    names = re.findall("`([^`]+)`", table)
+    assert len(names) > 200
+    assert sorted(names) == sorted(stated())
+    if platform.machine() == "x86_64":  # other processors lack some of them
+        assert sorted(names) == sorted(ATTEMPTS)
+
+
+def test_the_outcomes_are_those_of_the_page() -> None:
+    need_sandbox()
+    _compare(outcomes(named(heavy=False)))
+
+
+@pytest.mark.nightly
+def test_the_outcomes_of_the_heavy_ones_are_those_of_the_page() -> None:
+    need_sandbox()
+    if os.geteuid() == 0 and not _own_pids():
+        pytest.skip(f"nothing limits the processes of root in Linux {platform.release()}")
+    _compare(outcomes(named(heavy=True)))
+
+
+def _own_pids() -> bool:
+    return tuple(map(int, re.findall(r"\d+", platform.release())[:2])) >= sandbox._OWN_PIDS
+
+
+def test_outside_a_sandbox_they_succeed() -> None:
+    """Those that any user can do, in a folder and to a process of the test."""
+    need_sandbox()
+    harmless = [name for name, attempt in ATTEMPTS.items() if attempt.outside]
+    tried = outcomes(harmless, sandboxed=False)
+    assert tried.pop("request_key") == "ENOKEY"  # it asks for a key that no one has
+    assert tried == dict.fromkeys(tried, "done")
+    assert len(tried) > 40
+
+
+def planted(old: str, new: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the sandbox be one with this edit."""
+    assert SOURCE.count(old) == 1, old
+    (folder / "sandbox.py").write_text(SOURCE.replace(old, new))
+    calls = Path(sandbox.__file__).with_name(sandbox._CALLS).read_text()
+    (folder / sandbox._CALLS).write_text(calls)
+    monkeypatch.setattr(sandboxes, "_PROGRAM", folder / "sandbox.py")
+
+
+def differing(tried: Outcomes) -> set[str]:
+    page = stated()
+    return {name for name, ended in tried.items() if ended != page[name]}
+
+
+# What the filter alone prevents, on any system that runs these tests.
+FILTERED = {
+    *("unshare user", "clone user", "clone3", "ptrace by the parent", "kcmp", "pidfd_open"),
+    *("add_key", "keyctl of the session", "keyctl of the user", "keyctl with a new session"),
+    *("inotify_init1", "personality", "TIOCSETD", "sync", "splice", "tee", "setfsuid", "adjtimex"),
+    *("Unix datagram", "UDP", "AF_NETLINK", "connect to a Unix socket", "datagrams of a pair"),
+    *("seccomp", "PR_SET_SECCOMP", "name_to_handle_at", "setuid", "setgid", "get_robust_list"),
+}
+
+
+def test_without_the_filter_many_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_sandbox()
+    none = "instructions = [(_RETURN, 0, 0, _ALLOW)]"
+    planted("instructions = _filter(machine)", none, tmp_path, monkeypatch)
+    differ = differing(outcomes(named(heavy=False)))
+    assert len(differ) > 60
+    assert differ >= FILTERED
+
+
+SOURCE = Path(sandbox.__file__).read_text()
+DROPS = SOURCE[SOURCE.index("    for capability in") : SOURCE.index("    machine = platform.mach")]
+KEEPS = "    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)\n"
+# A measure that is left out: its text, the text instead, attempts that then end in another way.
+FAULTS: dict[str, tuple[str, str, set[str]]] = {
+    "no network of its own": (
+        " | _CLONE_NEWNET | _CLONE_NEWPID", " | _CLONE_NEWPID", {"TCP fast open"}
+    ),
+    "files can be written": ("on=_MOUNT_ATTR_RDONLY)", "on=0)", {"create", "unlink", "chmod"}),
+    "capabilities": (DROPS, KEEPS, {"PR_SET_SECUREBITS", "PR_CAPBSET_DROP"}),
+    "/run is there": ('("/run", "/dev", _MEMORY)', '("/dev", _MEMORY)', {"a file in /run"}),
+    "the list of keys is there": (
+        '(os.path.exists, ("/proc/keys", "/proc/key-users"))',
+        "(os.path.exists, ())",
+        {"/proc/keys"},
+    ),
+    "processes": ("(resource.RLIMIT_NPROC, _PROCESSES),", "", {"raise RLIMIT_NPROC"}),
+    "open files": ("(resource.RLIMIT_NOFILE, _FILES),", "", {"raise RLIMIT_NOFILE"}),
+    "files": ("(resource.RLIMIT_FSIZE, _FILE_SIZE),", "", {"a scratch file of 2 GiB"}),
+    "memory": ("(resource.RLIMIT_DATA, memory),", "", {"more memory than there is"}),
+    "cores": ("(resource.RLIMIT_CORE, 0),", "", {"raise RLIMIT_CORE"}),
+    "room in memory": (', f"size={_FILE_SIZE}")', ")", {"2 GiB in /dev/shm"}),
+    **{
+        f"rule {i}": (text, "", found)
+        for i, (text, found) in enumerate(
+            [
+                ('("clone", 0, 0x7E020000, (0,), True),', {"clone user"}),
+                ('("socket", 0, 0xFFFFFFFF, (1, 2, 10), True),', {"AF_ALG"}),
+                ('("socket", 1, 0xF, (1, 5), True),', {"UDP", "Unix datagram"}),
+                ('("socket", 2, 0xFFFFFFFF, (0, 6), True),', {"SCTP"}),
+                ('("socketpair", 1, 0xF, (1, 5), True),', {"datagrams of a pair"}),
+                ('("ioctl", 1, 0xFFFFFFFF, (0x5412, 0x541C, 0x5423), False),', {"TIOCSETD"}),
+                ('("prctl", 0, 0xFFFFFFFF, (22, 35), False),', {"PR_SET_SECCOMP"}),
+            ]
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_measure_that_is_left_out_is_found(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_sandbox()
+    if os.geteuid() and name == "capabilities":
+        pytest.skip("execve takes them from a user other than root")
+    old, new, expected = FAULTS[name]
+    planted(old, new, tmp_path, monkeypatch)
+    assert differing(outcomes(list(expected))) == expected
+
+
+def _write_page() -> None:
+    tried = outcomes(list(ATTEMPTS))
+    text = PAGE.read_text()
+    before, behind = text.split(BEGIN)
+    _, _, rest = behind.partition(f"{END}{END}")
+    table = "\n".join(rows({name: tried[name] for name in ATTEMPTS}))
+    PAGE.write_text(f"{before}{BEGIN}{table}{END}{END}{rest}")
+
+
+if __name__ == "__main__":
+    _write_page()
