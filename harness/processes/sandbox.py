@@ -50,6 +50,8 @@ _OWN_PIDS = (6, 14)  # Linux: since then, pid_max belongs to a namespace
 _PROCESSES = 2048  # with threads
 _FILES = 4096  # open in one process
 _FILE_SIZE = 1 << 30  # bytes of a file, and of all in _MEMORY
+_SPARE = 32  # the part of the machine's memory that stays available, as a divisor
+_LOOK_S = 0.1  # between two looks at it
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "nvidia*")
 _MEMORY = "/dev/shm"
@@ -212,10 +214,8 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
 def _become(command: list[str]) -> NoReturn:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
         signal.signal(number, signal.SIG_DFL)
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for limit, most in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_DATA, memory),  # RLIMIT_AS would count what V8 reserves and never uses
         (resource.RLIMIT_FSIZE, _FILE_SIZE),
         (resource.RLIMIT_NOFILE, _FILES),
         (resource.RLIMIT_NPROC, _PROCESSES),
@@ -230,12 +230,22 @@ def _become(command: list[str]) -> NoReturn:
 
 
 def _report_end(program: int, writes: int) -> NoReturn:
-    """Wait for the program, and report its exit status."""
-    while True:
-        pid, status = os.wait()
-        if pid == program:
-            os.write(writes, struct.pack("i", status))
-            os._exit(0)  # and the kernel ends what is left inside
+    """Wait for the program, and report its exit status: SIGKILL if memory becomes scarce. No limit
+    of a process serves: V8 and sanitizers reserve more than any machine has, and use little."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    pid = 0
+    while pid != program:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0 and signal.sigtimedwait({signal.SIGCHLD}, _LOOK_S) is None and _is_scarce():
+            pid, status = program, signal.SIGKILL
+    os.write(writes, struct.pack("i", status))
+    os._exit(0)  # and the kernel ends what is left inside
+
+
+def _is_scarce() -> bool:
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        sizes = {name: int(size) for name, size, *_ in map(str.split, file)}
+    return sizes.get("MemAvailable:", sizes["MemTotal:"]) < sizes["MemTotal:"] // _SPARE
 
 
 def _status_of(first: int, reads: int) -> int:

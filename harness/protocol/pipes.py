@@ -28,7 +28,7 @@ class Deadline:
 
 
 @dataclass
-class Tail:
+class ErrorOutput:
     """A pipe for the stderr of a process, and the last bytes that came through it.
 
     Nothing else is kept, in memory or on a disk. It is read while the harness waits for the process
@@ -65,7 +65,7 @@ if sys.platform == "win32":
     def prepare(pipe: IO[bytes]) -> None:
         """Do nothing: writes block."""
 
-    def wait_readable(pipe: IO[bytes], timeout_s: float, errors: Tail | None = None) -> bool:
+    def wait_readable(pipe: IO[bytes], timeout_s: float, errors: ErrorOutput | None = None) -> bool:
         """Return whether bytes arrive, or the other side closes the pipe, within this time."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -83,7 +83,7 @@ if sys.platform == "win32":
         except OSError:  # closed
             return True
 
-    def wait_writable(pipe: IO[bytes], timeout_s: float, errors: Tail | None = None) -> bool:
+    def wait_writable(pipe: IO[bytes], timeout_s: float, errors: ErrorOutput | None = None) -> bool:
         """Return True: Windows cannot check it in advance."""
         return True
 
@@ -101,11 +101,11 @@ else:
         """Make reads and writes return at once."""
         os.set_blocking(pipe.fileno(), False)
 
-    def wait_readable(pipe: IO[bytes], timeout_s: float, errors: Tail | None = None) -> bool:
+    def wait_readable(pipe: IO[bytes], timeout_s: float, errors: ErrorOutput | None = None) -> bool:
         """Return whether bytes arrive, or the other side closes the pipe, within this time."""
         return _select(pipe, selectors.EVENT_READ, timeout_s, errors)
 
-    def wait_writable(pipe: IO[bytes], timeout_s: float, errors: Tail | None = None) -> bool:
+    def wait_writable(pipe: IO[bytes], timeout_s: float, errors: ErrorOutput | None = None) -> bool:
         """Return whether the pipe takes bytes within this time."""
         return _select(pipe, selectors.EVENT_WRITE, timeout_s, errors)
 
@@ -116,7 +116,7 @@ else:
             fcntl.ioctl(pipe.fileno(), termios.FIONREAD, count)
         return count[0]
 
-    def _select(pipe: IO[bytes], event: int, timeout_s: float, errors: Tail | None) -> bool:
+    def _select(pipe: IO[bytes], event: int, timeout_s: float, errors: ErrorOutput | None) -> bool:
         deadline = Deadline(timeout_s)
         with selectors.PollSelector() as selector:  # epoll would need three more system calls
             selector.register(pipe, event)

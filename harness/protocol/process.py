@@ -34,7 +34,7 @@ from sampler_parity.harness.protocol import pipes
 from sampler_parity.harness.protocol.environment import small
 from sampler_parity.harness.protocol.interface import BackendFailure, NotAsked, R
 from sampler_parity.harness.protocol.limits import patience, reply_bytes
-from sampler_parity.harness.protocol.pipes import Deadline, Tail
+from sampler_parity.harness.protocol.pipes import Deadline, ErrorOutput
 from sampler_parity.harness.protocol.replies import OtherVersion, checked, parsed
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.sanitize.crash_output import BYTES, error_line, last_lines
@@ -74,7 +74,7 @@ class BackendProcess:
     _first: int = 0
     _sent: int = 0
     _group: ProcessGroup | None = None
-    _errors: Tail | None = None
+    _errors: ErrorOutput | None = None
     _buffer: bytearray = field(default_factory=bytearray)
     _hello: p.HelloReply | None = None
 
@@ -142,7 +142,7 @@ class BackendProcess:
             self.scratch.remove()
             self.scratch = Scratch()
         self.starts += 1
-        self._errors = Tail(BYTES)
+        self._errors = ErrorOutput(BYTES)
         try:
             self._group = self._started(self._errors.writer)
         except OSError as error:

@@ -8,6 +8,7 @@ import os
 import platform
 import pty
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -100,7 +101,7 @@ def rows(tried: Outcomes) -> list[str]:
 def stated() -> Outcomes:
     """Return the outcomes that the page states."""
     table = PAGE.read_text().split(BEGIN)[1].split(f"{END}{END}")[0]
-    found = {}
+    found: Outcomes = {}
     for line in table.splitlines():
         cells, ended = re.fullmatch(r"\| [^`]+: (.*) \| ([^|]+) \|", line).groups()  # type: ignore[union-attr]
         found |= dict.fromkeys(re.findall("`([^`]+)`", cells), ended)
@@ -108,8 +109,8 @@ def stated() -> Outcomes:
 
 
 def _compare(tried: Outcomes) -> None:
-    """Raise AssertionError if the page states something else. A file of root that a user may not
-    write anyway says so first."""
+    """Raise AssertionError if the page states something else. For a file of root, the kernel asks
+    for the user's rights first, and root has them."""
     page = stated()
     if os.geteuid():
         tried = {
@@ -207,7 +208,6 @@ FAULTS: dict[str, tuple[str, str, set[str]]] = {
     "processes": ("(resource.RLIMIT_NPROC, _PROCESSES),", "", {"raise RLIMIT_NPROC"}),
     "open files": ("(resource.RLIMIT_NOFILE, _FILES),", "", {"raise RLIMIT_NOFILE"}),
     "files": ("(resource.RLIMIT_FSIZE, _FILE_SIZE),", "", {"a scratch file of 2 GiB"}),
-    "memory": ("(resource.RLIMIT_DATA, memory),", "", {"more memory than there is"}),
     "cores": ("(resource.RLIMIT_CORE, 0),", "", {"raise RLIMIT_CORE"}),
     "room in memory": (', f"size={_FILE_SIZE}")', ")", {"2 GiB in /dev/shm"}),
     **{
@@ -238,6 +238,38 @@ def test_a_measure_that_is_left_out_is_found(
     old, new, expected = FAULTS[name]
     planted(old, new, tmp_path, monkeypatch)
     assert differing(outcomes(list(expected))) == expected
+
+
+TAKES = """
+import sys, time
+taken = []
+for _ in range(40):
+    taken.append(b"x" * (100 << 20))
+    time.sleep(0.02)
+print("all of it")
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("spare", [True, False])
+def test_a_program_that_takes_the_memory_is_ended(
+    spare: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here a part of the memory is called scarce that leaves the program half a gigabyte."""
+    need_sandbox()
+    sizes = dict(line.split()[:2] for line in Path("/proc/meminfo").read_text().splitlines())
+    available = int(sizes["MemAvailable:"])
+    if available < 5 << 20:
+        pytest.skip("it takes 4 GiB")
+    (tmp_path / "scratch").write_bytes(bytes(8))
+    if spare:
+        least = int(sizes["MemTotal:"]) / (available - (1 << 19))
+        planted("_SPARE = 32", f"_SPARE = {least}", tmp_path, monkeypatch)
+    command = [sys.executable, "-I", "-S", "-c", TAKES]
+    command = sandboxes.command(command, tmp_path / "scratch")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    expected = (-signal.SIGKILL, "") if spare else (0, "all of it\n")
+    assert (done.returncode, done.stdout) == expected, done.stderr
 
 
 def _write_page() -> None:

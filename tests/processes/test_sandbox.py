@@ -140,6 +140,24 @@ def test_no_right_is_left_and_none_can_be_had_back(scratch: Path) -> None:
 
 
 @LINUX
+def test_the_kernel_ends_it_first_if_memory_ends(scratch: Path) -> None:
+    score = "print(open('/proc/self/oom_score_adj').read())"
+    assert outcome([*PYTHON, score], scratch).stdout.split() == ["1000"]
+
+
+@LINUX
+def test_a_child_that_is_left_behind_is_reaped_and_the_program_goes_on(scratch: Path) -> None:
+    act = (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.fork() or time.sleep(0.2)\n"
+        "    os._exit(0)\n"
+        "os.wait(); time.sleep(0.3); print('on')"
+    )
+    assert outcome([*PYTHON, act], scratch).stdout == "on\n"
+
+
+@LINUX
 def test_threads_and_processes_start_inside(scratch: Path) -> None:
     act = (
         "import subprocess, threading, os; t = threading.Thread(target=print, args=('thread',));"
