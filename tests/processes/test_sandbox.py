@@ -1,6 +1,7 @@
 """harness/processes/sandbox.py: access from inside, and how a program ends there."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -165,6 +166,37 @@ def test_threads_and_processes_start_inside(scratch: Path) -> None:
         "print(subprocess.run(['/bin/true']).returncode)"
     )
     assert outcome([*PYTHON, act], scratch).stdout == "thread\n0\n0\n"
+
+
+COMPILED = """
+#include <cstdio>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+int main() {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++) threads.emplace_back([] { std::vector<double> v(1 << 20, 1.0); });
+    for (auto & thread : threads) thread.join();
+    try { throw std::runtime_error("caught"); } catch (std::exception & e) { puts(e.what()); }
+}
+"""
+
+
+@LINUX
+@pytest.mark.nightly
+@pytest.mark.parametrize("sanitizer", ["", "address", "undefined", "thread"])
+def test_a_compiled_program_runs_inside(sanitizer: str, scratch: Path, tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+    (tmp_path / "a.cpp").write_text(COMPILED)
+    flags = [f"-fsanitize={sanitizer}"] if sanitizer else []
+    program = str(tmp_path / "a")
+    subprocess.run(["g++", *flags, "-pthread", tmp_path / "a.cpp", "-o", program], check=True)
+    # The leak check stops the program to look at it, which needs ptrace.
+    command = ["env", "ASAN_OPTIONS=detect_leaks=0", program]
+    outside, inside = outcome(command), outcome(command, scratch)
+    assert (inside.returncode, inside.stdout, inside.stderr) == (0, "caught\n", "")
+    assert (outside.returncode, outside.stdout, outside.stderr) == (0, "caught\n", "")
 
 
 @LINUX

@@ -50,6 +50,34 @@ def test_the_results_inside_are_those_outside_but_for_times(tmp_path: Path) -> N
     assert line.endswith("inside: ran mine in a sandbox - use --sandbox")
 
 
+RUNTIMES = {  # what makes code, starts threads or asks the kernel in its own way
+    "numba": ["parity/top_k", "-b", "reference"],
+    "llama.cpp": ["parity/top_k", "-b", "llama.cpp"],
+    "compiler": ["parity/top_k", "-b", "token_trie/compiled"],
+    "c": ["parity/top_k", "-b", "correct/c"],
+    "javascript": ["parity/top_k", "-b", "correct/javascript"],
+    "torch": ["parity/top_k", "-b", "correct/torch", "--accept", "correct"],
+    "typescript": ["tsampler", "-b", "tsampler"],
+    "mlx": ["mlx_lm", "-b", "mlx_lm"],
+    "node-llama-cpp": ["node_llama_cpp", "-b", "node_llama_cpp"],
+    "xllamacpp": ["parity/top_k", "-b", "xllamacpp"],
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_a_runtime_has_the_same_results_inside(name: str, tmp_path: Path) -> None:
+    need_sandbox()
+    asked = [*RUNTIMES[name], "-j", "1"]
+    outside = cli("run", *asked, "-o", tmp_path / "outside")
+    if "does not run here" in outside.stderr:
+        pytest.skip(outside.stderr)
+    inside = cli("run", *asked, "-o", tmp_path / "inside", "--sandbox")
+    assert inside.returncode == outside.returncode, inside.stderr
+    assert len(results(tmp_path / "inside")) > 10
+    assert results(tmp_path / "inside") == results(tmp_path / "outside")
+
+
 def test_times_are_not_taken_in_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "refuse_unavailable", lambda: None)
     with pytest.raises(InputError, match="--sandbox: times are taken without a sandbox"):
