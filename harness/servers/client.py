@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.dialects import Dialect
 
 Prompt = str | list[int]
 FULL = ("limit", "length", "")  # how a text ends that has all its tokens
+_PROBABILITIES = ("n_probs", "logprobs", "top_logprobs")  # how many of each token, in any dialect
 SILENT = 3  # requests in a row without an answer in time: then a server is asked no more
 
 
@@ -129,11 +131,23 @@ class Client:
         not_own = ("prompt", "messages", "model", *dialect.always)
         return {name: value for name, value in parameters.items() if name not in not_own}
 
+    def most(self, sent: Mapping[str, Any]) -> int:
+        """Return the largest size in bytes of an answer to a request."""
+        stated = self.parameters_of(sent)
+        tokens = stated.get(self.dialect.length)
+        if type(tokens) is not int or not 0 <= tokens <= limits.ANSWER_TOKENS:
+            tokens = limits.ANSWER_TOKENS
+        numbers = (stated.get(name) for name in _PROBABILITIES)
+        each = 1 + max((n for n in numbers if type(n) is int), default=0)
+        repeated = limits.ANSWER_REPEATS * len(json.dumps(sent))
+        needed = limits.ANSWER + repeated + tokens * each * limits.ANSWER_TOKEN
+        return min(needed, limits.ANSWER_LARGEST)
+
     def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Answer:
         """Return the answer. Raises ServerFailure if none comes."""
         sent = self.body(prompt, parameters)
         with self._counted(sent):
-            reply = http.ask(self.address, self.dialect.path, sent, self.seconds)
+            reply = http.ask(self.address, self.dialect.path, sent, self.seconds, self.most(sent))
             return self._answer(sent, reply)
 
     def in_turn(self, prompt: Prompt, several: Sequence[Mapping[str, Any]]) -> list[Answer]:
@@ -141,7 +155,9 @@ class Client:
         ServerFailure."""
         bodies = [self.body(prompt, parameters) for parameters in several]
         with self._counted(bodies[0]):
-            replies = http.ask_in_turn(self.address, self.dialect.path, bodies, self.seconds)
+            replies = http.ask_in_turn(
+                self.address, self.dialect.path, bodies, self.seconds, max(map(self.most, bodies))
+            )
         self.traffic.requests += len(replies) - 1
         return [self._answer(sent, reply) for sent, reply in zip(bodies, replies, strict=False)]
 
@@ -158,7 +174,12 @@ class Client:
         sent = {**self.body(prompt, parameters), "stream": True}
         with self._counted(sent):
             events = http.stream(
-                self.address, self.dialect.path, sent, self.seconds, leave_after=leave_after
+                self.address,
+                self.dialect.path,
+                sent,
+                self.seconds,
+                self.most(sent),
+                leave_after=leave_after,
             )
             if isinstance(events, http.Reply):
                 return Answer(sent, refusal=events.reason or f"status {events.status}")

@@ -8,6 +8,9 @@ with one line:
     crashed   no connection, one that is closed in the middle, no HTTP, a status of 500 or more
     rejected  what comes is no answer: no JSON, too much of it, packed, half an event, a redirect
 
+An answer has no more bytes than its request can need (`most`), and no more values than so many
+bytes hold. Both are counted before it is parsed, so that no parser takes long or much memory.
+
 A status of 400 to 499 is an answer: the server refuses the request, and gives a reason.
 """
 
@@ -19,12 +22,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.data import json_of
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.connection import Limited, TooMuch, connected
 
-LARGEST = 8 << 20  # bytes of an answer; 128 tokens with ten alternatives each take 200 KiB
 SECONDS = 60.0
 _FRAMES = 1 << 20  # bytes of headers, and of an answer in many small parts four times its own
 _KEY = "[key]"  # in the place of one that a server sends back
@@ -75,7 +78,11 @@ class StreamEvent:
 
 
 def ask(
-    address: Address, path: str, body: Any = None, seconds: float = SECONDS, most: int = LARGEST
+    address: Address,
+    path: str,
+    body: Any = None,
+    seconds: float = SECONDS,
+    most: int = limits.REPORT,
 ) -> Reply:
     """Send a body as JSON, or get without one. Raises ServerFailure."""
     with _answer(address, path, body, seconds, most) as (answer, _):
@@ -83,7 +90,7 @@ def ask(
 
 
 def ask_in_turn(
-    address: Address, path: str, bodies: Sequence[Any], seconds: float, most: int = LARGEST
+    address: Address, path: str, bodies: Sequence[Any], seconds: float, most: int = limits.REPORT
 ) -> list[Reply]:
     """Send bodies one after the other on one connection, until the server closes it. Raises
     ServerFailure."""
@@ -105,6 +112,7 @@ def _reply(address: Address, path: str, answer: http.client.HTTPResponse, most: 
         raise _too_much(path, most)
     if answer.length:
         raise _closed(path)
+    _check_values(path, _values(content), most)
     return Reply(answer.status, _data(path, _keyless(address, content), answer.status))
 
 
@@ -113,7 +121,7 @@ def stream(
     path: str,
     body: Any,
     seconds: float = SECONDS,
-    most: int = LARGEST,
+    most: int = limits.REPORT,
     leave_after: int | None = None,
 ) -> list[StreamEvent] | Reply:
     """Return the events of an answer that comes in parts; a Reply where it was refused.
@@ -121,9 +129,8 @@ def stream(
     events: list[StreamEvent] = []
     with _answer(address, path, body, seconds, most) as (answer, limited):
         if answer.status >= 400:
-            content = _keyless(address, answer.read(most))
-            return Reply(answer.status, _data(path, content, answer.status))
-        taken = 0
+            return _reply(address, path, answer, most)
+        taken = values = 0
         while line := answer.readline(most + 1):
             taken += len(line)
             if taken > most:
@@ -131,10 +138,14 @@ def stream(
             if not line.endswith(b"\n"):
                 raise ServerFailure("crashed", f"{path}: the stream ends in mid-line")
             if line.startswith((b"data:", b"{")):
+                values += _values(line)
+                _check_values(path, values, most)
                 text = _keyless(address, line.removeprefix(b"data:").strip())
                 if text == b"[DONE]":
                     return events
                 events.append(StreamEvent(_data(path, text, answer.status), time.monotonic()))
+                if len(events) > most // limits.BYTES_OF_EVENT:
+                    raise _too_many(path, most // limits.BYTES_OF_EVENT, "events")
                 if leave_after is not None and len(events) >= leave_after:
                     return events
         if answer.length or (answer.chunked and limited.ended):
@@ -220,8 +231,22 @@ def _data(path: str, content: bytes, status: int) -> Any:
         raise ServerFailure("rejected", f"{path}: no JSON: {error}") from None
 
 
+def _values(content: bytes) -> int:
+    """Return at least the number of values in a JSON text, without parsing it."""
+    return content.count(b",") + content.count(b"[") + content.count(b"{")
+
+
+def _check_values(path: str, values: int, most: int) -> None:
+    if values > most // limits.BYTES_OF_VALUE:
+        raise _too_many(path, most // limits.BYTES_OF_VALUE, "values")
+
+
 def _too_much(path: str, most: int) -> ServerFailure:
-    return ServerFailure("rejected", f"{path}: the answer has more than {most:,} bytes")
+    return _too_many(path, most, "bytes")
+
+
+def _too_many(path: str, most: int, what: str) -> ServerFailure:
+    return ServerFailure("rejected", f"{path}: the answer has more than {most:,} {what}")
 
 
 def _closed(path: str) -> ServerFailure:

@@ -1,8 +1,10 @@
 """Answers of the right shape with wrong values, and servers that hang: each is a verdict."""
 
+import json
 import math
 import random
 import time
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -10,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.data import json_of
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.client import SILENT, Client
@@ -18,7 +22,7 @@ from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, f
 from sampler_parity.harness.servers.fingerprint.self_report import self_report
 from sampler_parity.harness.servers.http import Reply, ServerFailure, StreamEvent
 from sampler_parity.harness.servers.run import EVERYWHERE
-from tests.support.raw_server import raw_server
+from tests.support.raw_server import http_bytes, raw_server
 from tests.support.sockets import hangs
 
 NOWHERE = Address("http", "127.0.0.1", 9)
@@ -141,3 +145,98 @@ def test_requests_at_once_without_an_answer_count_as_one(monkeypatch: pytest.Mon
         failed = [pool.submit(client.complete, "a", {}) for _ in range(8)]
     assert {str(one.exception()) for one in failed} == {str(ServerFailure("timeout", "late"))}
     assert client.traffic.silent == 1
+
+
+SENT = {"n_predict": 8, "n_probs": 5}
+BODY = Client(NOWHERE, DIALECTS["llama-server"]).body("a", SENT)
+# What a client with SENT takes: 128 KiB, eight tokens and 40 probabilities of 1 KiB, the request
+# four times.
+MOST = ((128 + 8 + 40) << 10) + 4 * len(json.dumps(BODY))
+MOST_OF_STREAM = MOST + 4 * len(', "stream": true')
+
+
+def padded(size: int) -> bytes:
+    """Return a well-formed answer of this size."""
+    empty = json.dumps({"content": "", "tokens": []}).encode()
+    return empty.replace(b'""', b'"' + b"a" * (size - len(empty)) + b'"')
+
+
+MANY = MOST // limits.BYTES_OF_VALUE
+MANY_OF_STREAM = MOST_OF_STREAM // limits.BYTES_OF_VALUE
+EVENTS = MOST_OF_STREAM // limits.BYTES_OF_EVENT
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (padded(MOST), ""),
+        (padded(MOST + 1), f"the answer has more than {MOST:,} bytes"),
+        (b'{"content": "a", "x": [' + b"1," * (MANY - 5) + b"1]}", ""),
+        (b'{"content": "a", "x": [' + b"1," * (MANY + 1) + b"1]}", f"more than {MANY:,} values"),
+        (b'{"content": "a", "x": [' + b"[]," * MANY + b"1]}", f"more than {MANY:,} values"),
+    ],
+    ids=["largest", "larger", "most values", "more values", "lists"],
+)
+def test_an_answer_larger_than_its_request_can_need_is_never_parsed(
+    monkeypatch: pytest.MonkeyPatch, body: bytes, line: str
+) -> None:
+    parsed = []
+
+    def counted(content: bytes, largest: int) -> Any:
+        parsed.append(1)
+        return json_of(content, largest)
+
+    monkeypatch.setattr(http, "json_of", counted)
+    with raw_server(http_bytes(body)) as raw:
+        client = Client(raw.address, DIALECTS["llama-server"])
+        if not line:
+            client.complete("a", SENT)
+        else:
+            with pytest.raises(ServerFailure, match=line) as failure:
+                client.complete("a", SENT)
+            assert failure.value.verdict == "rejected"
+    assert len(parsed) == (not line)
+
+
+STREAM = b'data: {"content": "a", "x": ['
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (b'data: {"content": ""}\n' * (EVENTS - 9), ""),
+        (b'data: {"content": ""}\n' * (EVENTS + 9), f"more than {EVENTS:,} events"),
+        ((STREAM + b"1," * 999 + b"1]}\n") * (MANY // 999 + 1), f"{MANY_OF_STREAM:,} values"),
+        (STREAM + b" " * MOST_OF_STREAM + b"1]}\n", "bytes"),
+    ],
+    ids=["most events", "more events", "values of all events", "a long line"],
+)
+def test_a_stream_has_the_same_limits_over_all_its_events(body: bytes, line: str) -> None:
+    with raw_server(http_bytes(body)) as raw:
+        client = Client(raw.address, DIALECTS["llama-server"])
+        if not line:
+            client.streamed("a", SENT)
+        else:
+            with pytest.raises(ServerFailure, match=line):
+                client.streamed("a", SENT)
+
+
+def test_the_largest_answers_of_32_clients_take_less_memory_than_one_had() -> None:
+    """An answer of 8 MiB in small tables took 200 MiB when it was parsed."""
+    size = limits.ANSWER // limits.BYTES_OF_VALUE
+    worst = b'{"content": "a", "x": [' + b'{"a":1},' * (size // 2) + b"1]}"
+    with raw_server(http_bytes(worst)) as raw:
+        client = Client(raw.address, DIALECTS["llama-server"])
+        tracemalloc.start()
+        with ThreadPoolExecutor(32) as pool:
+            asked = [pool.submit(client.complete, "a", {"n_predict": 8}) for _ in range(32)]
+            assert [one.result().text for one in asked] == ["a"] * 32
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 200 << 20
+
+
+@pytest.mark.parametrize("length", [-1, 10**9, "a word", None, True])
+def test_a_request_without_a_valid_length_has_the_limit_of_a_thousand_tokens(length: Any) -> None:
+    client = Client(NOWHERE, DIALECTS["llama-server"])
+    assert (1 << 20) < client.most(client.body("a", {"n_predict": length})) < (2 << 20)
