@@ -5,6 +5,7 @@ if their starter ends first, however that ended.
 """
 
 import contextlib
+import ctypes
 import os
 import secrets
 import subprocess
@@ -18,6 +19,7 @@ from typing import Any
 from sampler_parity.harness.processes import forked, supervisor
 from sampler_parity.harness.processes.forked import Forked
 
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 MEMORY = Path("/dev/shm")
 if sys.platform == "win32":
     _APART: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -53,21 +55,38 @@ class ProcessGroup:
         if self.ended:
             return
         self.ended = True
+        _live.discard(self.process.pid)
         supervisor.kill(self.process.pid, "group")
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
         supervisor.end_marked(self.mark)
+        if _adopter == os.getpid() and not _live:
+            supervisor.end_orphans({_mine().process.pid})
         notify(f"gone {self.process.pid}")
 
 
 _supervisor: _Supervisor | None = None
+_live: set[int] = set()  # the groups that have not ended
+_adopter = 0  # the process that adopts orphans
+
+
+def adopt_orphans() -> None:
+    """Become the parent of each descendant whose own parent ends, on Linux. The end of the last
+    group kills them, without a mark in their environment, too. Call it in a process that starts
+    programs by this module alone."""
+    global _adopter
+    if sys.platform == "linux":
+        _live.clear()  # of the process that this one is a copy of
+        if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
+            _adopter = os.getpid()
 
 
 def start(command: list[str], env: dict[str, str], **options: Any) -> ProcessGroup:
     """Start a program in a group that a terminal's signals do not reach. Raises OSError."""
     mark = _new_mark()
     process = subprocess.Popen(command, env=env | _marks(mark), **_APART, **options)
+    _live.add(process.pid)
     notify(f"group {process.pid}")
     return ProcessGroup(process, mark)
 
@@ -78,6 +97,7 @@ def fork(
     """Run main in a copy of this process, in a group of its own. Raises OSError."""
     mark = _new_mark()
     process = forked.fork(main, arguments, env | _marks(mark), errors)
+    _live.add(process.pid)
     notify(f"group {process.pid}")
     return ProcessGroup(process, mark)
 

@@ -175,6 +175,7 @@ def _work(connection: Connection, theirs: Connection, environment: dict[str, str
     os.environ.clear()  # a forkserver has that of the time when it began
     os.environ.update(environment)
     groups.release()
+    groups.adopt_orphans()
     # A terminal sends it to all: the main process decides. Backends would inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda _signal, _frame: None)
     if sys.platform != "win32":

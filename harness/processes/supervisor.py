@@ -66,6 +66,34 @@ def _marked(mark: bytes) -> list[int]:
     return marked
 
 
+def end_orphans(spared: set[int]) -> None:
+    """Kill the children of this process that it did not start, until none is left.
+
+    Those are descendants whose parent has ended. They have another session than this process, and
+    are not spared. Only a subreaper on Linux has such children.
+    """
+    for _ in range(_ROUNDS):
+        orphans = _orphans(spared)
+        if not orphans:
+            return
+        for pid in orphans:
+            kill(pid)
+            with contextlib.suppress(OSError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(_PAUSE_S)
+
+
+def _orphans(spared: set[int]) -> list[int]:
+    own, session, orphans = os.getpid(), os.getsid(0), []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) not in spared:
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                _, parent, _, its = file.read().rpartition(b")")[2].split()[:4]
+                if int(parent) == own and int(its) != session:
+                    orphans.append(int(name))
+    return orphans
+
+
 def sweep(folder: str) -> None:
     """Delete the scratch files whose maker has ended: no process holds their lock."""
     try:

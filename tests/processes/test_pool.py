@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import groups
 from sampler_parity.harness.processes.pool import Died, Pool, start_method
 from sampler_parity.harness.run.started import backend
+from tests.support.alive import alive
 
 FORKS = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes start afresh")
 
@@ -30,6 +32,72 @@ def printed(code: str) -> list[str]:
     """Return the words that Python prints in a process without threads (xdist has one)."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.split()
+
+
+# Starts a daemon: of another session, of a parent that ends, without the mark in its environment.
+# Prints its id and waits for the end of its stdin.
+DAEMON = """
+import os, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
+        os.execve("/bin/sleep", ["sleep", "600"], {})
+    os._exit(0)
+os.wait()
+sys.stdin.read()
+"""
+
+
+def daemons(number: int) -> tuple[list[int], list[int], list[int]]:
+    """Start programs that leave a daemon, and end them one after the other. Return the daemons,
+    those alive before the last end, and those after it."""
+    several = [
+        groups.start(
+            [sys.executable, "-I", "-S", "-c", DAEMON],
+            dict(os.environ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(number)
+    ]
+    left = []
+    for group in several:
+        assert group.process.stdout is not None
+        left.append(int(group.process.stdout.readline()))
+    for group in several[1:]:
+        group.end()
+    before = alive(*left)
+    own = subprocess.Popen(["/bin/sleep", "600"])  # of our session: no orphan
+    several[0].end()
+    after = alive(*left)
+    assert alive(own.pid)
+    own.kill()
+    own.wait()
+    return left, before, after
+
+
+@FORKS
+def test_a_daemon_of_a_backend_ends_with_the_last_backend() -> None:
+    with Pool(1, 1) as pool:
+        left, before, after = pool.call(daemons, 2)
+        assert len(left) == 2
+        assert before == left  # it may be the other backend's
+        assert after == []
+
+
+@FORKS
+def test_a_daemon_outlives_a_pool_that_adopts_no_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: the test above sees the daemon."""
+    monkeypatch.setattr(groups, "adopt_orphans", lambda: None)
+    with Pool(1, 1) as pool:
+        left, _, after = pool.call(daemons, 1)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert after == (left if start_method() == "fork" else [])
 
 
 @FORKS
