@@ -41,6 +41,7 @@ from sampler_parity.harness.sanitize.crash_output import BYTES, error_line, last
 
 START_TIMEOUT_S = 60.0
 _SCRIPT = re.compile(r"^[^-].*\.[A-Za-z]{1,4}$")  # an argument that is the name of a file
+_LOOK_S = 0.05  # how often the end of a silent process is looked for
 _SHOWN = 200  # bytes of an invalid reply
 _PAUSE_S = 0.01  # between two looks at the stderr of a process that is about to end
 
@@ -280,7 +281,7 @@ class BackendProcess:
         assert self._process.stdout is not None
         end = -1
         while end < 0:
-            if not self._readable(deadline.left()):
+            if not self._readable_or_ended(deadline):
                 raise self._timed_out(deadline)
             chunk = os.read(self._process.stdout.fileno(), 1 << 20)
             if not chunk:
@@ -299,6 +300,17 @@ class BackendProcess:
         assert self._process is not None
         assert self._process.stdout is not None
         return timeout_s >= 0 and pipes.wait_readable(self._process.stdout, timeout_s, self._errors)
+
+    def _readable_or_ended(self, deadline: Deadline) -> bool:
+        """Return whether `_readable` holds in time. Raises BrokenPipeError for a process that ended
+        while a child of it holds its stdout open."""
+        assert self._process is not None
+        while not self._readable(min(deadline.left(), _LOOK_S)):
+            if self._process.poll() is not None and not self._readable(0):
+                raise BrokenPipeError
+            if deadline.left() < 0:
+                return False
+        return True
 
     def _timed_out(self, deadline: Deadline) -> BackendFailure:
         how = f"no reply within {deadline.timeout_s:g} s"

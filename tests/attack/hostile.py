@@ -165,7 +165,7 @@ def child(*options: str) -> Callable[[], None]:
     return act
 
 
-def fork_and_exit() -> None:
+def fork_and_exit(_reply: Any = None) -> None:
     child()()
     os._exit(0)
 
@@ -239,6 +239,7 @@ LIST = [
     Attack("closes-stdin", "replies, closes its stdin, hangs", then(close(0)), hurried=True),
     Attack("closes-all", "replies, closes all its pipes, hangs", then(close(0, 1, 2))),
     Attack("forks-and-exits", "ends, its pipes held by a child", then(fork_and_exit), hurried=True),
+    Attack("dies-before-a-child", "ends, its stdout held by a child", all_of(fork_and_exit)),
     Attack("leaves-a-child", "has a child that outlives it", before(child()), "identical", 1),
     Attack("leaves-a-daemon", "has one elsewhere", before(child("setsid")), "identical", 1),
     # what is no reply

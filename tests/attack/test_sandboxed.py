@@ -50,7 +50,9 @@ def test_an_adapter_that_calls_home_gets_through_without_a_sandbox_alone(
             backend.close()
 
 
-@pytest.mark.parametrize("name", ["kills-itself", "leaves-a-daemon", "cuts-after"])
+@pytest.mark.parametrize(
+    "name", ["kills-itself", "leaves-a-daemon", "cuts-after", "dies-before-a-child"]
+)
 def test_an_attack_has_the_verdict_that_it_has_outside(name: str) -> None:
     need_sandbox()
     attack = hostile.ATTACKS[name]
