@@ -4,11 +4,11 @@ import datetime
 import os
 import re
 import shutil
-import tempfile
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from sampler_parity.harness.bundle.lock import waiting_for
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 from sampler_parity.harness.llama_cpp.build_files import (
@@ -90,16 +90,29 @@ def unchanged(name: str) -> dict[str, str]:
 
 
 def register(build: Build, files: Path) -> None:
-    """Put the files and build.json in place of what was there under this name."""
+    """Put the files and build.json in place of what was there under this name: all or nothing. If
+    this process is killed, the next one for this name completes or takes back what it began."""
     target = builds_folder() / build.name
+    work = target.parent / f".{build.name}"
+    made, before = work / "new", work / "old"
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as temporary:
-        made = Path(temporary) / "made"
-        shutil.copytree(files, made)
-        (made / "build.json").write_text(build.model_dump_json(indent=2) + "\n")
-        if target.exists():
-            shutil.rmtree(target)
-        made.rename(target)
+    with waiting_for(target.parent / f".{build.name}.lock"):
+        _take_back(work, target)
+        try:
+            shutil.copytree(files, made)
+            (made / "build.json").write_text(build.model_dump_json(indent=2) + "\n")
+            if target.exists():
+                target.rename(before)
+            made.rename(target)
+        finally:
+            _take_back(work, target)
+
+
+def _take_back(work: Path, target: Path) -> None:
+    """Put back the build that stood there, if none stands there, and delete the rest."""
+    if not target.exists() and (work / "old").exists():
+        (work / "old").rename(target)
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def today() -> str:

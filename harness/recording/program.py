@@ -66,7 +66,12 @@ def record(
         started=_now(),
         machine=describe(),
     )
-    info.write(folder)
+    try:
+        info.write(folder)
+    except OSError as error:
+        with suppress(OSError):
+            folder.rmdir()  # else the next recording finds a folder, and no recording in it
+        raise cannot_write(folder, error) from None
     begun()
     early: list[str] = []
     with _handlers_restored():
