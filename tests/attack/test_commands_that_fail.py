@@ -175,8 +175,10 @@ def whole(folder: Path) -> list[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="record is of Linux")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_recording_that_cannot_begin_leaves_no_folder(tmp_path: Path, way: str) -> None:
-    """What cannot be removed stays: an empty folder, or a part of the first file. A second line says
-    that texts are recorded."""
+    """What cannot be removed stays: an empty folder, or a part of the first file.
+
+    A second line says that texts are recorded.
+    """
     folder = tmp_path / "r"
     program = shutil.which("true") or ""
 
