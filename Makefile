@@ -223,11 +223,13 @@ fuzz: setup
 		-o bundles/fuzz-$(FUZZ_SEED)
 
 # Kill runs a thousand times and with every signal: no process may remain, no result may be lost. Kill
-# recorded programs, their recorders and checkers 200 times: every recording must be readable.
+# recorded programs, their recorders and checkers 200 times: every recording must be readable. Kill
+# `engines add`, `builds make` and `history add` 300 times: nothing may be half or locked.
 attack: setup
 	$(BIN)/pytest -q tests/attack tests/attack/long_signals.py
 	$(BIN)/python -m tests.attack.killing $(or $(KILLS),1000) $(or $(SEED),1)
 	$(BIN)/python -m tests.attack.killed_recordings $(or $(KILLED_RECORDINGS),200) $(or $(SEED),1)
+	$(BIN)/python -m tests.attack.killed_commands $(or $(KILLED_COMMANDS),300) $(or $(SEED),1)
 
 # Wrong inputs for every parser, a line of figures each. Failing inputs are kept in bundles/fuzzed, with
 # the command that reads them again. Ten minutes on one core.

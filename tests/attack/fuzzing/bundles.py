@@ -16,7 +16,7 @@ from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.write import FORMATS, summary_lines, write_report
-from tests.attack.fuzzing.files import POLICY
+from tests.attack.fuzzing.files import POLICY, SUBJECT
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import BINARY, JSON, TEXT, cell, member
 from tests.support.filled import filled_bundle
@@ -103,7 +103,7 @@ def _texts(made: ReadyPage | None) -> None:  # type: ignore[type-arg]
 
 def _policy(folder: Path) -> list[bytes]:
     _written(folder)
-    return [POLICY.encode()]
+    return [POLICY.encode(), SUBJECT.encode()]
 
 
 def _judged(path: Path) -> None:

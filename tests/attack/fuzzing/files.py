@@ -1,6 +1,7 @@
 """Texts that people write: suites, policies, prompts, grammars, leaves, names and options."""
 
 import contextlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from sampler_parity.harness.failures.explanations import (
     read_explanations,
 )
 from sampler_parity.harness.gate.policy import read_policy
+from sampler_parity.harness.gate.statement import difference
 from sampler_parity.harness.golden.capture import read_prompts
 from sampler_parity.harness.inputs.manifest import read_manifest
 from sampler_parity.harness.llama_cpp import build_files, recorded
@@ -75,6 +77,32 @@ reason = "sorts equal values otherwise"
 issue = "7"
 expires = 2027-01-31
 """
+SUBJECT = f"""schema_version = 1
+suites = ["parity/*"]
+[subject]
+name = "mine 1.0"
+backends = ["mine*"]
+sha256 = ["{"a" * 64}", "{"b" * 64}"]
+reference = "v0.5.0"
+platform = "x86_64"
+code = "own"
+sandbox = true
+max_age_days = 30
+[[parity]]
+backend = "mine"
+verdicts = ["identical"]
+"""
+_STATEMENT = {
+    "_type": "https://in-toto.io/Statement/v1",
+    "subject": [{"name": "mine 1.0", "digest": {"sha256": "a" * 64}}],
+    "predicateType": "https://in-toto.io/attestation/test-result/v0.1",
+    "predicate": {
+        "result": "PASSED",
+        "configuration": [{"name": "bundle", "digest": {"sha256": "c" * 64}}],
+        "passedTests": ["replay of 3 cases", "parity 1"],
+        "failedTests": [],
+    },
+}
 _GRAMMARS = [
     'root ::= "a" | [b-d]{2,4} (x "\\x41" | .)*\nx ::= [^"\\]]+ | <[3]> | "" # end\n',
     'root ::= "{" ws pair ("," ws pair)* "}"\npair ::= "\\"" [a-z]+ "\\":" ws num\n'
@@ -154,6 +182,11 @@ def _build(path: Path) -> None:
         recorded.find("x")
 
 
+def _statement(path: Path) -> None:
+    """Read a statement as `gate --verify` does."""
+    difference(path, json.dumps(_STATEMENT))
+
+
 def _name(path: Path) -> None:
     """Read the text as a backend's name and as a time."""
     name = os.fsdecode(path.read_bytes())
@@ -169,7 +202,8 @@ def _name(path: Path) -> None:
 
 INPUTS = [
     Fuzzed("suite", "s.toml", _suites, _expand, TEXT, 60),
-    Fuzzed("policy", "gate.toml", _of(POLICY), read_policy, TEXT),
+    Fuzzed("policy", "gate.toml", _of(POLICY, SUBJECT), read_policy, TEXT),
+    Fuzzed("statement", "s.json", _of(json.dumps(_STATEMENT)), _statement, JSON),
     Fuzzed(
         "explanations",
         "e.toml",

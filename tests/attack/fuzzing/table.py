@@ -27,7 +27,8 @@ class Fuzzed:
 
 def inputs() -> dict[str, Fuzzed]:
     """Return all kinds of input by name."""
-    from tests.attack.fuzzing import bundles, files, models, recordings, replies
+    from tests.attack.fuzzing import bundles, files, models, recordings, replies, servers
 
     rows = [*files.INPUTS, *models.INPUTS, *replies.INPUTS, *bundles.INPUTS, *recordings.INPUTS]
+    rows += servers.INPUTS
     return {row.name: row for row in rows}

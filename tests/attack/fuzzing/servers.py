@@ -1,0 +1,84 @@
+"""What a server sends: whole answers, streams and reports of itself, as bytes of a connection."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from sampler_parity.harness.servers import http
+from sampler_parity.harness.servers.address import Address
+from sampler_parity.harness.servers.client import Client
+from sampler_parity.harness.servers.dialects import DIALECTS
+from tests.attack.fuzzing.table import Fuzzed
+from tests.attack.fuzzing.ways import JSON
+from tests.support.raw_server import http_bytes
+
+_PLACE = (
+    '{"id":5,"token":" w5","bytes":[32,119],"logprob":-0.5,'
+    '"top_logprobs":[{"id":5,"token":" w5","logprob":-0.5},{"id":7,"token":" w7","logprob":-2}]}'
+)
+_LLAMA = (
+    f'{{"content":" w5 w7","tokens":[5,7],"stop":true,"stop_type":"limit",'
+    f'"completion_probabilities":[{_PLACE},{_PLACE}]}}'
+)
+_OPENAI = (
+    '{"choices":[{"text":" w5","token_ids":[5],"finish_reason":"length","logprobs":'
+    '{"tokens":["token_id:5"],"token_logprobs":[-0.5],"top_logprobs":[{"token_id:5":-0.5}]}}]}'
+)
+_CHAT = (
+    f'{{"choices":[{{"message":{{"content":" w5"}},"finish_reason":"stop",'
+    f'"logprobs":{{"content":[{_PLACE}]}}}}]}}'
+)
+_SENT = {"n_predict": 8, "max_tokens": 8, "n_probs": 2}
+
+
+class _Sent:
+    """A connection on which these bytes come, without a network."""
+
+    def __init__(self, content: bytes) -> None:
+        self._left = memoryview(content)
+
+    def settimeout(self, _seconds: float) -> None: ...
+
+    def sendall(self, _content: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+    def recv_into(self, buffer: memoryview) -> int:
+        count = min(len(buffer), len(self._left))
+        buffer[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
+
+
+def _read(dialect: str, streams: bool = False) -> Callable[[Path], None]:
+    """Return a reader of the bytes, as those of an answer to a request."""
+
+    def read(path: Path) -> None:
+        sent: Any = _Sent(http_bytes(path.read_bytes()))
+        client = Client(Address("http", "127.0.0.1", 9), DIALECTS[dialect])
+        with mock.patch.object(http, "connected", return_value=sent):
+            answer = (client.streamed if streams else client.complete)("a", _SENT)
+        _ = answer.got, answer.plain, answer.consistent, answer.same(answer)
+
+    return read
+
+
+def _of(*samples: str) -> Callable[[Path], list[bytes]]:
+    return lambda _folder: [sample.encode() for sample in samples]
+
+
+def _stream(*answers: str) -> str:
+    return "".join(f"data: {one}\n\n" for one in answers) + "data: [DONE]\n\n"
+
+
+_REFUSED = (http.ServerFailure,)
+INPUTS = [
+    Fuzzed(f"answer, {name}", "a.json", _of(*samples), _read(dialect, streams), JSON, 60, _REFUSED)
+    for name, dialect, streams, samples in [
+        ("llama-server", "llama-server", False, [_LLAMA]),
+        ("openai", "openai", False, [_OPENAI, _CHAT]),
+        ("ollama", "ollama", False, ['{"response":" w5","done_reason":"stop"}']),
+        ("stream", "llama-server", True, [_stream(_LLAMA, _LLAMA)]),
+    ]
+]
