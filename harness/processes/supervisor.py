@@ -69,8 +69,8 @@ def _marked(mark: bytes) -> list[int]:
 def end_orphans(spared: set[int]) -> None:
     """Kill the children of this process that it did not start, until none is left.
 
-    Those are descendants whose parent has ended. They have another session than this process, and
-    are not spared. Only a subreaper on Linux has such children.
+    Such a child is a descendant whose parent has ended. It has another session than this process,
+    and is not spared. Only a subreaper on Linux has such children.
     """
     for _ in range(_ROUNDS):
         orphans = _orphans(spared)

@@ -29,14 +29,14 @@ VOCAB = 1 << 20
 RANDOM = 100_000  # random chains, grammars or tries of a block; our largest has 10,000
 GRAMMAR = 1 << 16  # characters of GBNF; llama.cpp's largest example has 3,000
 
-# An answer of a server, in bytes: its settings and times; each token, with its text and bytes, and
-# as much for each probability; four times the request, which llama-server repeats in its answer.
+# Bytes of a server's answer. It has settings and times. It has each token with its text and bytes,
+# and each probability likewise. llama-server repeats the request in it.
 ANSWER = MIB // 8  # llama-server's settings take 4 KiB
 ANSWER_TOKEN = 1 << 10  # an event of a stream takes 300
 ANSWER_REPEATS = 4
 ANSWER_TOKENS = 1 << 10  # where a request states no valid number
 ANSWER_LARGEST = 8 * MIB
-REPORT = MIB  # what a server says of itself; llama-server's /props takes 8 KiB with a template
+REPORT = MIB  # its report of itself; llama-server's /props takes 8 KiB with a template
 BYTES_OF_VALUE = 8  # of the largest answer, for each value in it; ten times what answers have
 BYTES_OF_EVENT = 64  # the same of a stream
 

@@ -90,6 +90,10 @@ def builds(folder: Path) -> Victim:
     words = ("builds", "make", "toy")
     place = recorded.builds_folder() / "toy"
 
+    def before() -> None:
+        if not place.exists():
+            succeeds(words, folder)
+
     def after() -> None:
         aside = place.parent / ".toy/old"
         left = aside if aside.exists() and not place.exists() else place
@@ -98,7 +102,7 @@ def builds(folder: Path) -> Victim:
         assert recorded.unchanged("toy").keys() == FILES.keys()
         assert [path.name for path in place.parent.iterdir() if path.is_dir()] == ["toy"]
 
-    return Victim(words, lambda: place.exists() or succeeds(words, folder), after)
+    return Victim(words, before, after)
 
 
 def histories(folder: Path) -> Victim:

@@ -1,4 +1,4 @@
-"""Each call that changes a file fails in turn, for the commands that write beside a bundle.
+"""Each call that changes a file fails in turn, for the commands that write outside a bundle.
 
 The command ends with exit status 2 and one line. It leaves what was there before, or all of the
 new, and nothing locked: the same command then succeeds. `history add` has
@@ -175,9 +175,9 @@ def whole(folder: Path) -> list[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="record is of Linux")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_recording_that_cannot_begin_leaves_no_folder(tmp_path: Path, way: str) -> None:
-    """What cannot be removed stays: an empty folder, or a part of the first file.
+    """A disk that stays full keeps an empty folder, or a part of the first file.
 
-    A second line says that texts are recorded.
+    A second line reports that texts are recorded.
     """
     folder = tmp_path / "r"
     program = shutil.which("true") or ""

@@ -1,4 +1,4 @@
-"""What a server sends: whole answers, streams and reports of itself, as bytes of a connection."""
+"""Answers and streams of servers, as the bytes of a connection."""
 
 from collections.abc import Callable
 from pathlib import Path
