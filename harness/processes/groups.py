@@ -72,9 +72,9 @@ _adopter = 0  # the process that adopts orphans
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of each descendant whose own parent ends, on Linux. The end of the last
-    group kills them, also without a mark in their environment. Call it in a process that starts
-    programs only by this module."""
+    """Make this process the parent of each descendant whose own parent ends, on Linux. The end of
+    the last group kills them, also without a mark in their environment. Call it in a process that
+    starts programs only by this module."""
     global _adopter
     if sys.platform == "linux":
         _live.clear()  # of the process that this one is a copy of

@@ -149,8 +149,8 @@ def test_requests_at_once_without_an_answer_count_as_one(monkeypatch: pytest.Mon
 
 SENT = {"n_predict": 8, "n_probs": 5}
 BODY = Client(NOWHERE, DIALECTS["llama-server"]).body("a", SENT)
-# The most that a client with SENT takes: 128 KiB, eight tokens and 40 probabilities of 1 KiB, the request
-# four times.
+# The most that a client with SENT takes: 128 KiB, eight tokens and 40 probabilities of 1 KiB, four
+# times the request.
 MOST = ((128 + 8 + 40) << 10) + 4 * len(json.dumps(BODY))
 MOST_OF_STREAM = MOST + 4 * len(', "stream": true')
 
