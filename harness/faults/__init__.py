@@ -6,7 +6,7 @@ They are text. NAME.toml has the faults of a sampler, `chain.toml` those between
 has those at one number of survivors or beyond a gap, `capacities.toml` those beyond a size, and
 `pairs.toml` those with one class of a parameter, or of two. The faults of `rare.toml` show once in
 a long while, and those of `conventions.toml` at exact equality, NaN and +inf. Those of
-`blind.toml` were written before any suite was read. `parts.toml` is for everything that is no
+`blind*.toml` were written before any suite was read. `parts.toml` is for everything that is no
 sampler. The faults of an engine's stages are classes, in engines/NAME/model_faults.py.
 `adapters.py` has whole adapters that break the protocol; it is run as a program, and therefore not
 imported here.

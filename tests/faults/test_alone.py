@@ -26,6 +26,7 @@ NEED_MORE = {
         *("all-breaker-heads-exempt", "flag-stays-sorted", "window-at-most-512"),
         *("tokens-of-16-bits", "8-breakers", "tails-ignored"),
         *("breaker-of-40-characters", "reset-drops-the-breakers", "ends-at-a-missing-token"),
+        *("clone-without-window", "shortest-of-two-breakers"),
     },
 }
 

@@ -9,9 +9,10 @@ from sampler_parity.harness.checks.stages.block import ChainCase
 from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.faults.selftest import quick_cases
 from sampler_parity.harness.suite.file import expand, find_suites, suite_id
 from sampler_parity.reference.chain import parameters_of
-from sampler_parity.reference.registry import ROWS
+from sampler_parity.reference.registry import REFERENCE_ROWS, ROWS
 
 TOP = 'name = "t"\n'
 CASE = """
@@ -125,8 +126,7 @@ def test_fill_leaves_breakers_as_they_are() -> None:
     assert fill(chain, {}, 9) == [{"dry": {"dry_penalty_last_n": 8, "seq_breakers": ["V"]}}]
 
 
-def test_expand_pairs_every_stage_with_every_stage(tmp_path: Path) -> None:
-    text = """
+PAIRS = """
 [[pairs]]
 id = "p"
 description = "pairs"
@@ -138,7 +138,10 @@ then = [{ dist = { seed = 1 } }]
 greedy = { greedy = {} }
 cut = { top_k = { k = 2 } }
 """
-    cases = expand(written(tmp_path, text), "full")
+
+
+def test_expand_pairs_every_stage_with_every_stage(tmp_path: Path) -> None:
+    cases = expand(written(tmp_path, PAIRS), "full")
     assert [case.samplers for case in cases] == [
         ["greedy", "greedy", "dist"],
         ["greedy", "top_k", "dist"],
@@ -146,6 +149,16 @@ cut = { top_k = { k = 2 } }
         ["top_k", "top_k", "dist"],
     ]
     assert cases[1].id == "sample/p/greedy+cut-normal-V4"
+
+
+def test_expand_pairs_among_some_stages(tmp_path: Path) -> None:
+    text = PAIRS.replace("then =", 'among = ["cut"]\nthen =')
+    cases = expand(written(tmp_path, text), "full")
+    assert [case.samplers[:2] for case in cases] == [
+        ["greedy", "top_k"],
+        ["top_k", "greedy"],
+        ["top_k", "top_k"],
+    ]
 
 
 @pytest.mark.slow
@@ -259,6 +272,11 @@ def test_history_repeats_an_alphabet_or_draws_from_it() -> None:
             id="no-logits",
         ),
         pytest.param(
+            PAIRS.replace("then =", 'among = ["cat"]\nthen ='),
+            r"pairs 'p': among names no stage: cat",
+            id="among-no-stage",
+        ),
+        pytest.param(
             RANDOM.replace("count = 40", "count = 0"),
             r"random_chains 'r': count: Input should be greater than or equal to 1",
             id="bad-count",
@@ -293,3 +311,15 @@ def test_state_parameters_gives_every_parameter() -> None:
         if key not in of_vocabulary
     }
     assert needed <= given
+
+
+@pytest.mark.parametrize("sampler", sorted({*REFERENCE_ROWS} - {"softmax", "tail_free"}))
+@pytest.mark.parametrize("before", [{"top_k", "top_p"}, {"greedy", "dist"}], ids=["sort", "choice"])
+def test_every_sampler_stands_behind_a_sort_and_a_choice(sampler: str, before: set[str]) -> None:
+    """What it may change in candidates is a flag, p and a selection that an earlier stage left."""
+    assert any(
+        before & {*case.samplers[:place]}
+        for case in quick_cases()
+        for place, name in enumerate(case.samplers)
+        if name == sampler
+    )

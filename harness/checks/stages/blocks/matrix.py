@@ -73,6 +73,7 @@ class Grid(Strict):
     dtypes: list[Dtype] = ["float32"]
     """axis: formats that the logits are rounded to"""
     tags: list[str] = []
+    requires: dict[str, list[Verdict]] = {}
     quick: bool | Subset | list[Subset] = True
     """all (true), none (false), or one or more parts of the grid"""
 
@@ -143,6 +144,7 @@ class Grid(Strict):
             vocab=self.vocab,
             dtype=point["dtypes"],
             tags=self.tags,
+            requires=self.requires,
             **other,
         )
 
@@ -160,7 +162,6 @@ class MatrixBlock(Grid):
     detail: Literal["stages", "token"] = "stages"
     relation: Relation | None = None
     """another run on the same backend to compare with"""
-    requires: dict[str, list[Verdict]] = {}
 
     @model_validator(mode="after")
     def _one_chain(self) -> "MatrixBlock":
@@ -185,7 +186,6 @@ class MatrixBlock(Grid):
             chain: Any = self.chains[point["chains"]] if self.chains else self.chain
             n = self.n_of(point)
             other: dict[str, Any] = {"draws": self.draws, "detail": self.detail}
-            other["requires"] = self.requires
             if self.relation is not None:
                 filled = fill(self.relation.chain, varied, n)
                 other["relation"] = self.relation.model_copy(update={"chain": filled})
@@ -203,14 +203,20 @@ class Pairs(Grid):
 
     stages: dict[str, dict[str, dict[str, Any]]]
     """stages by name"""
+    among: list[str] = []
+    """only the pairs with one of these stages; empty: all pairs"""
     then: ChainSpec = []
     """stages that follow each pair"""
 
     def items(self, quick: bool) -> Iterator[Case]:
         names = list(self.stages)
         axes = self.shared_axes() | {"first": names, "second": names}
+        if unknown := {*self.among} - {*names}:
+            raise ValueError(f"among names no stage: {', '.join(sorted(unknown))}")
         for point in points(axes, self.quick, quick):
             pair = [point["first"], point["second"]]
+            if self.among and not {*pair} & {*self.among}:
+                continue
             chain = [self.stages[name] for name in pair] + self.then
             chain = fill(chain, {}, self.n_of(point))
             yield self.case(point, ["+".join(pair), *self.shared_name(point)], chain)
