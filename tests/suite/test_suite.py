@@ -316,7 +316,7 @@ def test_state_parameters_gives_every_parameter() -> None:
 @pytest.mark.parametrize("sampler", sorted({*REFERENCE_ROWS} - {"softmax", "tail_free"}))
 @pytest.mark.parametrize("before", [{"top_k", "top_p"}, {"greedy", "dist"}], ids=["sort", "choice"])
 def test_every_sampler_stands_behind_a_sort_and_a_choice(sampler: str, before: set[str]) -> None:
-    """What it may change in candidates is a flag, p and a selection that an earlier stage left."""
+    """A sampler can change a flag, p or a selection only where an earlier stage left them."""
     assert any(
         before & {*case.samplers[:place]}
         for case in quick_cases()
