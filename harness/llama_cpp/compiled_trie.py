@@ -8,7 +8,7 @@ from typing import Any
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp import worker
 from sampler_parity.harness.llama_cpp.compiled import SOURCES, compiled
-from sampler_parity.harness.llama_cpp.words import Listener
+from sampler_parity.harness.llama_cpp.words import words_of
 from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.reference import ChainError
 
@@ -60,10 +60,10 @@ class CompiledTrie:
         of_trie = self.token_trie_default_params()
         for name, value in params.items():
             setattr(of_trie, name, value)
-        listener = Listener()
         sampler = self.token_trie_init(text, len(text), mode, of_trie)
         if not sampler:
-            raise ChainError(listener.words())
+            again = (text, len(text), mode, of_trie)
+            raise ChainError(words_of(lambda: self.token_trie_init(*again)))
         return int(sampler)
 
 

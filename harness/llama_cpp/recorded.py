@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from sampler_parity.harness.bundle.lock import waiting_for
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 from sampler_parity.harness.llama_cpp.build_files import (
@@ -96,6 +95,8 @@ def register(build: Build, files: Path) -> None:
     work = target.parent / f".{build.name}"
     made, before = work / "new", work / "old"
     target.parent.mkdir(parents=True, exist_ok=True)
+    from sampler_parity.harness.bundle.lock import waiting_for  # a worker registers nothing
+
     with waiting_for(target.parent / f".{build.name}.lock"):
         _take_back(work, target)
         try:

@@ -1,14 +1,16 @@
 """The messages of llama.cpp when it refuses something: its log and its output to stderr.
 
-stderr is read back only if it is a file, as for a worker. The last output of a process that dies
-stays there.
+They are read by asking once more: until then stderr is the one that the harness reads, so the last
+output of a process that dies is there.
 """
 
 import os
-import stat
+import tempfile
 from collections import deque
+from collections.abc import Callable
 
 _ERROR = 4  # GGML_LOG_LEVEL_ERROR
+_MOST = 4096  # bytes of stderr
 logged: deque[str] = deque(maxlen=8)
 
 
@@ -18,21 +20,21 @@ def keep_error(level: int, text: bytes, _data: object) -> None:
         logged.append(text.decode(errors="replace"))
 
 
-class Listener:
-    """Notes the end of the log and of stderr when it is made."""
-
-    def __init__(self) -> None:
-        logged.clear()
-        self._is_file = stat.S_ISREG(os.fstat(2).st_mode)
-        self._at = os.fstat(2).st_size if self._is_file else 0
-
-    def words(self) -> str:
-        """Return the messages since then, in one line of at most 300 characters."""
-        printed = b""
-        if self._is_file:
+def words_of(refused: Callable[[], object]) -> str:
+    """Call what llama.cpp has just refused again, and return its messages in one line of at most
+    300 characters."""
+    logged.clear()
+    stderr = os.dup(2)
+    try:
+        with tempfile.TemporaryFile() as file:
+            os.dup2(file.fileno(), 2)
             try:
-                printed = os.pread(2, 4096, self._at)
-            except OSError:  # not open for reading
-                printed = b""
-        text = " ".join(" ".join([printed.decode(errors="replace"), *logged]).split())
-        return text[:300]
+                refused()
+            finally:
+                os.dup2(stderr, 2)
+            file.seek(0)
+            printed = file.read(_MOST)
+    finally:
+        os.close(stderr)
+    text = " ".join(" ".join([printed.decode(errors="replace"), *logged]).split())
+    return text[:300]

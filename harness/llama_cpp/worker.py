@@ -27,7 +27,7 @@ from sampler_parity.harness.llama_cpp.signatures import (
     LlamaLogitBias,
 )
 from sampler_parity.harness.llama_cpp.throughput import measure
-from sampler_parity.harness.llama_cpp.words import Listener
+from sampler_parity.harness.llama_cpp.words import words_of
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.memory import lift_memory_limit
@@ -126,10 +126,11 @@ class Worker:
             values["vocab"] = self._vocab(vocab) if vocab else None
         if "model" in taken.arguments:
             values["model"] = self._vocab_model(vocab or str(vocab_path("spm")), whole=True)
-        listener = Listener()
-        sampler = initialize(*(values[argument] for argument in taken.arguments))
+        arguments = [values[argument] for argument in taken.arguments]
+        sampler = initialize(*arguments)
         if not sampler:
-            raise InputError(name, f"llama.cpp refuses its parameters: {listener.words()}")
+            words = words_of(lambda: initialize(*arguments))
+            raise InputError(name, f"llama.cpp refuses its parameters: {words}")
         return int(sampler)
 
     def _vocab(self, path: str) -> int:

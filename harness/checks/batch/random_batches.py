@@ -16,6 +16,7 @@ from pydantic import Field
 from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.random_block import REMEMBERING, Draw, Parameters, RandomBlock
 from sampler_parity.harness.sanitize import limits
+from sampler_parity.reference.registry import ROWS
 
 Kind = tuple[str, ...]  # samplers with a state, the last of which draws
 
@@ -36,7 +37,13 @@ _FILTERS: dict[str, Parameters] = {
     "logit_bias": {"logit_bias": [[], [[0, 5.0]], [[1, -math.inf], [2, 3.0]], [[3, 4.0]]]},
 }  # fmt: skip
 _BREAKERS: Parameters = {"seq_breakers": [[], ["\x01"], ["\x02", "\x03"]]}  # a token each
-_ALL = REMEMBERING | _FILTERS | _DRAWING | {"greedy": {}}
+_KNOWN = REMEMBERING | _FILTERS | _DRAWING | {"greedy": {}}
+_FILTERS |= {  # of a sampler that is new: its smallest parameters
+    name: {parameter: [value] for parameter, value in row.smallest.items()}
+    for name, row in ROWS.items()
+    if row.edges is not None and not row.vocab and name not in _KNOWN
+}
+_ALL = _KNOWN | _FILTERS
 _SEEDED = {*_DRAWING, "xtc"}
 _ANEW = "adaptive_p"  # its clone begins its random numbers anew (findings 4)
 _MEMORIES: list[Kind] = [(), ("penalties",), ("dry",), ("penalties", "dry")]

@@ -21,7 +21,6 @@ from sampler_parity.harness.llama_cpp.signatures import (
     has,
     signature,
 )
-from sampler_parity.harness.llama_cpp.words import Listener
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.memory import lift_memory_limit
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
@@ -132,13 +131,11 @@ class Worker:
             taken = LAZY_BY_WORDS
         values = {"n_vocab": n_vocab} | parameters
         values["vocab"] = self._vocabulary(vocab) if vocab and "vocab" in taken.arguments else 0
-        listener = Listener()
         arguments = [_argument(name, values) for name in taken.arguments]
         try:
             (handle,) = self.program.ask("init", taken.symbol, *arguments)
         except SamplerRefused as refused:
-            reason = listener.words() or str(refused)
-            raise InputError(name, f"llama.cpp refuses its parameters: {reason}") from None
+            raise InputError(name, f"llama.cpp refuses its parameters: {refused}") from None
         return int(handle)
 
     def _vocabulary(self, path: str) -> int:
