@@ -1,7 +1,7 @@
 """`python -m studies.blind_batches`: the case that catches each fault of a list made blind.
 
 The lists are in docs/results/blind-batches.md: studies/blind_batches.toml, and with the argument
-`again` or `third` studies/blind_batches_again.toml or studies/blind_batches_third.toml.
+`again`, `third` or `fourth` studies/blind_batches_again.toml, _third.toml or _fourth.toml.
 
 Runs each fault over the quick profile of the batch or speculative suites until a case fails, and
 prints a line. Further arguments are numbers of faults; all by default.
@@ -28,6 +28,7 @@ LISTS = {
     "first": HERE / "blind_batches.toml",
     "again": HERE / "blind_batches_again.toml",
     "third": HERE / "blind_batches_third.toml",
+    "fourth": HERE / "blind_batches_fourth.toml",
 }
 SUITES = {
     "batch": ["batch", "origin/batches", "properties/batch_rows"],
