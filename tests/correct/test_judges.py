@@ -69,7 +69,7 @@ UNDECIDABLE = {
     "min_p/compares-probabilities": "p_i >= p max p is the definition of min_p",
     "mirostat/k-in-double": _ROUNDED,
     "mirostat/powers-in-double": _ROUNDED,
-    "mirostat_v2/nan-begins-anew": "no definition says what follows a row of -inf alone",
+    "mirostat_v2/nan-begins-anew": "no definition states what follows a row of -inf alone",
     "penalties/subtracts-one-by-one": _ROUNDED,
     "temp/times-reciprocal": _ROUNDED,
     "temp_ext/entropy-in-double": _ROUNDED,
