@@ -4,8 +4,9 @@ POSIX has `select`. Windows cannot select on pipes: reading polls, and writing w
 limit. There a backend that reads no request times out on its reply, if the request fits the pipe.
 """
 
+import math
 import os
-import selectors
+import select
 import sys
 import time
 from dataclasses import dataclass, field
@@ -103,11 +104,11 @@ else:
 
     def wait_readable(pipe: IO[bytes], timeout_s: float, errors: ErrorOutput | None = None) -> bool:
         """Return whether bytes arrive, or the other side closes the pipe, within this time."""
-        return _select(pipe, selectors.EVENT_READ, timeout_s, errors)
+        return _poll(pipe, select.POLLIN, timeout_s, errors)
 
     def wait_writable(pipe: IO[bytes], timeout_s: float, errors: ErrorOutput | None = None) -> bool:
         """Return whether the pipe takes bytes within this time."""
-        return _select(pipe, selectors.EVENT_WRITE, timeout_s, errors)
+        return _poll(pipe, select.POLLOUT, timeout_s, errors)
 
     def unread(pipe: IO[bytes]) -> int:
         """Return the bytes that the other side has not read yet; 0 if not known."""
@@ -116,17 +117,17 @@ else:
             fcntl.ioctl(pipe.fileno(), termios.FIONREAD, count)
         return count[0]
 
-    def _select(pipe: IO[bytes], event: int, timeout_s: float, errors: ErrorOutput | None) -> bool:
-        deadline = Deadline(timeout_s)
-        with selectors.PollSelector() as selector:  # epoll would need three more system calls
-            selector.register(pipe, event)
-            if errors and not errors.ended:
-                selector.register(errors.pipe, selectors.EVENT_READ)
-            while ready := {key.fileobj for key, _ in selector.select(max(0, deadline.left()))}:
-                if errors and errors.pipe in ready:
-                    errors.read()
-                    if errors.ended:
-                        selector.unregister(errors.pipe)
-                if pipe in ready:
-                    return True
+    def _poll(pipe: IO[bytes], event: int, timeout_s: float, errors: ErrorOutput | None) -> bool:
+        deadline, file = Deadline(timeout_s), pipe.fileno()
+        poll = select.poll()  # epoll would need three more system calls
+        poll.register(file, event)
+        if errors and not errors.ended:
+            poll.register(errors.pipe, select.POLLIN)
+        while ready := {fd for fd, _ in poll.poll(math.ceil(max(0, deadline.left()) * 1000))}:
+            if errors and not errors.ended and errors.pipe.fileno() in ready:
+                errors.read()
+                if errors.ended:
+                    poll.unregister(errors.pipe)
+            if file in ready:
+                return True
         return False
