@@ -79,9 +79,7 @@ def _is_code(name: str) -> bool:
 
 def _parts(command: Sequence[str]) -> Iterator[Path]:
     """Yield the program of a command, its interpreter, the files that it names and their own."""
-    program = _found(command[0])
-    if program is None:
-        return  # the start reports it
+    program = _found(command[0]) or Path(command[0]).absolute()  # if absent, the start fails
     yield program
     if [*command[: len(WORKER_COMMAND)]] == WORKER_COMMAND:
         return
