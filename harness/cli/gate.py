@@ -67,16 +67,16 @@ def gate_command(
     from sampler_parity.harness.gate.gate import gate
     from sampler_parity.harness.gate.labels import markdown, terminal_lines
     from sampler_parity.harness.gate.policy import read_policy
-    from sampler_parity.harness.gate.statement import difference
-    from sampler_parity.harness.gate.statement import statement as made
+    from sampler_parity.harness.gate.statement import difference, released, statement_of
     from sampler_parity.harness.run.asked_again import asked_again, share_of
     from sampler_parity.harness.run.recomputed import recomputed
 
+    share, again = share_of(replay) if replay else 0.0, []
     file = read_policy(policy)
     if backend:
         file = dataclasses.replace(file, policy=file.policy.about(backend))
     judged = read_finished(folder)
-    share, again = share_of(replay) if replay else 0.0, []
+    named = released(judged, file.policy) if statement or verify else []
     if recompute:
         refuse_contradictory(judged, today())
         items = recomputed(judged, suite or ())
@@ -88,9 +88,10 @@ def gate_command(
     again += [files_again(judged)] if verify_files else []
     last = read_finished(baseline) if baseline else None
     result = gate(judged, file, last, today(), again)
+    text = statement_of(judged, named, result) if named else ""
     if statement:
-        write_text(statement, made(judged, file.policy, result))
-    differs = difference(verify, made(judged, file.policy, result)) if verify else ""
+        write_text(statement, text)
+    differs = difference(verify, text) if verify else ""
     if json is not None:
         write_data(json, result.model_dump_json(indent=2))
     if md is not None:

@@ -22,20 +22,13 @@ PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 Json = dict[str, Any]
 
 
-def statement(bundle: Bundle, policy: Policy, result: GateResult) -> str:
-    """Return the statement as JSON. Raises InputError if nothing is named that it could be about.
-
-    Its subjects are the digests of the policy's `[subject]`, or else of its backends.
-    """
-    need("attest", "a statement")
+def statement_of(bundle: Bundle, named: list[tuple[str, str]], result: GateResult) -> str:
+    """Return the statement as JSON. named: as `released` returns it."""
     from google.protobuf.json_format import MessageToDict
     from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
     from in_toto_attestation.v1.statement import Statement
 
-    subjects = [
-        ResourceDescriptor(name, digest={"sha256": sha256}).pb
-        for name, sha256 in _named(bundle, policy)
-    ]
+    subjects = [ResourceDescriptor(name, digest={"sha256": sha256}).pb for name, sha256 in named]
     made = Statement(
         subjects,
         PREDICATE,
@@ -53,8 +46,10 @@ def statement(bundle: Bundle, policy: Policy, result: GateResult) -> str:
     return json.dumps(MessageToDict(made.pb), indent=2) + "\n"
 
 
-def _named(bundle: Bundle, policy: Policy) -> list[tuple[str, str]]:
-    """Return name and SHA-256 of what the statement is about."""
+def released(bundle: Bundle, policy: Policy) -> list[tuple[str, str]]:
+    """Return name and SHA-256 of the subjects of a statement: the files of the policy's subject, or
+    else its backends. Raises InputError if there are none, or without the extra."""
+    need("attest", "a statement")
     subject = policy.subject
     if subject is None:
         raise InputError("--statement", "the policy names no subject", "add [subject], or use -b")

@@ -109,7 +109,8 @@ def test_an_environment_that_is_removed_under_a_run_ends_the_run() -> None:
     judged()
     python = environments.python_of(folder_of("theirs"))
     python.unlink()
-    with pytest.raises(ChangedFilesError, match=f"{re.escape(str(python))}: changed.*, unreadable now"):
+    changed = f"{re.escape(str(python))}: changed.*, unreadable now"
+    with pytest.raises(ChangedFilesError, match=changed):
         judged()
 
 
