@@ -120,17 +120,18 @@ class Handler(BaseHTTPRequestHandler):
             if got.status != 200:
                 self.server.fault.refused(exchange)
                 return self._bytes(got.status, read, got.getheader("Content-Type"))
-            answer = json.loads(read)
+            answer, kept = json.loads(read), json.loads(read)
             with self.server.lock:
-                exchange.answer = json.loads(read)
+                exchange.answer = kept[0] if isinstance(kept, list) else kept
                 self.server.flying.remove(exchange)  # before the client can send the next one
-                _echo(answer, exchange)
-                self.server.fault.answer(answer, exchange)
+                for one in answer if isinstance(answer, list) else [answer]:
+                    _echo(one, exchange)
+                    self.server.fault.answer(one, exchange)
             self._whole(200, answer)
         finally:
             connection.close()
 
-    def _whole(self, status: int, answer: Body) -> None:
+    def _whole(self, status: int, answer: Body | list[Body]) -> None:
         self._bytes(status, json.dumps(answer).encode(), "application/json; charset=utf-8")
 
     def _bytes(self, status: int, data: bytes, kind: str | None) -> None:

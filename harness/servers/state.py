@@ -12,26 +12,37 @@ change. It fails if most texts do, or if one is another client's.
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.client import Answer, Client
-from sampler_parity.harness.servers.dialects import TOKEN
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
+from sampler_parity.harness.servers.dialects import EOS, TOKEN
 from sampler_parity.harness.servers.http import ServerFailure
+from sampler_parity.harness.servers.invariants import INVARIANTS, OF_LLAMA_SERVER
 from sampler_parity.harness.servers.observation import (
     Observation,
     ServerTest,
     failed,
     honoured_if,
     observe,
+    result_of,
 )
+from sampler_parity.harness.servers.oracle import registry
 from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, Probe
+from sampler_parity.harness.servers.prompts import prompts_differ
 
 CLIENTS, STREAMS = 32, 4  # no more streams than any server listens for
 PLAIN, STREAMED, LEFT, REFUSED = "a plain request", "a stream", "a client that left", "a refusal"
-LOUD, GRAMMAR = "another request", "a grammar"
-KINDS = (PLAIN, STREAMED, LEFT, REFUSED, LOUD, GRAMMAR)
+LOUD, LOUD_STREAM, GRAMMAR, SCHEMA = "another request", "another stream", "a grammar", "a schema"
+LISTS, SEVERAL, EMPTY, LONG = "probabilities", "two answers", "an empty prompt", "a long prompt"
+KINDS = (
+    *(PLAIN, STREAMED, LEFT, REFUSED, LOUD, LOUD_STREAM),
+    *(GRAMMAR, SCHEMA, LISTS, SEVERAL, EMPTY, LONG),
+)
+_STOPS = ["e", " ", "a", "\n"]  # any text has one of them
 # Parameters of clients at once: of client i this value and i times the other, where documented.
 _FORCED = 90.0  # a bias that OpenAI allows
 _OWN = {
@@ -44,22 +55,24 @@ _OWN = {
 
 
 def check_state(client: Client) -> Iterator[ServerResult]:
-    yield from observe("state", state_tests(), client)
+    yield from observe("state", state_tests(client.dialect.name), client)
 
 
-def state_tests() -> dict[str, ServerTest]:
-    """Return the tests. Tests of pairs of requests share one walk."""
+def state_tests(dialect: str) -> dict[str, ServerTest]:
+    """Return the tests of a dialect. Tests of pairs of requests share one walk."""
     walked: dict[str, Observation] = {}
 
     def after(kind: str, client: Client) -> Observation:
         if not walked:
             walked.update(_walk(client))
-        return walked.get(kind) or Observation("skipped", "the dialect has no grammar")
+        return walked.get(kind) or Observation("skipped", f"the dialect does not offer {kind}")
 
     return {
         "a seed repeats": _repeats,
         "one connection": _kept,
         **{f"after {kind}": partial(after, kind) for kind in KINDS},
+        "prompts that differ": prompts_differ,
+        **registry.own_tests(dialect),
         f"{STREAMS} streams at once": _streams_at_once,
         f"{CLIENTS} answered": _answered,
         f"{CLIENTS} at once": _at_once,
@@ -97,35 +110,72 @@ def _kept(client: Client) -> Observation:
 
 
 def _loud(client: Client) -> dict[str, Any]:
-    """Return all effects on a greedy text that PLAIN does not state."""
-    rows = [row for row in client.dialect.parameters if row.documented]
-    return {row.name: row.effective for row in rows if row.effect in ("spreads", "forces")}
+    """Return an effect of every parameter that PLAIN does not state, and stop strings."""
+    loud: dict[str, Any] = {}
+    for row in client.dialect.parameters:
+        if row.documented and row.effect not in ("shape", "seed", "length"):
+            loud |= row.at(row.effective)
+    stops = {"stop": _STOPS} if "stop" in loud else {}
+    return {name: v for name, v in loud.items() if EOS not in json.dumps(v)} | stops
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Hold a kind of request. leaves: after so many events of a stream."""
+
+    sent: dict[str, Any]
+    prompt: str = PROMPTS[0]
+    streams: bool = False
+    leaves: int | None = None
+
+    def ask(self, client: Client) -> Answer | ServerFailure:
+        if self.streams:
+            streamed = partial(client.streamed, leave_after=self.leaves)
+            return _tried(streamed, self.prompt, self.sent)
+        return _tried(client.complete, self.prompt, self.sent)
+
+
+def kinds_of(client: Client) -> dict[str, Kind]:
+    """Return every kind of request that the dialect has. LOUD states all that PLAIN does not."""
+    dialect, loud = client.dialect, _loud(client)
+    kinds = {
+        PLAIN: Kind(_seeded(client)),
+        STREAMED: Kind(_seeded(client), streams=True),
+        LEFT: Kind(
+            _seeded(client, **loud, **{"seed": 6, dialect.length: 200}), PROMPTS[0], True, 2
+        ),
+        REFUSED: Kind(_seeded(client) | loud | {"seed": 5, "temperature": "a word"}),
+        LOUD: Kind(_seeded(client) | loud | {"seed": 5}),
+        LOUD_STREAM: Kind(
+            _seeded(client) | loud | dialect.probabilities | {"seed": 4}, streams=True
+        ),
+        EMPTY: Kind(_seeded(client, seed=3), ""),
+        LONG: Kind(_seeded(client, seed=2), PROMPTS[1] * 7),
+    }
+    shapes = [row for row in dialect.parameters if row.documented and row.effect == "shape"]
+    for kind, row in zip((GRAMMAR, SCHEMA), shapes, strict=False):
+        kinds[kind] = Kind(_seeded(client, **row.at(row.effective)))
+    if dialect.probabilities:
+        kinds[LISTS] = Kind(_seeded(client, seed=1) | dialect.probabilities)
+    if dialect.several:
+        kinds[SEVERAL] = Kind(_seeded(client, **dialect.several))
+    return kinds
 
 
 def _walk(client: Client) -> dict[str, Observation]:
     """Send every kind of request after every kind, and compare it with the first of its kind.
-    Return an observation for each kind that came before. LOUD states all that PLAIN does not."""
-    rows = [row for row in client.dialect.parameters if row.documented]
-    shapes = [row for row in rows if row.effect == "shape"]
-    loud = _loud(client)
-    sent = {kind: _seeded(client) for kind in (PLAIN, STREAMED)}
-    sent[LEFT] = _seeded(client, **loud, **{"seed": 6, client.dialect.length: 200})
-    sent[REFUSED] = _seeded(client, **loud, seed=5, temperature="a word")
-    sent[LOUD] = _seeded(client, **loud, seed=5)
-    if shapes:
-        sent[GRAMMAR] = _seeded(client, **shapes[0].at(shapes[0].effective))
+    Return an observation for each kind that came before."""
+    kinds = kinds_of(client)
     alone: dict[str, Answer] = {}
     wrong: dict[str, Observation] = {}
     before = PLAIN
-    for kind in _circuit([*sent]):
-        ask = partial(client.streamed, leave_after=2 if kind == LEFT else None)
-        streams = kind in (STREAMED, LEFT)
-        got = _tried(ask if streams else client.complete, PROMPTS[0], sent[kind])
+    for kind in _circuit([*kinds]):
+        got = kinds[kind].ask(client)
         if kind != REFUSED and (seen := _unlike(kind, got, alone)):
             wrong.setdefault(before, seen)
         before = kind
-    right = Observation("honoured", f"{len(sent)} kinds of requests, each as alone")
-    return {kind: wrong.get(kind, right) for kind in sent}
+    right = Observation("honoured", f"{len(kinds)} kinds of requests, each as alone")
+    return {kind: wrong.get(kind, right) for kind in kinds}
 
 
 def _circuit(kinds: list[str]) -> Iterator[str]:
@@ -143,6 +193,8 @@ def _unlike(kind: str, got: Answer | ServerFailure, alone: dict[str, Answer]) ->
     if isinstance(got, ServerFailure):
         return failed(got)
     first = alone.setdefault(PLAIN if kind == STREAMED else kind, got)
+    if first.refusal and got.refusal and kind == EMPTY:  # no dialect promises a text
+        return None
     seen = _as_alone(got if kind == LEFT else first, got, f"{kind}: " if kind != PLAIN else "")
     return seen if seen.verdict != "honoured" else None
 
@@ -215,10 +267,6 @@ def _at_once(client: Client) -> Observation:
     evidence = f"{equal}/{len(together)} texts as alone, each with its own parameters"
     figures = {"equal": float(equal)}
     texts = {answer.text: i for i, answer in enumerate(alone)}
-    for i, answer in together.items():
-        if not answer.consistent:
-            line = f"client {i}: probabilities of other tokens than its text"
-            return Observation("error", line, answer, figures)
     for i in apart:
         got = f"; client {i}: {together[i].got}, alone {alone[i].got}"
         if (owner := texts.get(together[i].text)) is not None:
@@ -247,3 +295,15 @@ def _streams_at_once(client: Client) -> Observation:
     first = cut[0] if cut else 0
     wrong = f"{len(cut)}/{STREAMS} are cut: {streams[first].got}, alone {json.dumps(alone[first])}"
     return honoured_if(not cut, f"{STREAMS}/{STREAMS} whole", wrong, streams[first])
+
+
+def check_answers(client: Client) -> Iterator[ServerResult]:
+    """Return a result for each invariant, of all answers before."""
+    for name in INVARIANTS:
+        line, answer = client.traffic.broken.get(name, ("", None))
+        seen = Observation("other meaning", line, answer)
+        if not line:
+            seen = Observation("honoured", f"so are {client.traffic.requests} answers")
+        if name in OF_LLAMA_SERVER and client.dialect.text != "llama-server":
+            seen = Observation("skipped", "the dialect does not offer them")
+        yield result_of(client, "state", f"every answer: {name}", seen)

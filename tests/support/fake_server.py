@@ -8,6 +8,7 @@ import json
 import math
 import re
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,33 +41,62 @@ Answering = Callable[[Sent], Answered]
 
 _NUMBERS = {row.name for row in DIALECTS["llama-server"].parameters if row.wrong == "a word"}
 _LISTS = {"stop", "samplers", "dry_sequence_breakers", "logit_bias"}
+_WHOLE = {row.name for row in DIALECTS["llama-server"].parameters if type(row.default) is int}
+ANYTHING = DIALECTS["llama-server"].together["grammar"]
+SALT = 0  # with it, no two prompts of prompts.toml have one last token
 _OURS = {row.name for row in DIALECTS["llama-server"].parameters}
 
 
 def answered(sent: Sent) -> Answered:
     """Return llama-server's answer, without `stream`."""
-    if isinstance(biases := sent.get("logit_bias"), dict):
-        sent = {**sent, "logit_bias": [[int(token), bias] for token, bias in biases.items()]}
+    sent = _in_one_form(sent)
+    if "content" in sent:  # /tokenize
+        return 200, {"tokens": _tokens(sent["content"], bool(sent.get("add_special")))}
+    if sent.get("n_cmpl", 1) > 1:
+        status, one = answered(sent | {"n_cmpl": 1})
+        return status, [one] * sent["n_cmpl"] if status == 200 else one
     if problem := _problem(sent):
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
     given = sent["prompt"]
-    prompt = given if isinstance(given, list) else _tokens(str(given))
+    prompt = given if isinstance(given, list) else _tokens(str(given), True)
     length = known.pop("n_predict", 16)
     known.setdefault("n_predict", length)
-    if "grammar" in known or "json_schema" in sent:
-        schema, texts = sent.get("json_schema"), re.findall(r'"(.*)"', known.get("grammar", ""))
+    if known.pop("grammar", "") == ANYTHING:
+        pass
+    elif sent.get("grammar") or "json_schema" in sent:
+        schema, texts = sent.get("json_schema"), re.findall(r'"(.*)"', sent.get("grammar", ""))
         text = schema["const"] if isinstance(schema, dict) else (*texts, "abacus")[0]
-        return 200, _reply(text, [], [], "eos")
+        reply = {"content": text, "tokens": [], "stop": True, "stop_type": "eos"}
+        for word in [word for word in sent.get("stop", ()) if word in text]:
+            end = {"content": text[: text.find(word)], "stop_type": "word", "stopping_word": word}
+            return 200, reply | end
+        return 200, reply
     return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
 
 
-def _tokens(prompt: str) -> list[int]:
+def _in_one_form(sent: Sent) -> Sent:
+    """Return a request with null left out, whole numbers as such, and biases of tokens."""
+    sent = {k: v for k, v in sent.items() if v is not None}
+    for name in _WHOLE & sent.keys():
+        if isinstance(sent[name], float):
+            sent[name] = int(sent[name])
+    biases = sent.get("logit_bias")
+    if isinstance(biases, dict):
+        biases = [[int(token), bias] for token, bias in biases.items()]
+    if isinstance(biases, list):
+        named = [([t] if isinstance(t, int) else _tokens(t), bias) for t, bias in biases]
+        sent["logit_bias"] = [[token, bias] for tokens, bias in named for token in tokens]
+    return sent
+
+
+def _tokens(prompt: str, whole: bool = False) -> list[int]:
     """Return the tokens of a text that the server wrote; other text has one token for each
-    character.
+    character. whole: behind them one of the whole text, since a table looks at the last alone.
     """
     pieces = re.findall(r" w(\d+)|(.)", prompt, re.DOTALL)
-    return [int(token) if token else 1 + ord(c) % (N - 2) for token, c in pieces]
+    tokens = [int(token) if token else 1 + ord(c) % (N - 2) for token, c in pieces]
+    return tokens + [zlib.crc32(prompt.encode(), SALT) % (N - 1)] * whole
 
 
 def _problem(sent: Sent) -> str:
@@ -96,7 +126,7 @@ def _sampled(known: Sent, prompt: list[int], length: int, n_probs: int, sent: Se
     for token in prompt:
         sampler.accept(token, is_generated=False)
     tokens: list[int] = []
-    text, places, ended = "", [], "limit"
+    text, places, ended, word = "", [], "limit", ""
     while len(tokens) < length:
         row = TABLE[tokens[-1] if tokens else prompt[-1]]
         token = sampler.sample(Output(row.copy()))
@@ -110,11 +140,15 @@ def _sampled(known: Sent, prompt: list[int], length: int, n_probs: int, sent: Se
             places.append(
                 _place(row, token, n_probs, sampler, bool(sent.get("post_sampling_probs")))
             )
-        cuts = [at for word in known.get("stop", ()) if (at := text.find(word)) >= 0]
+        cuts = [(at, stop) for stop in known.get("stop", ()) if (at := text.find(stop)) >= 0]
         if cuts:
-            text, ended = text[: min(cuts)], "word"
+            (at, word), ended = min(cuts), "word"
+            text = text[:at]
             break
-    return 200, _reply(text, tokens, places, ended)
+    reply = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
+    reply |= {"tokens_predicted": len(tokens), "timings": {"predicted_n": len(tokens)}}
+    reply |= {"stopping_word": word, "generation_settings": known}
+    return 200, reply | ({"completion_probabilities": places} if places else {})
 
 
 def _place(
@@ -123,19 +157,18 @@ def _place(
     if post:
         left = sampler.get_candidates()
         pairs = sorted(zip(left.p.tolist(), left.ids.tolist(), strict=True), reverse=True)[:n]
-        tops = [{"id": i, "token": f" w{i}", "prob": p} for p, i in pairs]
+        tops = [_named(i, prob=p) for p, i in pairs]
         own = float(left.p[left.ids == token][0])
-        return {"id": token, "token": f" w{token}", "prob": own, "top_probs": tops}
+        return {**_named(token, prob=own), "top_probs": tops}
     shifted = row.astype(np.float64) - math.log(np.exp(row.astype(np.float64)).sum())
     best = np.argsort(-shifted)[:n].tolist()
-    tops = [{"id": i, "token": f" w{i}", "logprob": float(shifted[i])} for i in best]
-    own = float(shifted[token])
-    return {"id": token, "token": f" w{token}", "logprob": own, "top_logprobs": tops}
+    tops = [_named(i, logprob=float(shifted[i])) for i in best]
+    return {**_named(token, logprob=float(shifted[token])), "top_logprobs": tops}
 
 
-def _reply(text: str, tokens: list[int], places: list[Any], ended: str) -> dict[str, Any]:
-    reply = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
-    return {**reply, "completion_probabilities": places} if places else reply
+def _named(token: int, **value: float) -> dict[str, Any]:
+    text = f" w{token}"
+    return {"id": token, "token": text, "bytes": [*text.encode()], **value}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -160,13 +193,23 @@ def _streamed(data: Any) -> bytes:
 
     Answers of a proxy keep their parts, or become one part if a fault has changed them.
     """
+    data = data[0] if isinstance(data, list) else data
     parts = data.get("parts") or _words(data)
+    places = data.get("completion_probabilities", [])
     if "".join(text for text, _ in parts) != data["content"]:
         parts = [(data["content"], data["tokens"])]
-    events = [{"content": text, "tokens": tokens, "stop": False} for text, tokens in parts]
-    rest = data["tokens"][sum(len(tokens) for _, tokens in parts) :]
-    events.append({"content": "", "tokens": rest, "stop": True, "stop_type": data["stop_type"]})
+    events, sent = [], 0
+    for text, tokens in parts:
+        event = {"content": text, "tokens": tokens, "stop": False}
+        events.append(event | _listed(places[sent : sent + len(tokens)]))
+        sent += len(tokens)
+    last = {k: v for k, v in data.items() if k not in ("parts", "completion_probabilities")}
+    events.append({**last, "content": "", "tokens": data["tokens"][sent:]} | _listed(places[sent:]))
     return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+def _listed(places: list[Any]) -> dict[str, Any]:
+    return {"completion_probabilities": places} if places else {}
 
 
 def _words(data: Any) -> list[tuple[str, list[int]]]:

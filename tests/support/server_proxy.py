@@ -5,6 +5,7 @@ from sampler_parity.harness.servers.address import Address
 from tests.support.fake_server import Answered, Answering, Sent
 
 _PATH = "/completion"
+_PLACES = "completion_probabilities"
 _SECONDS = 60
 
 
@@ -15,7 +16,8 @@ def forwarding(address: Address) -> Answering:
         try:
             if sent.get("stream"):
                 return _streamed(address, sent)
-            reply = http.ask(address, _PATH, sent, _SECONDS)
+            path = "/tokenize" if "content" in sent else _PATH
+            reply = http.ask(address, path, sent, _SECONDS)
             return reply.status, reply.data
         except http.ServerFailure as failure:
             return 500, {"error": failure.line}
@@ -30,4 +32,7 @@ def _streamed(address: Address, sent: Sent) -> Answered:
     parts = [(event.data["content"], event.data.get("tokens", [])) for event in events]
     content = "".join(text for text, _ in parts)
     tokens = [token for _, several in parts for token in several]
-    return 200, {**events[-1].data, "content": content, "tokens": tokens, "parts": parts}
+    several = [place for event in events for place in event.data.get(_PLACES, ())]
+    places = {_PLACES: several} if several else {}
+    whole = {"content": content, "tokens": tokens, "parts": parts}
+    return 200, {**events[-1].data, **places, **whole}

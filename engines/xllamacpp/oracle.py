@@ -1,0 +1,244 @@
+"""Compare what a parameter's values leave to draw from with the reference, whatever the model is.
+
+llama-server lists the logprobs of the model, and with post_sampling_probs the p that it draws from.
+So the reference's samplers on those logprobs must give that p, and with the seed the same token.
+Each request draws one token, in turn in one answer and in a stream. All samplers are behind top_k,
+so that tokens outside the list have no effect.
+
+The prompt consists of tokens of that list, so that penalties and DRY act on it. repeat_penalty
+depends on logits: these are the logprobs plus one constant, which one answer determines.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.servers import http
+from sampler_parity.harness.servers.answer import Answer, TokenProbability
+from sampler_parity.harness.servers.client import Client
+from sampler_parity.harness.servers.dialects import TOKEN, ServerParameter
+from sampler_parity.harness.servers.http import ServerFailure
+from sampler_parity.harness.servers.observation import Observation, ServerTest, honoured_if
+from sampler_parity.harness.servers.oracle.samplers import llama_server
+from sampler_parity.harness.servers.probabilities import NEAR as OF_BATCHES
+from sampler_parity.harness.servers.probe import Probe
+from sampler_parity.harness.servers.prompts import ONE_APART, first_token, listed
+from sampler_parity.reference.vocab import TokenType, Vocab
+
+LISTED, KEPT = 200, 100  # tokens of the model's list; that top_k leaves of them
+NEAR = 1e-3  # of a p. The largest difference on the golden model is 1.5e-5, at temperature 0.05.
+_TRIES = 6
+_PENALTY = 1.7
+_NAMES = ("top_k", "penalties", "dry", "top_n_sigma", "typ_p", "top_p", "min_p", "xtc")
+_BASE = {"samplers": [*_NAMES, "temperature"], "top_k": KEPT, "temperature": 1.0, "seed": 1}
+
+
+@dataclass(frozen=True)
+class Known:
+    """Hold a prompt and the model's most likely tokens after it. texts: of tokens by id. shift:
+    logits less logprobs."""
+
+    prompt: list[int]
+    tokens: tuple[TokenProbability, ...]
+    texts: dict[int, str]
+    shift: float = math.nan
+
+    def predicted(self, stated: Mapping[str, Any]) -> tuple[dict[int, float], int]:
+        """Return the p of each token that is left, and the one drawn."""
+        listed = {one.id: one.logprob + self.shift for one in self.tokens}
+        rest = {token: -1e4 for token in self.prompt if token not in listed}
+        logits = {**listed, **rest}
+        ids = [*logits]
+        texts = tuple(self.texts[token].replace(" ", "▁") for token in ids)
+        vocab = Vocab("spm", texts, (TokenType.NORMAL,) * len(ids), (0.0,) * len(ids))
+        biases = [[ids.index(token), bias] for token, bias in stated["logit_bias"]]
+        sampler = llama_server(
+            {**stated, "logit_bias": biases}, [ids.index(token) for token in self.prompt], vocab
+        )
+        drawn = sampler.sample(np.array([*logits.values()], np.float32))
+        return {ids[i]: p for i, p in sampler.candidates().items() if p > 0}, ids[drawn]
+
+    def off(self, answer: Answer, stated: Mapping[str, Any]) -> float:
+        """Return the largest difference of a p, of itself; of another token drawn infinity."""
+        want, drawn = self.predicted(stated)
+        got = {one.id: one.logprob for one in answer.reports[0].top if one.logprob > 0}
+        if got.keys() != want.keys() or answer.reports[0].token.id != drawn:
+            return math.inf
+        return max(abs(got[token] - p) / p for token, p in want.items())
+
+
+def exactly(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Return the first value of a parameter that leaves something else than the reference."""
+    if not row.exact:
+        return None
+    known = known_of(probe, long=row.name.endswith("last_n"))
+    # null stands for the default, which of a seed is random
+    nothing = [None] * (row.default is not None and row.effect != "seed")
+    for i, value in enumerate([*row.exact, *nothing]):
+        stated, form = _stated(probe, row, known, value, i)
+        answer = _asked(probe, known.prompt, {**stated, row.name: form}, i % 2 == 1)
+        if answer.refusal and form != stated[row.name]:
+            probe.refused.append(f"{row.name} {json.dumps(form)}")
+        elif answer.refusal or not answer.reports:
+            return Observation("error", f"{row.name} {json.dumps(form)}: {answer.got}", answer)
+        elif (off := known.off(answer, stated)) > NEAR:
+            line = f"{row.name} {json.dumps(form)}: what is drawn from is not the reference's"
+            line += "" if off == math.inf else f", by {off:.2g} of a p"
+            return Observation("other meaning", line, answer)
+    return None
+
+
+def _stated(
+    probe: Probe, row: ServerParameter, known: Known, value: Any, i: int
+) -> tuple[dict[str, Any], Any]:
+    """Return the parameters of a request, and the form in which its value is sent. JSON has one
+    kind of number. A bias is of an id, as a pair or in an object, or of a text."""
+    form = value
+    if row.name == "logit_bias" and value is not None:
+        value = [[known.tokens[place].id, bias] for place, bias in value]
+        form = {str(token): bias for token, bias in value} if i % 3 == 1 else value
+        if i % 3 == 2:
+            form = [[known.texts[token], bias] for token, bias in value]
+            value = [[token, bias] for text, bias in form for token in _tokenized(probe, text)]
+    elif row.name == "dry_sequence_breakers" and value is not None:
+        form = value = [known.texts[known.prompt[place - 3]] for place in value]
+    elif type(value) is int and i % 3 == 2:
+        form = float(value)
+    several = value if isinstance(value, dict) else row.at(row.default if value is None else value)
+    stated = {**probe.neutral, **_BASE, **several}
+    if stated["samplers"][:1] != ["top_k"]:
+        stated["samplers"] = ["top_k", *stated["samplers"]]
+    return stated, stated[row.name] if isinstance(value, dict) else form
+
+
+def _tokenized(probe: Probe, text: str) -> list[int]:
+    reply = http.ask(probe.client.address, "/tokenize", {"content": text}, probe.client.seconds)
+    return [] if reply.refused else list(reply.data["tokens"])
+
+
+def _asked(probe: Probe, prompt: list[int], stated: Mapping[str, Any], streams: bool) -> Answer:
+    more = {"n_probs": KEPT, "post_sampling_probs": True, "n_predict": 1}
+    ask = probe.client.streamed if streams else probe.client.complete
+    return ask(prompt, {**stated, **more})
+
+
+def known_of(probe: Probe, long: bool = False) -> Known:
+    """Find a prompt whose tokens the model lists after it, once for a probe. long: longer than the
+    default windows."""
+    if long not in probe.known:
+        probe.known[long] = _known(probe, 70 if long else 2)
+    known: Known = probe.known[long]
+    return known
+
+
+def _known(probe: Probe, between: int) -> Known:
+    prompt, texts = [TOKEN], {TOKEN: ""}
+    for tried in range(_TRIES):
+        answer = probe.ask(prompt, length=1, temperature=1.0, seed=1, n_probs=LISTED)
+        if not answer.reports or not answer.reports[0].top:
+            raise ServerFailure("rejected", f"no probabilities to compare: {answer.got}")
+        tokens = answer.reports[0].top
+        texts |= {one.id: one.text for one in tokens}
+        ids = [one.id for one in tokens]
+        likely = {*ids[: KEPT // 2]} & {*prompt[:4], *prompt[-4:]}
+        if len(likely) >= 5 or tried + 1 == _TRIES:
+            break
+        z = prompt[-1] if tried else ids[0]  # its list is nearly the same next time
+        u, q, v, w, x, y, *rest = [token for token in ids if token != z]
+        prompt = [x, y, z, u, *rest[:between], z, q, y, z, v, x, y, z, w, x, y, z]
+    return _with_shift(probe, Known(prompt, tokens, texts, 0.0))
+
+
+def _with_shift(probe: Probe, known: Known) -> Known:
+    """Solve for the constant by what a penalty does to each token of the prompt: it divides a
+    logit above 0, and multiplies another."""
+    stated = {**probe.neutral, **_BASE, "repeat_penalty": _PENALTY}
+    answer = _asked(probe, known.prompt, stated, False)
+    if not answer.reports:
+        return known
+    p = {one.id: math.log(one.logprob) for one in answer.reports[0].top if one.logprob > 0}
+    rows = {one.id: one.logprob for one in known.tokens if one.id in p}
+    free = next((token for token in rows if token not in known.prompt), None)
+    if free is None:
+        return known
+    shifts = [0.0]
+    for token in [token for token in rows if token in known.prompt]:
+        moved = p[token] - p[free] - (rows[token] - rows[free])
+        shifts += [moved / by - rows[token] for by in (1 / _PENALTY - 1, _PENALTY - 1)]
+    tried = [replace(known, shift=shift) for shift in shifts]
+    return min(tried, key=lambda one: one.off(answer, stated))
+
+
+def _as_tokens(client: Client) -> Observation:
+    for prompt in (ONE_APART[0], ONE_APART[-1]):
+        body = {"content": prompt, "add_special": True}
+        tokens = http.ask(client.address, "/tokenize", body, client.seconds)
+        if tokens.refused:
+            return Observation("skipped", f"/tokenize: {tokens.reason}")
+        want, got = first_token(client, prompt), first_token(client, list(tokens.data["tokens"]))
+        if wrong := _far(want, got):
+            return honoured_if(False, "", f"as tokens: {wrong}", got)
+    return Observation("honoured", "a text and its tokens have the same probabilities")
+
+
+def _kept(client: Client) -> Observation:
+    several = [ONE_APART[0], f"{ONE_APART[0]} three", ONE_APART[0][:20]]
+    alone = [first_token(client, prompt) for prompt in several]
+    client.streamed(several[0], {"cache_prompt": True, "temperature": 1.0}, leave_after=3)
+    for i in (0, 1, 0, 2, 1, 0):
+        kept = first_token(client, several[i], cache_prompt=True)
+        if wrong := _far(alone[i], kept):
+            return honoured_if(False, "", f"a kept prompt: {wrong}", kept)
+    return Observation("honoured", f"the probabilities of {len(several)} prompts stay")
+
+
+def _far(one: Answer, other: Answer) -> str:
+    want, got = listed(one), listed(other)
+    far = [name for name in want if not abs(want[name] - got.get(name, 1e9)) <= OF_BATCHES]
+    lost = not want or len(far) > 1  # the last of a list may be another at a near tie
+    return f"{other.got}, {len(far)} of {len(want)} probabilities differ" if lost else ""
+
+
+def _together(client: Client) -> Observation:
+    """Set several parameters at once, and compare what is drawn from with the reference. Each two
+    of `together` are set in one request of them, and either of them without the other. A grammar
+    that allows everything, and a stop string that never comes, have no effect."""
+    probe = Probe(client)
+    known = known_of(probe)
+    rows = {row.name: row for row in client.dialect.parameters}
+    for i, names in enumerate(sets_of([*client.dialect.together])):
+        several: dict[str, Any] = {}
+        for name in names:
+            value = client.dialect.together[name]
+            several[name] = _stated(probe, rows[name], known, value, 0)[0][name]
+        stated = {**probe.neutral, **_BASE, **several}
+        answer = _asked(probe, known.prompt, stated, i % 2 == 1)
+        if answer.refusal or not answer.reports:
+            return Observation("error", f"{answer.got}: {several}", answer)
+        if (off := known.off(answer, stated | {"grammar": ""})) > NEAR:
+            line = f"{several}: what is drawn from is not the reference's, by {off:.2g} of a p"
+            return honoured_if(False, "", line, answer)
+    return Observation("honoured", f"{len(rows)} parameters, each beside each other one")
+
+
+def sets_of(names: list[str]) -> list[list[str]]:
+    """Return sets of names: all, and for each bit of their places those that have it and those
+    that have not, twice with other places."""
+    orders = [[names[i * step % len(names)] for i in range(len(names))] for step in (1, 5)]
+    return [names] + [
+        [name for i, name in enumerate(order) if i >> bit & 1 == wanted]
+        for order in orders
+        for bit in range((len(names) - 1).bit_length())
+        for wanted in (0, 1)
+    ]
+
+
+STATE: dict[str, ServerTest] = {
+    "a prompt as tokens": _as_tokens,
+    "a kept prompt": _kept,
+    "parameters together": _together,
+}

@@ -1,0 +1,130 @@
+"""State what must hold of every answer, whatever was asked. Each function returns what is wrong, or
+"". A field that does not come is not looked at."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.dialects import Dialect
+
+OF_LLAMA_SERVER = ("settings", "bytes", "pieces")  # no other dialect has them
+_CUT = 4  # bytes of a character: a text may go on to its end
+
+
+def _stated(dialect: Dialect, answer: Answer) -> dict[str, Any]:
+    """Return the parameters of a request that are documented values."""
+    sent = answer.sent.get(dialect.group, {}) if dialect.group else answer.sent
+    nonsense = {row.name: (row.wrong, row.beyond) for row in dialect.parameters}
+    return {name: v for name, v in sent.items() if v not in nonsense.get(name, ())}
+
+
+def _tokens(data: Mapping[str, Any]) -> Any:
+    return data.get("tokens_predicted", (data.get("usage") or {}).get("completion_tokens"))
+
+
+def _ending(dialect: Dialect, answer: Answer) -> str:
+    """Require that a text ends by its length there, and else at a stop string that is not in it."""
+    stated, came = _stated(dialect, answer), _tokens(answer.last)
+    wanted, word = stated.get(dialect.length), answer.last.get("stopping_word", "")
+    stops = [one for one in stated.get("stop") or () if one]
+    if type(wanted) is int and wanted > 0 and came is not None:
+        least = wanted if answer.ended in ("limit", "length") else 0
+        if not least <= came < wanted + _CUT:
+            return f"{came} tokens in the place of {wanted}, ended by {answer.ended}"
+    if (word in stops) != (answer.ended == "word") and answer.ended in ("word", "limit", "eos"):
+        return f"ended by {answer.ended}, at the stop string {word!r}"
+    found = [one for one in stops if one in answer.text]
+    return f"the stop string {found[0]!r} is in the text" if found else ""
+
+
+def _counts(dialect: Dialect, answer: Answer) -> str:
+    """Require of all counts that they agree."""
+    data, usage, several = answer.last, answer.last.get("usage") or {}, 1 + len(answer.others)
+    if any(answer.sent.get(name) == n != several for name, n in dialect.several.items()):
+        return f"{several} answers come, {dialect.several} are asked for"
+    prompt, own, both = (usage.get(f"{of}_tokens", 0) for of in ("prompt", "completion", "total"))
+    came = _tokens(data)
+    counts = {"timed": (data.get("timings") or {}).get("predicted_n", came)}
+    if answer.tokens and not answer.sent.get("stream"):  # a stream does not name all
+        counts["named"] = len(answer.tokens)
+        if answer.reports and answer.ended != "word":
+            counts["reported"] = len(answer.reports)
+    if prompt + own != both or (came is not None and {*counts.values()} != {came}):
+        return f"{came} tokens, {counts}, usage {prompt} + {own} = {both}"
+    return ""
+
+
+def _settings(dialect: Dialect, answer: Answer) -> str:
+    """Require the settings of the request. Other forms of a value are told in one way."""
+    settings = answer.last.get("generation_settings") or {}
+    for name, value in _stated(dialect, answer).items():
+        echo = settings.get(name, value)
+        if type(value) in (int, float):
+            form = name == "seed" or (value < 0 and name in ("temperature", "top_k"))
+            right = form or math.isclose(value, echo, rel_tol=1e-6)
+        else:
+            right = name == "logit_bias" or value is None or value == echo
+        if not right:
+            return f"{name} {value!r} is told as {echo!r}"
+    return ""
+
+
+def _probabilities(dialect: Dialect, answer: Answer) -> str:
+    """Require of a list that it is sorted, names no token twice, comes to 1 at most, and has the
+    chosen token's own value."""
+    after = bool(answer.sent.get("post_sampling_probs"))
+    adapts = after and "adaptive_p" in answer.sent.get("samplers", ())  # changes p, not the order
+    for i, report in enumerate(answer.reports):
+        values, own = [one.logprob for one in report.top], report.token
+        total = sum(values) if after else sum(one.p for one in report.top)
+        listed = {one.name: one.logprob for one in report.top}
+        least = min(values, default=math.inf)
+        of_own = own.logprob == listed[own.name] if own.name in listed else own.logprob <= least
+        ordered = adapts or values == sorted(values, reverse=True)
+        if not (ordered and of_own and len(listed) == len(values) and total <= 1 + 1e-4):
+            return f"token {i}: {own.name!r} has {own.logprob}, the list {listed}, {total:.6g}"
+    return ""
+
+
+def _bytes(dialect: Dialect, answer: Answer) -> str:
+    """Require of the bytes of tokens that they are their texts, and together the answer's."""
+    rows = [row for event in answer.events for row in event.get("completion_probabilities", ())]
+    for one in [*rows, *(o for row in rows for o in row.get("top_logprobs", row.get("top_probs")))]:
+        spelled = bytes(one["bytes"])  # a character that is cut is left out, or replaced
+        if one["token"] not in (spelled.decode(errors=how) for how in ("ignore", "replace")):
+            return f"{one['token']!r} has the bytes {one['bytes']}"
+    whole = b"".join(bytes(row["bytes"]) for row in rows).decode(errors="replace")
+    right = whole.startswith(answer.text) or (answer.ended == "word" and whole in answer.text)
+    if rows and answer.text.isascii() and not right:
+        return f"the tokens spell {whole!r}, the text is {answer.text!r}"
+    return ""
+
+
+def _pieces(dialect: Dialect, answer: Answer) -> str:
+    """Require that the last event, and no other, says that it is the last."""
+    ends = [event.get("stop") for event in answer.events]
+    return f"stop: {ends}" if ends and ends != [False] * (len(ends) - 1) + [True] else ""
+
+
+INVARIANTS: dict[str, Callable[[Dialect, Answer], str]] = {
+    "ending": _ending,
+    "counts": _counts,
+    "settings": _settings,
+    "probabilities": _probabilities,
+    "bytes": _bytes,
+    "pieces": _pieces,
+}
+
+
+def broken(dialect: Dialect, answer: Answer) -> Iterator[tuple[str, str]]:
+    """Give the name of each invariant that an answer breaks, and how."""
+    for name, wrong in INVARIANTS.items():
+        if name in OF_LLAMA_SERVER and dialect.text != "llama-server":
+            continue
+        try:
+            line = wrong(dialect, answer)
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+            line = f"no answer of the dialect: {type(error).__name__}"
+        if line:
+            yield name, line
