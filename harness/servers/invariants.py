@@ -74,7 +74,8 @@ def _probabilities(dialect: Dialect, answer: Answer) -> str:
     """Require of a list that it is sorted, names no token twice, comes to 1 at most, and has the
     chosen token's own value."""
     after = bool(answer.sent.get("post_sampling_probs"))
-    adapts = after and "adaptive_p" in answer.sent.get("samplers", ())  # changes p, not the order
+    # It changes p, and not the order.
+    adapts = after and "adaptive_p" in (answer.sent.get("samplers") or ())
     for i, report in enumerate(answer.reports):
         values, own = [one.logprob for one in report.top], report.token
         total = sum(values) if after else sum(one.p for one in report.top)

@@ -73,7 +73,7 @@ def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
         if answer.refusal or before.text == answer.text:
             line = f"{row.name} {json.dumps(other)} and {json.dumps(one)}: one text, {answer.got}"
             return Observation("error" if answer.refusal else "clamped", line, answer)
-    return None
+    return _streamed(probe, row, answer) if row.ladder and not row.exact else None
 
 
 def _alike(probe: Probe, row: ServerParameter) -> Observation | None:

@@ -114,9 +114,9 @@ def _loud(client: Client) -> dict[str, Any]:
     loud: dict[str, Any] = {}
     for row in client.dialect.parameters:
         if row.documented and row.effect not in ("shape", "seed", "length"):
-            loud |= row.at(row.effective)
-    stops = {"stop": _STOPS} if "stop" in loud else {}
-    return {name: v for name, v in loud.items() if EOS not in json.dumps(v)} | stops
+            also = {name: v for name, v in row.also.items() if EOS not in json.dumps(v)}
+            loud |= {row.name: row.effective, **also}
+    return loud | ({"stop": _STOPS} if "stop" in loud else {})
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,8 @@ def kinds_of(client: Client) -> dict[str, Kind]:
         EMPTY: Kind(_seeded(client, seed=3), ""),
         LONG: Kind(_seeded(client, seed=2), PROMPTS[1] * 7),
     }
-    shapes = [row for row in dialect.parameters if row.documented and row.effect == "shape"]
-    for kind, row in zip((GRAMMAR, SCHEMA), shapes, strict=False):
-        kinds[kind] = Kind(_seeded(client, **row.at(row.effective)))
+    for kind, shape in zip((GRAMMAR, SCHEMA), _shapes(client), strict=False):
+        kinds[kind] = Kind(_seeded(client, **shape))
     if dialect.probabilities:
         kinds[LISTS] = Kind(_seeded(client, seed=1) | dialect.probabilities)
     if dialect.several:
@@ -190,11 +189,11 @@ def _circuit(kinds: list[str]) -> Iterator[str]:
 def _unlike(kind: str, got: Answer | ServerFailure, alone: dict[str, Answer]) -> Observation | None:
     """Compare an answer with the first of its kind. A stream has the text of a plain request; what
     a client read before it left is not compared."""
+    if kind == EMPTY and EMPTY not in alone and (isinstance(got, ServerFailure) or got.refusal):
+        return None  # no dialect promises a text
     if isinstance(got, ServerFailure):
         return failed(got)
     first = alone.setdefault(PLAIN if kind == STREAMED else kind, got)
-    if first.refusal and got.refusal and kind == EMPTY:  # no dialect promises a text
-        return None
     seen = _as_alone(got if kind == LEFT else first, got, f"{kind}: " if kind != PLAIN else "")
     return seen if seen.verdict != "honoured" else None
 
@@ -213,11 +212,17 @@ def _tried(
         return failure
 
 
+def _shapes(client: Client) -> list[dict[str, Any]]:
+    rows = [row for row in client.dialect.parameters if row.effect == "shape"]
+    several = [(row, row.effective) for row in rows] + [(r, v) for r in rows for v in r.ladder]
+    return [row.at(value) for row, value in several]
+
+
 def _own(client: Client, i: int) -> tuple[str, dict[str, Any]]:
-    """Return the prompt and the parameters of client i. Every second one forces a token. Those of
-    the next such client differ in one thing alone, in turn: a server that takes them for equal is
-    seen."""
-    own = {name: row for name, row in _OWN.items() if name in _names(client)}
+    """Return the prompt and the parameters of client i. Every second one forces a token, half of
+    them with another kind of request. The others differ from the next in one thing alone, in turn:
+    a server that takes them for equal is seen."""
+    dialect, own = client.dialect, {k: v for k, v in _OWN.items() if k in _names(client)}
     turns = 2 * (len(own) + 4)
 
     def step(place: int) -> int:
@@ -226,13 +231,15 @@ def _own(client: Client, i: int) -> tuple[str, dict[str, Any]]:
     places = enumerate(own.items(), 4)
     values = {name: low + by * turns * step(place) for place, (name, (low, by)) in places}
     sent = _seeded(client, **values, seed=100 + step(0))
-    sent[client.dialect.length] = LENGTH // 2 + step(1)
+    sent[dialect.length] = LENGTH // 2 + step(1)
     if sent["temperature"]:
         sent["temperature"] = 0.9 + 0.3 * step(2)
     if i % 2 == 0:
-        sent |= Probe(client).bias({TOKEN - i: _FORCED})
-    elif client.dialect.text == "llama-server":  # names the tokens to compare with
-        sent |= client.dialect.probabilities
+        kinds = [*_shapes(client), {"stop": _STOPS}, dialect.several, dialect.probabilities]
+        more = kinds[i // 4 % len(kinds)] if i % 4 == 0 else {}
+        sent |= Probe(client).bias({TOKEN - i: _FORCED}) | more
+    elif dialect.text == "llama-server":  # names the tokens to compare with
+        sent |= dialect.probabilities
     return PROMPTS[step(3) % len(PROMPTS)], sent
 
 
