@@ -32,6 +32,7 @@ from sampler_parity.reference.vocab import TokenType, Vocab
 LISTED, KEPT = 200, 100  # tokens of the model's list; that top_k leaves of them
 NEAR = 1e-3  # of a p. The largest difference on the golden model is 1.5e-5, at temperature 0.05.
 _TRIES = 6
+_COUNTS = (300, 1, 2, 3, 10, 11, 100, 0)  # of n_probs
 _PENALTY = 1.7
 _NAMES = ("top_k", "penalties", "dry", "top_n_sigma", "typ_p", "top_p", "min_p", "xtc")
 _BASE = {"samplers": [*_NAMES, "temperature"], "top_k": KEPT, "temperature": 1.0, "seed": 1}
@@ -237,7 +238,37 @@ def sets_of(names: list[str]) -> list[list[str]]:
     ]
 
 
+def _alike(
+    one: list[tuple[TokenProbability, ...]], other: list[tuple[TokenProbability, ...]]
+) -> bool:
+    """Return whether the tokens are the same, and the values but for the order of a sum."""
+    if [[a.id for a in row] for row in one] != [[b.id for b in row] for row in other]:
+        return False
+    pairs = [pair for rows in zip(one, other, strict=True) for pair in zip(*rows, strict=True)]
+    return all(math.isclose(a.logprob, b.logprob, rel_tol=NEAR, abs_tol=1e-6) for a, b in pairs)
+
+
+def _listed_in_streams(client: Client) -> Observation:
+    """Require the same probabilities of an answer and a stream, and of a shorter list those that a
+    longer one begins with. No length of the list changes the text."""
+    for after in ({}, {"post_sampling_probs": True}):
+        sent = {**client.dialect.neutral, "n_predict": 3, "temperature": 2.0, "seed": 3, **after}
+        long = client.complete(ONE_APART[0], sent | {"n_probs": _COUNTS[0]})
+        for i, count in enumerate(_COUNTS):
+            ask = client.complete if i % 2 else client.streamed
+            answer = ask(ONE_APART[0], sent | {"n_probs": count})
+            begins = [(one.token, *one.top[:count]) for one in long.reports if count]
+            lists = [(one.token, *one.top) for one in answer.reports]
+            if not long.same(answer) or not _alike(begins, lists):
+                line = f"n_probs {count}, {after}: not what {_COUNTS[0]} lists: {answer.got}"
+                return honoured_if(False, "", line, answer)
+            if any(len({one.logprob for one in several}) < 0.9 * count for several in lists):
+                return honoured_if(False, "", f"n_probs {count}: many have one value", answer)
+    return Observation("honoured", f"{len(_COUNTS)} lengths of a list, also in streams")
+
+
 STATE: dict[str, ServerTest] = {
+    "lists of each length": _listed_in_streams,
     "a prompt as tokens": _as_tokens,
     "a kept prompt": _kept,
     "parameters together": _together,

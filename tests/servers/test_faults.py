@@ -16,7 +16,7 @@ def test_a_faithful_server_passes_and_all_is_asked() -> None:
     assert {r.id for r in done if r.verdict not in ("honoured", "clamped")} == {
         "parameter/unknown name"
     }
-    probabilities, state, invariants = 5, 6 + len(KINDS) + 3, len(INVARIANTS)
+    probabilities, state, invariants = 5, 6 + len(KINDS) + 4, len(INVARIANTS)
     assert len(done) == len(DIALECT.parameters) + 1 + probabilities + state + invariants
 
 
