@@ -223,7 +223,9 @@ def _together(client: Client) -> Observation:
         if (off := known.off(answer, stated | {"grammar": ""})) > NEAR:
             line = f"{several}: what is drawn from is not the reference's, by {off:.2g} of a p"
             return honoured_if(False, "", line, answer)
-    return Observation("honoured", f"{len(rows)} parameters, each beside each other one")
+    return Observation(
+        "honoured", f"{len(client.dialect.together)} parameters, each beside each other one"
+    )
 
 
 def sets_of(names: list[str]) -> list[list[str]]:

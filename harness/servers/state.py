@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from threading import Barrier
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
@@ -152,7 +153,8 @@ def kinds_of(client: Client) -> dict[str, Kind]:
         EMPTY: Kind(_seeded(client, seed=3), ""),
         LONG: Kind(_seeded(client, seed=2), PROMPTS[1] * 7),
     }
-    for kind, shape in zip((GRAMMAR, SCHEMA), _shapes(client), strict=False):
+    shapes = [row.at(row.effective) for row in dialect.parameters if row.effect == "shape"]
+    for kind, shape in zip((GRAMMAR, SCHEMA), shapes, strict=False):
         kinds[kind] = Kind(_seeded(client, **shape))
     if dialect.probabilities:
         kinds[LISTS] = Kind(_seeded(client, seed=1) | dialect.probabilities)
@@ -212,12 +214,6 @@ def _tried(
         return failure
 
 
-def _shapes(client: Client) -> list[dict[str, Any]]:
-    rows = [row for row in client.dialect.parameters if row.effect == "shape"]
-    several = [(row, row.effective) for row in rows] + [(r, v) for r in rows for v in r.ladder]
-    return [row.at(value) for row, value in several]
-
-
 def _own(client: Client, i: int) -> tuple[str, dict[str, Any]]:
     """Return the prompt and the parameters of client i. Every second one forces a token, half of
     them with another kind of request. The others differ from the next in one thing alone, in turn:
@@ -235,7 +231,9 @@ def _own(client: Client, i: int) -> tuple[str, dict[str, Any]]:
     if sent["temperature"]:
         sent["temperature"] = 0.9 + 0.3 * step(2)
     if i % 2 == 0:
-        kinds = [*_shapes(client), {"stop": _STOPS}, dialect.several, dialect.probabilities]
+        rows = [row for row in dialect.parameters if row.effect == "shape"]
+        kinds = [row.at(value) for row in rows for value in (row.effective, *row.ladder)]
+        kinds += [{"stop": _STOPS}, dialect.several, dialect.probabilities]
         more = kinds[i // 4 % len(kinds)] if i % 4 == 0 else {}
         sent |= Probe(client).bias({TOKEN - i: _FORCED}) | more
     elif dialect.text == "llama-server":  # names the tokens to compare with
@@ -264,8 +262,10 @@ def _at_once(client: Client) -> Observation:
     for answer, sent in zip(alone, requests, strict=True):
         if not answer.has_all(sent[client.dialect.length]):
             return Observation("other meaning", f"{len(answer.tokens or ())} tokens come", answer)
+    gate = Barrier(CLIENTS, timeout=client.seconds)
     with ThreadPoolExecutor(CLIENTS) as pool:
-        tried = list(pool.map(_tried, asked, prompts, requests))
+        ready = pool.map(lambda *one: (gate.wait(), _tried(*one))[1], asked, prompts, requests)
+        tried = [*ready]
     together = {i: one for i, one in enumerate(tried) if isinstance(one, Answer)}
     if not together:
         raise next(one for one in tried if isinstance(one, ServerFailure))

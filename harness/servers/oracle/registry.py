@@ -1,6 +1,5 @@
 """Find the predictor of a server: an oracle, or a model alone."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -25,8 +24,6 @@ from sampler_parity.harness.servers.oracle.samplers import SamplerFactory
 from sampler_parity.harness.servers.probe import Probe
 from sampler_parity.reference.vocab import Vocab
 
-ExactTest = Callable[[Probe, ServerParameter], Observation | None]
-
 
 def sampler_of(dialect: str) -> SamplerFactory:
     """Return the builder of the sampler of a dialect in CHAINS."""
@@ -37,7 +34,8 @@ def sampler_of(dialect: str) -> SamplerFactory:
 
 def exactly(probe: Probe, row: ServerParameter) -> Observation | None:
     """Compare the values `exact` of a parameter with the reference, as the engine does it."""
-    return cast(ExactTest, _of_engine(probe.client.dialect.name, "exactly"))(probe, row)
+    wrong: Observation | None = _of_engine(probe.client.dialect.name, "exactly")(probe, row)
+    return wrong
 
 
 def own_tests(dialect: str) -> dict[str, ServerTest]:
