@@ -121,7 +121,7 @@ def _loud(client: Client) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Kind:
+class AskedKind:
     """Hold a kind of request. leaves: after so many events of a stream."""
 
     sent: dict[str, Any]
@@ -136,30 +136,30 @@ class Kind:
         return _tried(client.complete, self.prompt, self.sent)
 
 
-def kinds_of(client: Client) -> dict[str, Kind]:
+def kinds_of(client: Client) -> dict[str, AskedKind]:
     """Return every kind of request that the dialect has. LOUD states all that PLAIN does not."""
     dialect, loud = client.dialect, _loud(client)
     kinds = {
-        PLAIN: Kind(_seeded(client)),
-        STREAMED: Kind(_seeded(client), streams=True),
-        LEFT: Kind(
+        PLAIN: AskedKind(_seeded(client)),
+        STREAMED: AskedKind(_seeded(client), streams=True),
+        LEFT: AskedKind(
             _seeded(client, **loud, **{"seed": 6, dialect.length: 200}), PROMPTS[0], True, 2
         ),
-        REFUSED: Kind(_seeded(client) | loud | {"seed": 5, "temperature": "a word"}),
-        LOUD: Kind(_seeded(client) | loud | {"seed": 5}),
-        LOUD_STREAM: Kind(
+        REFUSED: AskedKind(_seeded(client) | loud | {"seed": 5, "temperature": "a word"}),
+        LOUD: AskedKind(_seeded(client) | loud | {"seed": 5}),
+        LOUD_STREAM: AskedKind(
             _seeded(client) | loud | dialect.probabilities | {"seed": 4}, streams=True
         ),
-        EMPTY: Kind(_seeded(client, seed=3), ""),
-        LONG: Kind(_seeded(client, seed=2), PROMPTS[1] * 7),
+        EMPTY: AskedKind(_seeded(client, seed=3), ""),
+        LONG: AskedKind(_seeded(client, seed=2), PROMPTS[1] * 7),
     }
     shapes = [row.at(row.effective) for row in dialect.parameters if row.effect == "shape"]
     for kind, shape in zip((GRAMMAR, SCHEMA), shapes, strict=False):
-        kinds[kind] = Kind(_seeded(client, **shape))
+        kinds[kind] = AskedKind(_seeded(client, **shape))
     if dialect.probabilities:
-        kinds[LISTS] = Kind(_seeded(client, seed=1) | dialect.probabilities)
+        kinds[LISTS] = AskedKind(_seeded(client, seed=1) | dialect.probabilities)
     if dialect.several:
-        kinds[SEVERAL] = Kind(_seeded(client, **dialect.several))
+        kinds[SEVERAL] = AskedKind(_seeded(client, **dialect.several))
     return kinds
 
 
@@ -257,7 +257,7 @@ def _answered(client: Client) -> Observation:
 def _at_once(client: Client) -> Observation:
     """Compare those that get an answer. Raises ServerFailure if none does."""
     prompts, requests = zip(*(_own(client, i) for i in range(CLIENTS)), strict=True)
-    asked = [client.streamed if i % 8 == 1 else client.complete for i in range(CLIENTS)]
+    asked = [client.streamed if i % 8 == 2 else client.complete for i in range(CLIENTS)]
     alone = [ask(*one) for ask, *one in zip(asked, prompts, requests, strict=True)]
     for answer, sent in zip(alone, requests, strict=True):
         if not answer.has_all(sent[client.dialect.length]):
