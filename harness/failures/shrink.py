@@ -106,8 +106,8 @@ def _steps(case: Case) -> Iterator[Case]:
         drafts = case.verified
         fewer = [drafts[:i] + drafts[i + 1 :] for i in range(len(drafts)) if len(drafts) > 1]
         yield from (_with(case, drafts=few) for few in [*fewer, drafts] if few != case.drafts)
-        if case.excluded:
-            yield _with(case, excluded=[])
+        if case.excluded or case.likely:
+            yield _with(case, excluded=[], likely=[])
     if not isinstance(case, ChainCase | GenerationCase):
         return
     for steps in (1, case.steps // 2, case.steps - 1):

@@ -94,7 +94,7 @@ def check_drafts(way: Callable[..., Any]) -> str:
     """Check the rounds of the quick profile whose tokens are certain. way: how it speculates."""
     worker = Worker()
     vars(worker)["speculate"] = lambda request, given: way(
-        lambda: worker.build(request.chain, request.n_vocab, None).chain, request, given
+        lambda: worker.build(request.chain, request.n_vocab, request.vocab).chain, request, given
     )
     backend = InPlace("made", worker)
     try:

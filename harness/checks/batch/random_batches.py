@@ -4,16 +4,18 @@ Each place of a batch has a kind of chain. A sequence that takes a place has thi
 parameters than the one before it: a state that is left behind is one that it can use. Rows are
 replaced, reset and cloned. They also verify drafts: a clone accepts drafted tokens and leaves, then
 its original goes on with those that were right. A mixed block has filters, and forks that stay.
-Its sequences join again, or have the chain of another one in another order and one stage anew.
+Its sequences join again, or have the chain of another one in another order and one parameter anew,
+the past of another one, or its seed but for a bit.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from sampler_parity.harness.checks import random_block as random
 from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.checks.grid import fill
 from sampler_parity.harness.checks.random_block import REMEMBERING, Draw, Parameters, RandomBlock
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.reference.registry import ROWS
@@ -27,33 +29,27 @@ _DRAWING: dict[str, Parameters] = {
     "adaptive_p": {"target": [0.1, 0.3, 0.6], "decay": [0.5, 0.9, 0.99]},
 }
 _BETWEEN: dict[str, Parameters] = {"temp": {"temp": [0.6, 1.5]}, "top_k": {"k": [4, 9]}}
-_KEPT: Parameters = {"min_keep": [0, 0, 3]}
-_FILTERS: dict[str, Parameters] = {
-    "temp": {"temp": [0.0, 0.6, 1.0, 1.5]}, "top_k": {"k": [0, 1, 3, 9]},
-    "temp_ext": {"temp": [0.6, 1.5], "delta": [0.0, 0.5], "exponent": [0.5, 2.0]},
-    "top_p": {"p": [0.4, 0.9, 1.0]} | _KEPT, "min_p": {"p": [0.0, 0.05, 0.4]} | _KEPT,
-    "typical_p": {"p": [0.3, 0.9, 1.0]} | _KEPT, "top_n_sigma": {"n": [-1.0, 0.5, 2.0]},
-    "xtc": {"p": [0.0, 0.5, 1.0], "t": [0.05, 0.3]} | _KEPT,
-    "logit_bias": {"logit_bias": [[], [[0, 5.0]], [[1, -math.inf], [2, 3.0]], [[3, 4.0]]]},
-}  # fmt: skip
 _BREAKERS: Parameters = {"seq_breakers": [[], ["\x01"], ["\x02", "\x03"]]}  # a token each
-_KNOWN = REMEMBERING | _FILTERS | _DRAWING | {"greedy": {}}
-_FILTERS |= {  # of a sampler that is new: its smallest parameters
+_KNOWN = REMEMBERING | random.FILTERS | _DRAWING | {"greedy": {}}
+_FILTERS = random.FILTERS | {  # of a sampler that is new: its smallest parameters
     name: {parameter: [value] for parameter, value in row.smallest.items()}
     for name, row in ROWS.items()
     if row.edges is not None and not row.vocab and name not in _KNOWN
 }
 _ALL = _KNOWN | _FILTERS
+_WORDS: list[Kind] = [(), (*random.GRAMMARS,), *((name,) for name in random.FIRST[1:])]
 _SEEDED = {*_DRAWING, "xtc"}
 _ANEW = "adaptive_p"  # its clone begins its random numbers anew (findings 4)
 _MEMORIES: list[Kind] = [(), ("penalties",), ("dry",), ("penalties", "dry")]
 _EVENTS = ["stay"] * 20 + ["replace"] * 4 + ["reset", "copy", "verify", "verify"]
 MOST_ROWS = 8  # of a block that is not wide
+_MANY_ROWS = [n for n in random.LADDER if 32 <= n <= 257]  # of a wide block, at times
+_BITS = [0, 0, 1 << 0, 1 << 8, 1 << 16, 1 << 31]  # by which two seeds differ
 _SPARE = 3  # more rows of logits than live rows, so that the next step gives a row another one
 
 
 class RandomBatches(RandomBlock):
-    """Random batches of 2 to 8 rows; wide: 9 to 64."""
+    """Random batches of 2 to 8 rows; wide: 9 to 64, or up to 257."""
 
     steps: Annotated[int, Field(ge=1, le=limits.STAGES)]
     """number of steps; each row that verifies drafts adds some"""
@@ -62,54 +58,71 @@ class RandomBatches(RandomBlock):
     mixed: bool = False
     """chains of any filters, which may be off, and greedy; forks that stay, rows that only leave"""
     wide: bool = False
-    """9 to 64 rows; if mixed, of the same samplers in any order, with more filters"""
+    """9 to 64 rows, or up to 257; if mixed, of the same samplers in any order, more filters"""
+    deep: bool = False
+    """counts among the parameters and lengths of histories on a ladder up to 1,025"""
 
     vocab: str | None = None
-    """name of a vocabulary; dry then has sequence breakers"""
+    """name of a vocabulary; dry then has sequence breakers, and a mixed block grammars"""
 
-    def case(self, draw: Draw, about: dict[str, Any], seed: int) -> BatchCase:
-        n, drawing = draw.one_of(self.sizes), [*_DRAWING] + ["greedy"] * self.mixed
+    def case(self, i: int, about: dict[str, Any], seed: int) -> BatchCase:
+        draw, drawing = Draw(seed, i), [*_DRAWING] + ["greedy", "temp"] * self.mixed
+        n = draw.one_of(self.sizes)
         rows = draw.number(9, 64) if self.wide else draw.number(2, MOST_ROWS)
+        if self.wide and not draw.number(0, 2):
+            rows = draw.one_of(_MANY_ROWS)
         kinds = [(*draw.one_of(_MEMORIES), draw.one_of(drawing)) for _ in range(rows)]
         if self.mixed:
-            kinds = [_filtered(draw, kind, 5 if self.wide else 3) for kind in kinds]
+            words = [draw.one_of(_WORDS if self.vocab else [()]) for _ in range(2)]
+            kinds = [_filtered(draw, kind, 5 if self.wide else 3, words) for kind in kinds]
             for at in range(1, rows):
                 if self.wide or not draw.number(0, 2):
                     kinds[at] = _ordered(draw, kinds[at - 1])
-        writer = _BatchWriter(draw, n, kinds, self.mixed, self.vocab is not None)
+        writer = _BatchWriter(draw, n, kinds, self, most=max(MOST_ROWS, rows + 1))
         for _ in range(self.steps):
             writer.go_on()
         batch = {"sequences": writer.sequences, "steps": writer.steps, "alone": self.alone}
-        logits = {"families": self.families, "n": n, "seed": seed}
+        logits = {"families": self.families, "n": n, "seed": seed + i}
+        dtype = draw.one_of(["float32"] * 3 + ["float16", "bfloat16"] * self.mixed)
         return BatchCase.model_validate(
-            about | {"logits": logits, "batch": batch, "vocab": self.vocab}
+            about | {"logits": logits, "batch": batch, "vocab": self.vocab, "dtype": dtype}
         )
 
 
-def _filtered(draw: Draw, kind: Kind, most: int) -> Kind:
-    """Return the stages with 1 to `most` filters among them."""
+def _filtered(draw: Draw, kind: Kind, most: int, words: list[Kind]) -> Kind:
+    """Return the stages with 1 to `most` filters among them, one of them twice at times."""
     filters = draw.rng.permutation(list(_FILTERS))[: draw.number(1, most)].tolist()
-    return _ordered(draw, (*filters, *kind))
+    again = [] if draw.number(0, 3) else filters[:1]
+    return _ordered(draw, (*draw.one_of(words), *filters, *again, *kind))
 
 
 def _ordered(draw: Draw, kind: Kind) -> Kind:
-    """Return the stages in any order; a bias comes first, as in llama.cpp, the last stays last."""
-    names = draw.rng.permutation(list(kind[:-1])).tolist()
-    return (*sorted(names, key=lambda name: name != "logit_bias"), kind[-1])
+    """Return the stages in any order; biases and grammars come first, the last stays last."""
+    return (*draw.ordered(kind[:-1]), kind[-1])
 
 
 @dataclass
 class _BatchWriter:
-    """A script being written. kinds: of each place."""
+    """A script being written. kinds: of each place. most: rows that clones may make."""
 
     draw: Draw
     n_vocab: int
     kinds: list[Kind]
-    mixed: bool
-    breakers: bool
+    block: RandomBatches
+    most: int
+    seeds: list[int] = field(default_factory=list)
     sequences: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
     written: int = 0
+
+    @property
+    def mixed(self) -> bool:
+        return self.block.mixed
+
+    @property
+    def given(self) -> int:
+        """The number of tokens that a prompt, a draft or a step may give."""
+        return random.CONTROL_TOKENS if self.block.vocab and self.mixed else self.n_vocab
 
     def go_on(self) -> None:
         """Write a step in which some rows sample, and those of the drafts before it."""
@@ -128,12 +141,15 @@ class _BatchWriter:
                 before = self._verify(before, at)
         if self.mixed and self.steps:
             before += self._fork_or_leave()
+            before += self._move()
             last = len(self.kinds)
-        self._step(before, self.draw.rng.permutation(last)[: self.draw.number(1, last)].tolist())
+        least = 1 - self.mixed  # of a mixed block a step may be idle
+        sampling = self.draw.rng.permutation(last)[: self.draw.number(least, last)]
+        self._step(before, sampling.tolist())
 
     def _verify(self, before: list[Any], at: int) -> list[Any]:
         """Write the steps of 3 to 8 drafts of a row, and return what is left to be done."""
-        draft, place = self.draw.tokens(3, 8, self.n_vocab), len(self.kinds)
+        draft, place = self.draw.tokens(3, 8, self.given), len(self.kinds)
         if self.kinds[at][-1] != _ANEW:
             before = [*before, ["clone", at]]
             for token in draft:
@@ -148,7 +164,7 @@ class _BatchWriter:
     def _fork_or_leave(self) -> list[Any]:
         """Return a clone that stays as a row of its own, one or all that leave, or nothing."""
         at, rows = self.draw.number(0, len(self.kinds) - 1), len(self.kinds)
-        if self.draw.number(0, 2) and self.kinds[at][-1] != _ANEW and rows < MOST_ROWS:
+        if self.draw.number(0, 2) and self.kinds[at][-1] != _ANEW and rows < self.most:
             self.kinds.append(self.kinds[at])
             return [["clone", at]]
         if self.draw.number(0, 1) and rows > 1:
@@ -158,10 +174,35 @@ class _BatchWriter:
             return [["leave", 0]] * rows + [self._join(at) for at in range(rows)]
         return []
 
+    def _move(self) -> list[Any]:
+        """Return operations that few scripts have: in the same step, twice, or with itself."""
+        rows = len(self.kinds)
+        at, other, what = (self.draw.number(0, most) for most in (rows - 1, rows - 1, 9))
+        kind, cloned = self.kinds[at], self.kinds[at][-1] != _ANEW
+        if what == 0:
+            self.kinds[at], self.kinds[other] = self.kinds[other], self.kinds[at]
+            return [["swap", at, other]]
+        if what == 1:
+            return [["reset", at]] * 2
+        if what == 2:
+            return [self._join(at), ["leave", rows]]
+        if what == 3:
+            self.kinds.append(self.kinds.pop(at))
+            return [["leave", at], self._join(rows - 1)]
+        if what == 4 and cloned:  # a clone of a row that has not sampled takes its place
+            self.kinds[at] = kind
+            return [self._join(at), ["clone", rows], ["swap", at, rows + 1], *[["leave", rows]] * 2]
+        if what == 5 and cloned:  # a clone of a clone takes the place of both
+            return [["clone", at], ["clone", rows], ["swap", at, rows + 1], *[["leave", rows]] * 2]
+        if what == 6:
+            return [["swap", at, at]]
+        return []
+
     def _step(self, before: list[Any], places: list[int], accept: int | None = None) -> None:
-        sample = []
+        sample, quiet = [], self.mixed and not self.draw.number(0, 15)
         for at in places:
-            others = ["selected"] * 18 + [None, self.draw.number(0, self.n_vocab - 1)]
+            others = ["selected"] * 18 + [None, self.draw.number(0, self.given - 1)]
+            others = [None] if quiet else others
             taken = self.draw.one_of(others) if accept is None else accept
             self.written += 1
             # two of three rows share a row of logits, as forks of a sequence do
@@ -170,27 +211,62 @@ class _BatchWriter:
         self.steps.append({"before": before, "sample": sample})
 
     def _join(self, at: int) -> list[Any]:
-        draw, kind = self.draw, self.kinds[at]
+        draw, kind, like = self.draw, self.kinds[at], self.draw.number(0, len(self.sequences))
         known = [{k: v for stage in s["chain"] for k, v in stage.items()} for s in self.sequences]
         alike = [i for i, chain in enumerate(known) if chain.keys() == {*kind}]
         if self.mixed and alike and not draw.number(0, 3):
             return ["join", draw.one_of(alike)]
-        if self.mixed and alike and draw.number(0, 1):
-            of, anew = known[draw.one_of(alike)], draw.one_of(list(kind))
-            chain = [self._stage(name) if name == anew else {name: of[name]} for name in kind]
+        if alike and draw.number(0, 3) > (0 if self.mixed or self.block.vocab else 2):
+            words = [name for name in kind if name in random.GRAMMARS] * 2
+            anew, like = draw.one_of([*kind, kind[-1], *words]), draw.one_of(alike)
+            chain = [{name: known[like][name]} for name in kind]
+            for stage in (stage for stage in chain if anew in stage):
+                new = self._stage(anew)[anew]
+                key = draw.one_of(["", *sorted(new)])
+                stage[anew] = stage[anew] | {k: v for k, v in new.items() if k == key}
         else:
             chain = [self._stage(name) for name in kind]
         if not self.mixed and draw.number(0, 1):
             name = draw.one_of(list(_BETWEEN))
             chain.insert(draw.number(0, len(kind) - 1), draw.stage(name, _BETWEEN[name]))
-        past = {name: self._past() for name in ("prompt", "output")}
-        self.sequences.append({"chain": chain, **past})
+        self.sequences.append({"chain": chain} | self._past(self.sequences[like : like + 1]))
         return ["join", len(self.sequences) - 1]
 
-    def _past(self) -> list[int]:
-        return self.draw.tokens(0, 12, self.n_vocab) if self.draw.number(0, 3) else []
+    def _past(self, like: list[dict[str, Any]]) -> dict[str, list[int]]:
+        """Return a prompt and an output, at times those of `like`, or nearly so."""
+        draw = self.draw
+        if self.mixed and like and draw.number(0, 1):
+            prompt, both = like[0]["prompt"], like[0]["prompt"] + like[0]["output"]
+            border = draw.one_of([len(prompt), len(prompt), 0, len(both), len(both) // 2])
+            changed = [both, both, both[1:], both[:-1], both[::-1], [*both[:-1], *both[:1]]]
+            tokens = draw.one_of(changed)
+            return {"prompt": tokens[:border], "output": tokens[border:]}
+
+        def some() -> list[int]:
+            if not draw.number(0, 3):
+                return []
+            return (
+                draw.past(self.given, draw.number(0, 99))
+                if self.block.deep
+                else draw.tokens(0, 12, self.given)
+            )
+
+        return {"prompt": some(), "output": some()}
 
     def _stage(self, name: str) -> dict[str, dict[str, Any]]:
-        seed = {"seed": [self.draw.number(0, (1 << 32) - 2)]} if name in _SEEDED else {}
-        breakers = _BREAKERS if name == "dry" and self.breakers else {}
-        return self.draw.stage(name, _ALL[name] | seed | breakers)
+        draw, deep = self.draw, self.block.deep
+        values = (_ALL | random.GRAMMARS | {"infill": {}})[name]
+        edges = ROWS[name].edges or {}
+        if self.mixed and not draw.number(0, 2):
+            values = values | {key: edges[key] for key in values if key in edges}
+        values = values | ({"seed": [self._seed()]} if name in _SEEDED else {})
+        values = values | (_BREAKERS if name == "dry" and self.block.vocab else {})
+        return fill(draw.stage(name, values, deep), {}, self.n_vocab)  # type: ignore[no-any-return]
+
+    def _seed(self) -> int:
+        """Return a seed of 32 bits: any, an earlier one, or one that differs from it in a bit."""
+        seed = self.draw.number(0, (1 << 32) - 2)
+        if self.mixed and not self.draw.number(0, 2):
+            seed = self.draw.one_of([0, *self.seeds]) ^ self.draw.one_of(_BITS)
+        self.seeds.append(min(seed, (1 << 32) - 2))
+        return self.seeds[-1]

@@ -1,32 +1,33 @@
-"""Rounds of speculative sampling that can be judged token by token: whether a drafted token is
-accepted is certain at each position. A token that the chain leaves alone is, and one with p >= q if
-drafts are rejected. It shows what the chain has accepted: the right drafts in their order, and
-nothing else.
+"""Rounds of speculative sampling that are judged token by token: at each position a drafted token
+is accepted for certain, rejected for certain, or either. A token that the chain leaves alone is
+accepted, and one with p >= q if drafts are rejected. It shows what the chain has accepted: the
+right drafts in their order, and nothing else.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from sampler_parity.harness.checks import random_block as random
 from sampler_parity.harness.checks.random_block import REMEMBERING, Draw, Parameters, RandomBlock
 from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.strict import Tokens
-from sampler_parity.reference import Candidates, UndefinedInputError
+from sampler_parity.reference import Candidates
 
 _CHAINS = [["penalties"], ["dry"], ["penalties", "dry"], ["dry", "penalties"]]
-_BEFORE: dict[str, Parameters] = {
-    "logit_bias": {"logit_bias": [[[0, 3.0]], [[1, -math.inf], [2, 2.0]], [[0, -2.0], [3, 2.0]]]},
-    "temp": {"temp": [0.5, 2.0]}, "top_k": {"k": [2, 3]}, "min_p": {"p": [0.3]},
-}  # fmt: skip
+_BEFORE = {
+    name: values for name, values in random.FILTERS.items() if name != "xtc"
+}  # xtc has its own seed
 _ONE: dict[str, Parameters] = {"top_k": {"k": [1]}, "temp": {"temp": [0.0]}, "top_p": {"p": [0.0]}}
 _SEVERAL: dict[str, Parameters] = {"top_k": {"k": [2, 3]}, "top_p": {"p": [0.6]}}
 _DRAW = {"dist": {"seed": 1}}
 _APART = 1.001  # p and q that are nearer to each other decide nothing
+_LIKELY = 1000  # times the other probabilities
+_MANY = [n for n in random.LADDER if 31 <= n <= 65]  # drafts of a deep block, at times
 
 
 class RoundsCase(GivenCase):
@@ -40,6 +41,8 @@ class RoundsCase(GivenCase):
     """the drafted tokens of each round; the first `steps` - 1 of them are verified"""
     excluded: list[Tokens] = []
     """for each position, tokens with q = 0 in the draft's row; all others have the same q"""
+    likely: list[Tokens] = []
+    """for each position, tokens with 1,000 times the q of the others"""
 
     @property
     def verified(self) -> list[list[int]]:
@@ -48,89 +51,121 @@ class RoundsCase(GivenCase):
     def drafted_from(self, at: int) -> NDArray[np.float32]:
         """Return q at a position."""
         row = np.ones(self.logits.n, np.float32)
-        excluded = self.excluded[at] if at < len(self.excluded) else []
-        row[[token for token in excluded if token < len(row)]] = 0
+        for lists, weight in ((self.likely, _LIKELY), (self.excluded, 0)):
+            row[[token for token in [*lists, *[[]] * (at + 1)][at] if token < len(row)]] = weight
         row /= row.sum()
         return row
 
 
-def target_of(ready: Prepared[Any], past: Sequence[int]) -> NDArray[np.float32]:
-    """Return p behind accepted tokens."""
-    chain, cand = ready.build(), Candidates.from_logits(ready.rows[len(past)])
-    for token in past:
-        chain.accept(token)
-    chain.apply(cand)
-    row = np.zeros(ready.case.logits.n, np.float32)
-    row[cand.ids] = cand.p
-    return row
+Target = Callable[[Sequence[int]], NDArray[np.float32]]
 
 
-def round_of(ready: Prepared[Any], draft: Sequence[int]) -> list[list[int]]:
-    """Return the tokens that each position of a round may have: an accepted one, or all that may
-    come last. Raises UndefinedInputError if it is by chance that a drafted token is accepted."""
+def target_of(ready: Prepared[Any]) -> Target:
+    """Return a function: p behind accepted tokens."""
+    fresh, known = ready.build(), dict[tuple[int, ...], NDArray[np.float32]]()
+
+    def target(past: Sequence[int]) -> NDArray[np.float32]:
+        if tuple(past) not in known:
+            chain, cand = fresh.clone(), Candidates.from_logits(ready.rows[len(past)])
+            for token in past:
+                chain.accept(token)
+            chain.apply(cand)
+            row = known[tuple(past)] = np.zeros(ready.case.logits.n, np.float32)
+            row[cand.ids] = cand.p
+        return known[tuple(past)]
+
+    return target
+
+
+def ends_of(case: RoundsCase, target: Target, draft: Sequence[int]) -> list[NDArray[np.float32]]:
+    """Return, for each number of accepted drafts, the weights of the tokens that may come behind
+    them; all 0: the round cannot end there."""
+    ends = []
     for at, token in enumerate(draft):
-        p, q = target_of(ready, draft[:at]), ready.case.drafted_from(at)
-        if ready.case.rule == "matching":
-            q, rest = np.zeros_like(p), p
-            q[token] = 1
-        else:
-            rest = p * (p * _APART > q)
+        p, q = target(draft[:at]), case.drafted_from(at)
+        rest = np.maximum(p * _APART - q, 0)
+        if case.rule == "matching":
+            q, rest = np.zeros_like(p), p.copy()
+            q[token], rest[token] = 1, 0
+        certain = q[token] > 0 and (p[token] == 1 or p[token] > q[token] * _APART)
+        ends.append(rest * (not certain))
         if p[token] == 0 or q[token] == 0:
-            return [*([each] for each in draft[:at]), np.flatnonzero(rest).tolist()]
-        if not (p[token] == 1 or p[token] > q[token] * _APART):
-            raise UndefinedInputError(f"draft {at + 1}: {token} is accepted by chance")
-    last = np.flatnonzero(target_of(ready, draft)).tolist()
-    return [*([each] for each in draft), last]
+            return ends
+    return [*ends, target(draft)]
 
 
 class RandomRounds(RandomBlock):
-    """Random rounds of 3 to 8 drafts. A case has a round for each number of accepted drafts, in
-    any order; if tokens are excluded, for each number of drafts that the target would give."""
+    """Random rounds of 1 to 8 drafts. A case has a round for each number of accepted drafts, in
+    any order; if tokens are excluded, for each number of drafts that the target would give. Two
+    cases are the same but for their logits, or for their history."""
 
     excludes: bool = False
-    """exclude up to 2 tokens from the draft's row of each position"""
+    """exclude up to 2 tokens from the draft's row of each position, and make up to 2 likely"""
     several: bool = False
     """leave several tokens at a position, so that the rounds accept different drafts"""
+    free: bool = False
+    """leave all tokens, so that the seeds decide the rounds"""
+    deep: bool = False
+    """windows, histories and numbers of drafts on a ladder up to 1,025, at most 65 drafts"""
+    vocab: str | None = None
+    """name of a vocabulary; chains then have a grammar"""
 
-    def case(self, draw: Draw, about: dict[str, Any], seed: int) -> RoundsCase:
-        drafted, n = draw.number(3, 8), draw.one_of(self.sizes)
-        chain = [draw.stage(name, REMEMBERING[name]) for name in draw.one_of(_CHAINS)]
-        if draw.number(0, 1):
-            name = draw.one_of([*_BEFORE])
-            chain.insert(draw.number(0, len(chain)), draw.stage(name, _BEFORE[name]))
+    def case(self, i: int, about: dict[str, Any], seed: int) -> RoundsCase:
+        pair = i // 2
+        draw, drafted = Draw(seed, pair), 1 + pair % (4 if self.vocab else 8)
+        n = draw.one_of(self.sizes)
+        if self.deep and pair % 2:
+            drafted = draw.one_of(_MANY)
+        known = _BEFORE | REMEMBERING | random.GRAMMARS
+        names = [*draw.one_of(_CHAINS), *draw.rng.permutation([*_BEFORE])[: draw.number(0, 1)]]
+        names += [[*random.GRAMMARS][pair % 2]] if self.vocab else []
         ends = _SEVERAL if self.several else _ONE
         end = draw.one_of([*ends])
+        chain = [draw.stage(name, known[name], self.deep) for name in draw.ordered(names)]
+        given_tokens = random.CONTROL_TOKENS if self.vocab else n
+        past = draw.tokens(0, 24, given_tokens)
+        if self.deep:  # few tokens are likely, so that those of the history matter; with any ids
+            likely = [n - 1, *draw.rng.permutation(n)[:5].tolist()]
+            past = [likely[token % 6] for token in draw.past(n, 7 * pair)]
+            chain.insert(0, {"logit_bias": {"logit_bias": [[token, 15.0] for token in likely]}})
+        rule = (pair + pair // 8) % (4 if self.several else 2)
+        turned = i % 4 == 3  # the second of two cases: another history in place of other logits
         given: dict[str, Any] = {
-            "chain": [*chain, draw.stage(end, ends[end]), _DRAW],
+            "chain": [_DRAW] if self.free else [*chain, draw.stage(end, ends[end]), _DRAW],
             "steps": drafted + 1,
             "drafts": [[]],
-            "logits": {"family": draw.one_of(self.families), "n": n, "seed": seed},
-            "history": draw.tokens(4, 24, n),
-            "rule": "rejection" if self.several else draw.one_of(["rejection", "matching"]),
+            "logits": {"family": draw.one_of(self.families), "n": n, "seed": seed + i - turned},
+            "history": past[::-1] if turned else past,
+            "rule": "rejection" if rule else "matching",
+            "vocab": self.vocab,
         }
         case = RoundsCase.model_validate(about | given)
-        accepted = draw.rng.permutation([*range(drafted + 1)] * (2 if self.several else 1))
-        ready = prepare(case)
-        whole = _draft(draw, ready, drafted, [])
-        drafts = [_draft(draw, ready, number, whole) for number in accepted]
+        many = 64 if self.free else 2 if self.several else 1
+        accepted = draw.rng.permutation([*range(drafted + 1)] * many)[: 64 if drafted < 9 else 6]
+        target = target_of(prepare(case))
+        whole = _draft(draw, case, target, drafted, [])
+        drafts = [_draft(draw, case, target, number, whole) for number in accepted]
         often = [*whole, *case.history]
         for draft in drafts:
             draft += [draw.one_of(often) for _ in range(drafted - len(draft))]
-        excluded = [[draw.one_of(often) for _ in range(draw.number(0, 2))] for _ in range(drafted)]
-        changes = {"drafts": drafts, "excluded": excluded if self.excludes else []}
-        return case.model_copy(update=changes)
+
+        def some() -> list[list[int]]:
+            each = [[token, *often[: 2 * drafted]] for token in whole * self.excludes]
+            return [[draw.one_of(few) for _ in range(draw.number(0, 2))] for few in each]
+
+        return case.model_copy(update={"drafts": drafts, "excluded": some(), "likely": some()})
 
 
 def _draft(
-    draw: Draw, ready: Prepared[RoundsCase], accepted: int, like: Sequence[int]
+    draw: Draw, case: RoundsCase, target: Target, accepted: int, like: Sequence[int]
 ) -> list[int]:
     """Return a draft of so many tokens that are accepted for certain, and one that is not. like:
     another draft, whose tokens it has where they are possible, so that some differ in order."""
     draft: list[int] = []
-    for at in range(min(accepted + 1, ready.case.steps - 1)):
-        p, q = target_of(ready, draft), ready.case.drafted_from(at)
-        sure = p == 0 if at == accepted else (p == 1) | (p > q * _APART)
-        possible = np.flatnonzero(sure).tolist()
+    for at in range(min(accepted + 1, case.steps - 1)):
+        p, q = target(draft), case.drafted_from(at)
+        sure = (p == 1) | (p > (0 if case.rule == "matching" else q * _APART))
+        possible = np.flatnonzero(p == 0 if at == accepted else sure).tolist() or [int(p.argmax())]
         liked = [token for token in possible if like.count(token) > draft.count(token)]
         draft.append(draw.one_of(liked or possible))
     return draft

@@ -1,21 +1,27 @@
-"""Compare the tokens of each round with those of the reference, as in the backend's release."""
+"""Compare the tokens of each round with those of the reference, as in the backend's release. Then
+ask again, in another order: a round depends on its draft and all bits of its seed alone.
+"""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.by_tokens import result_of_each
 from sampler_parity.harness.checks.outcome import samplers_at
-from sampler_parity.harness.checks.rounds.block import RoundsCase, round_of
+from sampler_parity.harness.checks.rounds.block import RoundsCase, ends_of, target_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.client_speculative import speculative
 from sampler_parity.harness.protocol.interface import Backend, Rounds
 from sampler_parity.reference import UndefinedInputError
+
+_RARE = 1e-12  # that two draws of all rounds are the same by chance
 
 
 def judge(
@@ -38,8 +44,9 @@ def judge(
     return result.model_copy(update={"refusal": refusal})
 
 
-def _wanted(ready: Prepared[RoundsCase]) -> list[list[list[int]]]:
-    return [round_of(ready, draft) for draft in ready.case.verified]
+def _wanted(ready: Prepared[RoundsCase]) -> list[list[NDArray[np.float32]]]:
+    target = target_of(ready)
+    return [ends_of(ready.case, target, draft) for draft in ready.case.verified]
 
 
 def _on(
@@ -49,20 +56,55 @@ def _on(
     wanted = _wanted(replace(ready, samplers=meant))
     drafts = np.array(ready.case.verified, np.int32)
     rows = np.array([ready.case.drafted_from(at) for at in range(drafts.shape[1])])
-    seeds = np.arange(len(drafts), dtype=np.uint32)
+    i = np.arange(len(drafts))
+    seeds = (i // 2 % 4 + i % 2 * 2**31).astype(np.uint32)  # neighbours, equal ones, of 32 bits
     given = Rounds(np.array(ready.rows), rows, drafts, seeds)
-    emitted, ns = speculative(backend, ready.setting, ready.case.rule, given)
-    got = [[token for token in row if token >= 0] for row in emitted.tolist()]
-    for i in (i for i, tokens in enumerate(got) if not _fits(tokens, wanted[i])):
-        expected = [each[0] if len(each) == 1 else each for each in wanted[i]]
-        values = {"got": got[i], "expected": expected}
-        place = {"step": i, "stage": "token", "what": "token", "values": values}
-        detail = f"the draft is {drafts[i].tolist()}"
+
+    def ask(some: NDArray[np.int64], flipped: int = 0) -> tuple[list[list[int]], int]:
+        asked = replace(given, drafts=drafts[some], seeds=seeds[some] ^ np.uint32(flipped))
+        emitted, ns = speculative(backend, ready.setting, ready.case.rule, asked)
+        return [[token for token in row if token >= 0] for row in emitted.tolist()], ns
+
+    got, ns = ask(i)
+
+    def wrong(at: int, tokens: list[int], expected: object, detail: str) -> BackendResult:
+        values = {"got": tokens, "expected": expected}
+        place = {"step": at, "stage": "token", "what": "token", "values": values}
+        detail = f"the draft is {drafts[at].tolist()}{detail}"
         return BackendResult.model_validate(
             place | {"verdict": "diverged", "ns": ns, "detail": detail}
         )
+
+    for at, tokens in enumerate(got):
+        if not _fits(tokens, wanted[at], ready.case.verified[at]):
+            return wrong(at, tokens, _expected(wanted[at], ready.case.verified[at]), "")
+    for some in ([*i[::-1], *i[:3]], i[-1:]):
+        for at, tokens in zip(some, ask(np.array(some))[0], strict=True):
+            if tokens != got[at]:
+                return wrong(int(at), tokens, got[at], ", asked again in another order")
+    same = math.prod(max(map(_coincidence, ends)) for ends in wanted)
+    for bit in range(32) if same < _RARE else []:
+        if ask(i, 1 << bit)[0] == got:
+            return wrong(0, got[0], "other tokens", f", bit {bit} of the seeds has no effect")
     return BackendResult(verdict="identical", ns=ns)
 
 
-def _fits(tokens: list[int], wanted: list[list[int]]) -> bool:
-    return len(tokens) == len(wanted) and all(map(list.__contains__, wanted, tokens))
+def _fits(tokens: list[int], ends: list[NDArray[np.float32]], draft: list[int]) -> bool:
+    accepted = len(tokens) - 1
+    if not 0 <= accepted < len(ends) or tokens[:-1] != draft[:accepted]:
+        return False
+    return bool(ends[accepted][tokens[-1]] > 0)
+
+
+def _expected(ends: list[NDArray[np.float32]], draft: list[int]) -> list[object]:
+    """Return the tokens of a round, the last of which may be a list; or all such rounds."""
+    last = [np.flatnonzero(end).tolist() for end in ends]
+    ways: list[object] = [
+        [*draft[:at], each[0] if len(each) == 1 else each] for at, each in enumerate(last) if each
+    ]
+    return ways[0] if len(ways) == 1 else ways  # type: ignore[return-value]
+
+
+def _coincidence(end: NDArray[np.float32]) -> float:
+    """Return the probability that two draws are the same."""
+    return float(((end / max(end.sum(), 1e-9)) ** 2).sum())

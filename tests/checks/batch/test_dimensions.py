@@ -1,0 +1,279 @@
+"""The quick profile's batches have every value of each dimension: a hole is refused here.
+
+A fault that shows at one value of a dimension escapes if no case has it. Each test names what is
+missing.
+"""
+
+import functools
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.inputs.logits import FAMILIES
+from sampler_parity.harness.protocol.live import Live
+from sampler_parity.harness.protocol.messages import BatchSample, BatchSequence
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.reference.chain import parameters_of
+from sampler_parity.reference.registry import ROWS
+
+BANDS = [(0, 0), (1, 1), (2, 2), (31, 33), (63, 65), (127, 129), (255, 257), (1023, 1025)]
+# A row with these draws numbers that overflow, or cannot be defined after other stages.
+EXTREME = {"huge", "tiny"}
+WITH_VOCABULARY = ["grammar", "grammar_lazy_patterns", "infill"]
+
+
+@functools.cache
+def cases() -> list[BatchCase]:
+    return [
+        case
+        for path in find_suites(["batch"])
+        for case in expand(path, "quick")
+        if isinstance(case, BatchCase)
+    ]
+
+
+def generated() -> Iterator[BatchCase]:
+    yield from (case for case in cases() if case.id.startswith("generated/"))
+
+
+def stages(sequence: BatchSequence) -> Iterator[tuple[str, dict[str, Any]]]:
+    for stage in sequence.chain:
+        yield from stage.items()
+
+
+@functools.cache
+def drawn() -> dict[tuple[str, str], list[Any]]:
+    """Return the values of each parameter of each sampler."""
+    values: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for case in generated():
+        for sequence in case.batch.sequences:
+            for name, given in stages(sequence):
+                for key, value in given.items():
+                    values[name, key].append((value, case.logits.n))
+    return values
+
+
+def missing_bands(values: Iterable[int], bands: Iterable[tuple[int, int]] = BANDS) -> list[Any]:
+    there = set(values)
+    return [band for band in bands if not there & set(range(band[0], band[1] + 1))]
+
+
+@pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.edges is not None])
+def test_each_sampler_has_all_its_edges_and_each_count_all_its_sizes(name: str) -> None:
+    row = ROWS[name]
+    for key, edges in (row.edges or {}).items():
+        if key in ("seed", "logit_bias"):
+            continue
+        there = [value for value, _ in drawn()[name, key]]
+        sizes = {"V-1": -1, "V": 0, "V+1": 1}
+        relative = {value - n for value, n in drawn()[name, key] if isinstance(value, int)}
+        left = [
+            edge
+            for edge in edges
+            if (sizes[edge] not in relative if edge in sizes else edge not in there)
+        ]
+        assert not left, (name, key)
+        if key in row.sizes:
+            assert len(missing_bands(there)) <= 1, (name, key)
+
+
+def test_every_sampler_with_and_without_a_vocabulary_has_all_its_parameters() -> None:
+    usual = [n for n, row in ROWS.items() if row.edges is not None]
+    for name in [*usual, *WITH_VOCABULARY]:
+        needed = parameters_of(ROWS[name].make).keys() - {"seed", "vocab", "n_vocab"}
+        needed -= {"trigger_words"}  # deprecated
+        assert not needed - {key for of, key in drawn() if of == name}, name
+    names = {name for case in generated() for s in case.batch.sequences for name, _ in stages(s)}
+    assert {*usual, *WITH_VOCABULARY} <= names
+
+
+def live_rows(case: BatchCase) -> Iterator[tuple[list[tuple[int, int]], list[BatchSample]]]:
+    """Yield, for each step, (sequence, number of the join) of each live row, and its samples."""
+    count = itertools.count()
+    live = Live(lambda s: (s, next(count)), lambda row: row, lambda row: None)
+    for step in case.batch.steps:
+        live.do(step.before)
+        yield live.rows, step.sample
+
+
+def test_steps_have_all_numbers_of_rows_and_some_none_all_or_one_that_sample() -> None:
+    sizes, ways = set[int](), set[str]()
+    for case in cases():
+        for rows, sample in live_rows(case):
+            sizes |= {len(rows), len(sample)}
+            ways |= {
+                {0: "none", 1: "one", len(rows): "all"}.get(len(sample), "some"),
+                "one row" if len({s.row for s in sample}) < len(sample) else "own rows",
+                "selected" if any(s.accept == "selected" for s in sample) else "no selected",
+            }
+            ways |= {str(type(s.accept).__name__) for s in sample}
+    assert [n for n in [*range(13), *range(15, 18)] if n not in sizes] == []
+    assert not missing_bands(sizes, BANDS[:-1])
+    everything = "none one all some,one row,own rows,selected,no selected,str,int,NoneType"
+    assert ways == {*everything.replace("none one all some", "none,one,all,some").split(",")}
+
+
+def test_prompts_outputs_and_vocabularies_have_all_sizes_and_tokens_all_widths() -> None:
+    every = [sequence for case in cases() for sequence in case.batch.sequences]
+    assert not missing_bands(len(s.prompt) for s in every)
+    assert not missing_bands(len(s.output) for s in every)
+    assert any(len(s.prompt) + len(s.output) > 1025 for s in every)
+    assert not {6, 24, 257, 303, 1030, 65537} - {case.logits.n for case in cases()}
+    tokens = {token for s in every for token in [*s.prompt, *s.output]}
+    assert {0, 1, 2, 3} <= tokens
+    assert max(tokens) > 1023
+    given = {s.accept for case in cases() for step in case.batch.steps for s in step.sample}
+    assert {0, 1, 255, 256} & given
+    assert max(token for token in given if isinstance(token, int)) > 256
+
+
+def test_all_families_and_formats_of_logits_are_there() -> None:
+    families = {family for case in cases() for family in case.logits.families}  # type: ignore[union-attr]
+    assert families >= set(FAMILIES) - EXTREME
+    assert {case.dtype for case in cases()} == {"float32", "float16", "bfloat16"}
+
+
+def seed_of(sequence: BatchSequence) -> int | None:
+    seeds = [given["seed"] for _, given in stages(sequence) if "seed" in given]
+    return seeds[-1] if seeds else None
+
+
+def test_seeds_are_equal_neighbours_and_differ_in_one_bit_beside_each_other() -> None:
+    apart, seeds = set[int](), set[int]()
+    for case in generated():
+        own = [seed_of(sequence) for sequence in case.batch.sequences]
+        seeds |= {seed for seed in own if seed is not None}
+        for rows, _ in live_rows(case):
+            beside = {row: own[row[0]] for row in rows if own[row[0]] is not None}
+            apart |= {a ^ b for a, b in itertools.combinations(beside.values(), 2)}  # type: ignore[operator]
+            if len(rows) > 64:
+                break
+    assert {0, 1, 1 << 8, 1 << 16, 1 << 31} <= apart
+    assert 0 in seeds
+    assert max(seeds) > 2**32 - 2**24
+
+
+def operations(case: BatchCase) -> set[str]:
+    """Return what a script does, in words."""
+    found, live = set[str](), Live(lambda s: s, lambda s: s, lambda s: None)
+    fresh, clones, left = set[int](), set[int](), dict[int, int]()
+    identities: list[int] = []
+    count = itertools.count()
+    for step in case.batch.steps:
+        before, joined = None, set[int]()
+        for operation in step.before:
+            name, at, *other = operation
+            if name == "join":
+                found |= {"live twice"} if at in live.rows else set()
+                if at in left:
+                    found.add("again at its place" if left[at] == len(live.rows) else "elsewhere")
+                identities.append(next(count))
+                joined.add(identities[-1])
+                fresh.add(identities[-1])
+            elif name == "clone":
+                found |= {"clone of a clone"} if identities[at] in clones else set()
+                found |= (
+                    {"clone of a row that has not sampled"} if identities[at] in fresh else set()
+                )
+                identities.append(next(count))
+                clones.add(identities[-1])
+            elif name == "leave":
+                found |= {"leaves at once"} if identities[at] in joined else set()
+                found |= {"leaves from the middle"} if at < len(identities) - 1 else set()
+                left[live.rows[at]] = at
+                del identities[at]
+            elif name == "swap":
+                found |= {"swap with itself"} if at == other[0] else {"swap"}
+                identities[at], identities[other[0]] = identities[other[0]], identities[at]
+            elif operation == before:
+                found.add("reset twice")
+            before = operation
+            live.do([operation])
+            found |= set() if live.rows else {"empty"}
+        fresh -= {identities[one.at] for one in step.sample}
+    return found
+
+
+def test_scripts_have_all_operations_also_in_one_step_twice_and_with_themselves() -> None:
+    found = set().union(*map(operations, generated()))
+    assert found == {
+        "live twice",
+        "again at its place",
+        "elsewhere",
+        "clone of a clone",
+        "clone of a row that has not sampled",
+        "leaves at once",
+        "leaves from the middle",
+        "swap with itself",
+        "swap",
+        "reset twice",
+        "empty",
+    }
+
+
+def pairs() -> Iterator[tuple[BatchSequence, BatchSequence]]:
+    for case in generated():
+        yield from itertools.combinations(case.batch.sequences[:120], 2)
+
+
+def test_two_sequences_differ_in_any_one_thing_alone() -> None:
+    """A key of a cache that lacks something needs two that differ in just that."""
+    found = set[str]()
+    for a, b in pairs():
+        past = (a.prompt, a.output) == (b.prompt, b.output)
+        if a.chain == b.chain:
+            found.add("the same" if past else "past")
+            if a.prompt + a.output == b.prompt + b.output and not past:
+                found.add("border")
+            if len(a.prompt) == len(b.prompt) > 1 and a.prompt[1:] == b.prompt[1:] and not past:
+                found.add("first token")
+            if len(a.prompt) == len(b.prompt) > 1 and a.prompt[:-1] == b.prompt[:-1] and not past:
+                found.add("last token")
+        names = [[name for name, _ in stages(each)] for each in (a, b)]
+        if names[0] != names[1]:
+            if sorted(names[0]) == sorted(names[1]) and len({*names[0]}) == len(names[0]):
+                same = all(dict(stages(b))[name] == given for name, given in stages(a))
+                found |= {"order"} if same else set()
+            continue
+        changed = [
+            (name, key)
+            for (name, one), (_, other) in zip(stages(a), stages(b), strict=True)
+            for key in one
+            if one[key] != other[key]
+        ]
+        if len(changed) == 1:
+            found.add(".".join(changed[0]))
+        if len({name for name, _ in changed}) == 1 == len({key for _, key in changed}):
+            found.add(".".join(changed[0]))
+    assert {"the same", "past", "order"} <= found
+    left = set[str]()
+    for name in [*(n for n, row in ROWS.items() if row.edges is not None), *WITH_VOCABULARY]:
+        needed = parameters_of(ROWS[name].make).keys() - {"vocab", "n_vocab", "trigger_words"}
+        left |= {f"{name}.{key}" for key in needed} - found
+    assert len(left) <= 3  # of 43, by chance
+    assert not left & {"grammar.grammar_str", "grammar.grammar_root", "dry.seq_breakers"}
+
+
+def test_chains_have_a_sampler_twice_no_selection_or_one_stage_alone() -> None:
+    ways = set[str]()
+    for case in generated():
+        for sequence in case.batch.sequences:
+            names = [name for name, _ in stages(sequence)]
+            ways |= {"twice"} if len({*names}) < len(names) else set()
+            ways |= {"no selection"} if ROWS[names[-1]].kind != "select" else set()
+            ways |= {"one stage"} if len(names) == 1 else set()
+            ways |= {"many stages"} if len(names) > 7 else set()
+    assert ways == {"twice", "no selection", "one stage", "many stages"}
+
+
+def test_biases_have_none_one_or_several_tokens_also_minus_infinity_twice_and_beyond() -> None:
+    biases = drawn()["logit_bias", "logit_bias"]
+    assert {len(pairs) for pairs, _ in biases} >= {0, 1, 2, 3}
+    assert any(value == -math.inf for pairs, _ in biases for _, value in pairs)
+    assert any(token > n for pairs, n in biases for token, _ in pairs)
+    assert any(len({t for t, _ in pairs}) < len(pairs) for pairs, _ in biases)
