@@ -1,7 +1,8 @@
 """`python -m studies.blind_batches`: the case that catches each fault of a list made blind.
 
 The lists are in docs/results/blind-batches.md: studies/blind_batches.toml, and with the argument
-`again`, `third` or `fourth` studies/blind_batches_again.toml, _third.toml or _fourth.toml.
+`again`, `third`, `fourth` or `fifth` studies/blind_batches_again.toml, _third.toml, _fourth.toml or
+_fifth.toml.
 
 Runs each fault over the quick profile of the batch or speculative suites until a case fails, and
 prints a line. Further arguments are numbers of faults; all by default.
@@ -29,6 +30,7 @@ LISTS = {
     "again": HERE / "blind_batches_again.toml",
     "third": HERE / "blind_batches_third.toml",
     "fourth": HERE / "blind_batches_fourth.toml",
+    "fifth": HERE / "blind_batches_fifth.toml",
 }
 SUITES = {
     "batch": ["batch", "origin/batches", "properties/batch_rows"],
