@@ -12,13 +12,14 @@ than in its footer, or records that changed after the footer was written.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from sampler_parity.harness.bundle.cases import Cases
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.made_of import SHORT
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
@@ -87,7 +88,7 @@ class Bundle:
 
     folder: Path
     info: RunInfo
-    cases: list[CaseResult]
+    cases: Sequence[CaseResult]
     timings: list[TimingResult]
     changes: list[ChangeResult]
     decodings: list[DecodeResult]
@@ -145,20 +146,24 @@ def read(folder: Path) -> Bundle:
     info = read_info(folder)
     by_kind: dict[str, list[Any]] = defaultdict(list)
     made_of = {name: backend.digest[:SHORT] for name, backend in info.backends.items()}
+    cases = Cases()
     with collection_paused():
-        for _, record in records_of(folder / "results.jsonl", torn_ok=False):
+        for _, record in records_of(folder / "results.jsonl", torn_ok=False, cases=cases):
             by_kind[record.kind].append(record)
             if isinstance(record, Bound):
                 _check_digests(folder, record, made_of)
+        for case, _ in cases.alike():
+            _check_digests(folder, case, made_of)
+        cases.sort()
     footer = by_kind["footer"][-1] if by_kind["footer"] else None
     if footer:
         check_run_json(folder, footer)
-    for kind in ("case", "decode", "invariance", "accuracy", "distribution", "prediction"):
+    for kind in ("decode", "invariance", "accuracy", "distribution", "prediction"):
         by_kind[kind].sort(key=lambda result: (result.suite, result.id))
     return Bundle(
         folder=folder,
         info=info,
-        cases=by_kind["case"],
+        cases=cases,
         timings=by_kind["timing"],
         changes=by_kind["change"],
         decodings=by_kind["decode"],
@@ -175,7 +180,9 @@ def read(folder: Path) -> Bundle:
         partings=by_kind["parting"],
         footer=footer,
         counts={
-            kind: len(by_kind[kind]) for kind in by_kind if by_kind[kind] and kind not in _FRAME
+            kind: len(found)
+            for kind, found in {**by_kind, "case": cases}.items()
+            if found and kind not in _FRAME
         },
     )
 
@@ -210,11 +217,15 @@ def read_finished(folder: Path) -> Bundle:
 
 def digest(folder: Path) -> str:
     """Return the digest of run.json and results.jsonl. Raises InputError."""
+    both = hashlib.sha256()
     try:
-        contents = [(folder / name).read_bytes() for name in ("run.json", "results.jsonl")]
+        for name in ("run.json", "results.jsonl"):
+            with (folder / name).open("rb") as file:
+                while part := file.read(limits.MIB):
+                    both.update(part)
     except OSError as error:
         raise InputError(folder, f"cannot be read: {error.strerror}") from None
-    return hashlib.sha256(b"".join(contents)).hexdigest()
+    return both.hexdigest()
 
 
 def read_info(folder: Path) -> RunInfo:
@@ -238,11 +249,14 @@ def check_run_json(folder: Path, footer: Footer) -> None:
         raise InputError(path, problem, _AGAIN)
 
 
-def records_of(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
+def records_of(
+    path: Path, torn_ok: bool, cases: Cases | None = None
+) -> Iterator[tuple[int, Record]]:
     """Yield each record with the byte offset behind it. Raises InputError for what contradicts
     itself.
 
-    torn_ok: a last line without its end is passed over.
+    torn_ok: a last line without its end is passed over. cases: takes the cases, which are then not
+    yielded.
     """
     try:
         file = open_file(path)
@@ -260,26 +274,35 @@ def records_of(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
                     return
                 raise InputError(f"{path}:{number}", "cut off in mid-line", "use run --resume")
             end += len(line)
+            if cases is not None and (known := cases.add_line(line)) is not None:
+                checks.take(number, line, "case", known)
+                continue
             record = _parse(path, number, line)
-            checks.take(number, line, record)
-            yield end, record
+            checks.take(number, line, record.kind, getattr(record, "id", ""), record)
+            if cases is not None and isinstance(record, CaseResult):
+                cases.add(record, line)
+            else:
+                yield end, record
         if end == 0:
             raise InputError(path, "empty", _AGAIN)
 
 
 @dataclass
 class _Checks:
-    """Check what holds between the lines of a bundle. lines: of each result, where it stands."""
+    """Check what holds between the lines of a bundle. lines: by kind and id of each result, where
+    it stands."""
 
     path: Path
-    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+    lines: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     footer: int = 0
     sha256: Any = field(default_factory=hashlib.sha256)
 
-    def take(self, number: int, line: bytes, record: Record) -> None:
+    def take(
+        self, number: int, line: bytes, kind: str, id: str, record: Record | None = None
+    ) -> None:
         """Take the next record. Raises InputError, which names file and line."""
         where = f"{self.path}:{number}"
-        if (number == 1) != isinstance(record, Header):
+        if (number == 1) != (kind == "header"):
             raise InputError(where, "no header, or one in the wrong place")
         if self.footer:
             problem = f"stands behind the footer in line {self.footer}"
@@ -289,10 +312,10 @@ class _Checks:
             if record.sha256 and record.sha256 != self.sha256.hexdigest():
                 problem = "a record above is not what the run wrote: its footer has another digest"
                 raise InputError(where, problem, _AGAIN)
-        elif isinstance(record, Result):
-            first = self.lines.setdefault((record.kind, record.id), number)
+        elif kind not in _FRAME:
+            first = self.lines[kind].setdefault(id, number)
             if first != number:
-                problem = f"{record.kind} {record.id!r} again, it is in line {first}, too"
+                problem = f"{kind} {id!r} again, it is in line {first}, too"
                 raise InputError(where, problem, _AGAIN)
         self.sha256.update(line)
 

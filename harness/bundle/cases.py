@@ -1,0 +1,215 @@
+"""The cases of a bundle in columns: a million of them in 300 MB, where as many models take 4 GB.
+
+Most cases differ in their id and times alone. A record without its id, its chain and its times is a
+template, which is kept once, as a line; each case is made of its template when it is asked for. A
+line that differs from an earlier one only in those parts is not parsed again.
+"""
+
+import json
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from typing import Any, overload
+
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.protocol.messages import to_line
+from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.printable import visible
+
+_INT = rb"(?:0|-?[1-9]\d{0,17})"
+_FLOAT = rb"-?(?:0|[1-9]\d{0,17})(?:\.\d+)?(?:e[+-]?\d+)?"
+_NAME = rb'"[\w./:@+-]*"'
+_LINE = re.compile(
+    rb'\{"kind":"case","id":"([ !#-\[\]-~]*)"(,"suite":.*?),'
+    rb'("samplers":\[(?:%b(?:,%b)*)?\],"steps":%b,"draws":%b),"reference_s":(%b)(,"refusal":.*)\n'
+    % (_NAME, _NAME, _INT, _INT, _FLOAT)
+)
+_TIMES = re.compile(rb'"ns":(%b),"wall_s":(%b),' % (_INT, _FLOAT))
+_MADE = 4096  # templates that are kept as models
+
+Chain = tuple[list[str], int, int]  # samplers, steps, draws
+
+
+class Cases(Sequence[CaseResult]):
+    """Cases in the order in which they were added, or sorted. A case is made anew for each use, so
+    keep ids or counts rather than cases. `where` and `alike` visit less than every case."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._order: Sequence[int] = range(0)
+        self._shape, self._chain = array("I"), array("I")
+        self._reference_s, self._wall_s = array("d"), array("d")
+        self._ns, self._first = array("q"), array("Q")  # the first time of each case
+        self._templates: list[bytes | CaseResult] = []
+        self._suites: list[str] = []  # of the templates
+        self._chains: list[Chain] = []
+        self._known: dict[bytes, int] = {}  # templates by their text, and by that of lines
+        self._chain_at: dict[bytes, int] = {}
+        self._made: dict[int, CaseResult] = {}
+        self._escaped = False
+
+    def add_line(self, line: bytes) -> str | None:
+        """Add the case of a line of a known form and return its id; None for any other line."""
+        parts = _parts(line)
+        shape = parts and self._known.get(parts[0])
+        if parts is None or shape is None:
+            return None
+        _, id, chain, reference_s, ns, wall_s = parts
+        self._append(shape, chain, id.decode(), reference_s, map(int, ns), map(float, wall_s))
+        return self.ids[-1]
+
+    def add(self, case: CaseResult, line: bytes) -> None:
+        """Add the case of a line, which was validated."""
+        results = {name: _like(got, ns=0, wall_s=0.0) for name, got in case.backends.items()}
+        blank = _like(case, id="", samplers=[], steps=0, draws=0, reference_s=0.0, backends=results)
+        text = to_line(blank).encode()
+        known = text in self._known
+        shape = self._known.setdefault(text, len(self._templates))
+        if not known:
+            same = CaseResult.model_validate(json_of(text)).model_dump() == blank.model_dump()
+            self._templates.append(text if same else blank)  # not with NaN in its values
+            self._suites.append(case.suite)
+        ns = [got.ns for got in case.backends.values()]
+        parts = known and _parts(line)  # of a second line of its form: there may be more
+        if parts and [*map(int, parts[4])] == ns and to_line(case).encode() + b"\n" == line:
+            self._known[parts[0]] = shape
+        chain = {"samplers": case.samplers, "steps": case.steps, "draws": case.draws}
+        named = json.dumps(chain, separators=(",", ":"))[1:-1].encode()
+        wall_s = [got.wall_s for got in case.backends.values()]
+        self._append(shape, named, case.id, case.reference_s, ns, wall_s)
+
+    def _append(
+        self,
+        shape: int,
+        chain: bytes,
+        id: str,
+        reference_s: float,
+        ns: Iterable[int],
+        wall_s: Iterable[float],
+    ) -> None:
+        at = self._chain_at.get(chain)
+        if at is None:
+            at = self._chain_at[chain] = len(self._chains)
+            samplers, steps, draws = json.loads(b"{%b}" % chain).values()
+            self._chains.append((samplers, steps, draws))
+        self.ids.append(id)
+        self._shape.append(shape)
+        self._chain.append(at)
+        self._reference_s.append(reference_s)
+        self._first.append(len(self._ns))
+        self._ns.extend(ns)
+        self._wall_s.extend(wall_s)
+        self._order = range(len(self.ids))
+
+    def sort(self) -> None:
+        """Put the cases in the order of their suites and ids."""
+        rank = {suite: i for i, suite in enumerate(sorted(set(self._suites)))}
+        ranks = [rank[suite] for suite in self._suites]
+        order = sorted(self._order, key=self.ids.__getitem__)
+        order.sort(key=lambda i: ranks[self._shape[i]])
+        self._order = array("I", order)
+
+    def escaped(self) -> "Cases":
+        """Return the same cases as `visible` makes them. It shares the columns."""
+        other = copy(self)
+        other._made, other._escaped = {}, True
+        other.ids = [visible(id) for id in self.ids]
+        other._chains = [(visible(samplers), *rest) for samplers, *rest in self._chains]
+        return other
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, at: int) -> CaseResult: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[CaseResult]: ...
+    def __getitem__(self, at: int | slice) -> CaseResult | list[CaseResult]:
+        rows = self._order[at]
+        return self._case(rows) if isinstance(rows, int) else [*map(self._case, rows)]
+
+    def __iter__(self) -> Iterator[CaseResult]:
+        return map(self._case, self._order)
+
+    def find(self, id: str) -> CaseResult | None:
+        """Return the case of this id."""
+        return next((self._case(i) for i, known in enumerate(self.ids) if known == id), None)
+
+    def where(self, wanted: Callable[[CaseResult], bool]) -> Iterator[CaseResult]:
+        """Yield the cases that are wanted. wanted: must not depend on ids and times."""
+        known: dict[tuple[int, int], bool] = {}
+        for i in self._order:
+            at = self._shape[i], self._chain[i]
+            if at not in known:
+                known[at] = wanted(self._case(i))
+            if known[at]:
+                yield self._case(i)
+
+    def alike(self) -> Iterator[tuple[CaseResult, int]]:
+        """Yield the first of all cases that differ in id and times alone, and their number."""
+        counted: dict[tuple[int, int], list[int]] = {}
+        for i in self._order:
+            counted.setdefault((self._shape[i], self._chain[i]), [i, 0])[1] += 1
+        for first, n in counted.values():
+            yield self._case(first), n
+
+    def _case(self, i: int) -> CaseResult:
+        template = self._made.get(self._shape[i]) or self._template(self._shape[i])
+        samplers, steps, draws = self._chains[self._chain[i]]
+        first = self._first[i]
+        results = {
+            name: _like(got, ns=self._ns[at], wall_s=self._wall_s[at])
+            for at, (name, got) in enumerate(template.backends.items(), first)
+        }
+        return _like(
+            template,
+            id=self.ids[i],
+            samplers=samplers,
+            steps=steps,
+            draws=draws,
+            reference_s=self._reference_s[i],
+            backends=results,
+        )
+
+    def _template(self, shape: int) -> CaseResult:
+        text = self._templates[shape]
+        made = CaseResult.model_validate(json_of(text)) if isinstance(text, bytes) else text
+        if self._escaped:
+            made = CaseResult.model_validate(visible(made.model_dump()))
+        if len(self._made) == _MADE:
+            self._made.clear()
+        self._made[shape] = made
+        return made
+
+
+def where(
+    cases: Iterable[CaseResult], wanted: Callable[[CaseResult], bool]
+) -> Iterator[CaseResult]:
+    """Yield the cases that are wanted, in their order. wanted: must not depend on ids and times."""
+    return cases.where(wanted) if isinstance(cases, Cases) else filter(wanted, cases)
+
+
+def alike(cases: Iterable[CaseResult]) -> Iterator[tuple[CaseResult, int]]:
+    """Yield cases and how many each stands for: those that differ in id and times alone."""
+    return cases.alike() if isinstance(cases, Cases) else ((case, 1) for case in cases)
+
+
+def _parts(line: bytes) -> tuple[bytes, bytes, bytes, float, list[bytes], list[bytes]] | None:
+    """Return a line in parts: its text without the others, id, chain, reference_s, ns, wall_s.
+    None if it is in no form that this version writes."""
+    found = _LINE.fullmatch(line)
+    if found is None:
+        return None
+    id, suite, chain, reference_s, rest = found.groups()
+    times = _TIMES.split(rest)
+    return b"\0".join((suite, *times[::3])), id, chain, float(reference_s), times[1::3], times[2::3]
+
+
+def _like(model: Any, **changes: object) -> Any:
+    """Return a copy of a frozen model with other values; four times as fast as model_copy."""
+    made = model.__class__.__new__(model.__class__)
+    object.__setattr__(made, "__dict__", model.__dict__ | changes)
+    for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
+        object.__setattr__(made, name, getattr(model, name))
+    return made
