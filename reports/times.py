@@ -1,8 +1,10 @@
 """Mean time of a sampler's step on each backend and on the reference, from the records of cases."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.strict import Strict
@@ -30,31 +32,35 @@ class SamplerTime(Strict):
     reference_ns: int
 
 
-def times(cases: Iterable[CaseResult]) -> list[SamplerTime]:
+def times(*bundles: Sequence[CaseResult]) -> list[SamplerTime]:
     """Return a row for each sampler and backend, in the order of the reference's samplers.
 
     Cases that draw are left out: their draws are not counted as steps.
     """
-    members: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
-    for case in cases:
-        if len(case.samplers) == 1 and case.steps and not case.draws and case.reference_s:
-            for name, result in case.backends.items():
-                if result.ns and result.verdict not in _UNANSWERED:
-                    members[case.samplers[0], name].append(case)
-    rows = [_row(*key, of_key) for key, of_key in members.items()]
+    counted: dict[tuple[str, str], list[Any]] = defaultdict(lambda: [0, 0, 0, 0.0])
+    for case in (case for cases in bundles for case in where(cases, _alone)):
+        for name, result in case.backends.items():
+            if case.reference_s and result.ns and result.verdict not in _UNANSWERED:
+                more = (1, case.steps, result.ns, case.reference_s)
+                counts = counted[case.samplers[0], name]
+                counts[:] = map(sum, zip(counts, more, strict=True))
+    rows = [
+        SamplerTime(
+            sampler=sampler,
+            backend=backend,
+            cases=cases,
+            steps=steps,
+            backend_ns=ns,
+            reference_ns=round(reference_s * 1e9),
+        )
+        for (sampler, backend), (cases, steps, ns, reference_s) in counted.items()
+    ]
     order = {sampler: i for i, sampler in enumerate(ALL_SAMPLERS)}
     return sorted(rows, key=lambda row: order.get(row.sampler, len(order)))
 
 
-def _row(sampler: str, backend: str, cases: list[CaseResult]) -> SamplerTime:
-    return SamplerTime(
-        sampler=sampler,
-        backend=backend,
-        cases=len(cases),
-        steps=sum(case.steps for case in cases),
-        backend_ns=sum(case.backends[backend].ns for case in cases),
-        reference_ns=round(sum(case.reference_s for case in cases) * 1e9),
-    )
+def _alone(case: CaseResult) -> bool:
+    return len(case.samplers) == 1 and bool(case.steps) and not case.draws
 
 
 def times_part(

@@ -8,7 +8,7 @@ line that differs from an earlier one only in those parts is not parsed again.
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, overload
 
@@ -132,9 +132,8 @@ class Cases(Sequence[CaseResult]):
     def __iter__(self) -> Iterator[CaseResult]:
         return map(self._case, self._order)
 
-    def find(self, id: str) -> CaseResult | None:
-        """Return the case of this id."""
-        return next((self._case(i) for i, known in enumerate(self.ids) if known == id), None)
+    def sorted_ids(self) -> Iterator[str]:
+        return (self.ids[i] for i in self._order)
 
     def where(self, wanted: Callable[[CaseResult], bool]) -> Iterator[CaseResult]:
         """Yield the cases that are wanted. wanted: must not depend on ids and times."""
@@ -162,7 +161,7 @@ class Cases(Sequence[CaseResult]):
             name: _like(got, ns=self._ns[at], wall_s=self._wall_s[at])
             for at, (name, got) in enumerate(template.backends.items(), first)
         }
-        return _like(
+        case: CaseResult = _like(
             template,
             id=self.ids[i],
             samplers=samplers,
@@ -171,6 +170,7 @@ class Cases(Sequence[CaseResult]):
             reference_s=self._reference_s[i],
             backends=results,
         )
+        return case
 
     def _template(self, shape: int) -> CaseResult:
         text = self._templates[shape]
@@ -193,6 +193,23 @@ def where(
 def alike(cases: Iterable[CaseResult]) -> Iterator[tuple[CaseResult, int]]:
     """Yield cases and how many each stands for: those that differ in id and times alone."""
     return cases.alike() if isinstance(cases, Cases) else ((case, 1) for case in cases)
+
+
+def ids_of(cases: Sequence[CaseResult]) -> Iterator[str]:
+    """Yield the ids in the order of the cases."""
+    return cases.sorted_ids() if isinstance(cases, Cases) else (case.id for case in cases)
+
+
+def with_ids(ids: Collection[str], cases: Sequence[CaseResult]) -> Iterator[CaseResult]:
+    """Yield the cases that have one of these ids."""
+    return (cases[i] for i, id in enumerate(ids_of(cases)) if id in ids)
+
+
+def escaped(cases: Sequence[CaseResult]) -> Sequence[CaseResult]:
+    """Return cases as `visible` makes them."""
+    if isinstance(cases, Cases):
+        return cases.escaped()
+    return [CaseResult.model_validate(visible(case.model_dump())) for case in cases]
 
 
 def _parts(line: bytes) -> tuple[bytes, bytes, bytes, float, list[bytes], list[bytes]] | None:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 from sampler_parity.harness.bundle import artifacts, digests
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.cases import alike, ids_of
 from sampler_parity.harness.bundle.info import RECORDING
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.bundle.made_of import SHORT, digest_of
@@ -42,7 +43,7 @@ def _contradictions(bundle: Bundle, today: date) -> Iterator[str]:
         yield "its footer has no digests, and every run writes them"
     if footer.records != bundle.counts:
         yield f"its footer counts {footer.records or 'nothing'}, and it holds {bundle.counts}"
-    if bundle.cases and footer.steps != (steps := sum(case.steps for case in bundle.cases)):
+    if bundle.cases and footer.steps != (steps := _steps(bundle)):
         yield f"its footer states {footer.steps:,} steps, and its cases have {steps:,}"
     if footer.wall_s < 0:
         yield f"its footer states {footer.wall_s:g} s"
@@ -62,11 +63,15 @@ def _contradictions(bundle: Bundle, today: date) -> Iterator[str]:
             yield f"{name} has no digest of its files, and this version takes one"
     made_of = {name: info.backends[name].digest[:SHORT] for name in ran}
     repeat = _number(info.options.get("repeat", "1"))
-    for case in bundle.cases:
+    for case, _ in alike(bundle.cases):
         yield from _of_case(case, ran, repeat)
         if case.digests != made_of and any(made_of.values()):
             yield f"{case.id!r} states other files than run.json"
     yield from _traces(bundle)
+
+
+def _steps(bundle: Bundle) -> int:
+    return sum(n * case.steps for case, n in alike(bundle.cases))
 
 
 def _of_case(case: CaseResult, ran: set[str], repeat: int) -> Iterator[str]:
@@ -97,24 +102,20 @@ def _difference(got: BackendResult) -> str:
 
 def _traces(bundle: Bundle) -> Iterator[str]:
     """Yield artifacts and counterexamples of cases that are stated to be identical."""
-    identical = {
-        (case.id, name)
-        for case in bundle.cases
-        for name, got in case.backends.items()
-        if got.verdict == "identical"
-    }
-    cases = {case.id for case in bundle.cases}
-    for found in bundle.counterexamples:
-        if found.case not in cases:
-            yield f"a counterexample is of {found.case!r}, which is not in it"
-        if (found.case, found.backend) in identical:
-            yield f"{found.case!r} on {found.backend} is identical, and has a counterexample"
     folder = bundle.folder / "artifacts"
     kept = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    for case, backend in identical if kept else ():
-        for file in (artifacts.stage_file, artifacts.generation_file):
-            if (name := file(case, backend)) in kept:
-                yield f"{case!r} on {backend} is identical, and artifacts/{name} shows a difference"
+    shrunk = {(found.case, found.backend) for found in bundle.counterexamples}
+    if lost := {case for case, _ in shrunk} - {*ids_of(bundle.cases)}:
+        yield f"a counterexample is of {min(lost)!r}, which is not in it"
+    for case in bundle.cases if kept or shrunk else ():
+        for name, got in case.backends.items():
+            where = f"{case.id!r} on {name} is identical, and"
+            if got.verdict == "identical" and (case.id, name) in shrunk:
+                yield f"{where} has a counterexample"
+            if got.verdict == "identical" and kept:
+                for file in (artifacts.stage_file, artifacts.generation_file):
+                    if file(case.id, name) in kept:
+                        yield f"{where} artifacts/{file(case.id, name)} shows a difference"
 
 
 def _number(text: str) -> int:

@@ -5,8 +5,9 @@ and a replay does not show them. `run --repeat N` asks N times in one process.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.verdicts import Verdict
 
@@ -52,16 +53,16 @@ def interval(wrong: int, times: int) -> tuple[float, float]:
     return float(exact.low), float(exact.high)
 
 
-def report_lines(results: list[CaseResult]) -> list[str]:
+def report_lines(results: Sequence[CaseResult]) -> list[str]:
     """Return a line by backend: the number of requests, how many were not as required, and the
     interval of that rate. Returns nothing if every case was asked once."""
     lines = []
-    for name in dict.fromkeys(name for result in results for name in result.backends):
+    for name in dict.fromkeys(name for result, _ in alike(results) for name in result.backends):
         asked: Counter[bool] = Counter()
-        for result in results:
+        for result, cases in alike(results):
             if name in result.backends:
                 for verdict, n in result.backends[name].asked.items():
-                    asked[verdict in result.passing(name)] += n
+                    asked[verdict in result.passing(name)] += n * cases
         if asked:
             rate = _rate(asked[False], asked.total())
             times = f"{asked.total():,} requests, {asked[False]:,} not as required"

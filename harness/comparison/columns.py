@@ -6,6 +6,7 @@ first tsampler. Two columns share a case if its id, its suite and the digest of 
 equal. Nothing here depends on the order of results or on times.
 """
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -42,17 +43,23 @@ class _Side:
         self.info: BackendInfo = bundle.info.backends[name]
         self.base: int | None = None
         digests = bundle.info.suites
-        self.cases: dict[Key, CaseResult] = {
-            (case.suite, digests.get(case.suite, ""), case.id): case
-            for case in bundle.cases
-            if name in case.backends
-        }
+        # of cases, and of distribution tests; a fault of the case itself counts as well
+        self.verdicts: dict[Key, str] = {}
+        self.places: dict[Key, str] = {}  # the stages that differ
+        self.texts: dict[Key, str] = {}  # digests of generations
+        for case in bundle.cases:
+            if got := case.backends.get(name):
+                key = case.suite, digests.get(case.suite, ""), case.id
+                self.verdicts[key] = sys.intern(_state(case, name))
+                self.places |= {key: got.stage} if got.stage else {}
+                self.texts |= {key: got.text_sha256} if got.text_sha256 else {}
         decided = decisions(bundle.cells)
         self.decisions: dict[Key, str] = {
             (cell.suite, digests.get(cell.suite, ""), cell.id): decided[cell.id, name][0]
             for cell in bundle.cells
             if name in cell.backends
         }
+        self.verdicts |= self.decisions
         self.cells = {
             cell.id: cell.backends[name] for cell in bundle.cells if name in cell.backends
         }
@@ -62,11 +69,6 @@ class _Side:
             if name in d.backends and d.backends[name].sha256
         }
         self.figures = {(f.kind, f.id): f for f in figures_of(bundle) if f.backend == name}
-
-    def verdicts(self) -> dict[Key, str]:
-        """Return the verdicts of cases and distribution tests. A fault of the case itself counts
-        as well."""
-        return {key: _state(case, self.name) for key, case in self.cases.items()} | self.decisions
 
 
 def compare(bundles: list[Bundle]) -> BundleComparison | None:
@@ -140,9 +142,9 @@ def _column(side: _Side, sides: list[_Side]) -> ComparisonColumn:
         ("common", "differing", "missing", "added", "changed"), 0
     )
     if side.base is not None:
-        ours, there = side.verdicts(), sides[side.base].verdicts()
-        common = ours.keys() & there.keys()
-        mine, theirs = _ids(ours.keys() - common), _ids(there.keys() - common)
+        ours, there = side.verdicts, sides[side.base].verdicts
+        common = [key for key in ours if key in there]
+        mine, theirs = _without(ours, there), _without(there, ours)
         counts = {
             "common": len(common),
             "differing": sum(ours[key] != there[key] for key in common),
@@ -153,21 +155,22 @@ def _column(side: _Side, sides: list[_Side]) -> ComparisonColumn:
     return ComparisonColumn(bundle=side.label, backend=side.name, base=side.base, **counts)
 
 
-def _ids(keys: set[Key]) -> set[tuple[str, str]]:
-    return {(suite, name) for suite, _, name in keys}
+def _without(some: dict[Key, str], others: dict[Key, str]) -> set[tuple[str, str]]:
+    return {(key[0], key[2]) for key in some if key not in others}
 
 
 def _verdicts(sides: list[_Side]) -> Iterator[Verdicts]:
     """Yield the results that differ from the base in some column; the rows with most cases
     first."""
-    states = [side.verdicts() for side in sides]
+    states = [side.verdicts for side in sides]
     groups: dict[tuple[str, str, tuple[str | None, ...], tuple[str, ...]], list[str]]
     groups = defaultdict(list)
     for key in dict.fromkeys(key for state in states for key in state):
         verdicts = tuple(state.get(key) for state in states)
         if any(_apart(i, side.base, verdicts) for i, side in enumerate(sides)):
-            places = tuple(_place(side, key) for side in sides)
-            what = "case" if any(key in side.cases for side in sides) else "distribution"
+            places = tuple(side.places.get(key, "") for side in sides)
+            tested = any(key in side.decisions for side in sides)
+            what = "distribution" if tested else "case"
             groups[what, key[0], verdicts, places].append(key[2])
     for (what, suite, verdicts, places), cases in sorted(
         groups.items(), key=lambda item: (-len(item[1]), item[1])
@@ -185,10 +188,6 @@ def _apart(i: int, base: int | None, verdicts: tuple[str | None, ...]) -> bool:
     )
 
 
-def _place(side: _Side, key: Key) -> str:
-    return side.cases[key].backends[side.name].stage if key in side.cases else ""
-
-
 def _logits(column: int, side: _Side, base: _Side) -> LogitsBeside:
     pairs = [(base.prompts[key], side.prompts[key]) for key in base.prompts if key in side.prompts]
     both = [
@@ -196,11 +195,7 @@ def _logits(column: int, side: _Side, base: _Side) -> LogitsBeside:
         for a, b in pairs
         if a.kept and b.kept
     ]
-    texts = [
-        (_text(base.cases[key], base.name), _text(side.cases[key], side.name))
-        for key in base.cases.keys() & side.cases.keys()
-    ]
-    texts = [pair for pair in texts if all(pair)]
+    texts = [(base.texts[key], text) for key, text in side.texts.items() if key in base.texts]
     return LogitsBeside(
         column=column,
         prompts=len(pairs),
@@ -216,10 +211,6 @@ def _logits(column: int, side: _Side, base: _Side) -> LogitsBeside:
 
 def _digest(decoded: DecodeResult, backend: str) -> str:
     return decoded.backends[backend].sha256
-
-
-def _text(case: CaseResult, backend: str) -> str:
-    return case.backends[backend].text_sha256
 
 
 def _cells(sides: list[_Side]) -> Iterator[Cell]:

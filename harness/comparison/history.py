@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
+from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.checks.distribution.decisions import unmet as unmet_cells
 from sampler_parity.harness.comparison.figures import change_in_run, figures_of
 from sampler_parity.harness.errors import InputError
@@ -197,14 +198,14 @@ def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
     if counted:
         return False
     info = bundle.info
-    judged = [case for case in bundle.cases if case.judged]
-    met = sum(case.ok for case in judged)
+    judged = sum(n for case, n in alike(bundle.cases) if case.judged)
+    met = sum(n for case, n in alike(bundle.cases) if case.judged and case.ok)
     tests = sum(len(cell.backends) for cell in bundle.cells)
     unmet = len(unmet_cells(bundle.cells))
     row = (known, bundle.folder.resolve().name, info.started, info.version, info.profile)
     at = connection.execute(
         "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*row, info.seed, info.machine.cpu, len(judged), met, tests, tests - unmet),
+        (*row, info.seed, info.machine.cpu, judged, met, tests, tests - unmet),
     ).lastrowid
     connection.executemany(
         "INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -220,13 +221,13 @@ def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
 def _verdicts(bundle: Bundle) -> Iterator[tuple[str, str, str, str, int, int]]:
     counted: Counter[tuple[str, str, str]] = Counter()
     met: Counter[tuple[str, str, str]] = Counter()
-    for case in bundle.cases:
+    for case, n in alike(bundle.cases):
         for name, result in case.backends.items():
             if case.skipped(name):
                 continue
             for sampler in set(case.samplers):
-                counted[name, sampler, result.verdict] += 1
-                met[name, sampler, result.verdict] += case.met(name)
+                counted[name, sampler, result.verdict] += n
+                met[name, sampler, result.verdict] += n * case.met(name)
     for (name, sampler, verdict), cases in sorted(counted.items()):
         version = bundle.backend(name).version
         yield name, version, sampler, verdict, cases, met[name, sampler, verdict]

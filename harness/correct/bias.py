@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.checks.stages.record import CaseResult
 
 CHANCE = 1e-6  # of a report about a backend without bias, for each suite
@@ -38,10 +39,10 @@ def biases(cases: Iterable[CaseResult]) -> list[Bias]:
     """Return the biases of all suites and backends. One case counts once for each side."""
     late: defaultdict[tuple[str, str], int] = defaultdict(int)
     early: defaultdict[tuple[str, str], int] = defaultdict(int)
-    for case in cases:
+    for case, n in alike(cases):
         for name, result in case.backends.items():
-            late[case.suite, name] += result.late > 0
-            early[case.suite, name] += result.early > 0
+            late[case.suite, name] += n * (result.late > 0)
+            early[case.suite, name] += n * (result.early > 0)
     found: list[Bias] = []
     if not any(late.values()) and not any(early.values()):
         return found

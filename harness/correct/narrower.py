@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol.arithmetic import SIGNIFICAND, Arithmetic, Format
 
@@ -55,7 +56,9 @@ def narrower(stated: Arithmetic) -> dict[str, Arithmetic]:
 def wide(cases: Iterable[CaseResult]) -> list[Wide]:
     """Return the backends that state more than they need."""
     fits: defaultdict[str, list[list[str]]] = defaultdict(list)
-    for case in cases:
+    for case in where(
+        cases, lambda case: any(got.fits is not None for got in case.backends.values())
+    ):
         for name, result in case.backends.items():
             if result.fits is not None:
                 fits[name].append(result.fits)

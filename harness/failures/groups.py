@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.replay import replay
@@ -132,18 +133,22 @@ def groups(
 ) -> list[Group]:
     """Return the groups of results that are not as required, the worst first, skipped ones last."""
     members: dict[tuple[str, Verdict, str, DifferenceKind], list[CaseResult]] = {}
-    for case in cases:
-        for backend, result in case.backends.items():
-            if not result.among(case.passing(backend)):
-                kind = LACKS if result.verdict in FOLDED else kind_of(result)
-                of = (backend, result.verdict, stage_of(result), kind)
-                members.setdefault(of, []).append(case)
+    for case in where(cases, lambda case: bool(_failing(case))):
+        for backend in _failing(case):
+            result = case.backends[backend]
+            kind = LACKS if result.verdict in FOLDED else kind_of(result)
+            of = (backend, result.verdict, stage_of(result), kind)
+            members.setdefault(of, []).append(case)
     smaller = {(record.case, record.backend): record for record in small}
     made = [
         _group(info, backend, verdict, stage, kind, of_group, smaller)
         for (backend, verdict, stage, kind), of_group in members.items()
     ]
     return sorted(made, key=rank)
+
+
+def _failing(case: CaseResult) -> list[str]:
+    return [name for name, got in case.backends.items() if not got.among(case.passing(name))]
 
 
 def stage_of(result: BackendResult) -> str:

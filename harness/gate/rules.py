@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypeVar
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.cases import ids_of
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
@@ -168,14 +169,18 @@ def judge_not_worse(
     bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[RuleOutcome]:
     """Judge every case and backend of the baseline bundle."""
-    now = {case.id: case for case in bundle.cases}
-    before = baseline.cases if baseline else []
+    before = baseline.cases if baseline else ()
+    at = {id: i for i, id in enumerate(ids_of(bundle.cases))} if before else {}
+
+    def now(id: str) -> CaseResult | None:
+        return bundle.cases[at[id]] if id in at else None
+
     return by_first_rule(
         "not_worse",
         policy.not_worse,
         ((old, backend) for old in before for backend in old.backends),
         lambda rule, result: of_case(rule, *result),
-        lambda rule, result: _not_worse(bundle, now.get(result[0].id), *result, allowances),
+        lambda rule, result: _not_worse(bundle, now(result[0].id), *result, allowances),
     )
 
 

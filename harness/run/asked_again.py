@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.cases import with_ids
 from sampler_parity.harness.bundle.replay import backend_option, replay
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.item import CheckItem
@@ -50,7 +51,7 @@ def asked_again(
     if not cases:
         raise InputError(bundle.folder, "has no case that can be asked again", "omit --replay")
     drawn = sorted(random.Random(seed).sample(cases, math.ceil(share * len(cases))))
-    before = {case.id: case for case in bundle.cases}
+    before = {case.id: case for case in with_ids({*drawn}, bundle.cases)}
     with tempfile.TemporaryDirectory() as folder:
         again = run(plan_of(_options(bundle, items, drawn)), Path(folder) / "b", False, watch, str)
     if again.bundle is None:

@@ -121,16 +121,16 @@ def survived(
         yield [lost[place]], outcome
 
 
-def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -> list[Result]:
-    """Return the records of all items; append them as their portion ends. fail_fast: stop after so
-    many failures (0: never), counted after each round of portions that run at once."""
-    done: list[Result] = []
+def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -> list[str]:
+    """Return the ids of the records; append each to the bundle as its portion ends. fail_fast: stop
+    after so many failures (0: never), counted after each round of portions that run at once."""
+    done: list[str] = []
+    failed = 0
     every = [*portions(items)]
     at_once = context.executor.size if fail_fast else max(1, len(every))
     function = run_apart if context.apart else run_portion
     more = (context.terms,) if context.apart else (context.terms, str(context.writer.folder))
     for first in range(0, len(every), at_once):
-        failed = sum(isinstance(r, CaseResult) and not r.ok for r in done)
         if 0 < fail_fast <= failed and every[first][0].kind.noun == "cases":
             break
         for portion, outcome in _kept_if_changed(
@@ -143,7 +143,8 @@ def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -
             elif context.apart:
                 records = _kept(outcome, context)
             context.record(records)
-            done += records
+            done += [record.id for record in records]
+            failed += sum(isinstance(r, CaseResult) and not r.ok for r in records)
     return done
 
 

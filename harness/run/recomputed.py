@@ -6,10 +6,12 @@ the suites of this version, so a bundle cannot state its own.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import cast, get_args
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.cases import ids_of
 from sampler_parity.harness.bundle.info import RECORDING
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.item import CheckItem
@@ -56,7 +58,7 @@ def recomputed(bundle: Bundle, own: Iterable[Path] = ()) -> list[CheckItem]:
 
 def _refuse_cases(bundle: Bundle) -> None:
     """Raise InputError for a case of a suite, where no suite was run."""
-    for result in (*bundle.cases, *bundle.other_results):
+    for result in chain(bundle.cases, bundle.other_results):
         if result.suite != RECORDING:
             problem = f"was made without suites, and {result.id!r} is of suite {result.suite!r}"
             raise InputError(bundle.folder, problem, _AGAIN)
@@ -98,15 +100,15 @@ def _problems(bundle: Bundle, items: list[CheckItem]) -> Iterator[str]:
     accept = cast(Accept, info.options.get("accept", "identical"))
     misfit = misfit_among(judged, names, accept)
     by_id = {item.id: item for item in judged}
-    found = [*bundle.cases, *bundle.other_results]
-    for result in found:
+    for result in chain(bundle.cases, bundle.other_results):
         if isinstance(result, Judged) and (problem := misfit(result)):
             yield problem
         elif isinstance(result, CaseResult):
             yield from _of_case(result, by_id[result.id], bundle, accept)
-    has = Counter[tuple[str, str]]((result.kind, result.id) for result in found)
+    has = Counter[tuple[str, str]]((result.kind, result.id) for result in bundle.other_results)
+    has.update(("case", id) for id in ids_of(bundle.cases))
     wanted = Counter(pair for item in items for pair in _results(item, names))
-    ruled = {("timing", chain.id) for chain in rule_chains()} if info.profile == "full" else ()
+    ruled = {("timing", timed.id) for timed in rule_chains()} if info.profile == "full" else ()
     for kind, id in wanted - has:
         yield f"has no {kind} {id!r}, and its suites have one"
     for kind, id in has - wanted:

@@ -14,6 +14,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.hashed import changed_inside
 from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.ends import Footer
@@ -23,7 +24,6 @@ from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.checks.distribution.decisions import unmet
 from sampler_parity.harness.checks.item import CheckItem
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
@@ -57,7 +57,7 @@ class FinishedRun:
             return False
         timed = done.timings or done.throughputs or done.skip_ratios
         measured = timed or done.invariances or done.accuracies
-        ok = all(result.ok for result in done.cases)
+        ok = all(result.ok for result, _ in alike(done.cases))
         ok = ok and all(result.ok for result in done.skip_ratios) and not biases(done.cases)
         return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)
 
@@ -67,7 +67,8 @@ class FinishedRun:
         done = self.bundle
         if done is None or done.skip_ratios:
             return []
-        asked = [(name, got.verdict) for case in done.cases for name, got in case.backends.items()]
+        cases = (case for case, _ in alike(done.cases))
+        asked = [(name, got.verdict) for case in cases for name, got in case.backends.items()]
         drawn = [(name, got.decision) for cell in done.cells for name, got in cell.backends.items()]
         judged = {name for name, outcome in (*asked, *drawn) if outcome != "skipped"}
         return sorted({name for name, _ in (*asked, *drawn)} - judged)
@@ -158,14 +159,11 @@ def _judge(plan: Plan, left: Plan, context: RunContext, suspects: Collection[str
     died of, which run before the others and alone."""
     writer, start = context.writer, time.monotonic()
     alone = [item for item in left.judged if item.id in suspects]
-    fresh = [record for item in alone for record in judge([item], context)]
+    ended = {id for item in alone for id in judge([item], context)}
     others = [item for item in left.judged if item.id not in suspects]
-    fresh += judge(others, context, plan.asked.fail_fast)
-    ended = {result.id for result in fresh}
+    ended.update(judge(others, context, plan.asked.fail_fast))
     unasked = sum(item.id not in ended for item in left.of("cases"))
-    judged = [result for result in fresh if isinstance(result, CaseResult)]
-    if writer.done and plan.of("cases"):
-        judged = bundle.read(writer.folder).cases
+    judged = bundle.read(writer.folder).cases if plan.of("cases") else []
     by_id = {item.id: item.check for item in plan.of("cases")}
     seconds = seconds_for(time.monotonic() - start)
     small = [*minimize(judged, by_id, context, seconds)]
@@ -206,7 +204,7 @@ def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
 def _footer(done: bundle.Bundle, wall_s: float) -> Footer:
     return Footer(
         cases=len(done.cases),
-        steps=sum(result.steps for result in done.cases),
+        steps=sum(n * result.steps for result, n in alike(done.cases)),
         wall_s=wall_s,
         cells=len(done.cells),
         skip_ratios=len(done.skip_ratios),

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.cases import with_ids
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
@@ -72,12 +73,13 @@ def minimize(
     info, done, executor = context.writer.info, context.writer.done, context.executor
     terms = context.terms
     full = {registry.command_of(name)[0]: name for name in context.terms.backends}
-    results = {result.id: result for result in judged}
     left = [
         (group, of_group)
         for group, of_group in to_shrink(groups(info, judged), dict(cases))
         if not any(f"{case} on {group.backend}" in done for case in group.cases)
     ]
+    firsts = {group.cases[0] for group, _ in left}
+    results = {result.id: result for result in with_ids(firsts, judged)}
     total = len(left)
     while left:
         context.progress([], f"minimizing failure {total - len(left) + 1} of {total}")

@@ -1,10 +1,12 @@
 """Builds the model of index.html from bundles and the pages made of them."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest
+from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
@@ -33,7 +35,7 @@ def index_of(overview: Overview) -> Index:
     pages, bundles = overview.pages, overview.bundles
     findings = sorted(_told(pages), key=lambda told: not told.fails)
     findings[1:] = [told.model_copy(update={"minimized": None}) for told in findings[1:]]
-    cases = [case for bundle in bundles for case in bundle.cases]
+    cases = [bundle.cases for bundle in bundles]
     index = Index(
         ok=bool(pages) and all(made.summary.ok is not False for made in pages),
         findings=findings,
@@ -50,8 +52,8 @@ def index_of(overview: Overview) -> Index:
         missing=overview.missing,
         backends=[_checked(bundle, name) for bundle in bundles for name in bundle.info.backends],
         bundles=[_made(bundle) for bundle in bundles],
-        suites=_suites(cases),
-        times=times(cases),
+        suites=_suites(pair for each in cases for pair in alike(each)),
+        times=times(*cases),
     )
     return Index.model_validate(visible(index.model_dump()))
 
@@ -64,30 +66,34 @@ def _told(pages: list[ReadyPage[list[Bundle], Any]]) -> list[Told]:
     ]
 
 
-def _suites(cases: list[CaseResult]) -> list[SuiteCount]:
-    by_suite: dict[str, list[CaseResult]] = defaultdict(list)
-    for case in cases:
-        by_suite[case.suite].append(case)
+def _suites(cases: Iterable[tuple[CaseResult, int]]) -> list[SuiteCount]:
+    """Count cases, each for so many that are alike."""
+    numbers: Counter[str] = Counter()
+    steps: Counter[str] = Counter()
+    samplers: dict[str, Counter[str]] = defaultdict(Counter)
+    for case, n in cases:
+        numbers[case.suite] += n
+        steps[case.suite] += n * case.steps
+        samplers[case.suite].update(dict.fromkeys(case.samplers, n))
     return [
         SuiteCount(
             suite=suite,
-            cases=len(members),
-            steps=sum(case.steps for case in members),
-            samplers=dict(
-                Counter(
-                    name for case in members for name in dict.fromkeys(case.samplers)
-                ).most_common()
-            ),
+            cases=n,
+            steps=steps[suite],
+            samplers=dict(samplers[suite].most_common()),
         )
-        for suite, members in sorted(by_suite.items())
+        for suite, n in sorted(numbers.items())
     ]
 
 
 def _checked(bundle: Bundle, name: str) -> CheckedBackend:
     info = bundle.info.backends[name]
-    results = [case for case in bundle.cases if name in case.backends]
-    counted = Counter(case.backends[name].verdict for case in results)
-    cases = [case for case in results if not case.skipped(name)]
+    counted: Counter[str] = Counter()
+    met = 0
+    for case, n in alike(bundle.cases):
+        if name in case.backends:
+            counted[case.backends[name].verdict] += n
+            met += n * (case.met(name) and not case.skipped(name))
     return CheckedBackend(
         bundle=bundle.folder.resolve().name,
         name=name,
@@ -95,8 +101,8 @@ def _checked(bundle: Bundle, name: str) -> CheckedBackend:
         build=info.build,
         device=info.device,
         judged_by=info.reference,
-        cases=len(cases),
-        met=sum(case.met(name) for case in cases),
+        cases=counted.total() - counted["skipped"],
+        met=met,
         verdicts={verdict: counted[verdict] for verdict in ORDER if counted[verdict]},
         unavailable=info.unavailable,
     )
@@ -114,8 +120,8 @@ def _made(bundle: Bundle) -> Made:
         seed=info.seed,
         wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
         cases=len(bundle.cases),
-        steps=sum(case.steps for case in bundle.cases),
-        samplers=sorted({sampler for case in bundle.cases for sampler in case.samplers}),
+        steps=sum(n * case.steps for case, n in alike(bundle.cases)),
+        samplers=sorted({sampler for case, _ in alike(bundle.cases) for sampler in case.samplers}),
         others={what: n for what, n in _others(bundle).items() if n},
         suites=info.suites,
         machine=info.machine,

@@ -1,10 +1,12 @@
 """Builds the model of the parity page from a finished bundle. The worst stands first everywhere."""
 
-from collections import Counter
-from collections.abc import Iterable
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.cases import alike, escaped, where
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
@@ -12,7 +14,7 @@ from sampler_parity.harness.checks.stages.record import BackendResult, CaseResul
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.groups import counts_for, first_difference, groups
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.harness.verdicts import ORDER, Verdict
+from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.parity import model
 from sampler_parity.reports.pages.parity.devices import devices
 from sampler_parity.reports.pages.parity.drift import drift
@@ -57,7 +59,7 @@ def section(bundle: Bundle) -> model.Section:
     """Return the section of a bundle. Raises InputError if results name backends that run.json
     lacks."""
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
-    cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
+    cases = escaped(bundle.cases)
     small = [
         CounterexampleResult.model_validate(visible(record.model_dump()))
         for record in bundle.counterexamples
@@ -66,29 +68,25 @@ def section(bundle: Bundle) -> model.Section:
     names = list(info.backends)
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
     differences = _differences(info, cases)
-    problems = [problem for case in cases for problem in _problems(info, case)]
-    judged = [case for case in cases if case.judged]
-    met = sum(_whole(case, running) for case in judged)
+    unsound = where(cases, lambda case: bool(_problems(info, case)))
+    judged = sum(n for case, n in alike(cases) if case.judged)
+    met = sum(n for case, n in alike(cases) if case.judged and _whole(case, running))
     return model.Section(
         bundle=visible(bundle.folder.resolve().name),
-        ok=bool(judged or bundle.cells) and met == len(judged),
+        ok=bool(judged or bundle.cells) and met == judged,
         run=info,
         cases=len(cases),
-        cases_judged=len(judged),
+        cases_judged=judged,
         cases_met=met,
-        steps=sum(case.steps for case in cases),
-        draws=sum(case.draws for case in cases),
+        steps=sum(n * case.steps for case, n in alike(cases)),
+        draws=sum(n * case.draws for case, n in alike(cases)),
         wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
         backends=_summaries(info, cases),
-        matrix=_of_samplers(cases, names),
-        suites=_rows(
-            [(case.suite, case) for case in cases],
-            names,
-            _digests(bundle, info),
-        ),
+        matrix=_rows(cases, names, counts_for, {}),
+        suites=_rows(cases, names, lambda case, _: [case.suite], _digests(bundle, info)),
         findings=groups(info, cases, small),
         differences=differences,
-        problems=problems,
+        problems=[problem for case in unsound for problem in _problems(info, case)],
         slowest=_slowest(cases),
         timings=_timings(bundle, cases),
         times=times(cases),
@@ -100,12 +98,12 @@ def _digests(bundle: Bundle, info: RunInfo) -> dict[str, str]:
     """Return the digests of suites with cases. Suites with only other results have their own
     pages."""
     others = {visible(result.suite) for result in bundle.other_results}
-    others -= {visible(case.suite) for case in bundle.cases}
+    others -= {visible(case.suite) for case, _ in alike(bundle.cases)}
     return {suite: digest for suite, digest in info.suites.items() if suite not in others}
 
 
-def _check_names(folder: Path, info: RunInfo, cases: list[CaseResult]) -> None:
-    for case in cases:
+def _check_names(folder: Path, info: RunInfo, cases: Sequence[CaseResult]) -> None:
+    for case, _ in alike(cases):
         if unknown := case.backends.keys() - info.backends.keys():
             problem = f"case {case.id}: backend {min(unknown)} is not in run.json"
             raise InputError(folder / "results.jsonl", problem, "make the bundle again")
@@ -118,72 +116,73 @@ def _whole(case: CaseResult, names: list[str]) -> bool:
     return bool(names) and all(name in case.backends and not case.failed(name) for name in names)
 
 
-def tally(cases: Iterable[CaseResult], backend: str) -> model.Tally:
-    counted: Counter[Verdict] = Counter()
-    total = met = 0
+def _tallies(
+    cases: Sequence[CaseResult],
+    names: Iterable[str],
+    keys: Callable[[CaseResult, str], Collection[str]],
+) -> dict[tuple[str, str], model.Tally]:
+    """Return tallies by key and backend. keys: those for which a case counts on a backend."""
+    counted: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for case, n in alike(cases):
+        for name in names:
+            for key in keys(case, name):
+                counts = counted[key, name]
+                counts["cases"] += n
+                if name in case.backends:
+                    counts[case.backends[name].verdict] += n
+                    counts["met"] += n * case.met(name)
+    return defaultdict(lambda: _tally(Counter()), {at: _tally(n) for at, n in counted.items()})
+
+
+def _tally(counts: Counter[str]) -> model.Tally:
+    verdicts = {verdict: counts[verdict] for verdict in ORDER if counts[verdict]}
+    total, met = counts["cases"], counts["met"]
+    not_run = total - sum(verdicts.values())
+    return model.Tally(cases=total, met=met, not_run=not_run, verdicts=verdicts)
+
+
+def _summaries(info: RunInfo, cases: Sequence[CaseResult]) -> list[model.ParityBackend]:
+    tallies = _tallies(cases, info.backends, lambda case, name: [""])
+    wall_s, ns = dict.fromkeys(info.backends, 0.0), dict.fromkeys(info.backends, 0)
     for case in cases:
-        total += 1
-        if backend in case.backends:
-            counted[case.backends[backend].verdict] += 1
-            met += case.met(backend)
-    return model.Tally(
-        cases=total,
-        met=met,
-        not_run=total - counted.total(),
-        verdicts={verdict: counted[verdict] for verdict in ORDER if counted[verdict]},
-    )
-
-
-def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[model.ParityBackend]:
-    summaries = []
-    for name, facts in info.backends.items():
-        results = [case.backends[name] for case in cases if name in case.backends]
-        summaries.append(
-            model.ParityBackend(
-                name=name,
-                version=facts.version,
-                build=facts.build,
-                device=facts.device,
-                unavailable=facts.unavailable,
-                tally=tally(cases, name),
-                wall_s=sum(result.wall_s for result in results),
-                backend_s=sum(result.ns for result in results) / 1e9,
-            )
+        for name, result in case.backends.items():
+            wall_s[name] += result.wall_s
+            ns[name] += result.ns
+    summaries = [
+        model.ParityBackend(
+            name=name,
+            version=facts.version,
+            build=facts.build,
+            device=facts.device,
+            unavailable=facts.unavailable,
+            tally=tallies["", name],
+            wall_s=wall_s[name],
+            backend_s=ns[name] / 1e9,
         )
+        for name, facts in info.backends.items()
+    ]
     return sorted(summaries, key=lambda summary: _badness([summary.tally]))
 
 
 def _rows(
-    members: list[tuple[str, CaseResult]], names: list[str], digests: dict[str, str]
+    cases: Sequence[CaseResult],
+    names: list[str],
+    keys: Callable[[CaseResult, str], Collection[str]],
+    digests: dict[str, str],
 ) -> list[model.ParityRow]:
-    groups: dict[str, list[CaseResult]] = {}
-    for key, case in members:
-        groups.setdefault(key, []).append(case)
-    for key in digests:
-        groups.setdefault(key, [])  # a suite without a case must be seen
+    """Return a row for each key. keys: as for `_tallies`; on the backend "" all of a case."""
+    tallies = _tallies(cases, ["", *names], keys)
+    every = {key for key, _ in tallies} | digests.keys()  # a suite without a case must be seen
     rows = [
         model.ParityRow(
             key=key,
             digest=digests.get(key, ""),
-            cases=len(cases),
-            backends={name: tally(cases, name) for name in names},
+            cases=tallies[key, ""].cases,
+            backends={name: tallies[key, name] for name in names},
         )
-        for key, cases in sorted(groups.items())
+        for key in sorted(every)
     ]
     return sorted(rows, key=lambda row: (row.cases > 0, *_badness(row.backends.values())))
-
-
-def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[model.ParityRow]:
-    """Return a row for each sampler; a backend counts the cases that are evidence for it there."""
-    rows = []
-    for sampler in sorted({sampler for case in cases for sampler in case.samplers}):
-        through = [case for case in cases if sampler in case.samplers]
-        tallies = {
-            name: tally([c for c in through if sampler in counts_for(c, name)], name)
-            for name in names
-        }
-        rows.append(model.ParityRow(key=sampler, cases=len(through), backends=tallies))
-    return sorted(rows, key=lambda row: _badness(row.backends.values()))
 
 
 def _badness(tallies: Iterable[model.Tally]) -> tuple[int, int]:
@@ -195,15 +194,22 @@ def _badness(tallies: Iterable[model.Tally]) -> tuple[int, int]:
     )
 
 
-def _differences(info: RunInfo, cases: list[CaseResult]) -> list[model.ParityDifference]:
+def _differences(info: RunInfo, cases: Sequence[CaseResult]) -> list[model.ParityDifference]:
     differences = [
-        _difference(info, case, name, result)
-        for case in cases
+        _difference(info, case, name, case.backends[name])
+        for case in where(cases, lambda case: bool(_differing(case)))
+        for name in _differing(case)
+    ]
+    return sorted(differences, key=_rank)
+
+
+def _differing(case: CaseResult) -> list[str]:
+    return [
+        name
         for name, result in case.backends.items()
         if result.verdict != "skipped"
         and (result.verdict != "identical" or "identical" not in case.required[name])
     ]
-    return sorted(differences, key=_rank)
 
 
 def _rank(difference: model.ParityDifference) -> tuple[bool, int, str, str]:
@@ -259,7 +265,7 @@ def _no_backend(info: RunInfo) -> list[str]:
     return [] if any_runs else ["no backend of the run runs here"]
 
 
-def _slowest(cases: list[CaseResult]) -> list[model.SlowCase]:
+def _slowest(cases: Sequence[CaseResult]) -> list[model.SlowCase]:
     def total_s(case: CaseResult) -> float:
         return case.reference_s + sum(result.wall_s for result in case.backends.values())
 
@@ -271,19 +277,23 @@ def _slowest(cases: list[CaseResult]) -> list[model.SlowCase]:
             reference_s=case.reference_s,
             wall_s={name: result.wall_s for name, result in case.backends.items()},
         )
-        for case in sorted(cases, key=total_s, reverse=True)[:SLOWEST]
+        for case in heapq.nlargest(SLOWEST, cases, key=total_s)
     ]
 
 
-def _timings(bundle: Bundle, cases: list[CaseResult]) -> list[model.Timing]:
+def _timings(bundle: Bundle, cases: Sequence[CaseResult]) -> list[model.Timing]:
     rows = []
     for result in bundle.timings:
         if REFERENCE not in result.ns:
             continue  # nothing to rule on; the throughput page has it
-        of_sampler = [c for c in cases if result.sampler in c.samplers and c.judged]
-        met = sum(case.ok and bool(case.backends) for case in of_sampler)
+        of_sampler = [
+            (case.ok and bool(case.backends), n)
+            for case, n in alike(cases)
+            if result.sampler in case.samplers and case.judged
+        ]
+        met, judged = (sum(n for ok, n in of_sampler if ok), sum(n for _, n in of_sampler))
         cleaned = type(result).model_validate(visible(result.model_dump()))
-        rows.append(timing(cleaned, met, len(of_sampler)))
+        rows.append(timing(cleaned, met, judged))
     return sorted(rows, key=_slowness)
 
 

@@ -8,6 +8,7 @@ equal if all bits are, and by the rows that the bundles keep.
 from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
@@ -47,7 +48,9 @@ def _first(bundle: Bundle) -> str:
 
 def _texts(bundle: Bundle) -> list[CaseResult]:
     """Return the generations of two backends or more."""
-    return [c for c in bundle.cases if sum(bool(b.text_sha256) for b in c.backends.values()) > 1]
+    return [
+        *where(bundle.cases, lambda c: sum(bool(b.text_sha256) for b in c.backends.values()) > 1)
+    ]
 
 
 def _configuration(

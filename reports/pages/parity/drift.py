@@ -3,6 +3,7 @@
 from collections import Counter
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.replay import replay
@@ -12,6 +13,8 @@ from sampler_parity.reference.chronology import NEWEST, order
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.releases import CHANGES, between
 from sampler_parity.reports.pages.parity import model
+
+Counted = list[tuple[CaseResult, int]]  # cases, each for so many that are alike
 
 
 def drift(bundles: list[Bundle], sections: list[model.Section]) -> model.Drift | None:
@@ -33,8 +36,8 @@ def drift(bundles: list[Bundle], sections: list[model.Section]) -> model.Drift |
         )
         for section, bundle, name in parts
     ]
-    cases = [(bundle.cases, name) for _, bundle, name in parts]
-    samplers = sorted({s for results, _ in cases for case in results for s in case.samplers})
+    cases = [([*alike(bundle.cases)], name) for _, bundle, name in parts]
+    samplers = sorted({s for results, _ in cases for case, _ in results for s in case.samplers})
     changes = [
         _change(bundle, change)
         for bundle, section in zip(bundles, sections, strict=True)
@@ -52,7 +55,7 @@ def _is_release(info: RunInfo, name: str) -> bool:
 def _row(
     shown: str,
     sampler: str,
-    cases: list[tuple[list[CaseResult], str]],
+    cases: list[tuple[Counted, str]],
     columns: list[model.DriftColumn],
 ) -> model.DriftRow:
     cells = [
@@ -62,24 +65,26 @@ def _row(
     return model.DriftRow(sampler=shown, cells=cells, verdict=_verdict(cells, columns))
 
 
-def _cell(sampler: str, results: list[CaseResult], backend: str, release: str) -> model.DriftCell:
+def _cell(sampler: str, results: Counted, backend: str, release: str) -> model.DriftCell:
     """Return the cases of a sampler on a build. changes: how many need each of its old meanings."""
-    of_sampler = [case for case in results if sampler in case.samplers and backend in case.backends]
+    of_sampler = [
+        (case, n) for case, n in results if sampler in case.samplers and backend in case.backends
+    ]
     own = {change.name for change in CHANGES if sampler in change.samplers}
     changes: Counter[str] = Counter()
     changed = identical = lacking = unknown = undefined = 0
-    for case in of_sampler:
+    for case, n in of_sampler:
         result = case.backends[backend]
-        identical += result.verdict == "identical"
+        identical += n * (result.verdict == "identical")
         required = "unsupported" in case.required[backend]
-        lacking += result.verdict == "unsupported" and required
-        unknown += result.verdict == "unsupported" and not required
-        undefined += result.verdict == "rejected" and case.met(backend)
+        lacking += n * (result.verdict == "unsupported" and required)
+        unknown += n * (result.verdict == "unsupported" and not required)
+        undefined += n * (result.verdict == "rejected" and case.met(backend))
         needed = own.intersection(result.changes or [])
-        changed += bool(needed)
-        changes.update(needed)
+        changed += n * bool(needed)
+        changes.update(dict.fromkeys(needed, n))
     return model.DriftCell(
-        cases=len(of_sampler),
+        cases=sum(n for _, n in of_sampler),
         identical=identical,
         lacking=lacking,
         unknown=unknown,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.explanations import (
@@ -24,7 +25,8 @@ from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reports.engine_order import of_llama_cpp, place, reason
 from sampler_parity.reports.pages.parity import matrix_model
 
-Results = dict[str, list[tuple[CaseResult, BackendResult]]]
+Counted = list[tuple[CaseResult, BackendResult, int]]  # a case for so many that are alike
+Results = dict[str, Counted]
 
 
 def matrix(
@@ -39,7 +41,7 @@ def matrix(
         explained = all_explanations()
     names = sorted(results, key=place)
     tried = {
-        sampler for pairs in results.values() for case, _ in pairs for sampler in case.samplers
+        sampler for found in results.values() for case, _, _ in found for sampler in case.samplers
     }
     samplers = [s for s in ALL_SAMPLERS if s in tried] + sorted(tried - ALL_SAMPLERS.keys())
     rows = [
@@ -59,58 +61,55 @@ def matrix(
 def _results(bundles: list[Bundle]) -> Results:
     results: Results = defaultdict(list)
     for bundle in bundles:
-        for case in bundle.cases:
+        for case, n in alike(bundle.cases):
             for name, result in case.backends.items():
                 if bundle.info.backends[name].reference == NEWEST:
-                    results[name].append((case, result))
+                    results[name].append((case, result, n))
     return results
 
 
 def _cell(
     sampler: str,
     name: str,
-    results: list[tuple[CaseResult, BackendResult]],
+    results: Counted,
     explained: dict[Key, str],
 ) -> matrix_model.ParityMatrixCell:
-    of_all = [result for case, result in results if sampler in counts_for(case, name)]
+    of_all = [(result, n) for case, result, n in results if sampler in counts_for(case, name)]
     # what was judged; where nothing was, what was skipped
-    of_sampler = [result for result in of_all if result.verdict != "skipped"] or of_all
-    verdicts = [result.verdict for result in of_sampler]
+    of_sampler = [(result, n) for result, n in of_all if result.verdict != "skipped"] or of_all
     return matrix_model.ParityMatrixCell(
-        cases=len(of_sampler),
-        identical=verdicts.count("identical"),
-        verdict=worst(verdicts) if verdicts else None,
+        cases=sum(n for _, n in of_sampler),
+        identical=sum(n for result, n in of_sampler if result.verdict == "identical"),
+        verdict=worst([result.verdict for result, _ in of_sampler]) if of_sampler else None,
         differences=list(_differences(name, of_sampler, explained)),
     )
 
 
 def _differences(
-    name: str, results: list[BackendResult], explained: dict[Key, str]
+    name: str, results: list[tuple[BackendResult, int]], explained: dict[Key, str]
 ) -> Iterator[matrix_model.MatrixDifference]:
     """Yield the worst verdict first; of one verdict, the most frequent stage first."""
-    groups: dict[tuple[Verdict, str], list[BackendResult]] = defaultdict(list)
-    for result in results:
+    groups: dict[tuple[Verdict, str], Counter[str]] = defaultdict(Counter)
+    for result, n in results:
         if result.verdict != "identical":
-            groups[result.verdict, result.stage].append(result)
-    ranked = sorted(groups.items(), key=lambda item: (-ORDER.index(item[0][0]), -len(item[1])))
-    for (verdict, stage), members in ranked:
-        whys = Counter(reason(name, result, explained) for result in members)
+            groups[result.verdict, result.stage][reason(name, result, explained)] += n
+    ranked = sorted(groups.items(), key=lambda item: (-ORDER.index(item[0][0]), -item[1].total()))
+    for (verdict, stage), whys in ranked:
         yield matrix_model.MatrixDifference(
             stage=visible(stage),
             verdict=verdict,
-            cases=len(members),
+            cases=whys.total(),
             # one that is not explained must be seen, however many are
             why="" if "" in whys else visible(one_line(whys.most_common(1)[0][0], 160)),
         )
 
 
-def _unexplained(
-    name: str, results: list[tuple[CaseResult, BackendResult]], explained: dict[Key, str]
-) -> int:
+def _unexplained(name: str, results: Counted, explained: dict[Key, str]) -> int:
     """Count for a backend of this project; other authors explain their own."""
     if without_build(name) not in ENGINES:
         return 0
     return sum(
-        result.verdict != "identical" and not reason(name, result, explained)
-        for _, result in results
+        n
+        for _, result, n in results
+        if result.verdict != "identical" and not reason(name, result, explained)
     )

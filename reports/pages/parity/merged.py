@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.groups import FOLDED, Group
 from sampler_parity.harness.verdicts import Verdict
@@ -106,14 +107,18 @@ def agreements(cases: Iterable[CaseResult]) -> list[Agreement]:
     first difference: step, stage and values.
     """
     found: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for case in cases:
-        answers = {
-            name: result for name, result in case.backends.items() if result.verdict not in FOLDED
-        }
-        if len(answers) > 1 and all(map(case.failed, answers)) and _one(list(answers.values())):
-            found[tuple(answers)].append(case.id)
+    for case in where(cases, lambda case: bool(_agreeing(case))):
+        found[_agreeing(case)].append(case.id)
     ranked = sorted(found.items(), key=lambda item: -len(item[1]))
     return [Agreement(backends=[*names], cases=ids) for names, ids in ranked]
+
+
+def _agreeing(case: CaseResult) -> tuple[str, ...]:
+    answers = {
+        name: result for name, result in case.backends.items() if result.verdict not in FOLDED
+    }
+    one = len(answers) > 1 and all(map(case.failed, answers)) and _one(list(answers.values()))
+    return tuple(answers) if one else ()
 
 
 def _one(results: list[BackendResult]) -> bool:
