@@ -29,6 +29,7 @@ PACKAGES = (
     "harness.statistics",
     "harness.protocol",
     "harness.checks.*.record",
+    "harness.bundle.cases",
     "harness.correct",
     "harness.bundle",
     "harness.inputs",

@@ -28,6 +28,7 @@ _LINE = re.compile(
 _TIMES = re.compile(rb'"ns":(%b),"wall_s":(%b),' % (_INT, _FLOAT))
 _MADE = 4096  # templates that are kept as models
 
+_set = object.__setattr__  # past a frozen model
 Chain = tuple[list[str], int, int]  # samplers, steps, draws
 
 
@@ -47,6 +48,7 @@ class Cases(Sequence[CaseResult]):
         self._known: dict[bytes, int] = {}  # templates by their text, and by that of lines
         self._chain_at: dict[bytes, int] = {}
         self._made: dict[int, CaseResult] = {}
+        self._alike: list[list[int]] = []  # the first of them, and their number
         self._escaped = False
 
     def add_line(self, line: bytes) -> str | None:
@@ -100,7 +102,7 @@ class Cases(Sequence[CaseResult]):
         self._first.append(len(self._ns))
         self._ns.extend(ns)
         self._wall_s.extend(wall_s)
-        self._order = range(len(self.ids))
+        self._order, self._alike = range(len(self.ids)), []
 
     def sort(self) -> None:
         """Put the cases in the order of their suites and ids."""
@@ -108,7 +110,7 @@ class Cases(Sequence[CaseResult]):
         ranks = [rank[suite] for suite in self._suites]
         order = sorted(self._order, key=self.ids.__getitem__)
         order.sort(key=lambda i: ranks[self._shape[i]])
-        self._order = array("I", order)
+        self._order, self._alike = array("I", order), []
 
     def escaped(self) -> "Cases":
         """Return the same cases as `visible` makes them. It shares the columns."""
@@ -147,11 +149,12 @@ class Cases(Sequence[CaseResult]):
 
     def alike(self) -> Iterator[tuple[CaseResult, int]]:
         """Yield the first of all cases that differ in id and times alone, and their number."""
-        counted: dict[tuple[int, int], list[int]] = {}
-        for i in self._order:
-            counted.setdefault((self._shape[i], self._chain[i]), [i, 0])[1] += 1
-        for first, n in counted.values():
-            yield self._case(first), n
+        if not self._alike:
+            counted: dict[tuple[int, int], list[int]] = {}
+            for i in self._order:
+                counted.setdefault((self._shape[i], self._chain[i]), [i, 0])[1] += 1
+            self._alike = [*counted.values()]
+        return ((self._case(first), n) for first, n in self._alike)
 
     def _case(self, i: int) -> CaseResult:
         template = self._made.get(self._shape[i]) or self._template(self._shape[i])
@@ -225,8 +228,10 @@ def _parts(line: bytes) -> tuple[bytes, bytes, bytes, float, list[bytes], list[b
 
 def _like(model: Any, **changes: object) -> Any:
     """Return a copy of a frozen model with other values; four times as fast as model_copy."""
-    made = model.__class__.__new__(model.__class__)
-    object.__setattr__(made, "__dict__", model.__dict__ | changes)
-    for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
-        object.__setattr__(made, name, getattr(model, name))
+    kind = model.__class__
+    made = kind.__new__(kind)
+    _set(made, "__dict__", {**model.__dict__, **changes})
+    _set(made, "__pydantic_fields_set__", model.__pydantic_fields_set__)
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
     return made

@@ -1,5 +1,6 @@
 """Writes tests as JUnit XML: test suites by name, in the order in which they come."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from xml.sax.saxutils import escape
@@ -8,6 +9,7 @@ from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reports.document import JunitTest
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}  # their attributes
+_ESCAPED = re.compile(r'[&<>"\r\n\t]')
 _IN_QUOTES = {'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"}
 
 
@@ -50,4 +52,8 @@ def _counted(counts: Counter[str], time_s: float) -> str:
 
 
 def _attributes(**values: str) -> str:
-    return "".join(f' {name}="{escape(value, _IN_QUOTES)}"' for name, value in values.items())
+    return "".join(f' {name}="{_quoted(value)}"' for name, value in values.items())
+
+
+def _quoted(value: str) -> str:
+    return escape(value, _IN_QUOTES) if _ESCAPED.search(value) else value
