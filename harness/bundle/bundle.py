@@ -12,7 +12,7 @@ than in its footer, or records that changed after the footer was written.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -88,7 +88,7 @@ class Bundle:
 
     folder: Path
     info: RunInfo
-    cases: Sequence[CaseResult]
+    cases: Cases
     timings: list[TimingResult]
     changes: list[ChangeResult]
     decodings: list[DecodeResult]

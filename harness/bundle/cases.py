@@ -8,9 +8,9 @@ line that differs from an earlier one only in those parts is not parsed again.
 import json
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, overload
+from typing import Any
 
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol.messages import to_line
@@ -37,7 +37,7 @@ class Cases(Sequence[CaseResult]):
     keep ids or counts rather than cases. `where` and `alike` visit less than every case."""
 
     def __init__(self) -> None:
-        self.ids: list[str] = []
+        self._ids: list[str] = []
         self._order: Sequence[int] = range(0)
         self._shape, self._chain = array("I"), array("I")
         self._reference_s, self._wall_s = array("d"), array("d")
@@ -59,7 +59,7 @@ class Cases(Sequence[CaseResult]):
             return None
         _, id, chain, reference_s, ns, wall_s = parts
         self._append(shape, chain, id.decode(), reference_s, map(int, ns), map(float, wall_s))
-        return self.ids[-1]
+        return self._ids[-1]
 
     def add(self, case: CaseResult, line: bytes) -> None:
         """Add the case of a line, which was validated."""
@@ -95,20 +95,20 @@ class Cases(Sequence[CaseResult]):
             at = self._chain_at[chain] = len(self._chains)
             samplers, steps, draws = json.loads(b"{%b}" % chain).values()
             self._chains.append((samplers, steps, draws))
-        self.ids.append(id)
+        self._ids.append(id)
         self._shape.append(shape)
         self._chain.append(at)
         self._reference_s.append(reference_s)
         self._first.append(len(self._ns))
         self._ns.extend(ns)
         self._wall_s.extend(wall_s)
-        self._order, self._alike = range(len(self.ids)), []
+        self._order, self._alike = range(len(self._ids)), []
 
     def sort(self) -> None:
         """Put the cases in the order of their suites and ids."""
         rank = {suite: i for i, suite in enumerate(sorted(set(self._suites)))}
         ranks = [rank[suite] for suite in self._suites]
-        order = sorted(self._order, key=self.ids.__getitem__)
+        order = sorted(self._order, key=self._ids.__getitem__)
         order.sort(key=lambda i: ranks[self._shape[i]])
         self._order, self._alike = array("I", order), []
 
@@ -116,26 +116,22 @@ class Cases(Sequence[CaseResult]):
         """Return the same cases as `visible` makes them. It shares the columns."""
         other = copy(self)
         other._made, other._escaped = {}, True
-        other.ids = [visible(id) for id in self.ids]
+        other._ids = [visible(id) for id in self._ids]
         other._chains = [(visible(samplers), *rest) for samplers, *rest in self._chains]
         return other
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._ids)
 
-    @overload
-    def __getitem__(self, at: int) -> CaseResult: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[CaseResult]: ...
-    def __getitem__(self, at: int | slice) -> CaseResult | list[CaseResult]:
+    def __getitem__(self, at: Any) -> Any:
         rows = self._order[at]
         return self._case(rows) if isinstance(rows, int) else [*map(self._case, rows)]
 
     def __iter__(self) -> Iterator[CaseResult]:
         return map(self._case, self._order)
 
-    def sorted_ids(self) -> Iterator[str]:
-        return (self.ids[i] for i in self._order)
+    def ids(self) -> Iterator[str]:
+        return (self._ids[i] for i in self._order)
 
     def where(self, wanted: Callable[[CaseResult], bool]) -> Iterator[CaseResult]:
         """Yield the cases that are wanted. wanted: must not depend on ids and times."""
@@ -166,7 +162,7 @@ class Cases(Sequence[CaseResult]):
         }
         case: CaseResult = _like(
             template,
-            id=self.ids[i],
+            id=self._ids[i],
             samplers=samplers,
             steps=steps,
             draws=draws,
@@ -196,23 +192,6 @@ def where(
 def alike(cases: Iterable[CaseResult]) -> Iterator[tuple[CaseResult, int]]:
     """Yield cases and how many each stands for: those that differ in id and times alone."""
     return cases.alike() if isinstance(cases, Cases) else ((case, 1) for case in cases)
-
-
-def ids_of(cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield the ids in the order of the cases."""
-    return cases.sorted_ids() if isinstance(cases, Cases) else (case.id for case in cases)
-
-
-def with_ids(ids: Collection[str], cases: Sequence[CaseResult]) -> Iterator[CaseResult]:
-    """Yield the cases that have one of these ids."""
-    return (cases[i] for i, id in enumerate(ids_of(cases)) if id in ids)
-
-
-def escaped(cases: Sequence[CaseResult]) -> Sequence[CaseResult]:
-    """Return cases as `visible` makes them."""
-    if isinstance(cases, Cases):
-        return cases.escaped()
-    return [CaseResult.model_validate(visible(case.model_dump())) for case in cases]
 
 
 def _parts(line: bytes) -> tuple[bytes, bytes, bytes, float, list[bytes], list[bytes]] | None:

@@ -10,7 +10,6 @@ from importlib.metadata import version
 
 from sampler_parity.harness.bundle import artifacts, digests
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import alike, ids_of
 from sampler_parity.harness.bundle.info import RECORDING
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.bundle.made_of import SHORT, digest_of
@@ -43,7 +42,8 @@ def _contradictions(bundle: Bundle, today: date) -> Iterator[str]:
         yield "its footer has no digests, and every run writes them"
     if footer.records != bundle.counts:
         yield f"its footer counts {footer.records or 'nothing'}, and it holds {bundle.counts}"
-    if bundle.cases and footer.steps != (steps := _steps(bundle)):
+    steps = sum(n * case.steps for case, n in bundle.cases.alike())
+    if bundle.cases and footer.steps != steps:
         yield f"its footer states {footer.steps:,} steps, and its cases have {steps:,}"
     if footer.wall_s < 0:
         yield f"its footer states {footer.wall_s:g} s"
@@ -63,15 +63,11 @@ def _contradictions(bundle: Bundle, today: date) -> Iterator[str]:
             yield f"{name} has no digest of its files, and this version takes one"
     made_of = {name: info.backends[name].digest[:SHORT] for name in ran}
     repeat = _number(info.options.get("repeat", "1"))
-    for case, _ in alike(bundle.cases):
+    for case, _ in bundle.cases.alike():
         yield from _of_case(case, ran, repeat)
         if case.digests != made_of and any(made_of.values()):
             yield f"{case.id!r} states other files than run.json"
     yield from _traces(bundle)
-
-
-def _steps(bundle: Bundle) -> int:
-    return sum(n * case.steps for case, n in alike(bundle.cases))
 
 
 def _of_case(case: CaseResult, ran: set[str], repeat: int) -> Iterator[str]:
@@ -105,7 +101,7 @@ def _traces(bundle: Bundle) -> Iterator[str]:
     folder = bundle.folder / "artifacts"
     kept = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     shrunk = {(found.case, found.backend) for found in bundle.counterexamples}
-    if lost := {case for case, _ in shrunk} - {*ids_of(bundle.cases)}:
+    if lost := {case for case, _ in shrunk} - {*bundle.cases.ids()}:
         yield f"a counterexample is of {min(lost)!r}, which is not in it"
     for case in bundle.cases if kept or shrunk else ():
         for name, got in case.backends.items():

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
-from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.checks.distribution.decisions import unmet as unmet_cells
 from sampler_parity.harness.comparison.figures import change_in_run, figures_of
 from sampler_parity.harness.errors import InputError
@@ -198,8 +197,8 @@ def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
     if counted:
         return False
     info = bundle.info
-    judged = sum(n for case, n in alike(bundle.cases) if case.judged)
-    met = sum(n for case, n in alike(bundle.cases) if case.judged and case.ok)
+    judged = sum(n for case, n in bundle.cases.alike() if case.judged)
+    met = sum(n for case, n in bundle.cases.alike() if case.judged and case.ok)
     tests = sum(len(cell.backends) for cell in bundle.cells)
     unmet = len(unmet_cells(bundle.cells))
     row = (known, bundle.folder.resolve().name, info.started, info.version, info.profile)
@@ -221,7 +220,7 @@ def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
 def _verdicts(bundle: Bundle) -> Iterator[tuple[str, str, str, str, int, int]]:
     counted: Counter[tuple[str, str, str]] = Counter()
     met: Counter[tuple[str, str, str]] = Counter()
-    for case, n in alike(bundle.cases):
+    for case, n in bundle.cases.alike():
         for name, result in case.backends.items():
             if case.skipped(name):
                 continue

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import array_of, stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
-from sampler_parity.harness.bundle.cases import ids_of, with_ids
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.errors import InputError
@@ -73,9 +72,9 @@ def _counterexamples(bundle: Bundle, record: CaseResult) -> Iterator[str]:
 
 def record_of(bundle: Bundle, case: str) -> CaseResult:
     """Return the record of a case. Raises InputError if the bundle lacks it."""
-    record = next(with_ids([case], bundle.cases), None)
+    record = next((c for c in bundle.cases if c.id == case), None)
     if record is None:
-        near = did_you_mean(case, ids_of(bundle.cases))
+        near = did_you_mean(case, (c.id for c in bundle.cases))
         raise InputError(
             bundle.folder, f"has no case {case!r}", near or "see the ids in its report"
         )

@@ -12,7 +12,6 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypeVar
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import ids_of
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
@@ -170,7 +169,7 @@ def judge_not_worse(
 ) -> list[RuleOutcome]:
     """Judge every case and backend of the baseline bundle."""
     before = baseline.cases if baseline else ()
-    at = {id: i for i, id in enumerate(ids_of(bundle.cases))} if before else {}
+    at = {id: i for i, id in enumerate(bundle.cases.ids())} if before else {}
 
     def now(id: str) -> CaseResult | None:
         return bundle.cases[at[id]] if id in at else None

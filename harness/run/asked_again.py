@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import with_ids
 from sampler_parity.harness.bundle.replay import backend_option, replay
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.item import CheckItem
@@ -51,7 +50,8 @@ def asked_again(
     if not cases:
         raise InputError(bundle.folder, "has no case that can be asked again", "omit --replay")
     drawn = sorted(random.Random(seed).sample(cases, math.ceil(share * len(cases))))
-    before = {case.id: case for case in with_ids({*drawn}, bundle.cases)}
+    asked = {*drawn}
+    before = {case.id: case for case in bundle.cases if case.id in asked}
     with tempfile.TemporaryDirectory() as folder:
         again = run(plan_of(_options(bundle, items, drawn)), Path(folder) / "b", False, watch, str)
     if again.bundle is None:

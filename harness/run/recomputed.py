@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import cast, get_args
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import ids_of
 from sampler_parity.harness.bundle.info import RECORDING
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.item import CheckItem
@@ -106,7 +105,7 @@ def _problems(bundle: Bundle, items: list[CheckItem]) -> Iterator[str]:
         elif isinstance(result, CaseResult):
             yield from _of_case(result, by_id[result.id], bundle, accept)
     has = Counter[tuple[str, str]]((result.kind, result.id) for result in bundle.other_results)
-    has.update(("case", id) for id in ids_of(bundle.cases))
+    has.update(("case", id) for id in bundle.cases.ids())
     wanted = Counter(pair for item in items for pair in _results(item, names))
     ruled = {("timing", timed.id) for timed in rule_chains()} if info.profile == "full" else ()
     for kind, id in wanted - has:

@@ -14,7 +14,6 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.hashed import changed_inside
 from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.ends import Footer
@@ -57,7 +56,7 @@ class FinishedRun:
             return False
         timed = done.timings or done.throughputs or done.skip_ratios
         measured = timed or done.invariances or done.accuracies
-        ok = all(result.ok for result, _ in alike(done.cases))
+        ok = all(result.ok for result, _ in done.cases.alike())
         ok = ok and all(result.ok for result in done.skip_ratios) and not biases(done.cases)
         return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)
 
@@ -67,7 +66,7 @@ class FinishedRun:
         done = self.bundle
         if done is None or done.skip_ratios:
             return []
-        cases = (case for case, _ in alike(done.cases))
+        cases = (case for case, _ in done.cases.alike())
         asked = [(name, got.verdict) for case in cases for name, got in case.backends.items()]
         drawn = [(name, got.decision) for cell in done.cells for name, got in cell.backends.items()]
         judged = {name for name, outcome in (*asked, *drawn) if outcome != "skipped"}
@@ -204,7 +203,7 @@ def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
 def _footer(done: bundle.Bundle, wall_s: float) -> Footer:
     return Footer(
         cases=len(done.cases),
-        steps=sum(n * result.steps for result, n in alike(done.cases)),
+        steps=sum(n * result.steps for result, n in done.cases.alike()),
         wall_s=wall_s,
         cells=len(done.cells),
         skip_ratios=len(done.skip_ratios),

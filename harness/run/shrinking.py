@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.cases import with_ids
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
@@ -79,7 +78,7 @@ def minimize(
         if not any(f"{case} on {group.backend}" in done for case in group.cases)
     ]
     firsts = {group.cases[0] for group, _ in left}
-    results = {result.id: result for result in with_ids(firsts, judged)}
+    results = {result.id: result for result in judged if result.id in firsts}
     total = len(left)
     while left:
         context.progress([], f"minimizing failure {total - len(left) + 1} of {total}")

@@ -16,23 +16,19 @@ _IN_QUOTES = {'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"}
 def junit(tests: Iterable[JunitTest]) -> str:
     """Return the text of the file. A test is text at once: there may be a million."""
     suites: dict[str, list[str]] = {}
-    counts: dict[str, Counter[str]] = {}
-    started: dict[str, str] = {}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     times: dict[str, float] = defaultdict(float)
     for test in tests:
-        if test.suite not in suites:
-            suites[test.suite], counts[test.suite] = [], Counter()
-            started[test.suite] = test.started
-        suites[test.suite].append(_test(test))
-        counts[test.suite].update(("tests", _OUTCOMES.get(test.outcome, "")))
-        times[test.suite] += float(f"{test.time_s:.6f}")
-    total = sum(counts.values(), Counter())
-    parts = ['<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="sampler-parity"']
-    parts += [_counted(total, sum(times.values())), ">\n" if suites else " />\n"]
-    for name, members in suites.items():
-        parts.append(f"  <testsuite{_attributes(name=name, timestamp=started[name])}")
-        parts += [_counted(counts[name], times[name]), ">\n", *members, "  </testsuite>\n"]
-    return "".join([*parts, "</testsuites>\n" if suites else ""])
+        about = _attributes(name=test.suite, timestamp=test.started)
+        suites.setdefault(about, []).append(_test(test))
+        counts[about].update(("tests", _OUTCOMES.get(test.outcome, "")))
+        times[about] += float(f"{test.time_s:.6f}")
+    total = _counted(sum(counts.values(), Counter()), sum(times.values()))
+    parts = [f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="sampler-parity"{total}']
+    for about, members in suites.items():
+        parts += [">\n" if len(parts) == 1 else "", f"  <testsuite{about}"]
+        parts += [_counted(counts[about], times[about]), ">\n", *members, "  </testsuite>\n"]
+    return "".join([*parts, "</testsuites>\n" if suites else " />\n"])
 
 
 def _test(test: JunitTest) -> str:

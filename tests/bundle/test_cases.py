@@ -12,7 +12,7 @@ import pytest
 
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import alike, ids_of, where, with_ids
+from sampler_parity.harness.bundle.cases import alike, where
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.stages.record import CaseResult
@@ -68,8 +68,7 @@ def test_cases_in_columns_are_those_of_their_lines(tmp_path: Path) -> None:
     assert [*read] == wanted
     assert [*read[3:9]] == wanted[3:9]
     assert read[-1] == wanted[-1]
-    assert [*ids_of(read)] == [one.id for one in wanted]
-    assert [one.id for one in with_ids({"z1"}, read)] == ["z1"]
+    assert [*read.ids()] == [one.id for one in wanted]
 
 
 def test_where_and_alike_give_what_every_case_gives(tmp_path: Path) -> None:
@@ -203,7 +202,7 @@ def test_commands_read_a_million_cases_in_a_gibibyte(tmp_path: Path, command: st
     """`make scale`: with the figures of each command."""
     folder = tmp_path / "b"
     large_bundle(source(tmp_path / "source"), folder, CASES)
-    arguments = {
+    arguments: list[str | Path] = {
         "report": [folder, "-o", tmp_path / "report"],
         "gate": [folder, "--no-recompute"],
         "compare": [folder, folder],

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest
-from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
@@ -52,7 +51,7 @@ def index_of(overview: Overview) -> Index:
         missing=overview.missing,
         backends=[_checked(bundle, name) for bundle in bundles for name in bundle.info.backends],
         bundles=[_made(bundle) for bundle in bundles],
-        suites=_suites(pair for each in cases for pair in alike(each)),
+        suites=_suites(pair for each in cases for pair in each.alike()),
         times=times(*cases),
     )
     return Index.model_validate(visible(index.model_dump()))
@@ -90,7 +89,7 @@ def _checked(bundle: Bundle, name: str) -> CheckedBackend:
     info = bundle.info.backends[name]
     counted: Counter[str] = Counter()
     met = 0
-    for case, n in alike(bundle.cases):
+    for case, n in bundle.cases.alike():
         if name in case.backends:
             counted[case.backends[name].verdict] += n
             met += n * (case.met(name) and not case.skipped(name))
@@ -120,8 +119,8 @@ def _made(bundle: Bundle) -> Made:
         seed=info.seed,
         wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
         cases=len(bundle.cases),
-        steps=sum(n * case.steps for case, n in alike(bundle.cases)),
-        samplers=sorted({sampler for case, _ in alike(bundle.cases) for sampler in case.samplers}),
+        steps=sum(n * case.steps for case, n in bundle.cases.alike()),
+        samplers=sorted({sampler for case, _ in bundle.cases.alike() for sampler in case.samplers}),
         others={what: n for what, n in _others(bundle).items() if n},
         suites=info.suites,
         machine=info.machine,

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import alike
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.failures.explanations import (
     Key,
     all_explanations,
@@ -40,20 +38,20 @@ def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) ->
 
     explained: that of suites/explanations.toml. Raises InputError for a bad file of it.
     """
-    newest = [(bundle, _newest(bundle)) for bundle in bundles]
-    of_others = {name for _, names in newest for name in names if without_build(name) in _OF_OTHERS}
-    properties = any(
-        _property(case) and names.keys() & case.backends.keys()
-        for bundle, names in newest
-        for case, _ in alike(bundle.cases)
-    )
-    if not properties and len(of_others) < 2:
+    # asked first of all: the results of a bundle take as much memory as its records
+    suites = {case.suite for bundle in bundles for case, _ in bundle.cases.alike()}
+    names = {name for bundle in bundles for name in bundle.info.backends}
+    several = sum(without_build(name) in _OF_OTHERS for name in names) > 1
+    if not several and not any(suite.startswith(f"{FOLDER}/") for suite in suites):
         return None
     results = _results(bundles)
     every = [result for each in results.values() for result in each]
+    of_others = [name for name in results if without_build(name) in _OF_OTHERS]
+    if not any(map(_property, every)) and len(of_others) < 2:
+        return None
     explained = all_explanations() if explained is None else explained
-    asked = asked_of(bundles, {name for result in every if (name := _property(result.case))})
-    tried = {s for result in every if not _property(result.case) for s in result.case.samplers}
+    asked = asked_of(bundles, {name for result in every if (name := _property(result))})
+    tried = {s for result in every if not _property(result) for s in result.case.samplers}
     samplers = [OWN] if tried - ROWS.keys() else []
     samplers += [sampler for sampler in ROWS if sampler in tried]
     laws = distributions_of(bundles)
@@ -78,7 +76,8 @@ def _results(bundles: Sequence[Bundle]) -> Results:
     the worst."""
     results: dict[str, dict[tuple[str, str], Result]] = defaultdict(dict)
     for bundle in bundles:
-        for name in _newest(bundle):
+        names = [name for name, info in bundle.info.backends.items() if info.reference == NEWEST]
+        for name in names:
             of_engine = results[name]
             for case in bundle.cases:
                 if name not in case.backends:
@@ -90,14 +89,9 @@ def _results(bundles: Sequence[Bundle]) -> Results:
     return {name: [*of_engine.values()] for name, of_engine in results.items()}
 
 
-def _newest(bundle: Bundle) -> dict[str, None]:
-    """Return the backends that the newest release judged."""
-    return {name: None for name, info in bundle.info.backends.items() if info.reference == NEWEST}
-
-
-def _property(case: CaseResult) -> str:
-    """Return the name of the property that a case is about, or ""."""
-    folder, _, name = case.suite.partition("/")
+def _property(result: Result) -> str:
+    """Return the name of the property that a result is about, or ""."""
+    folder, _, name = result.case.suite.partition("/")
     return name if folder == FOLDER else ""
 
 
@@ -114,7 +108,7 @@ def _engine(
     by_property: dict[str, list[Result]] = defaultdict(list)
     by_sampler: dict[str, list[Result]] = defaultdict(list)
     for result in results:
-        if of := _property(result.case):
+        if of := _property(result):
             by_property[of].append(result)
             continue
         counted = counts_for(result.case, name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import alike, escaped, where
+from sampler_parity.harness.bundle.cases import alike, where
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
@@ -59,7 +59,7 @@ def section(bundle: Bundle) -> model.Section:
     """Return the section of a bundle. Raises InputError if results name backends that run.json
     lacks."""
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
-    cases = escaped(bundle.cases)
+    cases = bundle.cases.escaped()
     small = [
         CounterexampleResult.model_validate(visible(record.model_dump()))
         for record in bundle.counterexamples

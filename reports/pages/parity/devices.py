@@ -8,7 +8,6 @@ equal if all bits are, and by the rows that the bundles keep.
 from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
@@ -48,9 +47,11 @@ def _first(bundle: Bundle) -> str:
 
 def _texts(bundle: Bundle) -> list[CaseResult]:
     """Return the generations of two backends or more."""
-    return [
-        *where(bundle.cases, lambda c: sum(bool(b.text_sha256) for b in c.backends.values()) > 1)
-    ]
+
+    def several(case: CaseResult) -> bool:
+        return sum(bool(got.text_sha256) for got in case.backends.values()) > 1
+
+    return [*bundle.cases.where(several)]
 
 
 def _configuration(

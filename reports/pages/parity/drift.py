@@ -3,7 +3,6 @@
 from collections import Counter
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.replay import replay
@@ -36,7 +35,7 @@ def drift(bundles: list[Bundle], sections: list[model.Section]) -> model.Drift |
         )
         for section, bundle, name in parts
     ]
-    cases = [([*alike(bundle.cases)], name) for _, bundle, name in parts]
+    cases = [([*bundle.cases.alike()], name) for _, bundle, name in parts]
     samplers = sorted({s for results, _ in cases for case, _ in results for s in case.samplers})
     changes = [
         _change(bundle, change)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.cases import alike
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.explanations import (
@@ -61,7 +60,7 @@ def matrix(
 def _results(bundles: list[Bundle]) -> Results:
     results: Results = defaultdict(list)
     for bundle in bundles:
-        for case, n in alike(bundle.cases):
+        for case, n in bundle.cases.alike():
             for name, result in case.backends.items():
                 if bundle.info.backends[name].reference == NEWEST:
                     results[name].append((case, result, n))
