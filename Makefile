@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler wheel release-check docs site parity parity-full drift witness platforms portable distribution \
 	laws trie selfcheck engines servers fuzz types lint \
-	size check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
+	size check test pytest nightly scale commands attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready .venv/common
 	@$(MAKE) --no-print-directory tsampler || \
@@ -206,6 +206,10 @@ nightly: setup
 	SAMPLER_PARITY_NIGHTLY=1 $(PYTEST) tests/backends tests/reference
 	$(PYTEST) -m nightly --ignore $(COMMANDS)
 	$(MAKE) --no-print-directory selftest witness
+
+# report, gate, compare, explain and history on a bundle of 1,000,000 cases: seconds of a core and MiB.
+scale: setup
+	$(PYTEST) -n 0 -rP -m nightly tests/bundle/test_cases.py
 
 # The commands of the docs that take too long for every commit, as a reader pastes them.
 COMMANDS := tests/project/test_commands_of_docs.py

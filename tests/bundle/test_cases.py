@@ -202,15 +202,15 @@ def test_commands_read_a_million_cases_in_a_gibibyte(tmp_path: Path, command: st
     """`make scale`: with the figures of each command."""
     folder = tmp_path / "b"
     large_bundle(source(tmp_path / "source"), folder, CASES)
-    arguments: list[str | Path] = {
+    every: dict[str, list[str | Path]] = {
         "report": [folder, "-o", tmp_path / "report"],
         "gate": [folder, "--no-recompute"],
         "compare": [folder, folder],
         "explain": [folder],
         "history": ["add", folder, "-d", tmp_path / "history"],
-    }[command]
+    }
     program = "sampler_parity.harness.cli"
-    line = [sys.executable, "-m", program, command, *map(str, arguments)]
+    line = [sys.executable, "-m", program, command, *map(str, every[command])]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
