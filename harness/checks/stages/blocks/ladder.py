@@ -139,7 +139,10 @@ def _min_keep(name: str, row: Row, size: Size, quick: bool) -> Built:
     """Vary min_keep. xtc keeps all or removes: one more than min_keep stay if one goes, one fewer
     if two go."""
     if name != "xtc":
-        yield from _count("min_keep")(name, row, size, quick)
+        for end, half, seed in _halves(rungs(size.top)[::-1]):
+            n = half[0] + 1
+            chain = [_stage(name, row, size, n, min_keep=rung) for rung in half]
+            yield end, {"chain": [*chain, {"dist": {"seed": 5}}], "logits": {"rungs": n, **seed}}
         return
     for rung in rungs(10 if quick else size.top, _BYTE):
         one_goes, two_go = ([9.0] * k + [0.0] * (rung + 1 - k) for k in (2, 3))

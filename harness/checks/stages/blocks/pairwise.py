@@ -47,7 +47,10 @@ CLASSES: dict[str, tuple[Any, ...]] = {
     "dry_penalty_last_n": (-(2**31), -1, 0, 4, _BEYOND_16),
     "logit_bias": (
         *([], [[0, 2.5], [5, -np.inf]], [[_BEYOND_16, 3.0], [2**31 - 1, 3.0], [-1, 3.0]]),
-        [[token, (-10.0) ** (token // 2) * (-1) ** token] for token in range(10)],  # +-1 to 10,000
+        *(  # +-1 to 10,000, +-3 to 30,000
+            [[token, size * (-10.0) ** (token // 2) * (-1) ** token] for token in range(10)]
+            for size in (1, 3)
+        ),
     ),
     "target": (-0.5, 0.0, 0.4, 1.0, 1.5),
     "decay": (-0.5, 0.0, 0.5, 1.0, 1.5),
