@@ -156,7 +156,7 @@ def test_a_fault_is_compared_on_more_cases_that_pass_than_fail() -> None:
     cases = {one.id: suite_case(one.id) for one in [*failing, *passing]}
     record = CounterexampleResult(id="a on b", case="a", backend="b", result=diverged())
     looked_at = nearby(record, [*failing, *passing], cases)
-    assert [len(pairs) for pairs in looked_at] == [32, 167, 0]
+    assert [len(pairs) for pairs in looked_at] == [32, 500, 0]
 
 
 def test_a_batch_that_was_minimized_is_a_case_again() -> None:
