@@ -6,6 +6,7 @@ reason.
 """
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from sampler_parity.harness.failures.counterexample import (
     to_shrink,
 )
 from sampler_parity.harness.failures.groups import Group, groups
-from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.messages import numbers
 from sampler_parity.harness.run.in_flight import REASON, InFlight
 from sampler_parity.harness.run.started import backend
@@ -125,9 +126,11 @@ def with_known(
     for place, outcome in context.executor.each(diagnose, calls):
         known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
     diagnosed = [s.model_copy(update={"known": known_of[s.id]}) for s in asked]
-    yield from with_constructed(
-        [*settled(diagnosed, judged)], judged, cases, accept, context.executor.each, FURTHER_S
-    )
+    # An edited sampler may write where it must not: these processes do nothing afterwards.
+    with Pool(context.executor.size, os.cpu_count() or 1) as apart:
+        yield from with_constructed(
+            [*settled(diagnosed, judged)], judged, cases, accept, apart.each, FURTHER_S
+        )
 
 
 def with_constructed(
@@ -140,7 +143,7 @@ def with_constructed(
 ) -> Iterator[CounterexampleResult]:
     """Yield the records. The first at a stage for which no planted fault is known gets the simplest
     fault by construction that explains it. seconds: after them, no further one is tried."""
-    from sampler_parity.harness.faults.diagnosis import CHUNK, constructed
+    from sampler_parity.harness.faults.diagnosis import CHUNK, constructed_apart
     from sampler_parity.harness.faults.families import families
 
     until = time.time() + seconds  # the clock of all processes
@@ -154,7 +157,7 @@ def with_constructed(
         stages.add(at)
         looked_at = case_of(record), record.result, *nearby(record, judged, cases), accept
         begins = range(0, sum(1 for _ in families(at[1])), CHUNK)
-        outcomes = dict(each(constructed, [(until, begin, *looked_at) for begin in begins]))
+        outcomes = dict(each(constructed_apart, [(until, begin, *looked_at) for begin in begins]))
         found = [outcomes[i] for i in sorted(outcomes) if not isinstance(outcomes[i], Died)]
         yield record.model_copy(update={"known": next(filter(None, found), [])})
 
