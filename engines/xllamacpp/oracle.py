@@ -224,7 +224,7 @@ def _together(client: Client) -> Observation:
             line = f"{several}: what is drawn from is not the reference's, by {off:.2g} of a p"
             return honoured_if(False, "", line, answer)
     return Observation(
-        "honoured", f"{len(client.dialect.together)} parameters, each beside each other one"
+        "honoured", f"{len(client.dialect.together)} parameters, each with each other one"
     )
 
 

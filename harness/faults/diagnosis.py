@@ -36,8 +36,8 @@ from sampler_parity.reference import Candidates
 
 PASSES: tuple[Verdict, ...] = (*RIGHT, "close")
 NEARLY_ALL = 0.9  # Two implementations of one fault differ in edge cases.
-FEW = 2  # cases that show a fault, at least: any one resembles many
-CHUNK = 30  # faults by construction in one call: one of them may end the process
+FEW = 2  # Cases that show a fault, at least: any one resembles many.
+CHUNK = 30  # Faults by construction in one call: one of them may end the process.
 MOST = 2  # Faults that are named; more would not help.
 _TIMEOUT_S = 2.0
 _SHORT_S = 0.5  # for one of thousands, some of which are endless

@@ -43,9 +43,9 @@ AT_LEAST = 5.0
 SHARE = 0.3
 LOOKED_AT = 32  # failing cases of a group that a fault is compared on.
 PASSING = 1000  # Passing cases: in some a fault shows that the backend does not have.
-WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # verdicts that are compared with faults
-MOSTLY = 0.5  # of the failures at a stage
-FURTHER_S = 30.0  # for faults by construction, thousands for each stage
+WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # Verdicts that are compared with faults.
+MOSTLY = 0.5  # Of the failures at a stage.
+FURTHER_S = 30.0  # For faults by construction, thousands for each stage.
 AT_MOST = 20_000  # cost of a case that faults are tried on; each takes milliseconds
 
 

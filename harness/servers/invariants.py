@@ -56,7 +56,7 @@ def _counts(dialect: Dialect, answer: Answer) -> str:
 
 
 def _settings(dialect: Dialect, answer: Answer) -> str:
-    """Require the settings of the request. Other forms of a value are told in one way."""
+    """Require the settings of the request. Other forms of a value are reported in one way."""
     settings = answer.last.get("generation_settings") or {}
     for name, value in _stated(dialect, answer).items():
         echo = settings.get(name, value)
@@ -66,7 +66,7 @@ def _settings(dialect: Dialect, answer: Answer) -> str:
         else:
             right = name == "logit_bias" or value is None or value == echo
         if not right:
-            return f"{name} {value!r} is told as {echo!r}"
+            return f"{name} {value!r} is reported as {echo!r}"
     return ""
 
 
@@ -103,7 +103,7 @@ def _bytes(dialect: Dialect, answer: Answer) -> str:
 
 
 def _pieces(dialect: Dialect, answer: Answer) -> str:
-    """Require that the last event, and no other, says that it is the last."""
+    """Require that the last event, and no other, states that it is the last."""
     ends = [event.get("stop") for event in answer.events]
     return f"stop: {ends}" if ends and ends != [False] * (len(ends) - 1) + [True] else ""
 

@@ -32,7 +32,7 @@ APART = {
     "adaptive_target": "of a sampler that is the last one",
     "adaptive_decay": "the same",
     "dry_sequence_breakers": "ends what the other DRY parameters act on",
-    "json_schema": "is refused beside a grammar",
+    "json_schema": "is refused with a grammar",
     "ignore_eos": "bans tokens that the list has no mark of",
     "n_predict": "each of these requests draws one token",
 }

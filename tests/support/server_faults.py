@@ -446,7 +446,7 @@ GENERATED = (
         _beside("typical_p", "top_p"),
     ),
     Fault(
-        *("loses stop strings beside a grammar", "parameter/grammar", "other meaning"),
+        *("loses stop strings with a grammar", "parameter/grammar", "other meaning"),
         _beside("stop", "grammar"),
     ),
     Fault(
