@@ -1,0 +1,67 @@
+"""The rejection sampler of vLLM's second runner, seed for seed: one round of one request.
+
+    for each draft x, drawn from q:  u = Philox of seed and position, at least 2**-31
+        accepted if log p(x) > log(u) + log q(x), else the round ends
+    behind a rejection  argmax of log(max(p - q, 0)) + noise;  behind all  argmax of log p + noise
+    at temperature 0    accepted if x is the argmax of p, else the argmax takes its place
+
+The noise is that of a draw at the position of the row (model/noise.py).
+
+Source: _rejection_kernel, _resample_kernel and _insert_resampled_kernel,
+    vllm/v1/worker/gpu/spec_decode/rejection_sampler_utils.py 488-1012 at 0.32.0; rand,
+    triton/language/random.py at 3.8.0.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.engines.vllm_gpu.model.noise import gumbel
+
+Rows = NDArray[np.float32]
+_ROUND, _KEY = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
+_WORD = 0xFFFFFFFF
+SMALLEST = np.float32(4.6566127342e-10)  # gumbel.py 12
+
+
+def philox(seed: int, offset: int) -> np.float32:
+    """Return tl.rand(seed, offset), in [0, 1)."""
+    c = [offset & _WORD, offset >> 32 & _WORD, 0, 0]
+    k0, k1 = seed & _WORD, seed >> 32 & _WORD
+    for _ in range(10):
+        first, second = _ROUND[0] * c[0], _ROUND[1] * c[2]
+        c = [second >> 32 ^ c[1] ^ k0, second & _WORD, first >> 32 ^ c[3] ^ k1, first & _WORD]
+        k0, k1 = (k0 + _KEY[0]) & _WORD, (k1 + _KEY[1]) & _WORD
+    signed = c[0] - 2**32 if c[0] >= 2**31 else c[0]
+    return np.float32(-signed - 1 if signed < 0 else signed) * SMALLEST
+
+
+def log_softmax(row: Rows) -> Rows:
+    shifted = row - row.max()
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(dtype=np.float32)))
+
+
+@np.errstate(all="ignore")
+def verified(
+    target: Rows, draft: Rows, tokens: list[int], seed: int, pos: int, greedy: bool = False
+) -> list[int]:
+    """Return the tokens of a round. target: rows of logits, one more than drafts. draft: log q."""
+    out: list[int] = []
+    for i, token in enumerate(tokens):
+        if greedy:
+            out.append(int(target[i].argmax()))  # 577-597
+            if out[-1] != token:
+                return out
+            continue
+        p, q = log_softmax(target[i]), log_softmax(draft[i])
+        u = max(philox(seed, pos + i), SMALLEST)  # 572
+        if not p[token] > np.log(u) + q[token]:  # 665
+            ratio = np.exp(q - p)
+            residual = np.where(ratio < 1, p + np.log1p(-ratio), np.float32(-np.inf))  # 873-878
+            return [*out, _drawn(residual, seed, pos + i)]
+        out.append(token)  # 668
+    last = target[-1]
+    return [*out, int(last.argmax()) if greedy else _drawn(last, seed, pos + len(tokens))]
+
+
+def _drawn(row: Rows, seed: int, pos: int) -> int:
+    return int((row + gumbel(seed, pos, np.arange(len(row)))).argmax())

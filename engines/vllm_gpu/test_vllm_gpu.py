@@ -1,0 +1,132 @@
+"""vLLM's second runner: its models by hand, and, with its environment, the kernels against them."""
+
+import math
+import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from sampler_parity.engines.vllm_gpu import worker_faults
+from sampler_parity.engines.vllm_gpu.edits import INTERPRETER, ON_GPU, Edit
+from sampler_parity.engines.vllm_gpu.model.noise import gumbel, hashed, log_of_rest, uniform
+from sampler_parity.engines.vllm_gpu.model.rejection import philox, verified
+from sampler_parity.harness.backends import environments
+from sampler_parity.reference import ChainError
+from tests.support.applied import applied
+
+ROOT = Path(environments.__file__).parents[2]
+PROBE = Path(__file__).with_name("probe.py")
+INF = math.inf
+
+
+def murmur3(key: bytes) -> int:
+    """MurmurHash3_x86_32 of whole words with seed 0, from its published text, in Python's ints."""
+    h, word = 0, 0xFFFFFFFF
+    for at in range(0, len(key), 4):
+        k = int.from_bytes(key[at : at + 4], "little") * 0xCC9E2D51 & word
+        k = (k << 15 | k >> 17) & word
+        h ^= k * 0x1B873593 & word
+        h = ((h << 13 | h >> 19) & word) * 5 + 0xE6546B64 & word
+    h ^= len(key)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        h = (h ^ h >> shift) * factor & word
+    return h ^ h >> 16
+
+
+@pytest.mark.parametrize(("seed", "pos", "token"), [(0, 0, 0), (-1, 7, 3), (2**40 + 9, 5, 151935)])
+def test_the_hash_is_murmur3_of_seed_position_and_token(seed: int, pos: int, token: int) -> None:
+    words = (seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF, pos, token)
+    key = b"".join(word.to_bytes(4, "little") for word in words)
+    assert hashed(seed, pos, np.array([token])).tolist() == [murmur3(key)]
+
+
+def test_the_noise_is_that_of_gumbel() -> None:
+    h = np.array([0, 1 << 20, 1 << 30, 1 << 31, 2**32 - 1], np.uint32)
+    u = uniform(h)
+    assert u.tolist() == pytest.approx([(x + 0.5) / 2**32 for x in h.tolist()], rel=1e-7)
+    assert log_of_rest(u)[:4] == pytest.approx(np.log1p(-u[:4].astype(float)), abs=6e-7)
+    values = gumbel(1, 1, np.arange(100_000))
+    assert values.mean() == pytest.approx(0.5772, abs=0.02)
+    assert values.var() == pytest.approx(math.pi**2 / 6, abs=0.05)
+
+
+# Random123, kat_vectors: philox4x32 10, key and counter 0: the first word.
+def test_philox_is_that_of_random123() -> None:
+    first = 0x6627E8D5
+    assert float(philox(0, 0)) == pytest.approx(first * 4.6566127342e-10, rel=1e-6)
+
+
+def test_a_certain_draft_is_accepted_and_an_impossible_one_replaced() -> None:
+    one, other = np.array([0.0, -INF], np.float32), np.array([-INF, 0.0], np.float32)
+    assert verified(np.stack([one, other]), one[None], [0], 1, 1) == [0, 1]
+    assert verified(np.stack([one, other]), other[None], [1], 1, 1) == [0]
+    assert verified(np.stack([one, other]), one[None], [1], 1, 1, greedy=True) == [0]
+
+
+def test_top_k_keeps_exactly_k_and_top_p_the_lowest_of_equal_ones() -> None:
+    kept = applied("vllm_gpu_top_k", {"top_k": 2}, [1.0, 2.0, 3.0, 2.0]).logits
+    assert kept.tolist() == [-INF, 2.0, 3.0, -INF]
+    logits = np.log([0.1, 0.2, 0.4, 0.2, 0.1]).tolist()
+    kept = applied("vllm_gpu_top_p", {"top_p": 0.55}, logits).logits
+    assert np.flatnonzero(kept > -INF).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("vllm_gpu_top_k", {"top_k": -2}),
+        ("vllm_gpu_top_p", {"top_p": 0.0}),
+        ("vllm_gpu_min_p", {"min_p": 1.5}),
+    ],
+)
+def test_what_vllm_refuses_is_refused(name: str, parameters: dict[str, float]) -> None:
+    with pytest.raises(ChainError):
+        applied(name, parameters, [0.0] * 4)
+
+
+def test_an_edit_that_does_not_fit_is_an_error() -> None:
+    assert Edit("m", "a", "b").applied("xax") == "xbx"
+    with pytest.raises(ValueError, match="'a' occurs 2 times, not 1"):
+        Edit("m", "a", "b").applied("aa")
+
+
+def environment() -> Path:
+    if why := environments.missing("vllm_gpu"):
+        pytest.skip(f"unavailable: {why}")
+    return environments.folder_of("vllm_gpu")
+
+
+def test_every_edit_fits_the_wheel() -> None:
+    rows = [*worker_faults.rows("fault"), *worker_faults.rows("probe")]
+    edits = [*INTERPRETER, *ON_GPU, *map(worker_faults.edit_of, rows)]
+    texts = {file: file.read_text() for file in environment().rglob("vllm/v1/**/*.py")}
+    for edit in edits:
+        end = "/" + edit.module.replace(".", "/") + ".py"
+        (text,) = (text for file, text in texts.items() if file.as_posix().endswith(end))
+        edit.applied(text)
+
+
+@cache
+def probed(fault: str) -> dict[str, int]:
+    """Return how many values of each check of the probe differ."""
+    python = environments.python_of(environment())
+    with TemporaryDirectory() as namespace:
+        Path(namespace, "sampler_parity").symlink_to(ROOT)
+        command = [str(python), "-I", str(PROBE), namespace, fault]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    return {name: int(n) for name, n in map(str.split, done.stdout.splitlines())}
+
+
+@pytest.mark.nightly
+def test_noise_drafts_and_masks_are_those_of_the_models() -> None:
+    assert probed("") == {"noise": 0, "drafts": 0, "grammar": 0}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", [row["name"] for row in worker_faults.rows("probe")])
+def test_the_probe_catches_each_fault(fault: str) -> None:
+    cases = {row["name"]: row["case"] for row in worker_faults.rows("probe")}
+    assert probed(fault)[cases[fault]] > 0
