@@ -4,7 +4,8 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from sampler_parity.engines.vllm_gpu.edits import ON_GPU, Edit
+from sampler_parity.engines.vllm_gpu import worker_cpu
+from sampler_parity.engines.vllm_gpu.edits import Edit
 from sampler_parity.engines.vllm_gpu.worker import Worker
 from sampler_parity.harness.faults.engine_faults import Fault
 
@@ -13,10 +14,10 @@ def edit_of(row: dict[str, Any]) -> Edit:
     return Edit(row["module"], row["old"], row["new"], row.get("times", 1))
 
 
-def _fault(row: dict[str, Any]) -> Fault:
-    faulty = {"__doc__": row["text"], "edits": (*ON_GPU, edit_of(row))}
-    make = type("Faulty", (Worker,), faulty)
-    return Fault(f"vllm_gpu/{row['name']}", make, row["case"], row["stage"])
+def _fault(row: dict[str, Any], worker: type[Worker] = Worker) -> Fault:
+    faulty = {"__doc__": row["text"], "edits": (*worker.edits, edit_of(row))}
+    make = type("Faulty", (worker,), faulty)
+    return Fault(f"{worker.name}/{row['name']}", make, row["case"], row["stage"])
 
 
 def rows(table: str) -> list[dict[str, Any]]:
@@ -26,4 +27,6 @@ def rows(table: str) -> list[dict[str, Any]]:
     return found
 
 
+ALSO_ON_CPU = ("min_p-block", "top_k-one-more", "top_k-ties")  # of the same text there
 FAULTS = [_fault(row) for row in rows("fault")]
+FAULTS += [_fault(row, worker_cpu.Worker) for row in rows("fault") if row["name"] in ALSO_ON_CPU]
