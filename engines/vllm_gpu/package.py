@@ -139,7 +139,8 @@ def _log1p(tl: Any) -> Callable[..., Any]:
 def patched_once(interpreter: Any) -> None:
     """Let the interpreter keep its patches of triton.language, which it makes anew for each launch
     and each call of a function in a kernel."""
-    patch, known = interpreter._patch_lang, set()
+    known: set[Any] = set()
+    patch = interpreter._patch_lang
     kept = SimpleNamespace(restore=lambda: None)
 
     def once(kernel: Any) -> Any:
