@@ -1,0 +1,28 @@
+// dist: select the first candidate at which the running sum of the weights reaches u of the total.
+// a: u, 0 to 1. A lane adds its part behind the sum of the lanes before.
+
+@compute @workgroup_size(LANES)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    begin(group.x, local);
+    if (row.n < 2u) {
+        if (lane == 0u) {
+            if (row.n == 1u) { probs[base] = 1.0; }
+            rows[task.row].selected = i32(row.n) - 1;
+        }
+        return;
+    }
+    let mine = part(row.n);
+    let sum = weigh();
+    var running = before_f(sum);
+    let total = same_f(lane_f[LANES - 1u]);
+    var first = row.n;
+    for (var i = mine.x; i < mine.y; i += 1u) {
+        let weight = probs[base + i];
+        running += weight;
+        let reached = running >= total * task.a && (weight > 0.0 || task.a == 0.0);
+        if (reached) { first = min(first, i); }
+    }
+    first = min_u(first);
+    if (lane == 0u) { rows[task.row].selected = i32(min(first, row.n - 1u)); }
+    divide(total);
+}

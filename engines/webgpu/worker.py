@@ -1,0 +1,109 @@
+"""webgpu: llama.cpp's usual chain as WGSL compute shaders, one for each sampler (shaders/).
+
+A stage runs on the device for all rows that have it, a workgroup for each. Samplers without a
+shader run on the host, with the sums of trees.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.engines.correct import worker
+from sampler_parity.engines.correct.pairwise import Pairwise
+from sampler_parity.engines.correct.samplers import SAMPLERS, Apply
+from sampler_parity.engines.webgpu.device import Rows, device
+from sampler_parity.engines.webgpu.stages import PLANS, apply_together
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol import serving
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
+from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.harness.protocol.sampling import accept
+
+HOST: dict[str, Apply] = {name: apply for name, apply in SAMPLERS.items() if name not in PLANS}
+
+
+@dataclass(frozen=True)
+class Place:
+    """One row of candidates on the device."""
+
+    rows: Rows
+    row: int = 0
+
+
+class Instance(worker.Instance):
+    """A chain in one state. The reference keeps the state, the device computes."""
+
+    def apply(self, stage: int | None, cand: Any) -> None:
+        chain = self.chain.samplers
+        for of in chain if stage is None else [chain[stage]]:
+            self.apply_to({cand.row: of}, cand.rows)
+
+    @np.errstate(all="ignore")
+    def apply_to(self, samplers: dict[int, Any], rows: Rows) -> None:
+        on_device = {row: of for row, of in samplers.items() if of.name in PLANS}
+        if on_device:
+            apply_together(rows, on_device)
+        for row, of in samplers.items():
+            if of.name in HOST:
+                there = rows.read(row)
+                HOST[of.name](self.ops, there, of)
+                rows.put_row(row, there)
+
+    def clone(self) -> "Instance":
+        return Instance(self.chain.clone(), self.ops, self.samplers)
+
+
+class Serving(serving.Serving):
+    """Rows of a step sample together, stage by stage."""
+
+    def step(self, wanted: list[p.BatchSample]) -> list[serving.Sample]:
+        if not wanted:
+            return []
+        chains = [self.live.rows[one.at].instance for one in wanted]
+        rows = Rows(device(), self.rows[[one.row for one in wanted]])
+        samplers = [list(chain.chain.samplers) for chain in chains]
+        results: list[list[p.StageResult]] = [[] for _ in wanted]
+        for stage in range(max(map(len, samplers))):
+            taking = {i: own[stage] for i, own in enumerate(samplers) if stage < len(own)}
+            chains[0].apply_to(taking, rows)
+            if self.sampling.shown:
+                for i in taking:
+                    left = self.worker.result(Place(rows, i))
+                    results[i].append(self.sampling.write(left))
+        tokens = [rows.read(i).token for i in range(len(wanted))]
+        for one, chain, token in zip(wanted, chains, tokens, strict=True):
+            accept(chain, one.accept, token)
+        return list(zip(tokens, results, strict=True))
+
+
+class Worker(worker.Worker):
+    name = "webgpu"
+    serving = Serving
+
+    def __init__(self) -> None:
+        super().__init__(Pairwise())
+        self.on = device()
+
+    def hello(self) -> p.HelloReply:
+        return super().hello().model_copy(
+            update={
+                "build": f"wgpu {self.on.wgpu.__version__}",
+                "device": self.on.summary,
+                "arithmetic": Arithmetic(summation="unknown", exp_ulps=2, stable_sort=True),
+            }
+        )
+
+    def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
+        built = super().build(chain, n_vocab, vocab)
+        return Instance(built.chain, self.ops, self.samplers)
+
+    def candidates(self, logits: NDArray[np.float32]) -> Any:
+        return Place(Rows(self.on, np.asarray(logits)[None]))
+
+    def result(self, cand: Any) -> Result:
+        there = cand.rows.read(cand.row)
+        return there.ids, there.logits, there.p, None, there.selected
+
+
