@@ -11,8 +11,8 @@ from typing import Any
 
 from sampler_parity.harness.sanitize.printable import one_line, visible
 
-# Modules that `pip install sampler-parity` leaves out, by extra. Extras of one engine (cuda,
-# transformers, ...) are named where they are needed.
+# Modules that `pip install sampler-parity` leaves out, by extra. Extras of one engine
+# (transformers, ...) are named where they are needed.
 EXTRAS = {
     "llama": ("llama_cpp",),
     "report": ("jinja2", "matplotlib"),

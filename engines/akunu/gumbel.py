@@ -1,12 +1,6 @@
-"""akunu/gumbel: Akunu's Gumbel-max path, vectorised over any module of NumPy's interface, written
-from its documentation without the reference.
+"""akunu/gumbel: Akunu's Gumbel-max path, vectorised in NumPy, written from its documentation
+without the reference. exp and log are glibc's, as in the reference."""
 
-On NumPy exp and log are glibc's, as in the reference. On a GPU they are the device's, as are the
-order of its sums and the choice to fuse products into them.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,22 +18,9 @@ from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import UndefinedInputError, floats
 
 
-@dataclass(frozen=True)
-class Arrays:
-    """A module of NumPy's interface, its exp and log, and the copy of an array to the host."""
-
-    xp: Any
-    exp: Callable[[Any], Any]
-    log: Callable[[Any], Any]
-    to_host: Callable[[Any], NDArray[Any]]
-
-
-NUMPY = Arrays(np, floats.exp, floats.log, np.asarray)
-
-
 class Instance:
-    def __init__(self, parameters: dict[str, Any], arrays: Arrays) -> None:
-        self.parameters, self.arrays = parameters, arrays
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.parameters = parameters
         self.reset()
 
     def reset(self) -> None:
@@ -50,7 +31,7 @@ class Instance:
         self.history.append(token)
 
     def clone(self) -> "Instance":
-        twin = Instance(self.parameters, self.arrays)
+        twin = type(self)(self.parameters)
         twin.history, twin.sampled = list(self.history), self.sampled
         return twin
 
@@ -60,60 +41,58 @@ class Instance:
         self.sampled += 1
 
     def _sample(self, row: Row) -> None:
-        xp, temperature = self.arrays.xp, np.float32(self.parameters["temperature"])
+        temperature = np.float32(self.parameters["temperature"])
         check(row.logits)
         half = np.float32(np.float16(row.logits))
-        x = xp.asarray(penalized(half, self.history, np.float32(self.parameters["repeat_penalty"])))
+        x = penalized(half, self.history, np.float32(self.parameters["repeat_penalty"]))
         if temperature > 0:
-            x = xp.where(self._stays(x, temperature), x, xp.float32(-np.inf))
+            x = np.where(self._stays(x, temperature), x, np.float32(-np.inf))
             x = x + temperature * self._noise(x.size)
             if self.parameters["noise"] == "f16":
-                x = x.astype(xp.float16).astype(xp.float32)
-        row.selected = int(xp.argmax(x))
-        row.logits = self.arrays.to_host(x)
+                x = x.astype(np.float16).astype(np.float32)
+        row.selected = int(np.argmax(x))
+        row.logits = x
 
     def _stays(self, x: Any, temperature: np.float32) -> Any:
         """Return which tokens the filters keep; each filter is a lower bound on the values."""
-        xp, k = self.arrays.xp, int(self.parameters["top_k"])
+        k = int(self.parameters["top_k"])
         k = k if 0 < k < x.size else min(256, x.size)
         scaled = x * (np.float32(1) / temperature)
-        p = self.arrays.exp(scaled - scaled.max())
-        p = p * (xp.float32(1) / xp.cumsum(p)[-1])
+        p = floats.exp(scaled - scaled.max())
+        p = p * (np.float32(1) / np.cumsum(p)[-1])
         if bool((p != p).any()):
             raise UndefinedInputError("a probability is NaN")
-        stays = x >= xp.sort(x)[x.size - k]
+        stays = x >= np.sort(x)[x.size - k]
         min_p, top_p = np.float32(self.parameters["min_p"]), np.float32(self.parameters["top_p"])
         if min_p > 0:
             stays = stays & (p >= p.max() * min(min_p, np.float32(1)))
         if top_p < 1:
-            falling = -xp.sort(-p[stays])
-            n = int((xp.cumsum(falling) < top_p).sum()) + 1
+            falling = -np.sort(-p[stays])
+            n = int((np.cumsum(falling) < top_p).sum()) + 1
             stays = stays & (p >= falling[min(n, falling.size) - 1])
         return stays
 
-    def _noise(self, n: int) -> Any:
-        xp, log = self.arrays.xp, self.arrays.log
+    def seed(self) -> int:
+        """Return the state of token 0 at the position."""
         position = int(self.parameters["position"]) + self.sampled
-        seed = (position + int(self.parameters["seed_offset"])) * 2654435761 & 0xFFFFFFFF
-        state = xp.arange(n, dtype=xp.uint32) + xp.uint32(seed)
-        state = state * xp.uint32(747796405) + xp.uint32(2891336453)
-        shift = (state >> xp.uint32(28)) + xp.uint32(4)
-        word = ((state >> shift) ^ state) * xp.uint32(277803737)
-        word = (word >> xp.uint32(22)) ^ word
+        return (position + int(self.parameters["seed_offset"])) * 2654435761 & 0xFFFFFFFF
+
+    def _noise(self, n: int) -> Any:
+        state = np.arange(n, dtype=np.uint32) + np.uint32(self.seed())
+        state = state * np.uint32(747796405) + np.uint32(2891336453)
+        shift = (state >> np.uint32(28)) + np.uint32(4)
+        word = ((state >> shift) ^ state) * np.uint32(277803737)
+        word = (word >> np.uint32(22)) ^ word
         low, high = np.float32(1e-7), np.float32(1) - np.float32(1e-7)
-        u = xp.clip(word.astype(xp.float32) / np.float32(2**32), low, high)
-        return -log(-log(u))
+        u = np.clip(word.astype(np.float32) / np.float32(2**32), low, high)
+        return -floats.log(-floats.log(u))
 
 
 class Worker:
     name = "akunu/gumbel"
     device = "cpu"
 
-    def arrays(self) -> Arrays:
-        return NUMPY
-
     def hello(self) -> HelloReply:
-        self.arrays()
         return HelloReply(
             name=self.name,
             version=VERSION,
@@ -124,7 +103,7 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         floats.load_compiler()
-        return Instance(only_stage(chain, "akunu_gumbel"), self.arrays())
+        return Instance(only_stage(chain, "akunu_gumbel"))
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return new_row(logits)

@@ -1,6 +1,5 @@
 """akunu_gumbel: hashed Gumbel noise and argmax, by hand and against the independent backend."""
 
-import importlib
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampler_parity.engines.akunu import cuda
 from sampler_parity.engines.akunu import gumbel as backend
 from sampler_parity.engines.akunu.model.gumbel_max import (
     KNUTH,
@@ -17,7 +15,6 @@ from sampler_parity.engines.akunu.model.gumbel_max import (
     gumbel,
     uniforms,
 )
-from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.reference import Candidates, ChainError
 from sampler_parity.reference.random import pcg_floats, pcg_hash
@@ -152,12 +149,3 @@ def test_akunu_gumbel_backend_agrees_to_the_bit(
     for want, got in side_by_side(backend.Worker(), spec, family, n, seed, history):
         assert got.logits.tobytes() == want.logits.tobytes()
         assert got.selected == want.selected
-
-
-def test_akunu_cuda_says_why_it_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(Unsupported, match="CuPy is not installed"):
-        cuda.Worker().hello()

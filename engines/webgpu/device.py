@@ -5,6 +5,8 @@ GPU it is Mesa's llvmpipe (the package mesa-vulkan-drivers), which runs shaders 
 """
 
 import importlib
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.reference.candidates import Candidates
 
 SHADERS = Path(__file__).parent / "shaders"
@@ -33,10 +35,10 @@ PARTS = {
 }
 
 ROW = np.dtype([("n", "u4"), ("is_sorted", "u4"), ("selected", "i4"), ("refused", "u4")])
-TASK = np.dtype(
-    [("row", "u4"), ("first", "u4"), ("past", "u4"), ("k", "u4"), ("least", "u4")]
-    + [("a", "f4"), ("b", "f4"), ("c", "f4")]
-)
+WORDS, FLOATS = ("row", "first", "past", "k", "least"), ("a", "b", "c")
+TASK = np.dtype([*((name, "u4") for name in WORDS), *((name, "f4") for name in FLOATS)])
+READ = ("ids", "logits", "probs", "rows")
+AT_ONCE = 2**20  # bytes: as many are read behind a stage in one go
 BINDINGS = ("ids", "logits", "probs", "rows", "tasks", "table", "scratch")
 
 
@@ -54,16 +56,46 @@ class Task:
     table: Any = ()
 
 
-def source_of(stage: str) -> str:
-    """Return the text of a stage's shader with the parts that it uses."""
-    names = ["common", "floats", *PARTS[stage], stage]
-    return "\n".join((SHADERS / f"{name}.wgsl").read_text() for name in names)
+@dataclass(frozen=True)
+class Edit:
+    """A fault planted in a shader: a text that stands once in a file, and what replaces it."""
+
+    file: str
+    replace: str
+    by: str
+
+
+@dataclass(frozen=True)
+class Shaders:
+    """Shaders of an engine. parts: the files of each stage, before its own. folder: its own files,
+    next to those of SHADERS."""
+
+    parts: Mapping[str, list[str]]
+    folder: Path = SHADERS
+    edit: Edit | None = None
+
+    def source(self, stage: str) -> str:
+        """Return the text of a stage with its parts. Raises InputError for an edit that does not
+        fit."""
+        names = ["common", "floats", *self.parts[stage], stage]
+        return "\n".join(self.text(name) for name in names)
+
+    def text(self, name: str) -> str:
+        places = [folder / f"{name}.wgsl" for folder in (self.folder, SHADERS)]
+        text = next(path for path in places if path.is_file()).read_text(encoding="utf-8")
+        if self.edit is None or self.edit.file != name:
+            return text
+        if (count := text.count(self.edit.replace)) != 1:
+            problem = f"stands {count} times, and must once: {self.edit.replace!r}"
+            raise InputError(f"{name}.wgsl", problem, "copy the lines as they are now")
+        return text.replace(self.edit.replace, self.edit.by)
 
 
 class Device:
     """Raises Unsupported without wgpu or without an adapter."""
 
-    def __init__(self) -> None:
+    def __init__(self, shaders: Shaders) -> None:
+        self.shaders = shaders
         try:
             self.wgpu = importlib.import_module("wgpu")
         except ImportError:
@@ -86,13 +118,13 @@ class Device:
 
     def buffer(self, size: int, *usages: str) -> Any:
         usage = 0
-        for name in ("STORAGE", "COPY_SRC", "COPY_DST") if not usages else usages:
+        for name in usages or ("STORAGE", "COPY_SRC", "COPY_DST"):
             usage |= getattr(self.wgpu.BufferUsage, name)
         return self.device.create_buffer(size=max(16, -(-size // 4) * 4), usage=usage)
 
     def pipeline(self, stage: str) -> Any:
         if stage not in self.pipelines:
-            module = self.device.create_shader_module(code=source_of(stage), label=stage)
+            module = self.device.create_shader_module(code=self.shaders.source(stage), label=stage)
             layout = self.device.create_pipeline_layout(bind_group_layouts=[self.layout])
             self.pipelines[stage] = self.device.create_compute_pipeline(
                 layout=layout, compute={"module": module, "entry_point": "main"}
@@ -100,43 +132,52 @@ class Device:
         return self.pipelines[stage]
 
 
+@cache
+def adapters(wgpu: Any) -> list[Any]:
+    """Return the adapters of Vulkan, Metal and Direct3D 12, those of the CPU last."""
+    if "XDG_RUNTIME_DIR" not in os.environ:
+        os.environ.setdefault("NODEVICE_SELECT", "1")  # Mesa's layer complains of it in four lines
+    extras = importlib.import_module("wgpu.backends.wgpu_native.extras")
+    extras.set_instance_extras(backends=["Primary"])
+    found = wgpu.gpu.enumerate_adapters_sync()
+    return sorted(found, key=lambda adapter: adapter.info["adapter_type"] == "CPU")
+
+
 def first_adapter(wgpu: Any) -> Any:
-    """Return the first adapter that is not OpenGL's. Raises Unsupported."""
-    for adapter in wgpu.gpu.enumerate_adapters_sync():
-        if adapter.info["backend_type"] in ("Vulkan", "Metal", "D3D12"):
-            return adapter
+    """Return the adapter to use. Raises Unsupported."""
+    for adapter in adapters(wgpu):
+        return adapter
     raise Unsupported("wgpu finds no adapter; without a GPU install mesa-vulkan-drivers")
 
 
-@cache
-def device() -> Device:
-    return Device()
-
-
 class Rows:
-    """Candidates of several rows in the device's memory. logits: float32[rows, n_vocab]."""
+    """Candidates of several rows in the device's memory. logits: float32[rows, n_vocab].
+
+    here: rows as they are, of those that were read or written since the last stage.
+    """
 
     def __init__(self, on: Device, logits: NDArray[np.float32]) -> None:
         self.on = on
         self.count, n = logits.shape
         self.size = max(4, n)  # a binding has 16 bytes or more
         cells = self.count * self.size
-        self.buffers = {
-            name: on.buffer(4 * cells) for name in ("ids", "logits", "probs")
-        } | {"scratch": on.buffer(16 * cells), "rows": on.buffer(ROW.itemsize * self.count)}
-        self.copy = on.buffer(sum(self.buffers[b].size for b in ("ids", "logits", "probs", "rows")), "MAP_READ", "COPY_DST")
+        sizes = {"ids": 4 * cells, "logits": 4 * cells, "probs": 4 * cells}
+        sizes |= {"rows": ROW.itemsize * self.count, "scratch": 16 * cells}
+        self.buffers = {name: on.buffer(size) for name, size in sizes.items()}
+        read = sum(self.buffers[name].size for name in READ)
+        self.copy = on.buffer(read, "MAP_READ", "COPY_DST")
+        self.here = {row: Candidates.from_logits(one) for row, one in enumerate(logits)}
+        self.read_back: dict[str, NDArray[Any]] = {}
         self.put("ids", np.tile(np.arange(self.size, dtype=np.int32), self.count))
         self.put("logits", np.pad(logits, ((0, 0), (0, self.size - n))))
-        state = np.zeros(self.count, ROW)
-        state["n"], state["selected"] = n, -1
-        self.put("rows", state)
-        self.known: tuple[NDArray[Any], ...] | None = None
+        self.states = np.zeros(self.count, ROW)
+        self.states["n"], self.states["selected"] = n, -1
+        self.put("rows", self.states)
 
     def put(self, name: str, values: NDArray[Any], at: int = 0) -> None:
         """Write values. at: the byte at which they begin."""
         if values.size:
             self.on.device.queue.write_buffer(self.buffers[name], at, np.ascontiguousarray(values))
-        self.known = None
 
     def put_row(self, row: int, cand: Candidates) -> None:
         """Write the candidates of one row."""
@@ -144,27 +185,17 @@ class Rows:
         self.put("ids", cand.ids, at)
         self.put("logits", cand.logits.astype(np.float32, copy=False), at)
         self.put("probs", cand.p.astype(np.float32, copy=False), at)
-        state = np.array([(len(cand), cand.sorted, cand.selected, 0)], ROW)
-        self.put("rows", state, ROW.itemsize * row)
+        self.states[row] = (len(cand), cand.sorted, cand.selected, 0)
+        self.put("rows", self.states[row : row + 1], ROW.itemsize * row)
+        self.here[row] = cand.copy()
 
     def run(self, stage: str, tasks: list[Task]) -> None:
         """Apply a stage to rows, all at once."""
-        on, table = self.on, [pair for task in tasks for pair in task.table]
-        packed = np.zeros(len(tasks), TASK)
-        at = 0
-        for i, task in enumerate(tasks):
-            past = at + len(task.table)
-            packed[i] = (task.row, at, past, task.k, task.least, task.a, task.b, task.c)
-            at = past
-        pairs = np.array(table or [(0, 0)], np.int32)
-        given = {"tasks": on.buffer(packed.nbytes), "table": on.buffer(pairs.nbytes)}
-        on.device.queue.write_buffer(given["tasks"], 0, packed)
-        on.device.queue.write_buffer(given["table"], 0, pairs)
-        buffers = self.buffers | given
+        on, given = self.on, self._given(tasks)
         group = on.device.create_bind_group(
             layout=on.layout,
             entries=[
-                {"binding": i, "resource": {"buffer": buffers[name]}}
+                {"binding": i, "resource": {"buffer": (self.buffers | given)[name]}}
                 for i, name in enumerate(BINDINGS)
             ],
         )
@@ -175,9 +206,26 @@ class Rows:
         work.dispatch_workgroups(len(tasks))
         work.end()
         on.device.queue.submit([encoder.finish()])
-        self.known = None
+        self.here, self.read_back = {}, {}
+        self._read(READ if self.copy.size <= AT_ONCE else ("rows",))
+        self.states = self.read_back["rows"].view(ROW)[: self.count].copy()
 
-    def _words(self, *names: str) -> list[NDArray[np.uint32]]:
+    def _given(self, tasks: list[Task]) -> dict[str, Any]:
+        """Return the buffers of a stage's tasks and their tables."""
+        table = [pair for task in tasks for pair in task.table]
+        packed = np.zeros(len(tasks), TASK)
+        at = 0
+        for i, task in enumerate(tasks):
+            past = at + len(task.table)
+            packed[i] = (task.row, at, past, task.k, task.least, task.a, task.b, task.c)
+            at = past
+        given = {"tasks": packed, "table": np.array(table or [(0, 0)], np.int32)}
+        buffers = {name: self.on.buffer(values.nbytes) for name, values in given.items()}
+        for name, values in given.items():
+            self.on.device.queue.write_buffer(buffers[name], 0, values)
+        return buffers
+
+    def _read(self, names: tuple[str, ...]) -> None:
         encoder, at = self.on.device.create_command_encoder(), 0
         sizes = [self.buffers[name].size for name in names]
         for name, size in zip(names, sizes, strict=True):
@@ -187,20 +235,19 @@ class Rows:
         self.copy.map_sync("READ", 0, at)
         words = np.frombuffer(bytes(self.copy.read_mapped(0, at)), np.uint32)
         self.copy.unmap()
-        return np.split(words, np.cumsum(sizes[:-1]) // 4)
-
-    def state(self) -> NDArray[Any]:
-        """Return the state of each row."""
-        return self._words("rows")[0].view(ROW)[: self.count]
+        parts = np.split(words, np.cumsum(sizes[:-1]) // 4)
+        self.read_back |= dict(zip(names, parts, strict=True))
 
     def read(self, row: int) -> Candidates:
         """Return the candidates of a row."""
-        if self.known is None:
-            self.known = tuple(self._words("ids", "logits", "probs", "rows"))
-        ids, logits, p, rows = self.known
-        state, at = rows.view(ROW)[row], row * self.size
-        here = slice(at, at + int(state["n"]))
-        return Candidates(
-            ids.view(np.int32)[here].copy(), logits.view(np.float32)[here].copy(),
-            p.view(np.float32)[here].copy(), bool(state["is_sorted"]), int(state["selected"]),
-        )  # fmt: skip
+        if row not in self.here:
+            if "ids" not in self.read_back:
+                self._read(READ)
+            state, at = self.states[row], row * self.size
+            here = slice(at, at + int(state["n"]))
+            ids, logits, p = (self.read_back[name][here].copy() for name in READ[:3])
+            self.here[row] = Candidates(
+                ids.view(np.int32), logits.view(np.float32), p.view(np.float32),
+                bool(state["is_sorted"]), int(state["selected"]),
+            )  # fmt: skip
+        return self.here[row].copy()

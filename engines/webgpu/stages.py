@@ -75,7 +75,7 @@ NEEDS_CANDIDATES = {"top_p", "typical_p"}
 def apply_together(rows: Rows, samplers: dict[int, Any]) -> None:
     """Apply one sampler to each row, all of one kind at once. Raises UndefinedInputError for a row
     that cannot be sorted."""
-    sizes = rows.state()["n"]
+    sizes = rows.states["n"].copy()
     tasks: dict[str, list[Task]] = {}
     for row, of in samplers.items():
         if sizes[row] == 0 and of.name in NEEDS_CANDIDATES and of.p < 1:
@@ -85,5 +85,5 @@ def apply_together(rows: Rows, samplers: dict[int, Any]) -> None:
             tasks.setdefault(of.name, []).append(task)
     for name, some in tasks.items():
         rows.run(name, some)
-    if rows.state()["refused"].any():
+    if rows.states["refused"].any():
         raise UndefinedInputError("a NaN logit cannot be sorted")

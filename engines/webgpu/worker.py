@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sampler_parity.engines.correct import worker
 from sampler_parity.engines.correct.pairwise import Pairwise
 from sampler_parity.engines.correct.samplers import SAMPLERS, Apply
-from sampler_parity.engines.webgpu.device import Rows, device
+from sampler_parity.engines.webgpu.device import PARTS, Device, Edit, Rows, Shaders
 from sampler_parity.engines.webgpu.stages import PLANS, apply_together
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import serving
@@ -61,8 +61,9 @@ class Serving(serving.Serving):
     def step(self, wanted: list[p.BatchSample]) -> list[serving.Sample]:
         if not wanted:
             return []
-        chains = [self.live.rows[one.at].instance for one in wanted]
-        rows = Rows(device(), self.rows[[one.row for one in wanted]])
+        chains: list[Any] = [self.live.rows[one.at].instance for one in wanted]
+        worker: Any = self.worker
+        rows = Rows(worker.on, self.rows[[one.row for one in wanted]])
         samplers = [list(chain.chain.samplers) for chain in chains]
         results: list[list[p.StageResult]] = [[] for _ in wanted]
         for stage in range(max(map(len, samplers))):
@@ -70,7 +71,7 @@ class Serving(serving.Serving):
             chains[0].apply_to(taking, rows)
             if self.sampling.shown:
                 for i in taking:
-                    left = self.worker.result(Place(rows, i))
+                    left = worker.result(Place(rows, i))
                     results[i].append(self.sampling.write(left))
         tokens = [rows.read(i).token for i in range(len(wanted))]
         for one, chain, token in zip(wanted, chains, tokens, strict=True):
@@ -81,18 +82,23 @@ class Serving(serving.Serving):
 class Worker(worker.Worker):
     name = "webgpu"
     serving = Serving
+    edit: Edit | None = None  # of a fault
 
     def __init__(self) -> None:
         super().__init__(Pairwise())
-        self.on = device()
+        self.on = Device(Shaders(PARTS, edit=self.edit))
 
     def hello(self) -> p.HelloReply:
-        return super().hello().model_copy(
-            update={
-                "build": f"wgpu {self.on.wgpu.__version__}",
-                "device": self.on.summary,
-                "arithmetic": Arithmetic(summation="unknown", exp_ulps=2, stable_sort=True),
-            }
+        return (
+            super()
+            .hello()
+            .model_copy(
+                update={
+                    "build": f"wgpu {self.on.wgpu.__version__}",
+                    "device": self.on.summary,
+                    "arithmetic": Arithmetic(summation="unknown", exp_ulps=2, stable_sort=True),
+                }
+            )
         )
 
     def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
@@ -105,5 +111,3 @@ class Worker(worker.Worker):
     def result(self, cand: Any) -> Result:
         there = cand.rows.read(cand.row)
         return there.ids, there.logits, there.p, None, there.selected
-
-

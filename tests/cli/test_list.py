@@ -75,4 +75,4 @@ def test_a_shell_is_offered_names() -> None:
     assert {"parity/top_k", "parity/top_n_sigma", "parity/top_p"} <= {*begun}
     assert complete.suites("parity/top_") == begun
     assert "parity" in complete.suites("par")
-    assert complete.backends("akunu/c") == ["akunu/cpu", "akunu/cuda"]
+    assert complete.backends("akunu/") == ["akunu/cpu", "akunu/gumbel", "akunu/webgpu"]

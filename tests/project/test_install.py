@@ -82,7 +82,7 @@ def test_an_extra_that_is_not_locked_is_refused() -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith(
-        "no extra 'nonsense' is locked, only attest, cuda, dask, docker, docs, llguidance, "
+        "no extra 'nonsense' is locked, only attest, dask, docker, docs, llguidance, "
     )
 
 

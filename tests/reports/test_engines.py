@@ -43,7 +43,7 @@ def ties(matrix: Matrix, name: str) -> MatrixCell:
 
 def test_engines_stand_in_the_order_of_their_list_and_strangers_behind(tmp_path: Path) -> None:
     names = [engine.name for engine in made(tmp_path / "b").engines]
-    assert names == ["llama.cpp", "akunu/gumbel", "akunu/cuda", "transformers", "mine"]
+    assert names == ["llama.cpp", "akunu/gumbel", "akunu/webgpu", "transformers", "mine"]
 
 
 def test_a_cell_has_its_count_its_difference_why_and_the_replay(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ def test_what_an_engine_lacks_is_no_difference_and_one_that_is_not_here_says_why
     matrix = made(tmp_path / "b")
     gumbel = ties(matrix, "akunu/gumbel")
     assert (gumbel.judged, gumbel.skipped, tone(gumbel)) == (1, 1, "good")
-    away = engine(matrix, "akunu/cuda")
-    assert away.unavailable == "CuPy is not installed"
-    assert "did not run: CuPy is not installed" in html(document(matrix))
-    assert "CuPy is not installed" in markdown(document(matrix))
+    away = engine(matrix, "akunu/webgpu")
+    assert away.unavailable == "wgpu finds no adapter"
+    assert "did not run: wgpu finds no adapter" in html(document(matrix))
+    assert "wgpu finds no adapter" in markdown(document(matrix))
     assert headlines(matrix)[:2] == [
         "4 engines ran; 2/4 have every property asked",
         "1 did not run here",
@@ -92,7 +92,7 @@ def test_an_engine_leads_to_the_page_of_what_it_means_here_or_not(tmp_path: Path
     matrix = made(tmp_path / "b")
     pages = {each.name: each.page for each in matrix.engines}
     assert pages["transformers"] == "engines/transformers/README.md"
-    assert pages["akunu/cuda"] == "engines/akunu/README.md"
+    assert pages["akunu/webgpu"] == "engines/akunu/README.md"
     assert pages["llama.cpp"] == pages["mine"] == ""
     assert "<code>engines/akunu/README.md</code>" in html(document(matrix))
     assert "engines/transformers/README.md" in markdown(document(matrix))

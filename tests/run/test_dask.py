@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
@@ -261,12 +262,14 @@ def test_what_is_no_address_is_refused_before_anybody_is_asked(
     ("names", "others", "wanted"),
     [
         (["llama.cpp", "akunu/cpu", "mine=run --x a:gpu"], [], []),
-        (["akunu/cuda"], ["big"], ["big", "cuda"]),
+        (["akunu/webgpu"], ["big"], ["big", "gpu"]),
     ],
 )
 def test_labels_are_the_devices_of_the_backends(
-    names: list[str], others: list[str], wanted: list[str]
+    names: list[str], others: list[str], wanted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    bound = ENGINES["akunu/webgpu"].model_copy(update={"device": "gpu"})
+    monkeypatch.setitem(OWN, "akunu/webgpu", bound)
     assert cluster.labels(names, others) == wanted
 
 

@@ -43,6 +43,6 @@ def properties_in(folder: Path) -> Path:
     )
     suites = {"properties/ties": read_suite(shipped()["properties/ties"]).sha256}
     info = run_info(*ENGINES, suites=suites)
-    away = BackendInfo(command=["x"], unavailable="CuPy is not installed")
-    info = info.model_copy(update={"backends": info.backends | {"akunu/cuda": away}})
+    away = BackendInfo(command=["x"], unavailable="wgpu finds no adapter")
+    info = info.model_copy(update={"backends": info.backends | {"akunu/webgpu": away}})
     return write_bundle(folder, info, [of_top_k, of_argmax, near])

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 ROUNDS = (10, 20)  # of a trial; after the default of 80 the command prints nothing more
-FEW = ("llama.cpp", "reference", "null", "tsampler", "akunu/cuda")
+FEW = ("llama.cpp", "reference", "null", "tsampler", "akunu/webgpu")
 
 
 def main() -> None:

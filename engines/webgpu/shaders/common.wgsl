@@ -55,6 +55,9 @@ fn same_f(value: f32) -> f32 {
     return workgroupUniformLoad(&shared_f);
 }
 
+// A condition that all lanes have, for branches with barriers: WGSL asks for a proof of it.
+fn agreed(condition: bool) -> bool { return same_u(select(0u, 1u, condition)) == 1u; }
+
 fn sum_u(value: u32) -> u32 {
     lane_u[lane] = value;
     for (var half = LANES / 2u; half > 0u; half /= 2u) {

@@ -4,7 +4,7 @@
 @compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     begin(group.x, local);
-    if (row.n < 2u) {
+    if (agreed(row.n < 2u)) {
         if (lane == 0u) {
             if (row.n == 1u) { probs[base] = 1.0; }
             rows[task.row].selected = i32(row.n) - 1;

@@ -14,9 +14,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if (logits[base + i] >= top + distance) { passing += 1u; }
     }
     let all_passing = sum_u(passing);
-    if (row.is_sorted == 0u && (is_masked(top) || all_passing < least)) { sort(row.n); }
-    let in_order = row.is_sorted == 1u || is_masked(top) || all_passing < least;
-    if (in_order) {  // up to the first that is below, behind the first `least`
+    let too_few = agreed(is_masked(top) || all_passing < least);
+    let was_sorted = agreed(row.is_sorted == 1u);
+    if (too_few && !was_sorted) { sort(row.n); }
+    if (too_few || was_sorted) {  // up to the first that is below, behind the first `least`
         let threshold = logits[base] + distance;
         var first = row.n;
         for (var i = max(least, mine.x); i < mine.y; i += 1u) {

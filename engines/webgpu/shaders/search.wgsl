@@ -19,10 +19,12 @@ fn is_enough(need: Enough, n: u32, mass: f32) -> bool {
     return select(mass >= need.mass, mass > need.mass, need.exceeds == 1u);
 }
 
-// Mark the candidates that stay, for keep_marked. The keys are set.
-fn mark_enough(need: Enough) {
+// The key of the last that stays; how many have larger keys, and their mass.
+struct Last { key: u32, above: u32, mass: f32 }
+
+// Find the key at which the candidates with the largest keys are enough. The keys are set.
+fn search(need: Enough) -> Last {
     let keys = scratch_of(0u);
-    let mark = scratch_of(2u);
     let mine = part(row.n);
     var prefix = 0u;
     var above = 0u;
@@ -75,21 +77,29 @@ fn mark_enough(need: Enough) {
         above = chosen.y;
         prefix = (prefix << 4u) | chosen.x;
     }
-    // prefix is the key of the last that stays
+    return Last(prefix, above, above_mass);
+}
+
+// Mark the candidates that stay, for keep_marked.
+fn mark_enough(need: Enough) {
+    let keys = scratch_of(0u);
+    let mark = scratch_of(2u);
+    let mine = part(row.n);
+    let last = search(need);
     var n = 0u;
     var mass = 0.0;
     for (var i = mine.x; i < mine.y; i += 1u) {
-        if (scratch[keys + i] == prefix) {
+        if (scratch[keys + i] == last.key) {
             n += 1u;
             mass += probs[base + i];
         }
     }
-    n = above + before_u(n);
-    mass = above_mass + before_f(mass);
+    n = last.above + before_u(n);
+    mass = last.mass + before_f(mass);
     for (var i = mine.x; i < mine.y; i += 1u) {
         let key = scratch[keys + i];
-        var stays = key > prefix;
-        if (key == prefix) {
+        var stays = key > last.key;
+        if (key == last.key) {
             stays = !is_enough(need, n, mass);
             n += 1u;
             mass += probs[base + i];

@@ -5,7 +5,7 @@
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     begin(group.x, local);
     let mine = part(row.n);
-    if (task.a > 0.0) {
+    if (agreed(task.a > 0.0)) {
         for (var i = mine.x; i < mine.y; i += 1u) { logits[base + i] = logits[base + i] / task.a; }
         return;
     }

@@ -4,8 +4,8 @@
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     begin(group.x, local);
     var kept = min(task.k, row.n);
-    if (row.is_sorted == 0u) {
-        if (kept < row.n) {
+    if (agreed(row.is_sorted == 0u)) {
+        if (agreed(kept < row.n)) {
             keys_of_logits();
             mark_enough(Enough(kept, 0.0, 0u, 0u));
             kept = keep_marked();

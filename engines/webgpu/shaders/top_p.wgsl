@@ -7,7 +7,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     keys_of_logits();
     mark_enough(Enough(max(1u, task.least), task.a, 1u, 0u));
     let kept = keep_marked();
-    if (row.is_sorted == 0u) { sort(kept); }
+    if (agreed(row.is_sorted == 0u)) { sort(kept); }
     if (lane == 0u) {
         rows[task.row].n = kept;
         rows[task.row].is_sorted = 1u;

@@ -13,7 +13,7 @@ fn keys_of_distances(n: u32, entropy: f32) {
 @compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     begin(group.x, local);
-    if (row.is_sorted == 0u) { sort(row.n); }  // equal distances keep the order of the logits
+    if (agreed(row.is_sorted == 0u)) { sort(row.n); }  // equal distances keep the order of the logits
     softmax();
     let mine = part(row.n);
     var sum = 0.0;

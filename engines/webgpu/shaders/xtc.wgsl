@@ -4,7 +4,7 @@
 @compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     begin(group.x, local);
-    if (row.is_sorted == 0u) { sort(row.n); }
+    if (agreed(row.is_sorted == 0u)) { sort(row.n); }
     softmax();
     let mine = part(row.n);
     var first = row.n;  // that is below t
@@ -14,7 +14,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     first = min_u(first);
     let dropped = max(first, 1u) - 1u;
     var kept = row.n;
-    if (dropped > 0u && row.n - dropped >= task.least) {
+    if (agreed(dropped > 0u && row.n - dropped >= task.least)) {
         for (var i = mine.x; i < mine.y; i += 1u) {
             scratch[scratch_of(2u) + i] = select(0u, 1u, i >= dropped);
         }
