@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.engines.akunu import webgpu
 from sampler_parity.engines.akunu.model.gumbel_max import element_seed, gumbel, uniforms
-from sampler_parity.engines.webgpu.device import Rows, Task
+from sampler_parity.engines.webgpu.device import Task
 from tests.support.applied import side_by_side
 from tests.support.webgpu import found
 
@@ -23,7 +23,7 @@ def test_a_million_uniforms_are_equal_and_the_noise_within_four_ulps(device: Any
     """A logarithm within 2 ULP of one within 1 ULP: 3 for the inner one, whose relative error the
     outer one adds to its own 3 absolutely. ULPs are those of max(1, |noise|), 2**-23 at most."""
     states = [element_seed(position, 12345) for position in (0, 1, 2, 2**32 - 1)]
-    rows = Rows(device, np.zeros((len(states), N), np.float32))
+    rows = device.rows(np.zeros((len(states), N), np.float32))
     rows.run("noise", [Task(row, least=state) for row, state in enumerate(states)])
     for row, state in enumerate(states):
         got, u = rows.read(row), uniforms(state, N)

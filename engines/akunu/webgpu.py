@@ -9,7 +9,7 @@ import numpy as np
 
 from sampler_parity.engines.akunu import gumbel
 from sampler_parity.engines.akunu.cpu import Row, check, only_stage
-from sampler_parity.engines.webgpu.device import Device, Rows, Shaders, Task
+from sampler_parity.engines.webgpu.device import Device, Shaders, Task
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import UndefinedInputError
 
@@ -30,7 +30,7 @@ def device() -> Device:
 class Instance(gumbel.Instance):
     def _sample(self, row: Row) -> None:
         check(row.logits)
-        rows = Rows(device(), row.logits[None])
+        rows = device().rows(row.logits[None])
         rows.run("akunu_gumbel", [self.task(row.logits.size)])
         if rows.states["refused"].any():
             raise UndefinedInputError("a probability is NaN")
@@ -66,8 +66,7 @@ class Worker(gumbel.Worker):
 
     def hello(self) -> HelloReply:
         on = device()
-        build = f"wgpu {on.wgpu.__version__}"
-        return super().hello().model_copy(update={"device": on.summary, "build": build})
+        return super().hello().model_copy(update={"device": on.summary, "build": on.build})
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Any:
         return Instance(only_stage(chain, "akunu_gumbel"))

@@ -38,7 +38,7 @@ ROW = np.dtype([("n", "u4"), ("is_sorted", "u4"), ("selected", "i4"), ("refused"
 WORDS, FLOATS = ("row", "first", "past", "k", "least"), ("a", "b", "c")
 TASK = np.dtype([*((name, "u4") for name in WORDS), *((name, "f4") for name in FLOATS)])
 READ = ("ids", "logits", "probs", "rows")
-AT_ONCE = 2**20  # bytes: as many are read behind a stage in one go
+AT_ONCE = 2**16  # candidates: as many are read behind a stage in one go
 BINDINGS = ("ids", "logits", "probs", "rows", "tasks", "table", "scratch")
 
 
@@ -105,7 +105,7 @@ class Device:
         self.device = adapter.request_device_sync(
             required_limits={"max-storage-buffer-binding-size": most}
         )
-        self.summary = adapter.summary
+        self.summary, self.build = adapter.summary, f"wgpu {self.wgpu.__version__}"
         kinds = ["read-only-storage" if b in ("tasks", "table") else "storage" for b in BINDINGS]
         stage = self.wgpu.ShaderStage.COMPUTE
         self.layout = self.device.create_bind_group_layout(
@@ -115,6 +115,9 @@ class Device:
             ]
         )
         self.pipelines: dict[str, Any] = {}
+
+    def rows(self, logits: NDArray[np.float32]) -> "DeviceRows":
+        return DeviceRows(self, logits)
 
     def buffer(self, size: int, *usages: str) -> Any:
         usage = 0
@@ -151,21 +154,18 @@ def first_adapter(wgpu: Any) -> Any:
 
 
 class Rows:
-    """Candidates of several rows in the device's memory. logits: float32[rows, n_vocab].
+    """Candidates of several rows in a device's memory. logits: float32[rows, n_vocab].
 
-    here: rows as they are, of those that were read or written since the last stage.
+    here: rows as they are, of those that were read or written since the last stage. A subclass
+    has the memory.
     """
 
-    def __init__(self, on: Device, logits: NDArray[np.float32]) -> None:
-        self.on = on
+    def __init__(self, logits: NDArray[np.float32]) -> None:
         self.count, n = logits.shape
         self.size = max(4, n)  # a binding has 16 bytes or more
         cells = self.count * self.size
         sizes = {"ids": 4 * cells, "logits": 4 * cells, "probs": 4 * cells}
-        sizes |= {"rows": ROW.itemsize * self.count, "scratch": 16 * cells}
-        self.buffers = {name: on.buffer(size) for name, size in sizes.items()}
-        read = sum(self.buffers[name].size for name in READ)
-        self.copy = on.buffer(read, "MAP_READ", "COPY_DST")
+        self.make(sizes | {"rows": ROW.itemsize * self.count, "scratch": 16 * cells})
         self.here = {row: Candidates.from_logits(one) for row, one in enumerate(logits)}
         self.read_back: dict[str, NDArray[Any]] = {}
         self.put("ids", np.tile(np.arange(self.size, dtype=np.int32), self.count))
@@ -174,10 +174,21 @@ class Rows:
         self.states["n"], self.states["selected"] = n, -1
         self.put("rows", self.states)
 
+    def make(self, sizes: dict[str, int]) -> None:
+        """Make buffers of sizes in bytes, filled with zeros."""
+        raise NotImplementedError
+
     def put(self, name: str, values: NDArray[Any], at: int = 0) -> None:
         """Write values. at: the byte at which they begin."""
-        if values.size:
-            self.on.device.queue.write_buffer(self.buffers[name], at, np.ascontiguousarray(values))
+        raise NotImplementedError
+
+    def dispatch(self, stage: str, given: dict[str, NDArray[Any]]) -> None:
+        """Run a stage, a workgroup for each task. given: the buffers `tasks` and `table`."""
+        raise NotImplementedError
+
+    def words(self, names: tuple[str, ...]) -> dict[str, NDArray[np.uint32]]:
+        """Read buffers."""
+        raise NotImplementedError
 
     def put_row(self, row: int, cand: Candidates) -> None:
         """Write the candidates of one row."""
@@ -191,27 +202,6 @@ class Rows:
 
     def run(self, stage: str, tasks: list[Task]) -> None:
         """Apply a stage to rows, all at once."""
-        on, given = self.on, self._given(tasks)
-        group = on.device.create_bind_group(
-            layout=on.layout,
-            entries=[
-                {"binding": i, "resource": {"buffer": (self.buffers | given)[name]}}
-                for i, name in enumerate(BINDINGS)
-            ],
-        )
-        encoder = on.device.create_command_encoder()
-        work = encoder.begin_compute_pass()
-        work.set_pipeline(on.pipeline(stage))
-        work.set_bind_group(0, group)
-        work.dispatch_workgroups(len(tasks))
-        work.end()
-        on.device.queue.submit([encoder.finish()])
-        self.here, self.read_back = {}, {}
-        self._read(READ if self.copy.size <= AT_ONCE else ("rows",))
-        self.states = self.read_back["rows"].view(ROW)[: self.count].copy()
-
-    def _given(self, tasks: list[Task]) -> dict[str, Any]:
-        """Return the buffers of a stage's tasks and their tables."""
         table = [pair for task in tasks for pair in task.table]
         packed = np.zeros(len(tasks), TASK)
         at = 0
@@ -219,13 +209,63 @@ class Rows:
             past = at + len(task.table)
             packed[i] = (task.row, at, past, task.k, task.least, task.a, task.b, task.c)
             at = past
-        given = {"tasks": packed, "table": np.array(table or [(0, 0)], np.int32)}
-        buffers = {name: self.on.buffer(values.nbytes) for name, values in given.items()}
-        for name, values in given.items():
-            self.on.device.queue.write_buffer(buffers[name], 0, values)
-        return buffers
+        self.dispatch(stage, {"tasks": packed, "table": np.array(table or [(0, 0)], np.int32)})
+        small = self.count * self.size <= AT_ONCE
+        self.here, self.read_back = {}, self.words(READ if small else ("rows",))
+        self.states = self.read_back["rows"].view(ROW)[: self.count].copy()
 
-    def _read(self, names: tuple[str, ...]) -> None:
+    def read(self, row: int) -> Candidates:
+        """Return the candidates of a row."""
+        if row not in self.here:
+            if "ids" not in self.read_back:
+                self.read_back = self.words(READ)
+            state, at = self.states[row], row * self.size
+            here = slice(at, at + int(state["n"]))
+            ids, logits, p = (self.read_back[name][here].copy() for name in READ[:3])
+            self.here[row] = Candidates(
+                ids.view(np.int32), logits.view(np.float32), p.view(np.float32),
+                bool(state["is_sorted"]), int(state["selected"]),
+            )  # fmt: skip
+        return self.here[row].copy()
+
+
+class DeviceRows(Rows):
+    """Rows on a device of wgpu."""
+
+    def __init__(self, on: Device, logits: NDArray[np.float32]) -> None:
+        self.on = on
+        super().__init__(logits)
+
+    def make(self, sizes: dict[str, int]) -> None:
+        self.buffers = {name: self.on.buffer(size) for name, size in sizes.items()}
+        read = sum(self.buffers[name].size for name in READ)
+        self.copy = self.on.buffer(read, "MAP_READ", "COPY_DST")
+
+    def put(self, name: str, values: NDArray[Any], at: int = 0) -> None:
+        if values.size:
+            self.on.device.queue.write_buffer(self.buffers[name], at, np.ascontiguousarray(values))
+
+    def dispatch(self, stage: str, given: dict[str, NDArray[Any]]) -> None:
+        on, buffers = self.on, dict(self.buffers)
+        for name, values in given.items():
+            buffers[name] = on.buffer(values.nbytes)
+            on.device.queue.write_buffer(buffers[name], 0, values)
+        group = on.device.create_bind_group(
+            layout=on.layout,
+            entries=[
+                {"binding": i, "resource": {"buffer": buffers[name]}}
+                for i, name in enumerate(BINDINGS)
+            ],
+        )
+        encoder = on.device.create_command_encoder()
+        work = encoder.begin_compute_pass()
+        work.set_pipeline(on.pipeline(stage))
+        work.set_bind_group(0, group)
+        work.dispatch_workgroups(len(given["tasks"]))
+        work.end()
+        on.device.queue.submit([encoder.finish()])
+
+    def words(self, names: tuple[str, ...]) -> dict[str, NDArray[np.uint32]]:
         encoder, at = self.on.device.create_command_encoder(), 0
         sizes = [self.buffers[name].size for name in names]
         for name, size in zip(names, sizes, strict=True):
@@ -236,18 +276,4 @@ class Rows:
         words = np.frombuffer(bytes(self.copy.read_mapped(0, at)), np.uint32)
         self.copy.unmap()
         parts = np.split(words, np.cumsum(sizes[:-1]) // 4)
-        self.read_back |= dict(zip(names, parts, strict=True))
-
-    def read(self, row: int) -> Candidates:
-        """Return the candidates of a row."""
-        if row not in self.here:
-            if "ids" not in self.read_back:
-                self._read(READ)
-            state, at = self.states[row], row * self.size
-            here = slice(at, at + int(state["n"]))
-            ids, logits, p = (self.read_back[name][here].copy() for name in READ[:3])
-            self.here[row] = Candidates(
-                ids.view(np.int32), logits.view(np.float32), p.view(np.float32),
-                bool(state["is_sorted"]), int(state["selected"]),
-            )  # fmt: skip
-        return self.here[row].copy()
+        return dict(zip(names, parts, strict=True))

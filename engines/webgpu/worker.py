@@ -63,7 +63,7 @@ class Serving(serving.Serving):
             return []
         chains: list[Any] = [self.live.rows[one.at].instance for one in wanted]
         worker: Any = self.worker
-        rows = Rows(worker.on, self.rows[[one.row for one in wanted]])
+        rows: Rows = worker.on.rows(self.rows[[one.row for one in wanted]])
         samplers = [list(chain.chain.samplers) for chain in chains]
         results: list[list[p.StageResult]] = [[] for _ in wanted]
         for stage in range(max(map(len, samplers))):
@@ -86,7 +86,10 @@ class Worker(worker.Worker):
 
     def __init__(self) -> None:
         super().__init__(Pairwise())
-        self.on = Device(Shaders(PARTS, edit=self.edit))
+        self.on = self.device(Shaders(PARTS, edit=self.edit))
+
+    def device(self, shaders: Shaders) -> Any:
+        return Device(shaders)
 
     def hello(self) -> p.HelloReply:
         return (
@@ -94,7 +97,7 @@ class Worker(worker.Worker):
             .hello()
             .model_copy(
                 update={
-                    "build": f"wgpu {self.on.wgpu.__version__}",
+                    "build": self.on.build,
                     "device": self.on.summary,
                     "arithmetic": Arithmetic(summation="unknown", exp_ulps=2, stable_sort=True),
                 }
@@ -106,7 +109,7 @@ class Worker(worker.Worker):
         return Instance(built.chain, self.ops, self.samplers)
 
     def candidates(self, logits: NDArray[np.float32]) -> Any:
-        return Place(Rows(self.on, np.asarray(logits)[None]))
+        return Place(self.on.rows(np.asarray(logits)[None]))
 
     def result(self, cand: Any) -> Result:
         there = cand.rows.read(cand.row)

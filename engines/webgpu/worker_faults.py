@@ -3,17 +3,22 @@
 import tomllib
 from pathlib import Path
 
-from sampler_parity.engines.webgpu import worker
+from sampler_parity.engines.webgpu import browser, worker
 from sampler_parity.engines.webgpu.device import Edit
 from sampler_parity.harness.faults.engine_faults import Fault
 
+IN_BROWSER = ("tail-ignored", "one-lane-decides", "first-row-for-all")
 
-def planted(row: dict[str, str]) -> Fault:
+
+def planted(engine: str, make: type[worker.Worker], row: dict[str, str]) -> Fault:
     """Return a fault whose worker has the edited shader."""
     edit = Edit(row["file"], row["replace"], row["with"])
-    made = type("Planted", (worker.Worker,), {"__doc__": row["fault"], "edit": edit})
-    return Fault(f"webgpu/{row['name']}", made, row["case"], stage=row["stage"])
+    made = type("Planted", (make,), {"__doc__": row["fault"], "edit": edit})
+    return Fault(f"{engine}/{row['name']}", made, row["case"], stage=row["stage"])
 
 
-ROWS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))
-FAULTS = [planted(row) for row in ROWS["fault"]]
+ROWS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))["fault"]
+FAULTS = [planted("webgpu", worker.Worker, row) for row in ROWS]
+FAULTS += [
+    planted("webgpu/browser", browser.Worker, row) for row in ROWS if row["name"] in IN_BROWSER
+]

@@ -1,0 +1,149 @@
+"""The shaders on a device, if there is one: widths around the lanes, rows together, exp and log."""
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sampler_parity.engines.webgpu import device as module
+from sampler_parity.engines.webgpu.browser import Browser
+from sampler_parity.engines.webgpu.device import PARTS, Device, Edit, Shaders, Task
+from sampler_parity.engines.webgpu.worker import Worker
+from sampler_parity.engines.webgpu.worker_faults import FAULTS, ROWS
+from sampler_parity.harness.errors import InputError, Unsupported
+from tests.support.applied import side_by_side
+from tests.support.webgpu import found
+
+USUAL = [
+    {"top_k": {"k": 40}}, {"top_p": {"p": 0.95}}, {"temp": {"temp": 0.8}}, {"dist": {"seed": 1}},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def device() -> Any:
+    return found(lambda: Device(Shaders(PARTS)))
+
+
+def logits(rows: int, n: int) -> NDArray[np.float32]:
+    return np.random.default_rng(n).normal(0, 3, (rows, n)).astype(np.float32)
+
+
+@pytest.mark.parametrize("n", [1, 3, 63, 64, 65, 1000, 4097])
+def test_the_usual_chain_selects_as_the_reference_does(device: Any, n: int) -> None:
+    for want, place in side_by_side(Worker(), USUAL, "normal", n, seed=n):
+        got = place.rows.read(place.row)
+        assert got.ids.tolist() == want.ids.tolist()
+        assert got.selected == want.selected
+
+
+def test_a_row_is_the_same_beside_others(device: Any) -> None:
+    together, x = device.rows(logits(5, 200)), logits(5, 200)
+    for stage in ("top_k", "top_p", "dist"):
+        together.run(stage, [Task(row, k=20 + row, a=0.9 - row / 10) for row in range(5)])
+    for row in range(5):
+        alone = device.rows(x[row : row + 1])
+        for stage in ("top_k", "top_p", "dist"):
+            alone.run(stage, [Task(0, k=20 + row, a=0.9 - row / 10)])
+        one, many = alone.read(0), together.read(row)
+        assert one.p.tobytes() == many.p.tobytes()
+        assert (one.ids.tolist(), one.selected) == (many.ids.tolist(), many.selected)
+
+
+FUNCTION = """
+@compute @workgroup_size(LANES)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    begin(group.x, local);
+    let mine = part(row.n);
+    for (var i = mine.x; i < mine.y; i += 1u) { probs[base + i] = NAME(logits[base + i]); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("exp_of", -87.0, 88.0), ("log_of", 1e-38, 1.0), ("log_of", 1, 1e38)]
+)
+def test_exp_and_log_are_within_two_ulps(
+    device: Any, tmp_path: Path, name: str, low: float, high: float
+) -> None:
+    (tmp_path / "function.wgsl").write_text(FUNCTION.replace("NAME", name))
+    x = np.random.default_rng(1).uniform(low, high, 2**17).astype(np.float32)
+    rows = Device(Shaders({"function": []}, tmp_path)).rows(x[None])
+    rows.run("function", [Task(0)])
+    exact = {"exp_of": np.exp, "log_of": np.log}[name](x.astype(np.float64))
+    away = abs(rows.read(0).p - exact) / np.spacing(abs(exact).astype(np.float32))
+    assert away.max() <= 2
+
+
+def test_a_nan_is_refused_where_an_order_is_needed(device: Any) -> None:
+    rows = device.rows(np.array([[1, np.nan, 2, 3]], np.float32))
+    rows.run("top_k", [Task(0, k=2)])
+    assert rows.states["refused"].tolist() == [1]
+
+
+def test_without_wgpu_or_an_adapter_the_reason_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "adapters", lambda wgpu: [])
+    with pytest.raises(Unsupported, match=r"^wgpu finds no adapter; .* mesa-vulkan-drivers$"):
+        module.first_adapter(None)
+
+    def absent(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(Unsupported, match=r"^wgpu is not installed: sampler-parity engines add"):
+        Device(Shaders(PARTS))
+
+
+def test_the_edit_of_every_fault_fits() -> None:
+    assert len(ROWS) >= 15
+    for row in ROWS:
+        edit = Edit(row["file"], row["replace"], row["with"])
+        shaders = Shaders(PARTS, edit=edit)
+        assert shaders.text(edit.file) != Shaders(PARTS).text(edit.file)
+    with pytest.raises(InputError, match=r"temp.wgsl: stands 0 times, and must once: 'nothing'"):
+        Shaders(PARTS, edit=Edit("temp", "nothing", "")).text("temp")
+
+
+def test_a_planted_fault_shows(device: Any) -> None:
+    (fault,) = (each for each in FAULTS if each.name == "webgpu/tail-ignored")
+    assert callable(fault.make)
+    (right, wrong) = (worker.on.rows(logits(1, 65)) for worker in (Worker(), fault.make()))
+    for rows in (right, wrong):
+        rows.run("temp", [Task(0, a=0.5)])
+    changed = np.flatnonzero(right.read(0).logits != wrong.read(0).logits)
+    assert changed.tolist() == [64]
+
+
+def test_no_shader_is_longer_than_two_pages() -> None:
+    for path in (Path(module.__file__).parent / "shaders").glob("*.wgsl"):
+        assert len(path.read_text().splitlines()) <= 130, path.name
+
+
+def test_a_browser_computes_the_same(device: Any) -> None:
+    browser = found(lambda: Browser(Shaders(PARTS)))
+    there, here = (on.rows(logits(2, 300)) for on in (browser, device))
+    for stage in ("top_k", "top_p", "dist"):
+        for rows in (there, here):
+            rows.run(stage, [Task(row, k=40, a=0.9) for row in range(2)])
+        for row in range(2):
+            one, other = there.read(row), here.read(row)
+            assert (one.ids.tolist(), one.selected) == (other.ids.tolist(), other.selected)
+            assert one.p == pytest.approx(other.p, rel=2.0**-20)
+
+
+def test_a_browser_refuses_a_branch_that_lanes_may_take_apart() -> None:
+    """Chromium's compiler proves that all lanes reach a barrier; that of wgpu does not."""
+    edit = Edit("dist", "agreed(row.n < 2u)", "row.n < 2u")
+    rows = found(lambda: Browser(Shaders(PARTS, edit=edit))).rows(logits(1, 8))
+    with pytest.raises(Unsupported, match=re.escape("must only be called from uniform")):
+        rows.run("dist", [Task(0, a=0.5)])
+
+
+@pytest.mark.nightly
+def test_a_browser_compiles_every_shader() -> None:
+    browser = found(lambda: Browser(Shaders(PARTS)))
+    for stage in PARTS:
+        browser.rows(logits(1, 100)).run(stage, [Task(0, k=10, a=0.5, b=0.1)])
