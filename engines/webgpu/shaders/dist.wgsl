@@ -16,13 +16,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var running = before_f(sum);
     let total = same_f(lane_f[LANES - 1u]);
     var first = row.n;
+    var past = 0u;  // the last with a weight: selected if rounding keeps the sum below u of the total
     for (var i = mine.x; i < mine.y; i += 1u) {
         let weight = probs[base + i];
         running += weight;
         let reached = running >= total * task.a && (weight > 0.0 || task.a == 0.0);
         if (reached) { first = min(first, i); }
+        if (weight > 0.0) { past = i + 1u; }
     }
     first = min_u(first);
-    if (lane == 0u) { rows[task.row].selected = i32(min(first, row.n - 1u)); }
+    past = ~min_u(~past);
+    let lost = select(past, row.n, past == 0u) - 1u;
+    if (lane == 0u) { rows[task.row].selected = i32(select(first, lost, first == row.n)); }
     divide(total);
 }
