@@ -26,8 +26,12 @@ PROGRAMS_RUN_ON = {"llama_cpp_python": "llama_cpp"}
 def engines_of_others() -> list[Engine]:
     """Return the backends that run samplers of others: with an environment of their engine, or
     faults of a worker."""
-    rows = [row for row in ENGINES.values() if row.name not in OWN and not row.correct]
+    rows = [row for row in ENGINES.values() if row.name not in OWN and not _ours(row)]
     return [row for row in rows if _has_environment(row) or file_of(row.name, ".py").is_file()]
+
+
+def _ours(row: Engine) -> bool:
+    return any(each.correct for each in engine_file(row.folder).backend)
 
 
 def _has_environment(row: Engine) -> bool:

@@ -16,6 +16,11 @@ from sampler_parity.reference.errors import UndefinedInputError
 Plan = Callable[[Any, int, int], Task | None]
 
 
+def least(of: Any, n: int) -> int:
+    """Return min_keep, which has 64 bits, or a number above all n candidates."""
+    return min(int(of.min_keep), n + 1)
+
+
 def greedy(of: Any, row: int, n: int) -> Task | None:
     return Task(row)
 
@@ -29,21 +34,21 @@ def top_k(of: Any, row: int, n: int) -> Task | None:
 
 
 def top_p(of: Any, row: int, n: int) -> Task | None:
-    return Task(row, a=of.p, least=of.min_keep) if of.p < 1 else None
+    return Task(row, a=of.p, least=least(of, n)) if of.p < 1 else None
 
 
 def typical_p(of: Any, row: int, n: int) -> Task | None:
-    return Task(row, a=of.p, least=of.min_keep) if of.p < 1 else None
+    return Task(row, a=of.p, least=least(of, n)) if of.p < 1 else None
 
 
 def min_p(of: Any, row: int, n: int) -> Task | None:
-    return Task(row, a=of.p, least=of.min_keep) if of.p > 0 and n else None
+    return Task(row, a=of.p, least=least(of, n)) if of.p > 0 and n else None
 
 
 def xtc(of: Any, row: int, n: int) -> Task | None:
     if of.p <= 0 or of.t > 0.5 or n < 2 or of.rng.uniform_float() > of.p:
         return None
-    return Task(row, a=of.t, least=of.min_keep)
+    return Task(row, a=of.t, least=least(of, n))
 
 
 def temp(of: Any, row: int, n: int) -> Task | None:

@@ -26,7 +26,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     first = min_u(first);
     past = ~min_u(~past);
-    let lost = select(past, row.n, past == 0u) - 1u;
+    let lost = select(past, row.n, past == 0u || is_nan(total)) - 1u;
     if (lane == 0u) { rows[task.row].selected = i32(select(first, lost, first == row.n)); }
     divide(total);
 }

@@ -108,6 +108,12 @@ fn mark_enough(need: Enough) {
     }
 }
 
+// Set the keys so that the first position has the largest.
+fn keys_of_positions() {
+    let mine = part(row.n);
+    for (var i = mine.x; i < mine.y; i += 1u) { scratch[scratch_of(0u) + i] = ~i; }
+}
+
 // Set the keys to the logits. A row with a NaN is refused.
 fn keys_of_logits() {
     let mine = part(row.n);

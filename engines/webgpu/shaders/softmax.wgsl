@@ -19,7 +19,7 @@ fn largest_but_nan() -> f32 {
 fn largest() -> f32 {
     let top = largest_but_nan();
     let first = logits[base];
-    return select(top, first, row.is_sorted == 1u || is_nan(first));
+    return select(top, first, is_nan(first));
 }
 
 // Set probs to exp(logit - max), and return their sum in this lane's part.
