@@ -78,7 +78,7 @@ class Browser:
         return Handler
 
     def answer(self) -> dict[str, Any]:
-        """Wait for the page. Raises Unsupported if it reports an error or says nothing."""
+        """Wait for the page. Raises Unsupported for an error, and if none comes in time."""
         try:
             answer = self.answers.get(timeout=TIMEOUT_S)
         except Empty:

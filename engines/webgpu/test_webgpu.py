@@ -18,7 +18,7 @@ from sampler_parity.harness.errors import InputError, Unsupported
 from tests.support.applied import side_by_side
 from tests.support.webgpu import found
 
-USUAL = [
+USUAL: list[dict[str, dict[str, Any]]] = [
     {"top_k": {"k": 40}}, {"top_p": {"p": 0.95}}, {"temp": {"temp": 0.8}}, {"dist": {"seed": 1}},
 ]  # fmt: skip
 

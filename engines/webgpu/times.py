@@ -9,6 +9,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -46,8 +47,8 @@ def main() -> None:
         for n in asked.vocab:
             for count in asked.rows:
                 x = np.random.default_rng(n).normal(0, 3, (count, n)).astype(np.float32)
-                here = timed(lambda x=x, chain=chain: on_device(on, chain, x)) / count
-                there = timed(lambda x=x, chain=chain: on_reference(chain, x[:1]))
+                here = timed(partial(on_device, on, chain, x)) / count
+                there = timed(partial(on_reference, chain, x[:1]))
                 print(f"{name:<8} {n:>10,} {count:>6} {here:>15.2f} {there:>18.2f}", flush=True)
 
 
