@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sampler_parity.engines.webgpu import worker
 from sampler_parity.engines.webgpu.device import BINDINGS, READ, Rows, Shaders
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.memory import lift_memory_limit, limit_memory
 
 PAGE = Path(__file__).with_name("browser.html")
 FLAGS = [
@@ -49,7 +50,9 @@ class Browser:
         command = [program, *FLAGS, f"--user-data-dir={profile}"]
         page = f"http://127.0.0.1:{server.server_port}/"
         quiet = subprocess.DEVNULL
-        started = subprocess.Popen([*command, page], stdout=quiet, stderr=quiet)
+        lift_memory_limit()  # a worker's: Chromium reserves more addresses than it uses
+        started = subprocess.Popen([*command, page], stdin=quiet, stdout=quiet, stderr=quiet)
+        limit_memory()
         atexit.register(ended, started, profile)
         hello = self.answer()
         self.summary = hello["summary"]
