@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.xllamacpp.requests import OWN
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.answer import Answer, TokenProbability
 from sampler_parity.harness.servers.client import Client
@@ -274,4 +275,5 @@ STATE: dict[str, ServerTest] = {
     "a prompt as tokens": _as_tokens,
     "a kept prompt": _kept,
     "parameters together": _together,
+    **OWN,
 }

@@ -23,18 +23,24 @@ def _tokens(data: Mapping[str, Any]) -> Any:
     return data.get("tokens_predicted", (data.get("usage") or {}).get("completion_tokens"))
 
 
+def _stops(stated: Mapping[str, Any]) -> list[str]:
+    """Return the stop strings. One that is in no list may be ignored."""
+    given = stated.get("stop") or []
+    return [given] if isinstance(given, str) else list(given)
+
+
 def _ending(dialect: Dialect, answer: Answer) -> str:
     """Require that a text ends by its length there, and else at a stop string that is not in it."""
     stated, came = _stated(dialect, answer), _tokens(answer.last)
     wanted, word = stated.get(dialect.length), answer.last.get("stopping_word", "")
-    stops = [one for one in stated.get("stop") or () if one]
+    stops = [one for one in _stops(stated) if one]
     if type(wanted) is int and wanted > 0 and came is not None:
         least = wanted if answer.ended in ("limit", "length") else 0
         if not least <= came < wanted + _CUT:
             return f"{came} tokens in the place of {wanted}, ended by {answer.ended}"
     if (word in stops) != (answer.ended == "word") and answer.ended in ("word", "limit", "eos"):
         return f"ended by {answer.ended}, at the stop string {word!r}"
-    found = [one for one in stops if one in answer.text]
+    found = [one for one in stops if one in answer.text and one != stated["stop"]]
     return f"the stop string {found[0]!r} is in the text" if found else ""
 
 
@@ -48,7 +54,8 @@ def _counts(dialect: Dialect, answer: Answer) -> str:
     counts = {"timed": (data.get("timings") or {}).get("predicted_n", came)}
     if answer.tokens and not answer.sent.get("stream"):  # a stream does not name all
         counts["named"] = len(answer.tokens)
-        if answer.reports and answer.ended != "word":
+        # A character in several tokens is reported once.
+        if answer.reports and answer.ended != "word" and answer.text.isascii():
             counts["reported"] = len(answer.reports)
     if prompt + own != both or (came is not None and {*counts.values()} != {came}):
         return f"{came} tokens, {counts}, usage {prompt} + {own} = {both}"
@@ -64,7 +71,8 @@ def _settings(dialect: Dialect, answer: Answer) -> str:
             form = name == "seed" or (value < 0 and name in ("temperature", "top_k"))
             right = form or math.isclose(value, echo, rel_tol=1e-6)
         else:
-            right = name == "logit_bias" or value is None or value == echo
+            ignored = name == "logit_bias" or (name == "stop" and isinstance(value, str))
+            right = ignored or value is None or value == echo
         if not right:
             return f"{name} {value!r} is reported as {echo!r}"
     return ""

@@ -89,7 +89,8 @@ def _alike(probe: Probe, row: ServerParameter) -> Observation | None:
 def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
     """Require the whole text, also in parts, of many stop strings that begin like a part of it, but
     never come. Others end it where the first of them comes, whatever their order: one with blanks,
-    parts of several tokens, single characters. None begins like the end: llama-server's streams
+    parts of several tokens, single characters, one whose characters all come before. A text in the
+    place of the list does the same, or nothing. None begins like the end: llama-server's streams
     lose that (finding 58)."""
     for prompt in dict.fromkeys((probe.prompt, PROMPTS[1])):  # the second has lines
         whole = probe.greedy(prompt=prompt)
@@ -97,13 +98,19 @@ def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
         never = [NEVER * n for n in range(1, max(row.ladder, default=2))]
         never += [text[i : i + 3] + NEVER for i in range(2, 9) if text[i] not in text[-4:]][:2]
         blanks = re.findall(r"\s+\w+", text[: len(text) // 2]) or [text[3:6]]
-        several = [never, [*never, blanks[-1]], [text[9:12], text[3:5]], [text[5:13]], [text[:1]]]
+        # Its characters come before it: no text here has so many.
+        late = max((text[i : i + 4] for i in range(4, len(text) - 8)), key=text.find)
+        several: list[Any] = [never, [*never, blanks[-1]], [text[9:12], text[3:5]], [text[5:13]]]
+        several += [[text[:1]], *([late], late)]
         several += [[word.upper()] for word in re.findall(r"[a-z]{2,}", text)[1:2]]  # never comes
         for stops in several:
-            ends = [text.find(stop) for stop in stops if stop in text]
+            listed = [stops] if isinstance(stops, str) else stops
+            ends = [text.find(stop) for stop in listed if stop in text]
             answer = probe.greedy(prompt=prompt, **row.at(stops))
             sent = probe.client.parameters_of(answer.sent)
             for got in (answer, probe.client.streamed(prompt, sent)):
+                if isinstance(stops, str) and (got.refusal or got.plain == text):
+                    continue
                 if got.refusal or got.plain != text[: min(ends, default=len(text))]:
                     line = f"{row.name} {json.dumps(stops)}: {got.got}, without {whole.got}"
                     return honoured_if(False, "", line, got)

@@ -12,7 +12,7 @@ change. It fails if most texts do, or if one is another client's.
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Barrier
 from typing import Any
@@ -43,6 +43,7 @@ KINDS = (
     *(PLAIN, STREAMED, LEFT, REFUSED, LOUD, LOUD_STREAM),
     *(GRAMMAR, SCHEMA, LISTS, SEVERAL, EMPTY, LONG),
 )
+_NONSENSE = 6  # refused requests
 _STOPS = ["e", " ", "a", "\n"]  # any text has one of them
 # Parameters of clients at once: of client i this value and i times the other, where documented.
 _FORCED = 90.0  # a bias that OpenAI allows
@@ -71,6 +72,7 @@ def state_tests(dialect: str) -> dict[str, ServerTest]:
     return {
         "a seed repeats": _repeats,
         "one connection": _kept,
+        "nothing left": _nothing_left,
         **{f"after {kind}": partial(after, kind) for kind in KINDS},
         "prompts that differ": prompts_differ,
         **registry.own_tests(dialect),
@@ -179,6 +181,47 @@ def _walk(client: Client) -> dict[str, Observation]:
     return {kind: wrong.get(kind, right) for kind in kinds}
 
 
+def _leaving(client: Client) -> Iterator[tuple[str, AskedKind]]:
+    """Return each kind of request with loud values of every parameter, and requests that are
+    refused: for a number, a list, a prompt, and what only the sampler refuses."""
+    dialect = client.dialect
+    loud = _loud(client) | {"seed": 5, "temperature": 0.0, dialect.length: 3}
+    for name, kind in kinds_of(client).items():
+        if name == LEFT:  # in the middle: nothing ends it before
+            yield name, replace(kind, sent=loud | {"stop": [], dialect.length: 200})
+        elif name not in (PLAIN, LONG, REFUSED):
+            yield name, replace(kind, sent=kind.sent | loud)
+    rows = [row for row in dialect.parameters if row.documented and row.effect != "length"]
+    nonsense = {json.dumps(row.wrong): row.at(row.wrong) for row in reversed(rows)}
+    nonsense |= {row.name: row.at(row.beyond) for row in rows if row.beyond and not row.bound}
+    for value in [*nonsense.values()][:_NONSENSE]:
+        yield f"a refused {[*value][0]}", AskedKind(loud | value)
+
+
+def _nothing_left(client: Client) -> Observation:
+    """Send each of `_leaving` before a request that states neither temperature nor length, and
+    before one without a seed. Texts without a seed differ."""
+    dialect = client.dialect
+    seed = next((row for row in dialect.parameters if row.name == "seed"), None)
+    if seed is None:
+        return Observation("skipped", "the dialect has no seed")
+    text = client.complete(PROMPTS[0], {"seed": 11, dialect.length: LENGTH}).plain
+    bare = {"seed": 11, "stop": [text[len(text) // 2 :][:4]]}
+    unseeded = {"temperature": dialect.hot, dialect.length: LENGTH}
+    alone, texts = client.complete(PROMPTS[0], bare), dict[str, str]()
+    for what, kind in _leaving(client):
+        kind.ask(client)
+        seen = _as_alone(alone, client.complete(PROMPTS[0], bare), f"after {what}: ")
+        if seen.verdict != "honoured":
+            return seen
+        kind.ask(client)
+        answer = client.complete(PROMPTS[0], unseeded)
+        if (same := texts.setdefault(answer.text, what)) != what and seed.default is not None:
+            line = f"without a seed after {what}: the text after {same}, {answer.got}"
+            return Observation("other meaning", line, answer)
+    return Observation("honoured", f"{len(texts)} kinds of loud requests leave nothing")
+
+
 def _circuit(kinds: list[str]) -> Iterator[str]:
     """Return kinds so that each follows each once, itself included: a de Bruijn sequence."""
     for i, kind in enumerate(kinds):
@@ -242,8 +285,15 @@ def _own(client: Client, i: int) -> tuple[str, dict[str, Any]]:
 
 
 def _answered(client: Client) -> Observation:
-    """Send a short request each: a server that listens for fewer than come may reset the rest."""
+    """Send a request each: a server that listens for fewer than come may reset the rest. Without a
+    seed their texts differ, where the default is random."""
+    random = any(
+        row.name == "seed" and row.default is not None for row in client.dialect.parameters
+    )
     sent = _seeded(client, **{client.dialect.length: 1})
+    if random:
+        hot = {"temperature": client.dialect.hot, client.dialect.length: LENGTH, "seed": None}
+        sent = {k: v for k, v in {**client.dialect.neutral, **hot}.items() if v is not None}
     with ThreadPoolExecutor(CLIENTS) as pool:
         tried = list(pool.map(lambda _: _tried(client.complete, PROMPTS[0], sent), range(CLIENTS)))
     failures = {i: one for i, one in enumerate(tried) if isinstance(one, ServerFailure)}
@@ -251,6 +301,11 @@ def _answered(client: Client) -> Observation:
     for i, first in failures.items():
         line = f"{evidence}; client {i}: {first.line}"
         return Observation("error", line, failed(first).answer)
+    texts = {one.text for one in tried if isinstance(one, Answer)}
+    if random and len(texts) < CLIENTS:
+        shown = next(one for one in tried if isinstance(one, Answer))
+        line = f"{evidence}, {len(texts)} texts without a seed"
+        return honoured_if(False, "", line, shown)
     return Observation("honoured", evidence)
 
 

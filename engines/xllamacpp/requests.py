@@ -1,0 +1,219 @@
+"""Ask for what llama-server alone offers: texts that a grammar determines, limits of schemas, ranks
+up to the vocabulary's size, several prompts, and kinds of requests at once."""
+
+import json
+import re
+import tomllib
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from os.path import commonprefix
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.servers import http
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client, Prompt
+from sampler_parity.harness.servers.observation import Observation, ServerTest, honoured_if
+from sampler_parity.harness.servers.probe import LENGTH, PROMPTS
+
+_TABLE = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
+TEXTS: list[str] = _TABLE["texts"]
+SCHEMAS: list[tuple[dict[str, Any], str]] = [
+    (json.loads(row["schema"]), row["obeys"]) for row in _TABLE["schemas"]
+]
+AT_ONCE: dict[str, dict[str, Any]] = _TABLE["at_once"]
+_HOT = 1e9  # a temperature at which all tokens that are left are equally likely
+_LIST = 5000  # the longest list of probabilities that is asked for
+_SEEDS, _ENDED = 8, 2  # tries of a schema; texts of it that must come to their end
+_CUTS = 10  # lengths of a text, some of which end inside a character
+_BACKGROUND = 150  # tokens of the stream that is under way
+_NEAR = 0.1  # sum of differences of p. Batches change about 0.001 of it.
+
+
+def _stated(client: Client, **changed: Any) -> dict[str, Any]:
+    return {**client.dialect.neutral, "temperature": 0.0, "seed": 3, "n_predict": LENGTH, **changed}
+
+
+def _wrong(line: str, answer: Answer) -> Observation:
+    return honoured_if(False, "", line, answer)
+
+
+def _determined(client: Client) -> Observation:
+    """Require each known text whole, cut by a length inside a character, and cut by stop strings of
+    which a part came before: plain and in streams."""
+    asked = 0
+    for text in TEXTS:
+        sent = _stated(client, grammar=f'root ::= "{text}"', n_predict=2 * len(text.encode()))
+        wanted: list[tuple[dict[str, Any], str]] = [({}, text), ({"n_probs": 3}, text)]
+        wanted += [({"stop": [stop]}, text[: text.find(stop)]) for stop in overlapping(text)]
+        for more, want in wanted:
+            for ask in (client.complete, client.streamed):
+                answer, asked = ask(PROMPTS[0], sent | more), asked + 1
+                if answer.refusal or answer.text != want:
+                    return _wrong(f"{text!r}, {more}: {answer.got}, not {want!r}", answer)
+        shorter = ""
+        for n in range(1, _CUTS):
+            cut, streamed = (
+                ask(PROMPTS[0], sent | {"n_predict": n})
+                for ask in (client.complete, client.streamed)
+            )
+            whole = text.startswith(cut.plain) and cut.plain.startswith(shorter) and cut.has_all(n)
+            for answer in (cut, streamed):
+                if not whole or answer.refusal or answer.plain != cut.plain:
+                    return _wrong(f"{n} tokens of {text!r}: {answer.got}, {cut.got}", answer)
+            shorter, asked = cut.plain, asked + 2
+    return Observation("honoured", f"{asked} parts of {len(TEXTS)} texts, each as determined")
+
+
+def overlapping(text: str) -> list[str]:
+    """Return a stop string of each of some lengths. Its first half comes before it does, too, and
+    it does not begin like the end of the text."""
+    found = {}
+    for n in (2, 3, 4, 6):
+        for i in range(2, len(text) - n):
+            stop, half = text[i : i + n], text[i : i + (n + 1) // 2]
+            first = text.find(stop) == i and text.find(half) < i
+            if first and not any(text.endswith(stop[:m]) for m in range(1, n)):
+                found[n] = stop
+    return [*found.values()]
+
+
+def _limited(client: Client) -> Observation:
+    """Require of each schema that a text which comes to its end obeys it."""
+    for schema, obeys in SCHEMAS:
+        ended = 0
+        for seed in range(_SEEDS):
+            sent = _stated(client, temperature=0.7, seed=seed, n_predict=60, json_schema=schema)
+            answer = client.complete(PROMPTS[0], sent)
+            if answer.refusal:
+                return _wrong("", answer)
+            if answer.ended == "eos":
+                ended += 1
+                if not _obeys(answer.text, obeys):
+                    return _wrong(f"{json.dumps(schema)}: {answer.got}", answer)
+            if ended == _ENDED:
+                break
+        if not ended:
+            return _wrong(f"{json.dumps(schema)}: no text of {_SEEDS} ends: {answer.got}", answer)
+    return Observation("honoured", f"{len(SCHEMAS)} schemas, each obeyed")
+
+
+def _obeys(text: str, pattern: str) -> bool:
+    try:
+        written = json.dumps(json.loads(text), ensure_ascii=False)
+    except ValueError:
+        return False
+    return re.fullmatch(pattern, written) is not None
+
+
+def _ranks(client: Client) -> Observation:
+    """Count the tokens that top_k leaves by their p, which is one share for all at a temperature
+    without end. Then force tokens up to the last one, and list all."""
+
+    def one(**changed: Any) -> Answer:
+        more = {"n_predict": 1, "n_probs": 1, "temperature": _HOT, **changed}
+        return client.complete(PROMPTS[0], _stated(client, **more))
+
+    def left(answer: Answer) -> int:
+        return round(1 / answer.reports[0].token.logprob) if answer.reports else 0
+
+    every = one(post_sampling_probs=True)
+    size = left(every)
+    for k in [1, *(4**n + n for n in range(2, 10) if 4**n + n < size), size - 1, size + 1]:
+        answer = one(top_k=k, post_sampling_probs=True)
+        if left(answer) != min(k, size):
+            return _wrong(f"top_k {k} leaves {left(answer)} tokens of {size}", answer)
+    for token in [*(4**n - 1 for n in range(5, 10) if 4**n < size), size - 1, size]:
+        answer = one(logit_bias=[[token, 1000.0]], temperature=0.0)
+        came = bool(answer.reports) and answer.reports[0].token.id == token
+        if came != (token < size):
+            return _wrong(f"of {size} tokens {token} is forced: {answer.got}", answer)
+    answer = one(n_probs=min(size, _LIST))
+    if not answer.reports or len(answer.reports[0].top) != min(size, _LIST):
+        return _wrong(f"n_probs {min(size, _LIST)}: another number comes", answer)
+    return Observation("honoured", f"top_k, biases and lists up to {size} tokens", every)
+
+
+def _prompts(client: Client) -> Observation:
+    """Require the texts of several prompts in their order, whichever ends first."""
+    sent = _stated(client)
+    whole = [client.complete(prompt, sent).plain for prompt in PROMPTS]
+    # The first prompt's text is cut late, the last one's early.
+    sent["stop"] = [text[len(text) * (3 - i) // 4 :][:5] for i, text in enumerate(whole)]
+    alone = [client.complete(prompt, sent).text for prompt in PROMPTS]
+    if len({text[:3] for text in alone}) < len(alone):
+        return Observation("skipped", f"texts begin alike: {alone}")
+    for order in permutations(range(len(PROMPTS))):
+        prompts = [PROMPTS[i] for i in order]
+        answer = client.complete(prompts, sent)
+        for texts in ([answer.text, *answer.others], _by_index(client, prompts, sent)):
+            # A batch may change a token, so that the text goes on otherwise.
+            alike = [[len(commonprefix([text, one])) for one in alone] for text in texts]
+            if [row.index(max(row)) for row in alike] != [*order]:
+                return _wrong(
+                    f"several prompts: {texts}, alone {[alone[i] for i in order]}", answer
+                )
+    return Observation("honoured", f"{len(PROMPTS)} prompts in each order")
+
+
+def _by_index(client: Client, prompts: Prompt, sent: dict[str, Any]) -> list[str]:
+    body = {**client.body(prompts, sent), "stream": True}
+    client.traffic.requests += 1
+    path, most = client.dialect.path, client.most(body)
+    events = http.stream(client.address, path, body, client.seconds, most)
+    texts: dict[int, str] = defaultdict(str)
+    for event in () if isinstance(events, http.Reply) else events:
+        if event.data is None:  # llama-server's first event of several prompts
+            continue
+        texts[event.data["index"]] += event.data["content"]
+    return [texts[i] for i in range(len(prompts))]
+
+
+def _completions(client: Client) -> Observation:
+    """Require another text of each completion of a prompt."""
+    sent = _stated(client, temperature=2.0)
+    for seed in (3, 4):
+        answer = client.complete(PROMPTS[0], sent | {"n_cmpl": 3, "seed": seed})
+        texts = [answer.text, *answer.others]
+        if len({*texts}) < 3:
+            return _wrong(f"three completions: {texts}", answer)
+    return Observation("honoured", "three completions are three texts")
+
+
+def _at_once(client: Client) -> Observation:
+    """Send requests of every kind at once, while a stream of each kind in turn is under way.
+    Compare what they are drawn from with what it is alone."""
+    more = {"n_probs": 20, "post_sampling_probs": True}
+    requests = [_stated(client, n_predict=2, **more, **one) for one in AT_ONCE.values()]
+    asks = [(client.complete, client.streamed)[i % 2] for i in range(len(requests))]
+    prompts = [PROMPTS[0]] * len(requests)
+    alone = [ask(PROMPTS[0], sent) for ask, sent in zip(asks, requests, strict=True)]
+    for other, kind in AT_ONCE.items():
+        long = _stated(client, n_predict=_BACKGROUND, ignore_eos=True, **kind)
+        with ThreadPoolExecutor(1 + len(requests)) as pool:
+            stream = pool.submit(client.streamed, PROMPTS[1], long)
+            came = [*pool.map(lambda ask, *one: ask(*one), asks, prompts, requests)]
+            stream.result()
+        for name, want, got in zip(AT_ONCE, alone, came, strict=True):
+            if got.refusal or _apart(want, got) > _NEAR:
+                line = f"{name} at once with a stream of {other}: not drawn from what it is alone"
+                return _wrong(line, got)
+    return Observation("honoured", f"{len(AT_ONCE)} kinds, each at once with each")
+
+
+def _apart(one: Answer, other: Answer) -> float:
+    """Return the sum of differences of what the first token is drawn from."""
+    want, got = ({o.id: o.logprob for o in a.reports[0].top} if a.reports else {}
+                 for a in (one, other))  # fmt: skip
+    return sum(abs(want.get(i, 0.0) - got.get(i, 0.0)) for i in want.keys() | got.keys())
+
+
+OWN: dict[str, ServerTest] = {
+    "texts of a grammar": _determined,
+    "limits of schemas": _limited,
+    "ranks": _ranks,
+    "several prompts": _prompts,
+    "three answers": _completions,
+    "kinds at once": _at_once,
+}
