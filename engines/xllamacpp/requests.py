@@ -6,14 +6,13 @@ import re
 import tomllib
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from itertools import permutations
-from os.path import commonprefix
+from itertools import permutations, takewhile
 from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.answer import Answer
-from sampler_parity.harness.servers.client import Client, Prompt
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.observation import Observation, ServerTest, honoured_if
 from sampler_parity.harness.servers.probe import LENGTH, PROMPTS
 
@@ -90,7 +89,7 @@ def _limited(client: Client) -> Observation:
                 return _wrong("", answer)
             if answer.ended == "eos":
                 ended += 1
-                if not _obeys(answer.text, obeys):
+                if not obeys_pattern(answer.text, obeys):
                     return _wrong(f"{json.dumps(schema)}: {answer.got}", answer)
             if ended == _ENDED:
                 break
@@ -99,7 +98,7 @@ def _limited(client: Client) -> Observation:
     return Observation("honoured", f"{len(SCHEMAS)} schemas, each obeyed")
 
 
-def _obeys(text: str, pattern: str) -> bool:
+def obeys_pattern(text: str, pattern: str) -> bool:
     try:
         written = json.dumps(json.loads(text), ensure_ascii=False)
     except ValueError:
@@ -126,7 +125,8 @@ def _ranks(client: Client) -> Observation:
             return _wrong(f"top_k {k} leaves {left(answer)} tokens of {size}", answer)
     for token in [*(4**n - 1 for n in range(5, 10) if 4**n < size), size - 1, size]:
         answer = one(logit_bias=[[token, 1000.0]], temperature=0.0)
-        came = bool(answer.reports) and answer.reports[0].token.id == token
+        ended = answer.ended == "eos"  # a token that ends a text is not reported
+        came = ended or (bool(answer.reports) and answer.reports[0].token.id == token)
         if came != (token < size):
             return _wrong(f"of {size} tokens {token} is forced: {answer.got}", answer)
     answer = one(n_probs=min(size, _LIST))
@@ -142,14 +142,14 @@ def _prompts(client: Client) -> Observation:
     # The first prompt's text is cut late, the last one's early.
     sent["stop"] = [text[len(text) * (3 - i) // 4 :][:5] for i, text in enumerate(whole)]
     alone = [client.complete(prompt, sent).text for prompt in PROMPTS]
-    if len({text[:3] for text in alone}) < len(alone):
-        return Observation("skipped", f"texts begin alike: {alone}")
+    if len({*alone}) < len(alone):
+        return Observation("skipped", f"texts are alike: {alone}")
     for order in permutations(range(len(PROMPTS))):
         prompts = [PROMPTS[i] for i in order]
         answer = client.complete(prompts, sent)
         for texts in ([answer.text, *answer.others], _by_index(client, prompts, sent)):
             # A batch may change a token, so that the text goes on otherwise.
-            alike = [[len(commonprefix([text, one])) for one in alone] for text in texts]
+            alike = [[_common(text, one) for one in alone] for text in texts]
             if [row.index(max(row)) for row in alike] != [*order]:
                 return _wrong(
                     f"several prompts: {texts}, alone {[alone[i] for i in order]}", answer
@@ -157,7 +157,12 @@ def _prompts(client: Client) -> Observation:
     return Observation("honoured", f"{len(PROMPTS)} prompts in each order")
 
 
-def _by_index(client: Client, prompts: Prompt, sent: dict[str, Any]) -> list[str]:
+def _common(one: str, other: str) -> int:
+    """Return how many characters two texts begin with in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _by_index(client: Client, prompts: list[str], sent: dict[str, Any]) -> list[str]:
     body = {**client.body(prompts, sent), "stream": True}
     client.traffic.requests += 1
     path, most = client.dialect.path, client.most(body)

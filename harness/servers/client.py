@@ -16,7 +16,7 @@ from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.answer import Answer, TokenProbability, TokenReport
 from sampler_parity.harness.servers.dialects import Dialect
 
-Prompt = str | list[int] | list[str]  # one, its tokens, or several
+Prompt = str | list[int]  # or its tokens
 _PROBABILITIES = ("n_probs", "logprobs", "top_logprobs")  # how many of each token, in any dialect
 SILENT = 3  # requests in a row without an answer in time: then a server is asked no more
 
@@ -48,7 +48,7 @@ class Client:
     seconds: float = http.SECONDS
     traffic: Traffic = field(default_factory=Traffic)
 
-    def body(self, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def body(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> dict[str, Any]:
         dialect = self.dialect
         sent: dict[str, Any] = {"model": self.model} if self.model else {}
         if dialect.chat:
@@ -77,8 +77,8 @@ class Client:
         needed = limits.ANSWER + repeated + tokens * each * limits.ANSWER_TOKEN
         return min(needed, limits.ANSWER_LARGEST)
 
-    def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Answer:
-        """Return the answer. Raises ServerFailure if none comes."""
+    def complete(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> Answer:
+        """Return the answer. Raises ServerFailure if none comes. prompt: or several."""
         sent = self.body(prompt, parameters)
         with self._counted(sent):
             reply = http.ask(self.address, self.dialect.path, sent, self.seconds, self.most(sent))

@@ -181,7 +181,7 @@ def _walk(client: Client) -> dict[str, Observation]:
     return {kind: wrong.get(kind, right) for kind in kinds}
 
 
-def _leaving(client: Client) -> Iterator[tuple[str, AskedKind]]:
+def leaving(client: Client) -> Iterator[tuple[str, AskedKind]]:
     """Return each kind of request with loud values of every parameter, and requests that are
     refused: for a number, a list, a prompt, and what only the sampler refuses."""
     dialect = client.dialect
@@ -191,15 +191,16 @@ def _leaving(client: Client) -> Iterator[tuple[str, AskedKind]]:
             yield name, replace(kind, sent=loud | {"stop": [], dialect.length: 200})
         elif name not in (PLAIN, LONG, REFUSED):
             yield name, replace(kind, sent=kind.sent | loud)
-    rows = [row for row in dialect.parameters if row.documented and row.effect != "length"]
+    loose = ("temperature", dialect.length)  # stay as they are above
+    rows = [row for row in dialect.parameters if row.documented and row.name not in loose]
     nonsense = {json.dumps(row.wrong): row.at(row.wrong) for row in reversed(rows)}
     nonsense |= {row.name: row.at(row.beyond) for row in rows if row.beyond and not row.bound}
     for value in [*nonsense.values()][:_NONSENSE]:
-        yield f"a refused {[*value][0]}", AskedKind(loud | value)
+        yield f"a refused {next(iter(value))}", AskedKind(loud | value)
 
 
 def _nothing_left(client: Client) -> Observation:
-    """Send each of `_leaving` before a request that states neither temperature nor length, and
+    """Send each of `leaving` before a request that states neither temperature nor length, and
     before one without a seed. Texts without a seed differ."""
     dialect = client.dialect
     seed = next((row for row in dialect.parameters if row.name == "seed"), None)
@@ -209,7 +210,7 @@ def _nothing_left(client: Client) -> Observation:
     bare = {"seed": 11, "stop": [text[len(text) // 2 :][:4]]}
     unseeded = {"temperature": dialect.hot, dialect.length: LENGTH}
     alone, texts = client.complete(PROMPTS[0], bare), dict[str, str]()
-    for what, kind in _leaving(client):
+    for what, kind in leaving(client):
         kind.ask(client)
         seen = _as_alone(alone, client.complete(PROMPTS[0], bare), f"after {what}: ")
         if seen.verdict != "honoured":

@@ -7,11 +7,19 @@ from itertools import pairwise, product
 import pytest
 
 from sampler_parity.engines.xllamacpp.oracle import sets_of
+from sampler_parity.engines.xllamacpp.requests import (
+    AT_ONCE,
+    SCHEMAS,
+    TEXTS,
+    obeys_pattern,
+    overlapping,
+)
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, ServerParameter
 from sampler_parity.harness.servers.run import EVERYWHERE
-from sampler_parity.harness.servers.state import KINDS, LOUD, LOUD_STREAM, PLAIN, kinds_of
-from tests.support.fake_server import EOS, Answered, Sent, answered, fake_server
+from sampler_parity.harness.servers.state import KINDS, LOUD, LOUD_STREAM, PLAIN, kinds_of, leaving
+from tests.support.fake_server import EOS, Answered, N, Sent, answered, fake_server, instance
+from tests.support.server_faults import without
 
 DIALECT = DIALECTS["llama-server"]
 ROWS = [row for row in DIALECT.parameters if row.documented]
@@ -135,3 +143,70 @@ def test_each_two_parameters_are_set_together_and_apart() -> None:
         if a != b:
             assert any({a, b} <= one for one in several[1:]) or {a, b} <= several[0]
             assert any(a in one and b not in one for one in several), (a, b)
+
+
+# The keywords that limit a schema, of llama.cpp's grammars/README.md.
+LIMITS = {
+    *("minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum"),
+    *("exclusiveMaximum", "pattern", "format", "enum", "const", "anyOf", "$ref", "required"),
+    "additionalProperties",
+}
+# The generator of the fake server adds nothing that these keywords forbid.
+UNSEEN = {"additionalProperties", "enum", "const", "anyOf", "$ref"}
+
+
+def _names(schema: object) -> set[str]:
+    if isinstance(schema, dict):
+        return {*schema} | {name for part in schema.values() for name in _names(part)}
+    return {name for part in schema for name in _names(part)} if isinstance(schema, list) else set()
+
+
+def test_each_limit_of_a_schema_is_asked() -> None:
+    assert {name for schema, _ in SCHEMAS for name in _names(schema)} >= LIMITS
+
+
+@pytest.mark.parametrize("name", sorted(LIMITS - UNSEEN))
+def test_a_value_outside_each_limit_disobeys(name: str) -> None:
+    asked = [(schema, obeys) for schema, obeys in SCHEMAS if name in _names(schema)]
+    for schema, obeys in asked:
+        assert obeys_pattern(json.dumps(instance(schema, schema)), obeys)
+    loose = [(without(schema, (name,)), obeys) for schema, obeys in asked]
+    assert not all(
+        obeys_pattern(json.dumps(instance(schema, schema)), obeys) for schema, obeys in loose
+    )
+
+
+def test_known_texts_have_characters_of_each_size_and_stop_strings_that_overlap() -> None:
+    assert {len(c.encode()) for text in TEXTS for c in text} == {1, 2, 3, 4}
+    for text in TEXTS:
+        several = overlapping(text)
+        assert len({len(stop) for stop in several}) >= 3
+        for stop in several:
+            assert text.find(stop[: (len(stop) + 1) // 2]) < text.find(stop)
+
+
+def test_what_leaves_something_states_every_parameter_and_then_one_does_not(
+    asked: list[Sent],
+) -> None:
+    with fake_server() as address:
+        kinds = dict(leaving(Client(address, DIALECT)))
+    assert len([name for name in kinds if "refused" in name]) >= 5
+    names = {row.name for row in ROWS} - {"grammar", "json_schema"}
+    for kind in kinds.values():
+        assert names <= kind.sent.keys()
+        assert kind.sent["temperature"] == 0.0
+    for lacks in ({"temperature", "n_predict"}, {"seed"}):
+        assert len([sent for sent in asked if not lacks & sent.keys()]) > len(kinds)
+
+
+def test_ranks_ids_and_lists_go_up_to_the_vocabulary(asked: list[Sent]) -> None:
+    for name, most in (("top_k", N + 1), ("n_probs", N)):
+        assert max(sent[name] for sent in asked if isinstance(sent.get(name), int)) >= most
+    assert [[N - 1, 1000.0]] in [sent.get("logit_bias") for sent in asked]
+    assert [[N, 1000.0]] in [sent.get("logit_bias") for sent in asked]
+
+
+def test_clients_at_once_are_greedy_drawn_penalized_biased_filtered_and_held_to_a_grammar() -> None:
+    stated = {name for sent in AT_ONCE.values() for name in sent}
+    assert {} in AT_ONCE.values()
+    assert stated >= {"temperature", "top_k", "repeat_penalty", "logit_bias", "grammar"}

@@ -53,8 +53,12 @@ def answered(sent: Sent) -> Answered:
     if "content" in sent:  # /tokenize
         return 200, {"tokens": _tokens(sent["content"], bool(sent.get("add_special")))}
     if sent.get("n_cmpl", 1) > 1:
-        status, one = answered(sent | {"n_cmpl": 1})
-        return status, [one] * sent["n_cmpl"] if status == 200 else one
+        seeds = [
+            {"seed": sent["seed"] + i} if "seed" in sent else {} for i in range(sent["n_cmpl"])
+        ]
+        return _several([sent | {"n_cmpl": 1} | seed for seed in seeds])
+    if isinstance(sent.get("prompt"), list) and isinstance(sent["prompt"][0], str):
+        return _several([sent | {"prompt": one} for one in sent["prompt"]])
     if problem := _problem(sent):
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
@@ -66,13 +70,58 @@ def answered(sent: Sent) -> Answered:
         pass
     elif sent.get("grammar") or "json_schema" in sent:
         schema, texts = sent.get("json_schema"), re.findall(r'"(.*)"', sent.get("grammar", ""))
-        text = schema["const"] if isinstance(schema, dict) else (*texts, "abacus")[0]
-        reply = {"content": text, "tokens": [], "stop": True, "stop_type": "eos"}
-        for word in [word for word in sent.get("stop", ()) if word in text]:
-            end = {"content": text[: text.find(word)], "stop_type": "word", "stopping_word": word}
-            return 200, reply | end
-        return 200, reply
+        text = (*texts, "abacus")[0]
+        if isinstance(schema, dict):
+            text = json.dumps(instance(schema, schema), ensure_ascii=False)
+        return 200, _determined(text, sent, length)
     return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
+
+
+def _several(requests: list[Sent]) -> Answered:
+    replies = [answered(one) for one in requests]
+    refused = [reply for reply in replies if reply[0] != 200]
+    return (
+        refused[0]
+        if refused
+        else (200, [{**one, "index": i} for i, (_, one) in enumerate(replies)])
+    )
+
+
+def _determined(text: str, sent: Sent, length: int) -> Any:
+    """Return the answer that a grammar allows: each byte is a token."""
+    tokens = [*text.encode()]
+    cut = bytes(tokens[:length]).decode(errors="replace")
+    ended = "eos" if length > len(tokens) else "limit"
+    reply = {"content": cut, "tokens": tokens[:length], "stop": True, "stop_type": ended}
+    found = [(cut.find(word), word) for word in sent.get("stop", ()) if word in cut]
+    for at, word in sorted(found)[:1]:
+        reply |= {"content": cut[:at], "stop_type": "word", "stopping_word": word}
+    return reply
+
+
+def instance(schema: Any, root: Any) -> Any:
+    """Return a value that a JSON schema allows. One without limits is outside those of any."""
+    if "$ref" in schema:
+        return instance(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+    if "anyOf" in schema:
+        return instance(schema["anyOf"][0], root)
+    if "const" in schema or "enum" in schema:
+        return schema["const"] if "const" in schema else schema["enum"][0]
+    if schema.get("type") == "object":
+        return {
+            name: instance(schema["properties"][name], root) for name in schema.get("required", ())
+        }
+    if schema.get("type") == "array":
+        n = max(schema.get("minItems", 0), min(2, schema.get("maxItems", 2)))
+        return [instance(schema["items"], root)] * n
+    if schema.get("type") == "integer":
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -1001) + 1)
+        most = schema.get("maximum", schema.get("exclusiveMaximum", 1001) - 1)
+        return least if most < 1000 else most
+    if "pattern" in schema or "format" in schema:
+        return "xyxz" if "pattern" in schema else "2026-11-26"
+    n = max(schema.get("minLength", 0), min(3, schema.get("maxLength", 3)))
+    return "q" * n
 
 
 def _in_one_form(sent: Sent) -> Sent:
@@ -193,14 +242,15 @@ def _streamed(data: Any) -> bytes:
 
     Answers of a proxy keep their parts, or become one part if a fault has changed them.
     """
-    data = data[0] if isinstance(data, list) else data
+    if isinstance(data, list):
+        return b"data: null\n\n" + b"".join(_streamed(one) for one in data)
     parts = data.get("parts") or _words(data)
     places = data.get("completion_probabilities", [])
     if "".join(text for text, _ in parts) != data["content"]:
         parts = [(data["content"], data["tokens"])]
     events, sent = [], 0
     for text, tokens in parts:
-        event = {"content": text, "tokens": tokens, "stop": False}
+        event = {"content": text, "tokens": tokens, "stop": False, "index": data.get("index", 0)}
         events.append(event | _listed(places[sent : sent + len(tokens)]))
         sent += len(tokens)
     last = {k: v for k, v in data.items() if k not in ("parts", "completion_probabilities")}

@@ -483,8 +483,127 @@ GENERATED = (
     ),
 )
 
+
+def _worker_s_seed(server: Answering) -> Answering:
+    """Give requests without a seed one of four in turn."""
+    count = itertools.count()
+    return lambda sent: server(sent if "seed" in sent else {**sent, "seed": next(count) % 4})
+
+
+def _keeps_what_it_refused(server: Answering) -> Answering:
+    """Keep the temperature of a refused request for the next one that has none."""
+    kept: Sent = {}
+
+    def answering(sent: Sent) -> Answered:
+        reply = server({**kept, **sent})
+        kept.clear()
+        if reply[0] == 400 and isinstance(sent.get("temperature"), float):
+            kept["temperature"] = sent["temperature"]
+        return reply
+
+    return answering
+
+
+def _splits_characters(sent: Sent, data: Any) -> Any:
+    if not sent.get("stream"):
+        return data
+    split = (c if c.isascii() else "\ufffd" * len(c.encode()) for c in data["content"])
+    return {**data, "content": "".join(split)}
+
+
+_LIMITS = ("minItems", "maxItems", "minLength", "maxLength")
+
+
+def without(schema: Any, names: tuple[str, ...]) -> Any:
+    """Return a schema without such limits, also inside it."""
+    if isinstance(schema, dict):
+        return {k: without(v, names) for k, v in schema.items() if k not in names}
+    return [without(v, names) for v in schema] if isinstance(schema, list) else schema
+
+
+def _by_end(server: Answering) -> Answering:
+    """Answer several prompts in the order in which their texts end."""
+
+    def answering(sent: Sent) -> Answered:
+        status, data = server(sent)
+        if status != 200 or not isinstance(data, list):
+            return status, data
+        ordered = sorted(data, key=lambda one: len(one["content"]))
+        return status, [{**one, "index": i} for i, one in enumerate(ordered)]
+
+    return answering
+
+
+def _one_text(server: Answering) -> Answering:
+    """Answer each completion of a prompt with the first."""
+
+    def answering(sent: Sent) -> Answered:
+        status, data = server(sent)
+        return status, [data[0]] * len(data) if sent.get("n_cmpl", 1) > 1 else data
+
+    return answering
+
+
+def _draws_in_company(server: Answering) -> Answering:
+    """Draw for a greedy client that comes while another one is served."""
+    running: list[Sent] = []
+
+    def answering(sent: Sent) -> Answered:
+        warm = {"temperature": 1.0} if running and sent.get("temperature") == 0 else {}
+        running.append(sent)
+        time.sleep(0.002)
+        try:
+            return server({**sent, **warm})
+        finally:
+            running.remove(sent)
+
+    return answering
+
+
+def _applies_the_temperature(samplers: Any) -> Any:
+    apart = isinstance(samplers, list) and "temperature" not in samplers
+    return [*samplers, "temperature"] if apart else samplers
+
+
+# Mechanisms of the second blind list that the checks before did not ask for.
+AGAIN = (
+    Fault(*("has four seeds", "state/nothing left", "other meaning"), _worker_s_seed),
+    Fault(
+        *("keeps the temperature that it refused", "state/nothing left", "other meaning"),
+        _keeps_what_it_refused,
+    ),
+    Fault(
+        *("takes the second for a seed", "state/32 answered", "other meaning"),
+        _request(lambda sent: {"seed": int(time.time()), **sent}),
+    ),
+    Fault(
+        *("splits characters in streams", "state/texts of a grammar", "other meaning"),
+        _answer(_splits_characters),
+    ),
+    Fault(
+        *("takes a stop string for its letters", "parameter/stop", "other meaning"),
+        makes("stop", lambda stops: [*stops] if isinstance(stops, str) else stops),
+    ),
+    Fault(
+        *("has no top_k above 250", "state/ranks", "other meaning"),
+        makes("top_k", lambda k: k if isinstance(k, str) or 0 < k < 250 else 250),
+    ),
+    Fault(
+        *("drops the limits of schemas", "state/limits of schemas", "other meaning"),
+        makes("json_schema", lambda schema: without(schema, _LIMITS)),
+    ),
+    Fault(*("answers in the order of ends", "state/several prompts", "other meaning"), _by_end),
+    Fault(*("has one text for completions", "state/three answers", "other meaning"), _one_text),
+    Fault(*("draws in company", "state/kinds at once", "other meaning"), _draws_in_company),
+    Fault(
+        *("applies a temperature that is not listed", "parameter/samplers", "other meaning"),
+        makes("samplers", _applies_the_temperature),
+    ),
+)
+
 FAULTS = (
     *GENERATED,
+    *AGAIN,
     Fault("drops min_p", "parameter/min_p", "ignored", drops("min_p")),
     Fault("drops top_k", "parameter/top_k", "ignored", drops("top_k")),
     Fault("drops the stop words", "parameter/stop", "ignored", drops("stop")),

@@ -29,10 +29,23 @@ def _streamed(address: Address, sent: Sent) -> Answered:
     events = http.stream(address, _PATH, sent, _SECONDS)
     if isinstance(events, http.Reply):
         return events.status, events.data
-    parts = [(event.data["content"], event.data.get("tokens", [])) for event in events]
+    came = [event.data for event in events if event.data is not None]
+    several = [[one for one in came if one.get("index", 0) == i] for i in range(_count(sent))]
+    answers = [_whole(one) for one in several]
+    return 200, answers if len(answers) > 1 else answers[0]
+
+
+def _count(sent: Sent) -> int:
+    prompt = sent["prompt"]
+    return len(prompt) if isinstance(prompt, list) and isinstance(prompt[0], str) else 1
+
+
+def _whole(events: list[Sent]) -> Sent:
+    """Return the answer of a stream's events, with its parts."""
+    parts = [(event["content"], event.get("tokens", [])) for event in events]
     content = "".join(text for text, _ in parts)
     tokens = [token for _, several in parts for token in several]
-    several = [place for event in events for place in event.data.get(_PLACES, ())]
+    several = [place for event in events for place in event.get(_PLACES, ())]
     places = {_PLACES: several} if several else {}
     whole = {"content": content, "tokens": tokens, "parts": parts}
-    return 200, {**events[-1].data, **places, **whole}
+    return {**events[-1], **places, **whole}
