@@ -52,7 +52,7 @@ def _determined(client: Client) -> Observation:
                 if answer.refusal or answer.text != want:
                     return _wrong(f"{text!r}, {more}: {answer.got}, not {want!r}", answer)
         shorter = ""
-        for n in range(1, _CUTS):
+        for n in range(1, 1 if text.isascii() else _CUTS):
             cut, streamed = (
                 ask(PROMPTS[0], sent | {"n_predict": n})
                 for ask in (client.complete, client.streamed)
@@ -144,7 +144,7 @@ def _prompts(client: Client) -> Observation:
     alone = [client.complete(prompt, sent).text for prompt in PROMPTS]
     if len({*alone}) < len(alone):
         return Observation("skipped", f"texts are alike: {alone}")
-    for order in permutations(range(len(PROMPTS))):
+    for order in [*permutations(range(len(PROMPTS)))][::2]:
         prompts = [PROMPTS[i] for i in order]
         answer = client.complete(prompts, sent)
         for texts in ([answer.text, *answer.others], _by_index(client, prompts, sent)):
@@ -154,7 +154,7 @@ def _prompts(client: Client) -> Observation:
                 return _wrong(
                     f"several prompts: {texts}, alone {[alone[i] for i in order]}", answer
                 )
-    return Observation("honoured", f"{len(PROMPTS)} prompts in each order")
+    return Observation("honoured", f"{len(PROMPTS)} prompts, each first once")
 
 
 def _common(one: str, other: str) -> int:
