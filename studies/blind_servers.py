@@ -5,8 +5,8 @@ llama-server. Its docstring states how it shows. The groups of `server check` ru
 catch nothing, the predicted tokens of `server start llama-server --each 2` follow.
 
 Arguments are names of faults. All by default, between two runs of the faithful proxy. `again` as
-the first argument chooses the second list, studies/blind_servers_again.py. `plain` leaves the
-predicted tokens out.
+the first argument chooses the second list, studies/blind_servers_again.py, and `third` the third
+one, studies/blind_servers_third.py. `plain` leaves the predicted tokens out.
 """
 
 import json
@@ -24,7 +24,7 @@ from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.launch import real_servers, started
 from sampler_parity.harness.servers.run import check_of_started, groups_of, run_checks
-from studies import blind_servers_again
+from studies import blind_servers_again, blind_servers_third
 from studies.faulty_proxy import Body, Exchange, Fault, Faults, between, number, told
 
 FAULTS = Faults()
@@ -610,8 +610,9 @@ def outcome(make: Callable[[], Fault], predicted: bool) -> tuple[str, str, str]:
 
 
 def main() -> int:
-    names = [name for name in sys.argv[1:] if name not in ("again", "plain")]
-    faults = blind_servers_again.FAULTS if "again" in sys.argv else FAULTS
+    lists = {"again": blind_servers_again.FAULTS, "third": blind_servers_third.FAULTS}
+    names = [name for name in sys.argv[1:] if name not in (*lists, "plain")]
+    faults = next((lists[name] for name in lists if name in sys.argv), FAULTS)
     plan = [(name, faults[name]) for name in names or faults]
     if not names:
         plan = [("faithful", Fault), *plan, ("faithful", Fault)]
