@@ -87,7 +87,7 @@ class Draw:
     def past(self, n_vocab: int, rung: int) -> list[int]:
         """Return as many tokens as a rung of the ladder, of a few or of all."""
         few = min(n_vocab, self.one_of([2, 4, n_vocab]))
-        return self.rng.integers(0, few, LADDER[rung % len(LADDER)]).tolist()
+        return [*map(int, self.rng.integers(0, few, LADDER[rung % len(LADDER)]))]
 
 
 class RandomBlock(SuiteBlock):

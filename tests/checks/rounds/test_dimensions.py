@@ -61,8 +61,8 @@ def test_each_number_of_drafts_is_accepted_by_either_rule_for_certain_or_by_chan
             found |= {(case.rule, whole), (case.rule, "chance" if len(ways) > 1 else "certain")}
             found |= {(case.rule, "several" if tokens > 1 else "one")}
             found |= {(case.rule, min(ways[-1], 7))}
-    ways = ["bonus", "rejected", "chance", "certain", "several", "one", *range(8)]
-    assert found == {(rule, way) for rule in ("rejection", "matching") for way in ways}
+    every = ["bonus", "rejected", "chance", "certain", "several", "one", *range(8)]
+    assert found == {(rule, way) for rule in ("rejection", "matching") for way in every}
 
 
 def test_rows_of_drafts_exclude_tokens_and_have_likely_and_unlikely_ones() -> None:
