@@ -165,11 +165,21 @@ class Recording:
     @cached_property
     def processes(self) -> list[Process]:
         """The recorded processes, by their number. Raises InputError if there is none."""
-        names = [path.stem for path in self.folder.glob("*.events")]
-        if not names:
+        paths = list(self.folder.glob("*.events"))
+        if not paths:
             raise InputError(self.folder, "is no recording: it has no file PID.events")
+        names = [path.stem for path in paths if not _ended_at_once(path)]
+        if not names:
+            raise InputError(self.folder, "has no event: each process was stopped at its start")
         names.sort(key=lambda name: [int(part) for part in re.findall(r"\d+", name)])
         return [Process(self.folder, name) for name in names]
+
+
+def _ended_at_once(path: Path) -> bool:
+    """Return whether a process was killed, or could not write, before its first event."""
+    with open_file(path) as file:
+        line = file.readline(LINE)
+    return not line.endswith(b"\n") or line.startswith(b'{"e":"stopped"')
 
 
 def texts_of(folder: Path, model: Vocabulary) -> dict[str, Any]:

@@ -21,10 +21,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
+#include <memory>
 #include "recorder.h"
 
 Settings settings;
+const char *const no_memory = "the recorder ran out of memory";
 
 namespace {
 
@@ -32,6 +33,7 @@ const uint64_t segment_size = 64 << 20;
 const uint64_t most_queued = 32 << 20;  // bytes; then candidates wait for the disk, or are dropped
 const uint64_t first_wait = 1000000000;  // ns that a program may wait for the disk at any time
 const size_t most_spare = 8;            // buffers that are kept for the next applies
+const size_t most_seal = 40;            // bytes
 const unsigned pause_ms = 1;            // of the writer
 const int most_pauses = 100;            // without an event; then the next one wakes the writer
 const uint64_t latest = 20000000;       // ns; then who queues writes: the writer got no processor
@@ -54,6 +56,29 @@ struct Job {
     uint64_t size = 0;  // what it counts in the queue: writing it makes its line longer
     uint64_t ns = 0;    // when it was queued
     bool last = false;
+    Job *next = nullptr;
+};
+
+// Events that wait, and those that are kept for the next ones: nothing here takes memory.
+class Queue {
+  public:
+    bool empty() const { return !first; }
+    Job *front() const { return first; }
+    void push(Job *job) {
+        job->next = nullptr;
+        (first ? last->next : first) = job;
+        last = job;
+        n++;
+    }
+    Job *pop() {
+        Job *job = first;
+        if (job) first = job->next, n--;
+        return job;
+    }
+    size_t n = 0;
+
+  private:
+    Job *first = nullptr, *last = nullptr;
 };
 
 struct State {
@@ -67,8 +92,7 @@ struct State {
     uint64_t applies = 0, spent_ns = 0, begun_ns = 0, waited_ns = 0;
     long parent = 0;
     uint64_t parent_size = 0;
-    std::deque<Job *> queue;
-    std::vector<Job *> spare;
+    Queue queue, spare;
     uint64_t queued = 0;
     bool writing = false, started = false, waiting = false, hurried = false;
     // of the writer, or of who holds the lock while nothing is queued
@@ -78,7 +102,7 @@ struct State {
     bool closed = false;  // nothing more is written
 };
 
-State &state = *new State;  // never destructed: libllama's own destructors may call us
+State &state = kept<State>();
 std::atomic<bool> stopped{false};
 uint64_t applies_begun = 0;
 int threads = 0;
@@ -139,7 +163,7 @@ void close_file(File &file) {
     file = File();
 }
 
-// Write all or nothing. Returns 0 or the error.
+// Write all or nothing. Returns 0 or the error. A file that keeps a part is closed: nothing may follow.
 int append(File &file, const char *bytes, size_t length) {
     if (!ours(file) && !opened_again(file)) return EBADF;
     if (file.size + length > state.largest) return EFBIG;  // the system would send SIGXFSZ
@@ -149,7 +173,7 @@ int append(File &file, const char *bytes, size_t length) {
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) {
             int error = n < 0 ? errno : ENOSPC;
-            if (ftruncate(file.fd, static_cast<off_t>(file.size))) return error;
+            if (ftruncate(file.fd, static_cast<off_t>(file.size))) close_file(file);
             return error;
         }
         done += static_cast<size_t>(n);
@@ -161,7 +185,7 @@ int append(File &file, const char *bytes, size_t length) {
 // Seal a line and write it. Returns 0 or the error.
 int append_line(std::string &text) {
     uint32_t chain = crc32(state.chain, text.data(), text.size());
-    char seal[40];
+    char seal[most_seal];
     snprintf(seal, sizeof seal, ",\"#\":\"%08x\"}\n", chain);
     text += seal;
     int error = append(state.events, text.data(), text.size());
@@ -205,6 +229,15 @@ std::string reason(int error) {
            (error == EFBIG ? "the largest size of a file here" : strerror(error));
 }
 
+// The last line without memory. The program's end is told by it, and nothing else follows.
+void append_no_memory() {
+    char line[120];
+    int n = snprintf(line, sizeof line, "{\"e\":\"stopped\",\"t\":0,\"why\":\"%s\"", no_memory);
+    uint32_t chain = crc32(state.chain, line, static_cast<size_t>(n));
+    n += snprintf(line + n, sizeof line - static_cast<size_t>(n), ",\"#\":\"%08x\"}\n", chain);
+    append(state.events, line, static_cast<size_t>(n));
+}
+
 // End the recording at an error. Called by who writes.
 void fail(const std::string &why) {
     stopped = true;
@@ -239,21 +272,21 @@ void performed(Job &job) noexcept {
         if (job.last) close_files();
     } catch (...) {
         stopped = true;
+        if (!state.closed) append_no_memory();
         close_files();
     }
 }
 
 void recycle(Job *job) {
-    if (state.spare.size() >= most_spare) return delete job;
+    if (state.spare.n >= most_spare) return delete job;
     job->bytes.size = 0;
     job->last = false;
-    state.spare.push_back(job);  // there is room: opened()
+    state.spare.push(job);
 }
 
 // Write the first event of the queue, while nobody else writes. Called with the lock.
 void write_first() {
-    Job *job = state.queue.front();
-    state.queue.pop_front();
+    Job *job = state.queue.pop();
     state.writing = true;
     pthread_mutex_unlock(&mutex);
     performed(*job);
@@ -299,8 +332,9 @@ bool started() {
 
 // Queue an event. Called with the lock.
 void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
-    Job *job = state.spare.empty() ? new Job : state.spare.back();
-    if (!state.spare.empty()) state.spare.pop_back();
+    line.reserve(line.size() + most_seal);  // so that to write it takes no memory
+    Job *job = state.spare.pop();
+    if (!job) job = new Job;
     job->line = std::move(line);
     if (bytes) job->bytes.swap(*bytes);
     job->segment = state.segment;
@@ -310,7 +344,7 @@ void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
         return recycle(job);
     }
     job->size = job->bytes.size + job->line.size();
-    state.queue.push_back(job);
+    state.queue.push(job);
     state.queued += job->size;
     job->ns = now_ns();
     if (state.waiting) pthread_cond_signal(&work);
@@ -327,13 +361,26 @@ bool room() {
     return state.queued <= most_queued;
 }
 
-void stop_locked(const std::string &why) {
+// No line can be queued any more: write those that are, and the last one. Called with the lock.
+void end_without_memory() noexcept {
+    stopped = true;
+    drain(1000);
+    if (state.closed || state.writing) return;
+    append_no_memory();
+    close_files();
+}
+
+void stop_locked(const char *why) noexcept {
     if (stopped) return;
     stopped = true;
     if (!state.opened) return;
-    Line line("stopped", nullptr);
-    line.word("why", why);
-    post(line.text, nullptr, true);
+    try {
+        Line line("stopped", nullptr);
+        line.word("why", why);
+        post(line.text, nullptr, true);
+    } catch (...) {
+        end_without_memory();
+    }
 }
 
 std::string program() {
@@ -360,13 +407,7 @@ void write_first_lines() {
     if (int error = append_line(library.text)) fail(reason(error));
 }
 
-// Open the files at the first event: most processes of a program never load libllama.
-bool opened() {
-    if (state.opened) return !stopped;
-    state.opened = true;
-    state.pid = getpid();
-    state.begun_ns = now_ns();
-    state.spare.reserve(most_spare);
+void open_files() {
     rlimit most;
     if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY)
         state.largest = most.rlim_cur;
@@ -375,11 +416,21 @@ bool opened() {
         state.name = again == 1 ? pid : pid + "-" + std::to_string(again);
         if (!open_file(state.events, state.name + ".events") && errno != EEXIST) break;
     }
-    if (state.events.fd < 0) {
-        stopped = true;
-        return false;
+    if (state.events.fd < 0) stopped = true;
+    if (!stopped) write_first_lines();
+}
+
+// Open the files at the first event: most processes of a program never load libllama.
+bool opened() noexcept {
+    if (state.opened) return !stopped;
+    state.opened = true;
+    state.pid = getpid();
+    state.begun_ns = now_ns();
+    try {
+        open_files();
+    } catch (...) {
+        end_without_memory();
     }
-    write_first_lines();
     return !stopped;
 }
 
@@ -455,6 +506,8 @@ void in_child() {
     fresh.parent_size = state.opened ? state.events.size : state.parent_size;
     close_file(state.arrays);
     close_file(state.events);
+    while (!state.queue.empty()) recycle(state.queue.pop());
+    fresh.spare = state.spare;
     state = fresh;
     make_conditions();  // its writer is not there
     after_fork();
@@ -474,10 +527,10 @@ __attribute__((constructor)) void read_settings() {
     settings.folder = strdup(environment("SAMPLER_PARITY_RECORD"));
     settings.release = strdup(environment("SAMPLER_PARITY_RECORD_RELEASE"));
     if (!settings.folder || !settings.release || !*settings.folder) return;
-    std::string detail = environment("SAMPLER_PARITY_RECORD_DETAIL");
-    settings.detail = detail == "tokens"   ? Detail::tokens
-                      : detail == "stages" ? Detail::stages
-                                           : Detail::survivors;
+    const char *detail = environment("SAMPLER_PARITY_RECORD_DETAIL");
+    settings.detail = !strcmp(detail, "tokens")   ? Detail::tokens
+                      : !strcmp(detail, "stages") ? Detail::stages
+                                                  : Detail::survivors;
     settings.text = strcmp(environment("SAMPLER_PARITY_RECORD_TEXT"), "0") != 0;
     if (uint64_t limit = strtoull(environment("SAMPLER_PARITY_RECORD_LIMIT"), nullptr, 10))
         settings.limit = limit;  // the compactor watches the folder; this is one process
@@ -500,9 +553,13 @@ void write_end(unsigned ms) {
     drain(ms);
 }
 
-__attribute__((destructor)) void end_at_exit() {
+__attribute__((destructor)) void end_at_exit() noexcept {
     Lock lock;
-    if (settings.on) write_end(10000);
+    try {
+        if (settings.on) write_end(10000);
+    } catch (...) {
+        end_without_memory();
+    }
 }
 
 // Write what is queued before the program ends, or becomes another, without destructors. A child of
@@ -517,7 +574,8 @@ void write_at_once(bool end) {
     if (!pthread_mutex_timedlock(&mutex, &until)) {
         try {
             end ? write_end(1000) : drain(1000);
-        } catch (...) {  // no memory
+        } catch (...) {
+            end_without_memory();
         }
         pthread_mutex_unlock(&mutex);
     }
@@ -539,24 +597,15 @@ uint64_t next_apply() { return __atomic_add_fetch(&applies_begun, 1, __ATOMIC_RE
 
 Thread *this_thread() {
     if (thread_of_this || !settings.on) return thread_of_this;
-    try {
-        auto fresh = new Thread;
-        fresh->number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
-        if (pthread_setspecific(thread_key, fresh)) return delete fresh, nullptr;
-        thread_of_this = fresh;
-    } catch (...) {
-        stop("the recorder ran out of memory");
-    }
-    return thread_of_this;
+    auto fresh = new (std::nothrow) Thread;
+    if (!fresh || pthread_setspecific(thread_key, fresh)) return delete fresh, stop(no_memory), nullptr;
+    fresh->number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+    return thread_of_this = fresh;
 }
 
-void stop(const std::string &why) {
-    try {
-        Lock lock;
-        if (opened()) stop_locked(why);
-    } catch (...) {
-        stopped = true;
-    }
+void stop(const char *why) noexcept {
+    Lock lock;
+    if (opened()) stop_locked(why);
 }
 
 void write_line(Line &line) {
@@ -590,12 +639,12 @@ void write_apply(Thread *thread, const void *sampler, const Reference &after, in
     }
     line.whole("token", token).real("p", static_cast<double>(p));
     if (dropped) line.raw("dropped", "true");
-    state.offset += size;
     uint64_t spent = now_ns() - start_ns - ns;
     line.whole("ns", static_cast<int64_t>(ns)).whole("rec_ns", static_cast<int64_t>(spent));
     state.applies++;
     state.spent_ns += spent;
     post(line.text, &thread->bytes);
+    state.offset += size;  // now that they are queued: without memory for it others may come before
 }
 
 // Write a file beside the events; its name goes into a line.
@@ -604,10 +653,10 @@ bool write_whole_file(const std::string &suffix, const std::string &text, std::s
     if (!opened() || full_with(text.size())) return false;
     std::string path = state.name + suffix;
     File file;
-    if (!open_file(file, path)) return stop_locked(reason(errno)), false;
+    if (!open_file(file, path)) return stop_locked(reason(errno).c_str()), false;
     int error = append(file, text.data(), text.size());
     close_file(file);
-    if (error) return stop_locked(reason(error)), false;
+    if (error) return stop_locked(reason(error).c_str()), false;
     name = path.substr(path.rfind('/') + 1);
     return true;
 }

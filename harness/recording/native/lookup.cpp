@@ -7,15 +7,21 @@
 #include <cstring>
 #include "recorder.h"
 
-static std::vector<std::string> loaded_objects() {
-    std::vector<std::string> names;
-    auto add = [](dl_phdr_info *info, size_t, void *to) {
-        if (info->dlpi_name && *info->dlpi_name)
-            static_cast<std::vector<std::string> *>(to)->push_back(info->dlpi_name);
-        return 0;
+// What is here takes no memory: a program without it must reach libllama all the same.
+struct Name { char text[4096]; };
+
+static void copy(Name &to, const char *name) { snprintf(to.text, sizeof to.text, "%s", name); }
+
+// The name of the n-th loaded object that has one.
+static bool object_name(size_t n, Name &name) {
+    struct Wanted { size_t left; Name *name; } wanted{n, &name};
+    auto look = [](dl_phdr_info *info, size_t, void *given) {
+        auto &wanted = *static_cast<Wanted *>(given);
+        if (!info->dlpi_name || !*info->dlpi_name || wanted.left--) return 0;
+        copy(*wanted.name, info->dlpi_name);
+        return 1;
     };
-    dl_iterate_phdr(add, &names);
-    return names;
+    return dl_iterate_phdr(look, &wanted);
 }
 
 static const char *file_of(const void *address) {
@@ -40,13 +46,13 @@ static const char *own_file() { return file_of(reinterpret_cast<const void *>(&r
 // needs, until it returns true.
 template <class F> static void *search_objects(const char *name, F is_it) {
     Dlsym *find = real_dlsym();
-    std::string own = own_file();
-    for (const std::string &object : loaded_objects()) {
-        void *handle = find ? dlopen(object.c_str(), RTLD_NOLOAD | RTLD_LAZY) : nullptr;
+    Name object;
+    for (size_t i = 0; find && object_name(i, object); i++) {
+        void *handle = dlopen(object.text, RTLD_NOLOAD | RTLD_LAZY);
         if (!handle) continue;
         void *found = find(handle, name);
         dlclose(handle);
-        if (found && own != file_of(found) && is_it(object, found)) return found;
+        if (found && strcmp(own_file(), file_of(found)) && is_it(object.text, found)) return found;
     }
     return nullptr;
 }
@@ -56,16 +62,12 @@ static void *search(const char *name) {
     Dlsym *find = real_dlsym();
     void *found = find ? find(RTLD_NEXT, name) : nullptr;
     if (found) return found;
-    return search_objects(name, [](const std::string &, void *) { return true; });
+    return search_objects(name, [](const char *, void *) { return true; });
 }
 
 template <class F> static void *quietly(F look) {
     int kept = errno;
-    void *found = nullptr;
-    try {
-        found = look();
-    } catch (...) {  // no memory
-    }
+    void *found = look();
     dlerror();  // a program that asks for its own error does not get ours
     errno = kept;
     return found;
@@ -89,7 +91,7 @@ unsigned long long loads() {
 // gets the functions of its own, and the recording stops: it is of one release.
 static unsigned long long seen = 0;
 static bool several = false;
-static std::string &first = *new std::string;  // file of the recorded one
+static Name first;  // file of the recorded one
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void lock_lookup(bool lock) {
@@ -99,19 +101,23 @@ void lock_lookup(bool lock) {
 static void look_for_another() {
     unsigned long long now = loads();
     if (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) == now) return;
-    pthread_mutex_lock(&mutex);
-    std::string another;
-    bool has_first = false;
-    search_objects("llama_backend_init", [&](const std::string &, void *found) {
-        std::string file = file_of(found);
-        if (first.empty()) first = file;
-        file == first ? (void)(has_first = true) : (void)(another = file);
-        return false;
-    });
-    __atomic_store_n(&several, has_first && !another.empty(), __ATOMIC_RELAXED);
-    __atomic_store_n(&seen, now, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&mutex);
-    if (!another.empty()) stop("the program loads a second libllama: " + another);
+    Name another = {};
+    {
+        Guard guard(mutex);
+        bool has_first = false;
+        search_objects("llama_backend_init", [&](const char *, void *found) {
+            const char *file = file_of(found);
+            if (!*first.text) copy(first, file);
+            strcmp(first.text, file) ? copy(another, file) : (void)(has_first = true);
+            return false;
+        });
+        __atomic_store_n(&several, has_first && *another.text, __ATOMIC_RELAXED);
+        __atomic_store_n(&seen, now, __ATOMIC_RELEASE);
+    }
+    if (!*another.text) return;
+    char why[sizeof another + 60];
+    snprintf(why, sizeof why, "the program loads a second libllama: %s", another.text);
+    stop(why);
 }
 
 static bool are_several() { return __atomic_load_n(&several, __ATOMIC_RELAXED); }
@@ -119,9 +125,9 @@ static bool are_several() { return __atomic_load_n(&several, __ATOMIC_RELAXED); 
 void *next_symbol(const char *name, const void *caller) {
     return quietly([=] {
         look_for_another();
-        std::string from = file_of(caller);
-        auto is_own = [&](const std::string &object, void *) { return object == from; };
-        auto is_first = [&](const std::string &, void *found) { return first == file_of(found); };
+        const char *from = file_of(caller);
+        auto is_own = [&](const char *object, void *) { return !strcmp(object, from); };
+        auto is_first = [](const char *, void *found) { return !strcmp(first.text, file_of(found)); };
         void *found = are_several() ? search_objects(name, is_own) : nullptr;
         if (!found && are_several()) found = search_objects(name, is_first);
         return found ? found : search(name);
@@ -140,8 +146,12 @@ void *Found::now(const char *name, const void *caller) {
 }
 
 static void *own_symbol(const char *name) {
-    static void *self = dlopen(own_file(), RTLD_NOLOAD | RTLD_LAZY);
-    void *found = self ? real_dlsym()(self, name) : nullptr;
+    static void *self = nullptr;
+    void *now = __atomic_load_n(&self, __ATOMIC_RELAXED);
+    if (!now) now = dlopen(own_file(), RTLD_NOLOAD | RTLD_LAZY);
+    __atomic_store_n(&self, now, __ATOMIC_RELAXED);
+    if (!now) stop(no_memory);
+    void *found = now ? real_dlsym()(now, name) : nullptr;
     return found && !strcmp(file_of(found), own_file()) ? found : nullptr;
 }
 
@@ -153,7 +163,7 @@ EXPORTED void *dlsym(void *handle, const char *name) {
     void *found = find(handle, name), *own = found ? own_symbol(name) : nullptr;
     if (own) quietly([] { return look_for_another(), nullptr; });
     // Ours cannot tell the caller of a second libllama's function: it is libffi.
-    return own && (!are_several() || first == file_of(found)) ? own : found;
+    return own && (!are_several() || !strcmp(first.text, file_of(found))) ? own : found;
 }
 
 std::string library_path() { return file_of(next_symbol("llama_sampler_apply")); }
@@ -173,6 +183,8 @@ static int number_by_files(const std::string &path) {
     if (FILE *file = fopen((path.substr(0, slash + 1) + "_nlcBuildMetadata.json").c_str(), "re")) {
         text[fread(text, 1, sizeof text - 1, file)] = '\0';
         fclose(file);
+    } else if (errno == ENOMEM) {
+        throw std::bad_alloc();
     }
     const char *release = strstr(text, "\"release\":\"b");
     return release ? atoi(release + 12) : 0;

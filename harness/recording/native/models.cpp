@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include "recorder.h"
 
 namespace {
@@ -14,11 +15,10 @@ struct Models {
     std::map<const void *, const void *> contexts;  // -> the same
     int number = 0;
 };
-Models &models = *new Models;  // never destructed: libllama's own destructors may call us
+Models &models = kept<Models>();
 
-struct Lock {
-    Lock() { pthread_mutex_lock(&models.mutex); }
-    ~Lock() { pthread_mutex_unlock(&models.mutex); }
+struct Lock : Guard {
+    Lock() : Guard(models.mutex) {}
 };
 
 // A function by its name since b4529, or the one of before.
@@ -109,10 +109,9 @@ void write_model(const void *vocab, const Known &known) {
 
 // The program may change its folder later.
 std::string absolute(const char *path) {
-    char *full = realpath(path, nullptr);
-    std::string out = full ? full : path;
-    free(full);
-    return out;
+    std::unique_ptr<char, void (*)(void *)> full(realpath(path, nullptr), free);
+    if (!full && errno == ENOMEM) throw std::bad_alloc();
+    return full ? full.get() : path;
 }
 
 void know(const void *vocab, const char *path) {

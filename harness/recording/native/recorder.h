@@ -2,6 +2,7 @@
 #pragma once
 #include <pthread.h>
 #include <cerrno>
+#include <new>
 #include <string>
 #include <vector>
 #include "llama.h"
@@ -20,6 +21,21 @@ struct Settings {
     uint64_t keep_ms = 0;         // of a ring: a segment takes at most an eighth of it
 };
 extern Settings settings;
+
+// An object that is never destructed, for libllama's own destructors may call us. It has no memory of
+// the heap: a program without memory starts all the same. One of each type.
+template <class T> T &kept() {
+    alignas(T) static char place[sizeof(T)];
+    return *new (place) T;
+}
+
+// Of a mutex, also when there is no memory for what is done under it.
+struct Guard {
+    explicit Guard(pthread_mutex_t &m) : mutex(m) { pthread_mutex_lock(&mutex); }
+    ~Guard() { pthread_mutex_unlock(&mutex); }
+    Guard(const Guard &) = delete;
+    pthread_mutex_t &mutex;
+};
 
 // Where the bytes of candidates are: in the buffer of an apply, until they have a place in a file.
 struct Reference {
@@ -130,7 +146,8 @@ uint32_t crc32(uint32_t state, const char *bytes, size_t length);
 // files.cpp
 uint64_t now_ns();
 bool recording();
-void stop(const std::string &why);
+void stop(const char *why) noexcept;
+extern const char *const no_memory;  // a reason
 void write_line(Line &line);
 void write_apply(Thread *thread, const void *sampler, const Reference &after, int32_t token, float p,
                  uint64_t ns, uint64_t start_ns);
@@ -164,7 +181,7 @@ template <class F> void recorded(F work) noexcept {
     try {
         work();
     } catch (...) {
-        stop("the recorder ran out of memory");
+        stop(no_memory);
     }
     pthread_setcancelstate(cancelled, nullptr);
     errno = kept;

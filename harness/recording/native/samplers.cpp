@@ -5,7 +5,7 @@
 
 // Samplers that were given LLAMA_DEFAULT_SEED: they draw one at their construction and at each reset.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static std::set<const void *> &unseeded = *new std::set<const void *>;
+static std::set<const void *> &unseeded = kept<std::set<const void *>>();
 
 void lock_samplers(bool lock) {
     lock ? pthread_mutex_lock(&mutex) : pthread_mutex_unlock(&mutex);
@@ -20,16 +20,13 @@ static void write_seed(const void *sampler) {
 }
 
 static bool is_unseeded(const void *sampler) {
-    pthread_mutex_lock(&mutex);
-    bool is = unseeded.count(sampler);
-    pthread_mutex_unlock(&mutex);
-    return is;
+    Guard guard(mutex);
+    return unseeded.count(sampler);
 }
 
 static void set_unseeded(const void *sampler, bool is) {
-    pthread_mutex_lock(&mutex);
+    Guard guard(mutex);
     is ? (void)unseeded.insert(sampler) : (void)unseeded.erase(sampler);
-    pthread_mutex_unlock(&mutex);
 }
 
 void draws_own_seed(const void *sampler) {

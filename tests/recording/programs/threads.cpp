@@ -102,6 +102,7 @@ static void thrown() {
     } catch (const std::runtime_error & error) {
         printf("%s\n", error.what());
     }
+    llama_sampler_free(made);
     printf("%d\n", generated(2, 20));
 }
 
