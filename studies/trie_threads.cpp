@@ -109,7 +109,7 @@ static void race(int n, int times) {
 static void script() {
     token_trie_cache cache;
     std::map<std::string, int> number;
-    std::map<int, Entry *> entries;
+    std::map<int, token_trie::Entry *> entries;
     char command;
     int k;
     while (std::cin >> command >> k) {

@@ -64,8 +64,8 @@ FAULTS = {
     ),
     "clone begins": (
         "clone-goes-its-own-way",
-        "new Position(trie_of(s)));",
-        "new Position([&] { auto p = trie_of(s); p.go_to(p.first, true); return p; }()));",
+        "std::make_unique<Position>(trie_of(s)));",
+        "[&] { auto p = std::make_unique<Position>(trie_of(s)); p->go_to(p->first, true); return p; }());",
     ),
     "accept ignored": ("walks-to-the-children-of-its-node", "    node = child;\n", ""),
 }

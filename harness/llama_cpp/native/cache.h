@@ -28,9 +28,10 @@ struct Cache {
         std::lock_guard<std::mutex> guard(mutex);
         auto known = by_json.find(json);
         if (known == by_json.end()) {
-            auto payload = Reader(json).payload();
-            entries.push_back({std::string(json), std::move(payload), 0});
-            known = by_json.emplace(entries.back().json, std::prev(entries.end())).first;
+            std::list<Entry> made;  // until it is known by its JSON: then nothing fails any more
+            made.push_back({std::string(json), Reader(json).payload(), 0});
+            known = by_json.emplace(made.back().json, made.begin()).first;
+            entries.splice(entries.end(), made);
         }
         entries.splice(entries.end(), entries, known->second);
         known->second->users++;
@@ -59,6 +60,16 @@ struct Cache {
             }
         }
     }
+};
+
+// One use of a payload that was read.
+struct Use {
+    Cache & cache;
+    Entry * entry;
+
+    Use(Cache & cache, std::string_view json) : cache(cache), entry(cache.acquire(json)) {}
+    Use(const Use & other) : cache(other.cache), entry(other.entry) { cache.acquire(entry); }
+    ~Use() { cache.release(entry); }
 };
 
 }  // namespace token_trie

@@ -73,6 +73,7 @@ inline Trie build_trie(std::vector<Leaf> leaves, const std::string & place) {
 struct Payload {
     std::string model_id;
     std::vector<Trie> tries;
+    size_t most_children = 0;  // of a node
     int32_t largest = -1;  // token, and where it stands
     std::string largest_place;
 };
@@ -111,7 +112,11 @@ private:
         });
         if (!paths.insert(path).second) throw Refused(place + ".path", "is there twice");
         payload_.tries.push_back(build_trie(std::move(leaves), place));
-        payload_.tries.back().path = path;
+        Trie & trie = payload_.tries.back();
+        trie.path = path;
+        for (size_t i = 1; i < trie.start.size(); i++)
+            payload_.most_children =
+                std::max(payload_.most_children, size_t(trie.start[i] - trie.start[i - 1]));
     }
 
     Leaf leaf(const std::string & place) {

@@ -8,49 +8,66 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <numeric>
 
-using token_trie::Entry;
 using token_trie::Payload;
 using token_trie::Refused;
 using token_trie::Trie;
+using token_trie::Use;
 
 namespace {
 
 constexpr int LIMIT = int(token_trie::MAX_LEAF);
 
-void say(ggml_log_level level, const std::string & line) {
+// line: with its end.
+void say(ggml_log_level level, const char * line) {
     ggml_log_callback log;
     void * data;
     llama_log_get(&log, &data);
-    log(level, (line + "\n").c_str(), data);
+    log(level, line, data);
 }
+
+// For callers in C: null for what is refused, and without memory. llama.cpp's log says which.
+template <class Make> auto or_null(Make make) noexcept -> decltype(make()) {
+    try {
+        try {
+            return make();
+        } catch (const Refused & refused) {
+            say(GGML_LOG_LEVEL_ERROR, ("token trie: " + std::string(refused.what()) + "\n").c_str());
+        }
+    } catch (const std::bad_alloc &) {
+        say(GGML_LOG_LEVEL_ERROR, "token trie: out of memory\n");
+    }
+    return nullptr;
+}
+
+// Where the children of a node stand. There is room for them beforehand: a step takes no memory.
+struct Children : std::vector<size_t> {
+    explicit Children(size_t most) { reserve(most); }
+    Children(const Children & other) : Children(other.capacity()) {}
+};
 
 // A use of a trie, and where in it a text is. Inactive, its place is still followed, from the root.
 struct Position {
-    token_trie_cache * cache;
-    Entry * entry;
+    Use use;
     int mode;
     bool compact;
+    mutable Children children;
     const Trie *first = nullptr, *last = nullptr;  // of the spans that follow each other
     const Trie * trie = nullptr;
     int32_t node = 0;
     bool active = true;
     int age = 0;  // tokens since the span was opened: the document's position_in_span
 
-    Position(token_trie_cache * cache, Entry * entry, int mode, bool compact)
-        : cache(cache), entry(entry), mode(mode), compact(compact) {}
-    Position(const Position & other) { *this = other, cache->acquire(entry); }
-    ~Position() { cache->release(entry); }
+    Position(const Use & use, int mode, bool compact)
+        : use(use), mode(mode), compact(compact), children(use.entry->payload.most_children) {}
 
     bool constrains() const { return active && !trie->is_leaf(node); }
     void apply(llama_token_data_array * candidates) const;
     void accept(llama_token token);
     void go_to(const Trie * span, bool opened) { trie = span, node = 0, active = opened, age = 0; }
     void reset() { go_to(first, false); }
-
-private:
-    Position & operator=(const Position &) = default;  // without a use of the trie
 };
 
 // Whether the children stand at the positions of their ids, as they do if nothing was moved.
@@ -124,7 +141,7 @@ void mask_others(llama_token_data_array * c, const std::vector<size_t> & childre
 void Position::apply(llama_token_data_array * c) const {
     if (!constrains() || c->size == 0) return;
     const int32_t *first = trie->begin(node), *end = trie->end(node);
-    std::vector<size_t> children;
+    children.clear();
     if (at_their_ids(c, first, end)) {
         children.assign(first, end);
     } else {
@@ -153,7 +170,7 @@ void Position::accept(llama_token token) {
     active = constrains();
     if (age == LIMIT) {
         say(GGML_LOG_LEVEL_WARN,
-            "token trie: 500 tokens without an end of the span: reset; was the clear forgotten?");
+            "token trie: 500 tokens without an end of the span: reset; was the clear forgotten?\n");
         reset();
     }
 }
@@ -176,13 +193,14 @@ const Trie * trie_of(const Payload & payload, const char * path) {
     throw Refused("path '" + std::string(path) + "'", "is none of the payload's");
 }
 
-// Raises Refused; then the cache may have kept the payload, and nothing uses it.
-std::unique_ptr<Position> open(std::string_view json, int mode, const token_trie_params & params) {
+// Raises Refused and std::bad_alloc; then the cache may have kept the payload, and nothing uses it.
+std::unique_ptr<Position> open(
+        const char * json, size_t len, int mode, const token_trie_params & params) {
+    if (!json) throw Refused("trie_descriptor_json", "there is none");
     static auto * const there = new token_trie_cache;  // for samplers that outlive main
-    token_trie_cache * cache = params.cache ? params.cache : there;
-    Entry * entry = cache->acquire(json);
-    auto made = std::make_unique<Position>(cache, entry, mode, params.compact);
-    const Payload & payload = entry->payload;
+    Use use(params.cache ? *params.cache : *there, {json, len});
+    auto made = std::make_unique<Position>(use, mode, params.compact);
+    const Payload & payload = use.entry->payload;
     check(payload, mode, params);
     made->first = trie_of(payload, params.path);
     made->last = params.across ? &payload.tries.back() : made->first;
@@ -190,26 +208,28 @@ std::unique_ptr<Position> open(std::string_view json, int mode, const token_trie
     return made;
 }
 
-// As open, for callers in C: null for what is refused, which llama.cpp's log hears of.
-std::unique_ptr<Position> opened(
-        const char * json, size_t len, int mode, const token_trie_params & params) {
-    try {
-        if (!json) throw Refused("trie_descriptor_json", "there is none");
-        return open({json, len}, mode, params);
-    } catch (const std::exception & refused) {
-        say(GGML_LOG_LEVEL_ERROR, std::string("token trie: ") + refused.what());
-        return nullptr;
-    }
+// Raises std::bad_alloc, as llama.cpp's own samplers do when they are made.
+template <class Context>
+llama_sampler * sampler_of(llama_sampler_i * functions, std::unique_ptr<Context> context) {
+    llama_sampler * made = llama_sampler_init(functions, context.get());
+    context.release();
+    return made;
 }
 
+struct Free {
+    void operator()(llama_sampler * sampler) const { llama_sampler_free(sampler); }
+};
+
 struct Slot {
-    int32_t n_vocab;
-    llama_sampler * behind;
+    int32_t n_vocab = -1;
+    std::unique_ptr<llama_sampler, Free> behind;
     std::unique_ptr<Position> trie;
 };
 
 Position & trie_of(const llama_sampler * sampler) { return *static_cast<Position *>(sampler->ctx); }
 Slot & slot_of(const llama_sampler * sampler) { return *static_cast<Slot *>(sampler->ctx); }
+
+extern llama_sampler_i TRIE, SLOT;
 
 llama_sampler_i trie_functions() {
     llama_sampler_i made{};
@@ -218,7 +238,7 @@ llama_sampler_i trie_functions() {
     made.apply = [](llama_sampler * s, llama_token_data_array * c) { trie_of(s).apply(c); };
     made.reset = [](llama_sampler * s) { trie_of(s).reset(); };
     made.clone = [](const llama_sampler * s) {
-        return llama_sampler_init(s->iface, new Position(trie_of(s)));
+        return sampler_of(&TRIE, std::make_unique<Position>(trie_of(s)));
     };
     made.free = [](llama_sampler * s) { delete &trie_of(s); };
     return made;
@@ -229,28 +249,27 @@ llama_sampler_i slot_functions() {
     made.name = [](const llama_sampler *) { return "token_trie_slot"; };
     made.accept = [](llama_sampler * s, llama_token token) {
         if (slot_of(s).trie) slot_of(s).trie->accept(token);
-        llama_sampler_accept(slot_of(s).behind, token);
+        llama_sampler_accept(slot_of(s).behind.get(), token);
     };
     made.apply = [](llama_sampler * s, llama_token_data_array * c) {
         const Slot & slot = slot_of(s);
         bool selects = slot.trie && slot.trie->mode == 0 && slot.trie->constrains();
         if (slot.trie) slot.trie->apply(c);
-        if (!selects) llama_sampler_apply(slot.behind, c);
+        if (!selects) llama_sampler_apply(slot.behind.get(), c);
     };
     made.reset = [](llama_sampler * s) {
         if (slot_of(s).trie) slot_of(s).trie->reset();
-        llama_sampler_reset(slot_of(s).behind);
+        llama_sampler_reset(slot_of(s).behind.get());
     };
     made.clone = [](const llama_sampler * s) {
         const Slot & slot = slot_of(s);
-        auto trie = slot.trie ? std::make_unique<Position>(*slot.trie) : nullptr;
-        auto * twin = new Slot{slot.n_vocab, llama_sampler_clone(slot.behind), std::move(trie)};
-        return llama_sampler_init(s->iface, twin);
+        auto twin = std::make_unique<Slot>();
+        twin->n_vocab = slot.n_vocab;
+        twin->behind.reset(llama_sampler_clone(slot.behind.get()));
+        if (slot.trie) twin->trie = std::make_unique<Position>(*slot.trie);
+        return sampler_of(&SLOT, std::move(twin));
     };
-    made.free = [](llama_sampler * s) {
-        llama_sampler_free(slot_of(s).behind);
-        delete &slot_of(s);
-    };
+    made.free = [](llama_sampler * s) { delete &slot_of(s); };
     return made;
 }
 
@@ -258,13 +277,12 @@ llama_sampler_i TRIE = trie_functions(), SLOT = slot_functions();
 
 }  // namespace
 
-token_trie_cache * token_trie_cache_init() { return new token_trie_cache; }
+token_trie_cache * token_trie_cache_init() { return new (std::nothrow) token_trie_cache; }
 void token_trie_cache_free(token_trie_cache * cache) { delete cache; }
 token_trie_params token_trie_default_params() { return {nullptr, nullptr, -1, false, false, nullptr}; }
 
 llama_sampler * token_trie_init(const char * json, size_t len, int mode, token_trie_params params) {
-    auto trie = opened(json, len, mode, params);
-    return trie ? llama_sampler_init(&TRIE, trie.release()) : nullptr;
+    return or_null([&] { return sampler_of(&TRIE, open(json, len, mode, params)); });
 }
 
 llama_sampler * llama_sampler_init_token_trie(
@@ -275,8 +293,11 @@ llama_sampler * llama_sampler_init_token_trie(
 }
 
 FfiLlmHandle token_trie_slot_init(const llama_vocab * vocab, llama_sampler * behind) {
-    int32_t n_vocab = vocab ? llama_vocab_n_tokens(vocab) : -1;
-    return llama_sampler_init(&SLOT, new Slot{n_vocab, behind, nullptr});
+    llama_sampler * made = or_null([] { return sampler_of(&SLOT, std::make_unique<Slot>()); });
+    if (!made) return nullptr;
+    slot_of(made).n_vocab = vocab ? llama_vocab_n_tokens(vocab) : -1;
+    slot_of(made).behind.reset(behind);
+    return made;
 }
 
 void eliza_inference_set_token_trie(
@@ -284,7 +305,8 @@ void eliza_inference_set_token_trie(
     token_trie_params params = token_trie_default_params();
     params.n_vocab = slot_of(handle).n_vocab;
     params.compact = true;
-    if (auto trie = opened(json, len, mode, params)) slot_of(handle).trie = std::move(trie);
+    auto opened = [&]() -> std::unique_ptr<Position> { return open(json, len, mode, params); };
+    if (auto trie = or_null(opened)) slot_of(handle).trie = std::move(trie);
 }
 
 void eliza_inference_clear_token_trie(FfiLlmHandle handle) {
