@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
+#include <new>
 #include <numeric>
 #include <set>
 #include <string>
@@ -409,20 +411,21 @@ static Numbers apply(const std::string & name, Candidates & c, const Numbers & o
 
 template <typename T> static std::vector<T> read(size_t n) {
     std::vector<T> values(n);
-    if (fread(values.data(), sizeof(T), n, stdin) != n) exit(1);
+    if (n && fread(values.data(), sizeof(T), n, stdin) != n) exit(1);
     return values;
 }
 
 template <typename T> static void write(const std::vector<T> & values) {
-    fwrite(values.data(), sizeof(T), values.size(), stdout);
+    if (!values.empty()) fwrite(values.data(), sizeof(T), values.size(), stdout);
 }
 
-int main() {
+static int answer_all() {
     char head[65] = {};
     while (fread(head, 1, 64, stdin) == 64) {
         char name[64];
         int n, sorted, selected, n_numbers, n_whole;
         if (sscanf(head, "%63s %d %d %d %d %d", name, &n, &sorted, &selected, &n_numbers, &n_whole) != 6) return 1;
+        if (n < 0 || n_numbers < 0 || n_whole < 0) return 1;
         const auto numbers = read<double>(n_numbers);
         const auto whole = read<int32_t>(n_whole);
         Candidates c{read<int32_t>(n), read<float>(n), read<float>(n), sorted != 0, selected};
@@ -432,5 +435,15 @@ int main() {
         fwrite(head, 1, 64, stdout);
         write(state), write(c.ids), write(c.logits), write(c.p);
         fflush(stdout);
+    }
+    return 0;
+}
+
+int main() {
+    try {
+        return answer_all();
+    } catch (const std::bad_alloc &) {
+        fprintf(stderr, "out of memory\n");
+        _Exit(1);  // a half answer is not written
     }
 }

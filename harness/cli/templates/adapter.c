@@ -76,10 +76,15 @@ static const struct {
 static void **blocks;
 static size_t n_blocks;
 
+static void *there(void *block) {
+    if (block) return block;
+    fputs("out of memory\n", stderr);
+    _Exit(1); /* a half answer is not written */
+}
+
 static void *room(size_t size) {
-    void *block = calloc(1, size ? size : 1);
-    blocks = realloc(blocks, (n_blocks + 1) * sizeof *blocks);
-    if (!block || !blocks) exit(1);
+    void *block = there(calloc(1, size ? size : 1));
+    blocks = there(realloc(blocks, (n_blocks + 1) * sizeof *blocks));
     return blocks[n_blocks++] = block;
 }
 
@@ -108,6 +113,8 @@ static const char *read_string(char **at) { /* into its own place: it does not b
         char c = *(*at)++;
         if (c != '\\') {
             *to++ = c;
+        } else if (!**at) {
+            break; /* cut short */
         } else if (*(*at)++ == 'u') {
             unsigned code = escaped(at);
             if (code >> 10 == 0x36 && (*at)[0] == '\\') { /* half of a pair */
@@ -289,7 +296,7 @@ static void run(const json *request) {
 
 static void hello(const json *request) {
     scratch = fopen(get(request, "scratch")->text, "r+b");
-    if (!scratch) exit(1);
+    if (!scratch) perror("scratch file"), exit(1);
     setvbuf(scratch, NULL, _IONBF, 0); /* it is shared: neither side may keep bytes of it back */
     printf("{\"ok\": true, \"protocol\": 1, \"name\": \"mine\", \"version\": \"1\", ");
     printf("\"capabilities\": [\"run\"], \"samplers\": [");
@@ -299,11 +306,11 @@ static void hello(const json *request) {
 
 static char *read_line(void) { /* NULL at the end */
     size_t n = 0, size = 1 << 16;
-    char *line = malloc(size);
-    while (line && fgets(line + n, (int)(size - n), stdin)) {
+    char *line = there(malloc(size));
+    while (fgets(line + n, (int)(size - n), stdin)) {
         n += strlen(line + n);
         if (n && line[n - 1] == '\n') return line;
-        if (n + 1 == size) line = realloc(line, size *= 2);
+        if (n + 1 == size) line = there(realloc(line, size *= 2));
     }
     free(line);
     return NULL;

@@ -20,7 +20,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <map>
+#include <new>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -113,7 +115,8 @@ static llama_token_data_array read_candidates(Words & words, std::vector<llama_t
     data.resize(words.next<size_t>());
     const int64_t selected = words.next<int64_t>();
     const bool sorted = words.next<int>() != 0;
-    if (fread(data.data(), sizeof(llama_token_data), data.size(), stdin) != data.size()) {
+    const size_t n = data.size();
+    if (n && fread(data.data(), sizeof(llama_token_data), n, stdin) != n) {
         exit(1);
     }
     return { data.data(), data.size(), selected, sorted };
@@ -126,10 +129,16 @@ static void answer_draw(Words & words) {
     llama_token_data_array array = read_candidates(words, data);
     for (llama_token & token : tokens) {
         llama_sampler_apply(sampler, &array);
+        if (array.selected < 0 || (size_t) array.selected >= array.size) {
+            fprintf(stderr, "the sampler selects no token\n");
+            exit(2);
+        }
         token = array.data[array.selected].id;
     }
     printf("ok %zu\n", tokens.size());
-    fwrite(tokens.data(), sizeof(llama_token), tokens.size(), stdout);
+    if (!tokens.empty()) {
+        fwrite(tokens.data(), sizeof(llama_token), tokens.size(), stdout);
+    }
 }
 
 static void answer_apply(Words & words) {
@@ -138,7 +147,9 @@ static void answer_apply(Words & words) {
     llama_token_data_array array = read_candidates(words, data);
     llama_sampler_apply(sampler, &array);
     printf("ok %zu %lld %d\n", array.size, (long long) array.selected, array.sorted ? 1 : 0);
-    fwrite(array.data, sizeof(llama_token_data), array.size, stdout);  // xtc moves the start
+    if (array.size) {
+        fwrite(array.data, sizeof(llama_token_data), array.size, stdout);  // xtc moves the start
+    }
 }
 
 static void answer_accept(Words & words) {
@@ -209,11 +220,7 @@ static void answer(Words & words) {
     }
 }
 
-int main() {
-#ifdef _WIN32
-    _setmode(0, _O_BINARY);
-    _setmode(1, _O_BINARY);
-#endif
+static void answer_all() {
     static std::vector<char> buffer(1 << 16);
     setvbuf(stdout, buffer.data(), _IOFBF, buffer.size());
     llama_log_set(keep_error, nullptr);
@@ -223,6 +230,22 @@ int main() {
         Words words(line);
         answer(words);
         fflush(stdout);
+    }
+}
+
+int main() {
+#ifdef _WIN32
+    _setmode(0, _O_BINARY);
+    _setmode(1, _O_BINARY);
+#endif
+    try {
+        answer_all();
+    } catch (const std::bad_alloc &) {
+        fprintf(stderr, "out of memory\n");
+        _Exit(1);  // a half answer is not written
+    } catch (const std::exception & error) {
+        fprintf(stderr, "no such request: %s\n", error.what());
+        _Exit(2);
     }
     return 0;
 }
