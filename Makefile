@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler wheel release-check docs site parity parity-full drift witness platforms portable distribution \
 	laws trie selfcheck engines servers fuzz types lint \
-	size check test pytest nightly scale commands attack fuzz-inputs selftest coverage native-mutants clean
+	size check test pytest nightly scale commands attack fuzz-inputs sanitize selftest coverage native-mutants clean
 
 setup: .venv/ready .venv/common
 	@$(MAKE) --no-print-directory tsampler || \
@@ -205,7 +205,7 @@ nightly: setup
 	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask docker
 	SAMPLER_PARITY_NIGHTLY=1 $(PYTEST) tests/backends tests/reference
 	$(PYTEST) -m nightly --ignore $(COMMANDS)
-	$(MAKE) --no-print-directory selftest witness
+	$(MAKE) --no-print-directory selftest witness sanitize
 
 # report, gate, compare, explain and history on a bundle of 1,000,000 cases: seconds of a core and MiB.
 scale: setup
@@ -239,6 +239,11 @@ attack: setup
 # the command that reads them again. Ten minutes on one core.
 fuzz-inputs: setup
 	nice $(BIN)/python -m tests.attack.fuzzing $(or $(INPUTS),100000) $(or $(SEED),1)
+
+# The C and C++ that we ship, under the sanitizers of addresses, undefined behaviour and threads; then
+# without memory, and the recorder on disks that fail. PARTS="trie recorder": some only. Needs g++.
+sanitize: setup
+	$(BIN)/python -m tests.attack.native $(PARTS)
 
 # Coverage of llama.cpp's own code by the quick suites; needs g++ and gcov. bundles/native-coverage
 coverage: setup

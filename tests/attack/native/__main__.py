@@ -1,0 +1,197 @@
+"""`python -m tests.attack.native [PART ...]`: what we ship in C and C++, a line for each part.
+
+Under the sanitizers for addresses, undefined behaviour and threads, without memory, and on disks
+that fail. A compiler or sanitizer that is missing is named first: its parts do not run, and the
+exit status is 2. A part that finds something ends with status 1.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.harness.recording.program import problems
+from studies.trie_threads import driver
+from tests.attack.native import programs
+from tests.attack.native.recordings import DISK, MEMORY, judged, sweep
+from tests.attack.native.repro import repro
+from tests.attack.native.sanitizers import COMMON, FLAGS, environment, report_of, unavailable
+from tests.attack.native.under import recorded, recorder_under, trie_memory, trie_model
+from tests.support.recorded_programs import compile_program
+
+FAILURES = 250  # that a sweep tries of each way, at most
+REQUESTS = 300
+OPERATIONS = 3000
+
+
+def trie(folder: Path) -> str:
+    return f"{trie_model(folder, 1, OPERATIONS)}; {trie_memory(folder)}"
+
+
+def trie_threads(folder: Path) -> str:
+    program = driver(folder, *COMMON, *FLAGS["thread"])
+    done = subprocess.run(
+        [program, "race", "8", "250"], env=environment(), capture_output=True, encoding="utf-8"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), report_of(done.stderr)
+    return "eight threads that take, clone and give back 200 payloads"
+
+
+def recorder(sanitizer: str) -> Callable[[Path], str]:
+    """Return the part that records programs under a sanitizer."""
+
+    def run(folder: Path) -> str:
+        library, counts = recorder_under(sanitizer, folder), []
+        ended: dict[str, tuple[int, tuple[str, ...]]]
+        ended = {"steps": (7, ("", "fork", "threads", "exec", "_exit", "no folder"))}
+        ended |= {"threads": (0, ("plain", "forks", "leaves", "thrown", "cancelled"))}
+        for name, (status, modes) in ended.items():
+            program = compile_program(name, folder / name, *COMMON, *FLAGS[sanitizer])
+            for mode in modes:
+                if (sanitizer, mode) == ("thread", "no folder"):
+                    continue  # its shell would load the sanitizer, too
+                words = [str(program), *(["20", "0"] if name == "steps" else []), mode]
+                to = folder / f"of {name} {mode}".strip()
+                report = recorded([word for word in words if word], to, library, sanitizer, status)
+                assert not report, f"{name} {mode}: {report}"
+                if mode != "no folder":
+                    wrong, found = judged(to)
+                    assert (wrong, problems(to)) == ("", []), f"{name} {mode}"
+                    counts.append(found)
+        return f"{sum(counts):,} applies of {len(counts)} programs recorded and identical"
+
+    return run
+
+
+def failing(name: str, ways: Iterable[str]) -> Callable[[Path], str]:
+    """Return the part that records while memory or disk fail."""
+    rows = {**MEMORY, **DISK}
+
+    def run(folder: Path) -> str:
+        steps = str(compile_program("steps", folder / "steps"))
+        simple = str(compile_program("simple", folder / "simple"))
+        asked = {
+            "one thread": [steps, "3", "0"],
+            "four threads": [steps, "3", "0", "threads"],
+            "a fork": [steps, "3", "0", "fork"],
+            "a model": [simple, str(model_path(GOLDEN))],
+        }
+        tried, bad = Counter[str](), []
+        for program, words in asked.items():
+            most = FAILURES if program == "one thread" else FAILURES // 5
+            for way in ways:
+                for nth, wrong in sweep(words, folder / f"{program} {way}", name, rows[way], most):
+                    tried[program] += 1
+                    if wrong:
+                        bad.append(f"{program}, {way}, call {nth}: {wrong}")
+        assert not bad, "\n".join(bad[:20])
+        counts = ", ".join(f"{program} {count}" for program, count in tried.items())
+        return f"{tried.total():,} failures ({counts}): no program was disturbed"
+
+    return run
+
+
+def worker(vocabulary: str) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        program = programs.platform_worker(folder, vocabulary, *programs.sanitized())
+        session = programs.session_of_worker(vocabulary)
+        verdicts = ""
+        if vocabulary == "table":
+            ended = programs.suites_of_worker(program)
+            assert set(ended) == {"identical"}, ended
+            verdicts = f"{ended.total()} cases identical, "
+        (plain := folder / "plain").mkdir()
+        plain_program = programs.platform_worker(plain, vocabulary, "-O1")
+        return verdicts + attacked(program, plain_program, session, folder)
+
+    return run
+
+
+def correct(folder: Path) -> str:
+    program = programs.correct(folder, *programs.sanitized())
+    ended = programs.suites_of_c(program)
+    (plain := folder / "plain").mkdir()
+    session = programs.session_of_c()
+    return f"{ended.total()} cases, " + attacked(
+        program, programs.correct(plain, "-O1"), session, folder
+    )
+
+
+def adapter(folder: Path) -> str:
+    program = programs.adapter(folder, *programs.sanitized())
+    ended = programs.suites_of_adapter(program)
+    assert {"identical"} <= set(ended) <= {"identical", "diverged"}, ended
+    (plain := folder / "plain").mkdir()
+    session = programs.session_of_adapter(folder)
+    return f"{ended.total()} cases, " + attacked(
+        program, programs.adapter(plain, "-O1"), session, folder, requests=0
+    )
+
+
+def attacked(
+    program: Path, plain: Path, session: list[bytes], folder: Path, requests: int = REQUESTS
+) -> str:
+    """Send wrong requests, and end the memory. program: under the sanitizer. plain: without."""
+    ends = programs.wrong_requests(program, session, requests, 1)
+    failures = list(programs.without_memory(plain, session, folder))
+    bad = [f"allocation {nth}: {wrong}" for nth, wrong in failures if wrong]
+    assert not bad, "\n".join(bad[:20])
+    said = (
+        f"{ends.total()} wrong requests ({dict(sorted(ends.items()))} by status), " if ends else ""
+    )
+    return f"{said}{len(failures)} failed allocations"
+
+
+@dataclass(frozen=True)
+class Part:
+    """needs: the sanitizer; "" for none."""
+
+    needs: str
+    run: Callable[[Path], str]
+
+
+PARTS = {
+    "trie": Part("address", trie),
+    "trie in threads": Part("thread", trie_threads),
+    "recorder": Part("address", recorder("address")),
+    "recorder in threads": Part("thread", recorder("thread")),
+    "recorder without memory": Part("", failing("failing_memory", MEMORY)),
+    "recorder on a failing disk": Part("", failing("failing_disk", DISK)),
+    "worker, vocabulary of a file": Part("address", worker("file")),
+    "worker, vocabulary of a table": Part("address", worker("table")),
+    "engine correct/c": Part("address", correct),
+    "adapter.c": Part("address", adapter),
+    "program of repro": Part("address", repro),
+}
+
+
+def main(names: list[str]) -> int:
+    """Run parts; return the exit status."""
+    parts = {name: PARTS[name] for name in names or PARTS}
+    missing = {one: unavailable(one) for one in sorted({p.needs for p in parts.values()} - {""})}
+    if any(missing.values()):
+        for sanitizer, why in missing.items():
+            print(f"unavailable: the sanitizer for {sanitizer}: {why}" if why else "", flush=True)
+    status = 2 if any(missing.values()) else 0
+    for name, part in parts.items():
+        if missing.get(part.needs):
+            print(f"{name:30} unavailable", flush=True)
+            continue
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                said = part.run(Path(folder))
+            except (AssertionError, InputError, OSError, subprocess.SubprocessError) as error:
+                said, status = f"FAILED\n{error}", 1
+        print(f"{name:30} {said}, {time.monotonic() - begun:.0f} s", flush=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
