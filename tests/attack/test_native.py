@@ -65,7 +65,7 @@ RECORDER_FAULTS = {
     ),
     "a lost line is not reported": (
         "recorder.h", "        stop(no_memory);\n", "",
-        "failing_memory", "no memory once", "nobody says so|not identical|are judged",
+        "failing_memory", "no memory once", "no problem is reported|not identical|are judged",
     ),
     "a short write counts as a whole one": (
         "files.cpp", "done += static_cast<size_t>(n);", "done = n ? length : 0;",
@@ -166,7 +166,7 @@ def test_a_wrong_end_of_a_program_is_seen() -> None:
         programs.Answered(0, b"one\n", ""): "another answer, and no error",
         programs.Answered(-6, b"", "terminate"): "dies of signal 6: terminate",
         programs.Answered(1, b"one\nnot\n", "out of memory"): "another answer before its error",
-        programs.Answered(1, b"one\n", ""): "says nothing",
+        programs.Answered(1, b"one\n", ""): "reports nothing",
         programs.Answered(1, b"one\ntw", "out of memory\n"): "",
         programs.Answered(0, b"one\ntwo\n", ""): "",
     }

@@ -47,7 +47,8 @@ def recorder(sanitizer: str) -> Callable[[Path], str]:
     """Return the part that records programs under a sanitizer."""
 
     def run(folder: Path) -> str:
-        library, counts = recorder_under(sanitizer, folder), []
+        library = recorder_under(sanitizer, folder)
+        counts: list[int] = []
         ended: dict[str, tuple[int, tuple[str, ...]]]
         ended = {"steps": (7, ("", "fork", "threads", "exec", "_exit", "no folder"))}
         ended |= {"threads": (0, ("plain", "forks", "leaves", "thrown", "cancelled"))}

@@ -172,7 +172,7 @@ def wrong(now: Answered, whole: Answered) -> str:
         return f"dies of signal {-now.status}: {now.errors[-200:]}"
     if not whole.output.startswith(now.output[: now.output.rfind(b"\n") + 1]):
         return f"another answer before its error: {now.output[-200:]!r}"
-    return "" if any(text in now.errors for text in SAID) else f"says nothing: {now.errors!r}"
+    return "" if any(text in now.errors for text in SAID) else f"reports nothing: {now.errors!r}"
 
 
 def damaged(requests: Sequence[bytes], rng: random.Random) -> list[bytes]:

@@ -91,7 +91,7 @@ def _wrong(folder: Path, now: Ran, whole: Ran, nth: object, way: object) -> str:
         return problem
     missing = problems(folder)
     if applies < whole.applies and not missing:
-        return f"{applies} of {whole.applies} are recorded, and nobody says so"
+        return f"{applies} of {whole.applies} are recorded, and no problem is reported"
     return ""
 
 

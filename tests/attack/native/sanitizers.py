@@ -67,6 +67,6 @@ def environment(more: Mapping[str, str] = {}) -> dict[str, str]:
 
 
 def report_of(text: str) -> str:
-    """Return what a sanitizer says, from its first line on, shortened; "" where it says nothing."""
+    """Return the report of a sanitizer, from its first line on, shortened; "" without one."""
     found = _REPORT.search(text)
     return text[found.start() :][:1500] if found else ""
