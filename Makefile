@@ -205,7 +205,7 @@ nightly: setup
 	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask docker
 	SAMPLER_PARITY_NIGHTLY=1 $(PYTEST) tests/backends tests/reference
 	$(PYTEST) -m nightly --ignore $(COMMANDS)
-	$(MAKE) --no-print-directory selftest witness sanitize
+	$(MAKE) --no-print-directory selftest witness
 
 # report, gate, compare, explain and history on a bundle of 1,000,000 cases: seconds of a core and MiB.
 scale: setup
