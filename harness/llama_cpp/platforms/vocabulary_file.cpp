@@ -4,7 +4,8 @@
 
 const char * const VOCABULARY = "file";
 
-static std::vector<const llama_vocab *> vocabularies = { nullptr };
+// Kept to the end of the program, and so are their models.
+static auto & vocabularies = *new std::vector<const llama_vocab *>{ nullptr };
 
 int read_vocabulary(Words & words) {
     llama_model_params params = llama_model_default_params();
