@@ -12,6 +12,7 @@
 #include <new>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -419,6 +420,21 @@ template <typename T> static void write(const std::vector<T> & values) {
     if (!values.empty()) fwrite(values.data(), sizeof(T), values.size(), stdout);
 }
 
+// Whether a call has all that its sampler reads.
+static bool complete(const std::string & name, const Candidates & c, const Numbers & of, const Whole & whole) {
+    static const std::map<std::string, size_t> numbers = {
+        {"dist", 1}, {"top_k", 1}, {"top_p", 2}, {"min_p", 2}, {"typical_p", 2}, {"temp", 1}, {"temp_ext", 3}, {"xtc", 2},
+        {"top_n_sigma", 1}, {"mirostat", 6}, {"mirostat_v2", 4}, {"penalties", 3}, {"dry", 3}, {"infill", 2}, {"adaptive_p", 4},
+    };
+    const auto least = numbers.find(name);
+    if (least != numbers.end() && of.size() < least->second) return false;
+    if (name == "logit_bias") return of.size() >= whole.size();
+    if (name == "penalties" || name == "dry") return whole.size() % 2 == 0;
+    if (name == "mirostat" || name == "mirostat_v2") return c.n() > 0;
+    if (name != "infill") return true;
+    return c.n() > 0 && of[1] >= 0 && of[1] <= double(whole.size()) && (whole.size() - size_t(of[1])) % 2 == 0;
+}
+
 static int answer_all() {
     char head[65] = {};
     while (fread(head, 1, 64, stdin) == 64) {
@@ -429,6 +445,7 @@ static int answer_all() {
         const auto numbers = read<double>(n_numbers);
         const auto whole = read<int32_t>(n_whole);
         Candidates c{read<int32_t>(n), read<float>(n), read<float>(n), sorted != 0, selected};
+        if (!complete(name, c, numbers, whole)) throw std::out_of_range(std::string(name) + " lacks arguments");
         const Numbers state = apply(name, c, numbers, whole);
         snprintf(head, sizeof head, "%-64s", (std::to_string(c.n()) + " " + std::to_string(c.sorted) + " " +
             std::to_string(c.selected) + " " + std::to_string(state.size())).c_str());
@@ -445,5 +462,8 @@ int main() {
     } catch (const std::bad_alloc &) {
         fprintf(stderr, "out of memory\n");
         _Exit(1);  // a half answer is not written
+    } catch (const std::out_of_range & error) {
+        fprintf(stderr, "no such call: %s\n", error.what());
+        _Exit(1);
     }
 }
