@@ -28,6 +28,11 @@ from tests.support.recorded_programs import compile_program
 FAILURES = 250  # that a sweep tries of each way, at most
 REQUESTS = 300
 OPERATIONS = 3000
+LEFT_OUT = {
+    ("thread", "no folder"),  # its shell would load the sanitizer, too
+    # A child beside threads waits for ever for a lock of GCC 12's allocator, in its own allocation.
+    ("address", "forks"),
+}
 
 
 def trie(folder: Path) -> str:
@@ -55,8 +60,8 @@ def recorder(sanitizer: str) -> Callable[[Path], str]:
         for name, (status, modes) in ended.items():
             program = compile_program(name, folder / name, *COMMON, *FLAGS[sanitizer])
             for mode in modes:
-                if (sanitizer, mode) == ("thread", "no folder"):
-                    continue  # its shell would load the sanitizer, too
+                if (sanitizer, mode) in LEFT_OUT:
+                    continue
                 words = [str(program), *(["20", "0"] if name == "steps" else []), mode]
                 to = folder / f"of {name} {mode}".strip()
                 report = recorded([word for word in words if word], to, library, sanitizer, status)
@@ -140,7 +145,7 @@ def attacked(
 ) -> str:
     """Send wrong requests, and end the memory. program: under the sanitizer. plain: without."""
     ends = programs.wrong_requests(program, session, requests, 1)
-    failures = list(programs.without_memory(plain, session, folder))
+    failures = list(programs.without_memory(plain, session, folder, FAILURES))
     bad = [f"allocation {nth}: {wrong}" for nth, wrong in failures if wrong]
     assert not bad, "\n".join(bad[:20])
     said = (
