@@ -180,8 +180,12 @@ def wrong(now: Answered, whole: Answered) -> str:
 
 
 def damaged(requests: Sequence[bytes], rng: random.Random) -> list[bytes]:
-    """Change requests as a wrong adapter or a wrong harness would."""
-    lines, at = list(requests), rng.randrange(len(requests))
+    """Change requests as a wrong adapter or a wrong harness would.
+
+    What the worker makes samplers of stays: llama.cpp gets it as it is, and checks little.
+    """
+    lines = list(requests)
+    at = rng.choice([i for i, line in enumerate(lines) if not line.startswith(b"init ")])
     line = bytearray(lines[at])
     words = bytes(line[: line.find(b"\n") % (len(line) + 1)]).split(b" ")
     rest = bytes(line[len(b" ".join(words)) :])
