@@ -4,8 +4,11 @@
 
 const char * const VOCABULARY = "file";
 
-// Kept to the end of the program, and so are their models.
-static auto & vocabularies = *new std::vector<const llama_vocab *>{ nullptr };
+// Made in main, where a lack of memory is an error. Kept to the end, and so are their models.
+static std::vector<const llama_vocab *> & vocabularies() {
+    static auto & all = *new std::vector<const llama_vocab *>{ nullptr };
+    return all;
+}
 
 int read_vocabulary(Words & words) {
     llama_model_params params = llama_model_default_params();
@@ -16,10 +19,10 @@ int read_vocabulary(Words & words) {
         fprintf(stderr, "llama.cpp cannot load %s\n", path.c_str());
         exit(2);
     }
-    vocabularies.push_back(llama_model_get_vocab(model));
-    return (int) vocabularies.size() - 1;
+    vocabularies().push_back(llama_model_get_vocab(model));
+    return (int) vocabularies().size() - 1;
 }
 
 const llama_vocab * vocabulary(int handle) {
-    return vocabularies.at(handle);
+    return vocabularies().at(handle);
 }

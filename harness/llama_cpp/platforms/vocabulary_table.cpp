@@ -22,7 +22,6 @@ struct Table {
     std::vector<Token> tokens;
 };
 
-static std::deque<llama_vocab> vocabularies(1);
 static std::map<const llama_vocab *, Table> tables;
 static std::vector<llama_token> ask_tokens(const std::string & text, bool special);
 
@@ -30,8 +29,14 @@ struct llama_vocab::impl {};
 llama_vocab::llama_vocab() = default;
 llama_vocab::~llama_vocab() = default;
 
+// Made in main, where a lack of memory is an error.
+static std::deque<llama_vocab> & vocabularies() {
+    static std::deque<llama_vocab> all(1);
+    return all;
+}
+
 int read_vocabulary(Words & words) {
-    Table & table = tables[&vocabularies.emplace_back()];
+    Table & table = tables[&vocabularies().emplace_back()];
     table.eos = words.next<int>();
     table.eot = words.next<int>();
     table.tokens.resize(words.next<size_t>());
@@ -41,11 +46,11 @@ int read_vocabulary(Words & words) {
         token.special = words.next<int>() != 0;
         token.ends = words.next<int>() != 0;
     }
-    return (int) vocabularies.size() - 1;
+    return (int) vocabularies().size() - 1;
 }
 
 const llama_vocab * vocabulary(int handle) {
-    return handle ? &vocabularies.at(handle) : nullptr;
+    return handle ? &vocabularies().at(handle) : nullptr;
 }
 
 uint32_t llama_vocab::n_tokens() const { return (uint32_t) tables.at(this).tokens.size(); }
