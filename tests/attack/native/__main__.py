@@ -107,14 +107,14 @@ def worker(vocabulary: str) -> Callable[[Path], str]:
     def run(folder: Path) -> str:
         program = programs.platform_worker(folder, vocabulary, *programs.sanitized())
         session = programs.session_of_worker(vocabulary)
-        verdicts = ""
-        if vocabulary == "table":
-            ended = programs.suites_of_worker(program)
-            assert set(ended) == {"identical"}, ended
-            verdicts = f"{ended.total()} cases identical, "
+        if vocabulary == "file":  # libllama allocates before main, and its end of memory is its own
+            return refused(program, session)
+        ended = programs.suites_of_worker(program)
+        assert set(ended) == {"identical"}, ended
         (plain := folder / "plain").mkdir()
         plain_program = programs.platform_worker(plain, vocabulary, "-O1")
-        return verdicts + attacked(program, plain_program, session, folder)
+        done = attacked(program, plain_program, session, folder)
+        return f"{ended.total()} cases identical, {done}"
 
     return run
 
@@ -144,14 +144,18 @@ def attacked(
     program: Path, plain: Path, session: list[bytes], folder: Path, requests: int = REQUESTS
 ) -> str:
     """Send wrong requests, and end the memory. program: under the sanitizer. plain: without."""
-    ends = programs.wrong_requests(program, session, requests, 1)
+    wrong = refused(program, session, requests)
     failures = list(programs.without_memory(plain, session, folder, FAILURES))
-    bad = [f"allocation {nth}: {wrong}" for nth, wrong in failures if wrong]
+    bad = [f"allocation {nth}: {seen}" for nth, seen in failures if seen]
     assert not bad, "\n".join(bad[:20])
-    said = (
-        f"{ends.total()} wrong requests ({dict(sorted(ends.items()))} by status), " if ends else ""
-    )
-    return f"{said}{len(failures)} failed allocations"
+    return f"{wrong}, {len(failures)} failed allocations"
+
+
+def refused(program: Path, session: list[bytes], requests: int = REQUESTS) -> str:
+    """Send wrong requests to a program under the sanitizer; say how it ended."""
+    ends = programs.wrong_requests(program, session, requests, 1)
+    by_status = ", ".join(f"{count} with {status}" for status, count in sorted(ends.items()))
+    return f"{requests} wrong requests ended {by_status}" if requests else "no wrong request"
 
 
 @dataclass(frozen=True)
