@@ -189,6 +189,21 @@ def test_a_template_without_a_check_of_its_memory_is_seen(
     assert any("signal 11" in wrong for _, wrong in found)
 
 
+@pytest.mark.nightly
+def test_a_call_that_lacks_arguments_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("address")
+    text, check = programs.c.SOURCE.read_text(), "if (!complete(name, c, numbers, whole))"
+    assert text.count(check) == 1
+    source = tmp_path / "c.cpp"
+    source.write_text(text.replace(check, "if (false)"))
+    monkeypatch.setattr(programs.c, "SOURCE", source)
+    program = programs.correct(tmp_path, *programs.sanitized())
+    with pytest.raises(AssertionError, match=r"runtime error|AddressSanitizer"):
+        programs.wrong_requests(program, programs.session_of_c(), native.REQUESTS, 1)
+
+
 def test_what_is_missing_is_named_before_a_part_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
