@@ -54,7 +54,8 @@ def trie_memory(folder: Path, sources: Path = SOURCES, *, plain: bool = False) -
     done = subprocess.run(
         [program], env=environment(), capture_output=True, encoding="utf-8", timeout=SECONDS
     )
-    assert done.returncode == 0, done.stdout + (report_of(done.stderr) or done.stderr[-1500:])
+    report = report_of(done.stderr) or done.stderr[-1500:]
+    assert done.returncode == 0, f"it ends with {done.returncode}: {done.stdout}{report}"
     return done.stdout.strip()
 
 
