@@ -129,7 +129,7 @@ TRIE_FAULTS: dict[str, tuple[Callable[[Path, Path], str], str, str, str, str]] =
     "a clone forgets its use": (
         lambda folder, sources: trie_memory(folder, sources, plain=True),
         "cache.h", "    ~Use() { cache.release(entry); }\n", "    ~Use() {}\n",
-        "leaks",
+        "a use is left",
     ),
     "what was given away is freed, too": (
         lambda folder, sources: trie_memory(folder, sources, plain=True),
