@@ -30,7 +30,7 @@ REQUESTS = 300
 OPERATIONS = 3000
 LEFT_OUT = {
     ("thread", "no folder"),  # its shell would load the sanitizer, too
-    # A child beside threads waits for ever for a lock of GCC 12's allocator, in its own allocation.
+    # A child can wait for ever for a lock of GCC 12's allocator that another thread held.
     ("address", "forks"),
 }
 
@@ -152,7 +152,7 @@ def attacked(
 
 
 def refused(program: Path, session: list[bytes], requests: int = REQUESTS) -> str:
-    """Send wrong requests to a program under the sanitizer; say how it ended."""
+    """Send wrong requests to a program under the sanitizer; return how it ended."""
     ends = programs.wrong_requests(program, session, requests, 1)
     by_status = ", ".join(f"{count} with {status}" for status, count in sorted(ends.items()))
     return f"{requests} wrong requests ended {by_status}" if requests else "no wrong request"
