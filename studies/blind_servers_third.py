@@ -332,7 +332,7 @@ class TopLogprobsWithoutChosen(Told):
 
 @edit
 def n_probs_at_most_twenty(body: Body) -> None:
-    """Tell the probabilities of 20 tokens at most, as OpenAI's API does. It shows with 25."""
+    """Report the probabilities of 20 tokens at most, as OpenAI's API does. It shows with 25."""
     if (count := number(body, "n_probs")) is not None:
         body["n_probs"] = min(count, 20)
 
@@ -419,7 +419,7 @@ class EmptyPromptIsLastPrompt(Fault):
 @fault
 class NeighboursShareSeed(Fault):
     """A request that joins others takes the seed of the one that is longest under way. It shows
-    beside a stream with another seed: the text is not the one alone."""
+    next to a stream with another seed: the text is not the one alone."""
 
     def ask(self, body: Body, exchange: Exchange) -> None:
         if exchange.others and not unseeded(exchange.others[0].sent) and not unseeded(body):
@@ -428,7 +428,7 @@ class NeighboursShareSeed(Fault):
 
 @fault
 class StopsOfNeighbours(Fault):
-    """The stop strings of requests under way stop a new request, too. It shows beside a stream
+    """The stop strings of requests under way stop a new request, too. It shows next to a stream
     with a stop string that the new text has."""
 
     def ask(self, body: Body, exchange: Exchange) -> None:

@@ -44,14 +44,14 @@ class Context:
 class Runner:
     """vLLM's state of requests and its Sampler.
 
-    engine: its modules (package.py). requests: at most. room: tokens of a request.
+    engine: its modules (package.py). requests: at most. space: tokens of a request.
     """
 
-    def __init__(self, engine: SimpleNamespace, n_vocab: int, requests: int, room: int) -> None:
+    def __init__(self, engine: SimpleNamespace, n_vocab: int, requests: int, space: int) -> None:
         self.engine, self.n_vocab = engine, n_vocab
         cpu = engine.torch.device("cpu")
-        size, room = requests + SPARE, max(room, 1)
-        self.state = engine.states.RequestState(size, room, room, 8, n_vocab, cpu)
+        size, space = requests + SPARE, max(space, 1)
+        self.state = engine.states.RequestState(size, space, space, 8, n_vocab, cpu)
         config = SimpleNamespace(reasoning_config=None)
         mode = "processed_logprobs"
         self.sampler = engine.sampler.Sampler(config, size, n_vocab, cpu, self.state, mode)

@@ -47,7 +47,7 @@ def sampled(
 
 
 def done(request: Request, stage: int) -> bool:
-    """Whether no stage behind this one, counted from 1, changes logits."""
+    """Return whether no stage behind this one, counted from 1, changes logits."""
     return all(slot >= slots.SELECT for slot in request.slots[stage:])
 
 

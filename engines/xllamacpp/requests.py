@@ -22,12 +22,12 @@ SCHEMAS: list[tuple[dict[str, Any], str]] = [
     (json.loads(row["schema"]), row["obeys"]) for row in _TABLE["schemas"]
 ]
 AT_ONCE: dict[str, dict[str, Any]] = _TABLE["at_once"]
-_HOT = 1e9  # a temperature at which all tokens that are left are equally likely.
-_LIST = 5000  # the longest list of probabilities that is asked for.
-_SEEDS, _ENDED = 8, 2  # tries of a schema; texts of it that must come to their end.
-_CUTS = 10  # lengths of a text, some of which end inside a character.
-_BACKGROUND = 150  # tokens of the stream that is under way.
-_NEAR = 0.1  # sum of differences of p. Batches change about 0.001 of it.
+_HOT = 1e9  # A temperature at which all tokens that are left are equally likely.
+_LIST = 5000  # The longest list of probabilities that is asked for.
+_SEEDS, _ENDED = 8, 2  # Tries of a schema; texts of it that must come to their end.
+_CUTS = 10  # Lengths of a text, some of which end inside a character.
+_BACKGROUND = 150  # Tokens of the stream that is under way.
+_NEAR = 0.1  # Sum of differences of p. Batches change about 0.001 of it.
 
 
 def _stated(client: Client, **changed: Any) -> dict[str, Any]:

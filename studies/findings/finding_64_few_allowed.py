@@ -15,9 +15,9 @@ from typing import Any
 from unittest.mock import MagicMock
 
 os.environ["TRITON_INTERPRET"] = "1"
-MOCKS = ("", ".platforms", ".triton_utils", ".utils", ".model_executor", ".model_executor.warmup")
-MOCKS += (".utils.gpu_sync_debug", ".utils.math_utils", ".utils.platform_utils")
-MOCKS += (".model_executor.warmup.jit_warmup", ".model_executor.warmup.jit_warmup_triton_helper")
+MOCKS = ["", ".platforms", ".triton_utils", ".utils", ".model_executor", ".model_executor.warmup"]
+MOCKS += [".utils.gpu_sync_debug", ".utils.math_utils", ".utils.platform_utils"]
+MOCKS += [".model_executor.warmup.jit_warmup", ".model_executor.warmup.jit_warmup_triton_helper"]
 N, K, P = 2000, 40, 0.95
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sampler_parity.engines.correct import c
 from sampler_parity.harness.llama_cpp.compiled import SOURCES, built
 from tests.attack.native import __main__ as native
 from tests.attack.native import programs, sanitizers
@@ -194,11 +195,11 @@ def test_a_call_that_lacks_arguments_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need("address")
-    text, check = programs.c.SOURCE.read_text(), "if (!complete(name, c, numbers, whole))"
+    text, check = c.SOURCE.read_text(), "if (!complete(name, c, numbers, whole))"
     assert text.count(check) == 1
     source = tmp_path / "c.cpp"
     source.write_text(text.replace(check, "if (false)"))
-    monkeypatch.setattr(programs.c, "SOURCE", source)
+    monkeypatch.setattr(c, "SOURCE", source)
     program = programs.correct(tmp_path, *programs.sanitized())
     with pytest.raises(AssertionError, match=r"runtime error|AddressSanitizer"):
         programs.wrong_requests(program, programs.session_of_c(), native.REQUESTS, 1)

@@ -65,7 +65,8 @@ FAULTS = {
     "clone begins": (
         "clone-goes-its-own-way",
         "std::make_unique<Position>(trie_of(s)));",
-        "[&] { auto p = std::make_unique<Position>(trie_of(s)); p->go_to(p->first, true); return p; }());",
+        "[&] { auto p = std::make_unique<Position>(trie_of(s)); p->go_to(p->first, true);"
+        " return p; }());",
     ),
     "accept ignored": ("walks-to-the-children-of-its-node", "    node = child;\n", ""),
 }

@@ -1,7 +1,7 @@
 """The Gumbel noise of vLLM's second model runner: a hash of seed, position and token.
 
-    h = 0, mixed (murmur3, 32 bits) with the seed's low and high word, the position's low word and
-        the token's id, in this order; finished with the length of 16 bytes
+    h = murmur3 of four words, from 0: the seed's low and high word, the position's low word and
+        the token's id. The length is 16 bytes.
     u = (h + 1/2) / 2**32, rounded to float32
     noise = -log(-log(1 - u)), in float32
 

@@ -1,9 +1,10 @@
 """The rejection sampler of vLLM's second runner, seed for seed: one round of one request.
 
-    for each draft x, drawn from q:  u = Philox of seed and position, at least 2**-31
-        accepted if log p(x) > log(u) + log q(x), else the round ends
-    behind a rejection  argmax of log(max(p - q, 0)) + noise;  behind all  argmax of log p + noise
-    at temperature 0    accepted if x is the argmax of p, else the argmax takes its place
+    u = Philox of seed and position, at least 2**-31, for each draft x, drawn from q.
+    x is accepted if log p(x) > log(u) + log q(x), else the round ends.
+    Behind a rejection stands the argmax of log(max(p - q, 0)) + noise.
+    Behind all drafts stands the argmax of log p + noise.
+    At temperature 0 x is accepted if it is the argmax of p, else the argmax takes its place.
 
 The noise is that of a draw at the position of the row (model/noise.py).
 
