@@ -207,7 +207,7 @@ def descriptions(
     pool: Pool,
 ) -> list[str]:
     found = [r for r in known_of(judged, records, cases) if r.result is not None]
-    explained = with_constructed(found, judged, cases, "identical", pool.each)
+    explained = with_constructed(found, judged, cases, pool.each)
     return [*{f"{k.name}: {k.fault}": None for record in explained for k in record.known}]
 
 

@@ -5,6 +5,7 @@ The page browser.html asks a server of this process for work. The buffers travel
 
 import atexit
 import json
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from sampler_parity.engines.webgpu import worker
 from sampler_parity.engines.webgpu.device import BINDINGS, READ, Rows, Shaders
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.memory import lift_memory_limit, limit_memory
+from sampler_parity.harness.protocol.memory import lift_memory_limit
 
 PAGE = Path(__file__).with_name("browser.html")
 FLAGS = [
@@ -50,9 +51,10 @@ class Browser:
         command = [program, *FLAGS, f"--user-data-dir={profile}"]
         page = f"http://127.0.0.1:{server.server_port}/"
         quiet = subprocess.DEVNULL
+        limits = resource.getrlimit(resource.RLIMIT_AS)
         lift_memory_limit()  # a worker's: Chromium reserves more addresses than it uses
         started = subprocess.Popen([*command, page], stdin=quiet, stdout=quiet, stderr=quiet)
-        limit_memory()
+        resource.setrlimit(resource.RLIMIT_AS, limits)
         atexit.register(ended, started, profile)
         hello = self.answer()
         self.summary = hello["summary"]

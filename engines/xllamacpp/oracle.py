@@ -181,7 +181,10 @@ def _as_tokens(client: Client) -> Observation:
         tokens = http.ask(client.address, "/tokenize", body, client.seconds)
         if tokens.refused:
             return Observation("skipped", f"/tokenize: {tokens.reason}")
-        want, got = first_token(client, prompt), first_token(client, list(tokens.data["tokens"]))
+        ids = tokens.data.get("tokens") if isinstance(tokens.data, dict) else None
+        if not isinstance(ids, list) or not ids:
+            return Observation("error", "/tokenize answers without tokens")
+        want, got = first_token(client, prompt), first_token(client, ids)
         if wrong := _far(want, got):
             return honoured_if(False, "", f"as tokens: {wrong}", got)
     return Observation("honoured", "a text and its tokens have the same probabilities")

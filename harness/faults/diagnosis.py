@@ -112,7 +112,7 @@ def constructed(
 def constructed_apart(*arguments: Any) -> list[Known]:
     """Return what `constructed` returns, in a process of its own: a broken one complains to
     stderr."""
-    with open(os.devnull, "w") as nowhere:
+    with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
     return constructed(*arguments)
 

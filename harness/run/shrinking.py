@@ -30,7 +30,7 @@ from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.messages import numbers
 from sampler_parity.harness.run.in_flight import REASON, InFlight
 from sampler_parity.harness.run.started import backend
-from sampler_parity.harness.verdicts import RIGHT, Accept, Verdict
+from sampler_parity.harness.verdicts import RIGHT, Verdict
 from sampler_parity.reference.chronology import NEWEST
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def with_known(
     # An edited sampler may write where it must not: these processes do nothing afterwards.
     with Pool(context.executor.size, os.cpu_count() or 1) as apart:
         yield from with_constructed(
-            [*settled(diagnosed, judged)], judged, cases, accept, apart.each, FURTHER_S
+            [*settled(diagnosed, judged)], judged, cases, apart.each, FURTHER_S
         )
 
 
@@ -137,7 +137,6 @@ def with_constructed(
     records: Sequence[CounterexampleResult],
     judged: Sequence[CaseResult],
     cases: Mapping[str, Case],
-    accept: Accept,
     each: Callable[[Callable[..., list[Known]], list[Any]], Iterator[tuple[int, Any]]],
     seconds: float = math.inf,
 ) -> Iterator[CounterexampleResult]:
@@ -155,7 +154,7 @@ def with_constructed(
             yield record
             continue
         stages.add(at)
-        looked_at = case_of(record), record.result, *nearby(record, judged, cases), accept
+        looked_at = case_of(record), record.result, *nearby(record, judged, cases), judged[0].accept
         begins = range(0, sum(1 for _ in families(at[1])), CHUNK)
         outcomes = dict(each(constructed_apart, [(until, begin, *looked_at) for begin in begins]))
         found = [outcomes[i] for i in sorted(outcomes) if not isinstance(outcomes[i], Died)]

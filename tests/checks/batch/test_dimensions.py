@@ -8,7 +8,7 @@ import functools
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,8 +20,8 @@ from sampler_parity.harness.protocol.messages import BatchSample, BatchSequence
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.registry import ROWS
+from tests.support.bands import BANDS, missing_bands
 
-BANDS = [(0, 0), (1, 1), (2, 2), (31, 33), (63, 65), (127, 129), (255, 257), (1023, 1025)]
 # A row with these draws numbers that overflow, or cannot be defined after other stages.
 EXTREME = {"huge", "tiny"}
 WITH_VOCABULARY = ["grammar", "grammar_lazy_patterns", "infill"]
@@ -56,11 +56,6 @@ def drawn() -> dict[tuple[str, str], list[Any]]:
                 for key, value in given.items():
                     values[name, key].append((value, case.logits.n))
     return values
-
-
-def missing_bands(values: Iterable[int], bands: Iterable[tuple[int, int]] = BANDS) -> list[Any]:
-    there = set(values)
-    return [band for band in bands if not there & set(range(band[0], band[1] + 1))]
 
 
 @pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.edges is not None])

@@ -237,7 +237,7 @@ def test_the_suites_hold_both_rules_with_the_same_rounds() -> None:
         ]
         for rule in RULES
     }
-    assert len(names["rejection"]) == 9
+    assert len(names["rejection"]) == 12
     assert names["rejection"] == names["matching"]
 
 

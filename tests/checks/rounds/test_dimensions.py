@@ -10,7 +10,7 @@ from sampler_parity.harness.checks.random_block import FILTERS, GRAMMARS, REMEMB
 from sampler_parity.harness.checks.rounds.block import RoundsCase, ends_of, target_of
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.suite.file import expand, find_suites
-from tests.checks.batch.test_dimensions import missing_bands
+from tests.support.bands import missing_bands
 
 
 @functools.cache
