@@ -1,21 +1,14 @@
 """`python -m studies.diagnosis [SET...]`: how often the fault that a diagnosis names is right.
-`python -m studies.diagnosis blind FILE.toml`: what it names for each planted fault of a list.
 
 The faults are not those that the method was made from: samplers written anew
 (studies/own_samplers.py). Most have a defect that the dictionary of planted faults has under some
 name, the others one that it lacks. A diagnosis is right if every fault that it names is the planted
 one, or an equivalent of it for the tested cases. If the dictionary lacks the fault, only an empty
 diagnosis is right. Prints each, and the score.
-
-Each fault of a list runs as a backend on the small quick cases of its sampler, whole chains and
-cases with a vocabulary included. None of the list is among the known faults. The names are printed
-with the number of cases that fail; a person judges whether they are right.
 """
 
 import sys
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
@@ -25,15 +18,9 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.failures.counterexample import counterexample, looks, to_shrink
 from sampler_parity.harness.failures.groups import groups
-from sampler_parity.harness.faults import MUTANTS, Mutant
-from sampler_parity.harness.faults.catalogue import read_faults
 from sampler_parity.harness.faults.diagnosis import diagnose
-from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.faults.selftest import quick_cases as all_quick_cases
-from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.protocol.in_place import InPlace
-from sampler_parity.harness.protocol.interface import Backend
-from sampler_parity.harness.run.shrinking import WRONG, case_of, nearby, settled, with_constructed
+from sampler_parity.harness.run.shrinking import WRONG, case_of, nearby, settled
 from sampler_parity.harness.suite.file import expand, find_suites
 from studies import own_samplers as own
 from studies.held_out import HELD_OUT, RIGHT
@@ -107,11 +94,11 @@ FAULTS = (
 )
 
 
-def info(name: str = NAME) -> RunInfo:
+def info() -> RunInfo:
     """Return a run of the samplers of this study."""
     return RunInfo(
         version="", started="", command=[], suites={}, profile="quick", seed=0,
-        backends={name: BackendInfo(command=[])}, machine=machine.describe(),
+        backends={NAME: BackendInfo(command=[])}, machine=machine.describe(),
     )  # fmt: skip
 
 
@@ -148,67 +135,20 @@ def named(fault: Fault | Misordered) -> tuple[int, set[str]]:
 
 
 def named_of(worker: own.Worker, asked: list[Case]) -> tuple[int, set[str]]:
-    with closing(InPlace(NAME, worker)) as backend:
-        cases = {case.id: case for case in asked}
-        judged = [execute(case, [backend]) for case in cases.values()]
-        records = known_of(judged, minimized(judged, cases, backend), cases)
-    names = {known.name.split("/")[1] for record in records for known in record.known}
-    return sum(not r.ok for r in judged), names
-
-
-def minimized(
-    judged: list[CaseResult], cases: dict[str, Case], backend: Backend
-) -> list[CounterexampleResult]:
-    """Return a small case of each group whose results are wrong."""
+    backend = InPlace(NAME, worker)
+    cases = {case.id: case for case in asked}
+    judged = [execute(case, [backend]) for case in cases.values()]
     records = []
-    for group, of_group in to_shrink(groups(info(backend.name), judged), cases):
+    for group, of_group in to_shrink(groups(info(), judged), cases):
         if group.verdict in WRONG:
             first = next(r for r in judged if r.id == group.cases[0]).backends[backend.name]
-            records.append(counterexample(of_group, backend, looks(first), {}, SECONDS))
-    return records
-
-
-def known_of(
-    judged: list[CaseResult], records: list[CounterexampleResult], cases: dict[str, Case]
-) -> list[CounterexampleResult]:
-    """Return the records with the planted faults that a diagnosis names."""
-    named = [r.model_copy(update={"known": _of(r, judged, cases)}) for r in records]
-    return [*settled(named, judged)]
-
-
-def blind(path: Path) -> int:
-    """Print what is named for each fault of a list, which is not among the known ones."""
-    listed = read_faults(path)
-    for fault in listed:
-        if fault.name in MUTANTS and MUTANTS[fault.name].of == fault.of:
-            del MUTANTS[fault.name]
-    small = [case for case in all_quick_cases() if case.cost <= LARGEST]
-    with Pool(1, len(listed)) as pool:
-        for fault in listed:
-            failed, names = named_as_a_user_sees(fault, small, pool)
-            print(f"{fault.name} ({failed} fail): {'; or '.join(names) or '-'}", flush=True)
-    return 0
-
-
-def named_as_a_user_sees(fault: Mutant, small: list[Case], pool: Pool) -> tuple[int, list[str]]:
-    """Return how many cases a fault fails, and the descriptions that are given for it."""
-    sampler = fault.sampler if fault.sampler != "chain" else fault.stage
-    cases = {case.id: case for case in small if sampler in case.samplers}
-    with closing(InProcess(fault)) as backend:
-        judged = [execute(case, [backend]) for case in cases.values()]
-        records = minimized(judged, cases, backend)
-    return sum(not r.ok for r in judged), descriptions(judged, records, cases, pool)
-
-
-def descriptions(
-    judged: list[CaseResult],
-    records: list[CounterexampleResult],
-    cases: dict[str, Case],
-    pool: Pool,
-) -> list[str]:
-    found = [r for r in known_of(judged, records, cases) if r.result is not None]
-    explained = with_constructed(found, judged, cases, pool.each)
-    return [*{f"{k.name}: {k.fault}": None for record in explained for k in record.known}]
+            record = counterexample(of_group, backend, looks(first), {}, SECONDS)
+            records.append(record.model_copy(update={"known": _of(record, judged, cases)}))
+    backend.close()
+    names = {
+        known.name.split("/")[1] for record in settled(records, judged) for known in record.known
+    }
+    return sum(not r.ok for r in judged), names
 
 
 def _of(
@@ -226,8 +166,6 @@ def verdict(fault: Fault | Misordered, names: set[str]) -> str:
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["blind"]:
-        return blind(Path(sys.argv[2]))
     wrong = 0
     sets: dict[str, Sequence[Fault | Misordered]] = {
         "first": FAULTS, "second": HELD_OUT, "third": HELD_OUT_AGAIN, "fourth": (*ORDERS, *SHARES),

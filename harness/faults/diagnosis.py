@@ -1,46 +1,34 @@
-"""Find what behaves like a backend: a planted fault of the self-test, or one by construction.
+"""Find the planted faults that behave like a backend: the faults of the self-test as a dictionary.
 
-A planted fault is named if it gives the same result on the minimized case, on nearly all cases of
-the group, on nearly all other failures that it shows in, and on every passing case that was looked
-at. If two faults are left, the one with more verdicts equal on passing cases is named, or both; if
-there are more, none is. A backend that orders equal logits otherwise is compared with the faults
-under its sort. Each fault is tried with candidates that report whether they are sorted, and with
-ones that do not.
-
-If no planted fault is left, those of families.py are tried. The simplest that does the same in all
-cases that were looked at is named.
+A fault is named if it gives the same result on a minimized case and on nearly all cases of the
+group that were looked at, and passes nearly all that the backend passes. Nearly everywhere that it
+shows, in the group or not, it must do as the backend did. If two faults are left, the one with more
+verdicts equal on passing cases is named, or both; if there are more, none is. A backend that orders
+equal logits otherwise is compared with the faults under its sort. Each fault is tried with
+candidates that report whether they are sorted, and with ones that do not.
 """
 
-import os
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import islice, product
+from itertools import product
 from typing import Any, Literal
 
-from sampler_parity.harness.backends import reference
 from sampler_parity.harness.bundle.records.counterexample import Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.accepting import accepting
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant
-from sampler_parity.harness.faults.families import families
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.sorts import FirstOfEquals, LastOfEquals
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.verdicts import RIGHT, Accept, Verdict
 from sampler_parity.reference import Candidates
 
 PASSES: tuple[Verdict, ...] = (*RIGHT, "close")
-NEARLY_ALL = 0.9  # Two implementations of one fault differ in edge cases.
-FEW = 2  # Cases that show a fault, at least: any one resembles many.
-CHUNK = 30  # Faults by construction in one call: one of them may end the process.
+NEARLY_ALL = 0.8  # Two implementations of one fault differ in edge cases.
 MOST = 2  # Faults that are named; more would not help.
 _TIMEOUT_S = 2.0
-_SHORT_S = 0.5  # for one of thousands, some of which are endless
 _DIGITS = 5  # of numbers: another library's expf differs in the last
 
 Judged = Sequence[tuple[Case, BackendResult]]
@@ -55,66 +43,23 @@ def diagnose(
     others: Judged,
     accept: Accept = "identical",
 ) -> list[Known]:
-    """Return the planted faults that do as the backend did and explain most.
+    """Return the faults that do as the backend did and explain most.
 
     failing: cases of the group. passing, others: cases through the same sampler that pass, or fail
     otherwise. Each with its result. accept: of the run; faults are judged as the backend was.
     """
     if threading.current_thread() is not threading.main_thread():
         return []  # an endless fault could not be stopped
-    kinds = _sorts([*failing, *passing, *others])
     with accepting(accept):
-        known = []
-        for mutant in _of_stage(on_small.stage, small.check):
-            hows = product(kinds, (True, False))
-            tried = (_explains(mutant, small, on_small, failing, passing, others, *h) for h in hows)
-            if found := max(filter(None, tried), default=None):
-                known.append((_known(mutant, found[0], len(failing)), found[1]))
+        known = [
+            (_known(mutant, found[0], len(failing)), found[1])
+            for mutant in _of_stage(on_small.stage, small.check)
+            if (found := _explains(mutant, small, on_small, failing, passing, others)) is not None
+        ]
     most = max((fault.explains for fault, _ in known), default=0)
     best = [(fault, alike) for fault, alike in known if fault.explains == most]
     likest = max((alike for _, alike in best), default=0)
     return [fault for fault, alike in best if alike == likest] if len(best) <= MOST else []
-
-
-def constructed(
-    until: float,
-    begin: int,
-    small: Case,
-    on_small: BackendResult,
-    failing: Judged,
-    passing: Judged,
-    others: Judged,
-    accept: Accept = "identical",
-) -> list[Known]:
-    """Return the first fault by construction of CHUNK from `begin` on that does as the backend did
-    on all of these cases. until: when to end without one. The rest is as for `diagnose`."""
-    if threading.current_thread() is not threading.main_thread():
-        return []
-    everything = [(small, on_small), *failing, *others, *passing]
-    if len(failing) + len(others) < FEW:
-        return []
-    with closing(InPlace("right", reference.Worker())) as right:
-        execute(small, [right])  # loads what the first request needs
-    with accepting(accept):
-        for mutant in islice(families(on_small.stage), begin, begin + CHUNK):
-            if time.time() > until:
-                break
-            try:
-                backend = InProcess(mutant, _SHORT_S)
-            except (InputError, SyntaxError, NameError, TypeError, AttributeError):
-                continue  # the edit makes no sampler
-            with closing(backend):
-                if all(_did(*pair, backend) in ("the same", "alike") for pair in everything):
-                    return [_known(mutant, len(failing), len(failing))]
-    return []
-
-
-def constructed_apart(*arguments: Any) -> list[Known]:
-    """Return what `constructed` returns, in a process of its own: a broken one complains to
-    stderr."""
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    return constructed(*arguments)
 
 
 def _explains(
@@ -124,27 +69,21 @@ def _explains(
     failing: Judged,
     passing: Judged,
     others: Judged,
-    kind: type[Candidates],
-    reports_sorted: bool,
 ) -> tuple[int, int] | None:
-    """Return how many failing cases it explains, and how many passing ones with the same verdict;
-    None if it does not do as the backend did. Among other failures it may let a case pass."""
-    with closing(InProcess(mutant, _TIMEOUT_S, kind, reports_sorted)) as backend:
-        if _did(small, on_small, backend) != "the same":
-            return None
-        passes: list[Did] = []
-        for pair in passing:
-            passes.append(_did(*pair, backend))
-            if passes[-1] in ("right", "otherwise"):
-                return None
-        explains = [_did(*pair, backend) for pair in failing]
-        elsewhere = [_did(*pair, backend) for pair in others]
-    same = explains.count("the same")
-    if same + explains.count("alike") < NEARLY_ALL * len(explains):
-        return None
-    shown = [did for did in elsewhere if did in ("the same", "otherwise")]
-    alike = shown.count("the same") >= NEARLY_ALL * len(shown)
-    return (same, passes.count("the same")) if alike else None
+    """Return how many failing cases it explains, and how many passing ones with the same verdict,
+    under the sort that explains most; None if it does not do as the backend did."""
+    explained = []
+    for kind, reports_sorted in product(_sorts([*failing, *passing, *others]), (True, False)):
+        with closing(InProcess(mutant.name, _TIMEOUT_S, kind, reports_sorted)) as backend:
+            if _did(small, on_small, backend) == "the same":
+                explains = [_did(*pair, backend) for pair in failing]
+                if not _nearly_all(explains):
+                    continue
+                passes = [_did(*pair, backend) for pair in passing]
+                elsewhere = [_did(*pair, backend) for pair in others]
+                if _alike(explains, passes, elsewhere):
+                    explained.append((explains.count("the same"), passes.count("the same")))
+    return max(explained, default=None)
 
 
 def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
@@ -168,6 +107,18 @@ def _of_stage(stage: str, kind: str) -> Iterator[Mutant]:
 def _known(mutant: Mutant, explains: int, tried: int) -> Known:
     fault = " ".join(mutant.fault.split()).rstrip(".")
     return Known(name=mutant.name, fault=fault, explains=explains, tried=tried)
+
+
+def _alike(explains: list[Did], passes: list[Did], elsewhere: list[Did]) -> bool:
+    """Return whether the fault does the same on nearly all of the group, on nearly all that pass,
+    and on nearly all where it shows."""
+    same = explains.count("the same") + elsewhere.count("the same")
+    shows = same + (explains + passes + elsewhere).count("otherwise")
+    return _nearly_all(explains) and _nearly_all(passes) and same >= NEARLY_ALL * shows
+
+
+def _nearly_all(did: list[Did]) -> bool:
+    return did.count("the same") + did.count("alike") >= NEARLY_ALL * len(did)
 
 
 def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:

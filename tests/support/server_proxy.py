@@ -5,7 +5,6 @@ from sampler_parity.harness.servers.address import Address
 from tests.support.fake_server import Answered, Answering, Sent
 
 _PATH = "/completion"
-_PLACES = "completion_probabilities"
 _SECONDS = 60
 
 
@@ -16,8 +15,7 @@ def forwarding(address: Address) -> Answering:
         try:
             if sent.get("stream"):
                 return _streamed(address, sent)
-            path = "/tokenize" if "content" in sent else _PATH
-            reply = http.ask(address, path, sent, _SECONDS)
+            reply = http.ask(address, _PATH, sent, _SECONDS)
             return reply.status, reply.data
         except http.ServerFailure as failure:
             return 500, {"error": failure.line}
@@ -29,23 +27,7 @@ def _streamed(address: Address, sent: Sent) -> Answered:
     events = http.stream(address, _PATH, sent, _SECONDS)
     if isinstance(events, http.Reply):
         return events.status, events.data
-    came = [event.data for event in events if event.data is not None]
-    several = [[one for one in came if one.get("index", 0) == i] for i in range(_count(sent))]
-    answers = [_whole(one) for one in several]
-    return 200, answers if len(answers) > 1 else answers[0]
-
-
-def _count(sent: Sent) -> int:
-    prompt = sent["prompt"]
-    return len(prompt) if isinstance(prompt, list) and isinstance(prompt[0], str) else 1
-
-
-def _whole(events: list[Sent]) -> Sent:
-    """Return the answer of a stream's events, with its parts."""
-    parts = [(event["content"], event.get("tokens", [])) for event in events]
+    parts = [(event.data["content"], event.data.get("tokens", [])) for event in events]
     content = "".join(text for text, _ in parts)
     tokens = [token for _, several in parts for token in several]
-    several = [place for event in events for place in event.get(_PLACES, ())]
-    places = {_PLACES: several} if several else {}
-    whole = {"content": content, "tokens": tokens, "parts": parts}
-    return {**events[-1], **places, **whole}
+    return 200, {**events[-1].data, "content": content, "tokens": tokens, "parts": parts}
