@@ -71,7 +71,7 @@ PACKAGES = (
 
 # An engine may import the core, itself, engines/shared, and these engines of the same maker.
 SHARED = "shared"
-SAME_MAKER: dict[str, set[str]] = {"webgpu": {"correct"}, "akunu": {"webgpu"}}
+SAME_MAKER: dict[str, set[str]] = {"webgpu": {"correct"}, "akunu": {"webgpu"}, "vllm_gpu": {"vllm"}}
 
 
 class Import(NamedTuple):

@@ -21,11 +21,12 @@ Source: ComboSampler and SS_* of exllamav3/generator/sampler/ at 1.6.5.
 Suite: engines/exllamav3/suites/exllamav3/combo.toml
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
+from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.shared.torch_cpu import cumsum, descending, softmax, total
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
@@ -70,19 +71,6 @@ class Tokens:
             self.logits = values[order]
         else:
             self.p = values[order]
-
-
-class Stateless:
-    """A sampler without a history."""
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> Self:
-        return self
 
 
 class Exllamav3Combo(Stateless):

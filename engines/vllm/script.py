@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from sampler_parity.engines.vllm.arguments import parameters_of
 from sampler_parity.engines.vllm.engine import NOT_CALLED
-from sampler_parity.engines.vllm.requests import parameters_of
+from sampler_parity.engines.vllm.requests import RUNNER
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.repro.asked import ProgramParts, in_lines
 from sampler_parity.harness.repro.engine import GIVEN, EngineScript, Stages, keywords, pinned
@@ -106,7 +107,7 @@ def _fields(_asked: ProgramParts, stages: Stages, tokens: list[int]) -> dict[str
     arguments: dict[str, Any] = {}
     parts = []
     for name, given in stages:
-        of = parameters_of(name, given)
+        of = parameters_of(name, given, RUNNER)
         parts.append(_calls(name, of))
         arguments |= of
     arguments.pop("bad_words_token_ids", None)

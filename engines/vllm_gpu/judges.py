@@ -2,16 +2,9 @@
 
 import numpy as np
 
+from sampler_parity.engines.vllm.judges import logprobs
 from sampler_parity.harness.correct.bounds import is_exact, of_sum, sums_exactly, unit
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
-
-
-def logprobs(stage: Stage) -> None:
-    """Require p to be the softmax of the logits: exp(log_softmax), or exp divided by its sum."""
-    stage.same_ids()
-    stage.same_logits()
-    stage.none_selected()
-    stage.probabilities()
 
 
 def top_p(stage: Stage) -> None:

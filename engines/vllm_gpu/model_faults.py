@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sampler_parity.engines.vllm.model.softmax import softmax
 from sampler_parity.engines.vllm_gpu.model import (
     VllmGpuLogprobs,
     VllmGpuMinP,
@@ -9,7 +10,6 @@ from sampler_parity.engines.vllm_gpu.model import (
     VllmGpuTopK,
     VllmGpuTopP,
 )
-from sampler_parity.engines.vllm_gpu.model.logprobs import softmax
 from sampler_parity.engines.vllm_gpu.model.noise import gumbel
 from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference.candidates import Candidates

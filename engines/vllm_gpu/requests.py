@@ -1,13 +1,11 @@
 """A chain as vLLM's SamplingParams, in the one order of its second model runner: that of SLOTS."""
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from sampler_parity.engines.shared.past import Past
-from sampler_parity.engines.shared.stage_parameters import ANY_SEED, biases, one_is_kept
+from sampler_parity.engines.vllm.arguments import Runner, params_of
 from sampler_parity.engines.vllm_gpu.package import vllm_gpu
-from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 ALLOWED, BIAS, MIN_TOKENS, PENALTIES, BAD_WORDS = range(5)
@@ -31,47 +29,16 @@ SLOTS = {
     "greedy": SELECT,
     "vllm_gpu_logprobs": LOGPROBS,
 }
-
-
-def parameters_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of SamplingParams for a stage. Raises Unsupported."""
-    one_is_kept(given, "vLLM")
-    if given.get("kernel", "torch") != "torch":
-        raise Unsupported("the compiled kernel is that of the first model runner")
-    if name in ("dist", "vllm_gpu_sample"):
-        return {"seed": None if given["seed"] == ANY_SEED else given["seed"]}
-    if name == "greedy":
-        return {"temperature": 0.0}
-    if name == "logit_bias":
-        return {"logit_bias": biases(given, "vLLM")}
-    renamed = {"temp": "temperature", "k": "top_k", "p": "top_p" if name == "top_p" else "min_p"}
-    left_out = ("min_keep", "kernel", "n_vocab")
-    return {renamed.get(key, key): value for key, value in given.items() if key not in left_out}
+RUNNER = Runner(
+    "vLLM's second runner", SLOTS, "the compiled kernel is that of the first model runner"
+)
 
 
 def sampling_params(chain: ChainSpec) -> Any:
-    """Make SamplingParams of a chain. Raises Unsupported for a chain that vLLM lacks, InputError
-    for one that it refuses."""
-    stages = [(name, given) for stage in chain for name, given in stage.items()]
-    slots = [SLOTS[name] for name, _ in stages]
-    if any(left >= right for left, right in pairwise(slots)):
-        raise Unsupported("vLLM's second runner has one order, and each stage once")
-    arguments: dict[str, Any] = {}
-    for name, given in stages:
-        more = parameters_of(name, given)
-        if "temperature" in more and "temperature" in arguments:
-            raise Unsupported("greedy is temperature 0 in vLLM, and takes no other")
-        arguments |= more
-    words = arguments.pop("bad_words_token_ids", None)
-    stops = arguments.pop("stop_token_ids", [])
+    """Return a chain as vLLM's SamplingParams. Raises Unsupported, InputError."""
     engine = vllm_gpu()
-    try:
-        params = engine.sampling_params.SamplingParams.from_optional(**arguments)
-    except (engine.exceptions.VLLMError, ValueError, TypeError) as error:
-        raise InputError("vLLM", str(error).splitlines()[0]) from None
-    params._bad_words_token_ids = words  # would need texts and a tokenizer
-    params._all_stop_token_ids = set(stops)
-    return params
+    make = engine.sampling_params.SamplingParams.from_optional
+    return params_of(chain, RUNNER, make, engine.exceptions.VLLMError)
 
 
 @dataclass

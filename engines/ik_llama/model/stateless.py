@@ -2,27 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
+from sampler_parity.engines.shared import stateless as shared
 from sampler_parity.reference.candidates import Candidates
 
 
 @dataclass(frozen=True)
-class Stateless:
+class Stateless(shared.Stateless):
     name: str
     change: Callable[[Candidates], None]
 
     @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
         self.change(cand)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> Self:
-        return self

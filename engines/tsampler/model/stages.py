@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.tsampler.model import filters, sample
 from sampler_parity.engines.tsampler.model.history import (
     PenaltyParams,
@@ -104,22 +105,13 @@ def temp(temp: Any) -> Filter:
     return Filter("tsampler_temp", lambda cand: filters.temperature(cand, value))
 
 
-class Greedy:
+class Greedy(Stateless):
     """The first largest logit of the whole vocabulary."""
 
     name = "tsampler_greedy"
 
     def apply(self, cand: Candidates) -> None:
         cand.selected = sample.greedy(cand.logits)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> Self:
-        return self
 
 
 class Penalties:

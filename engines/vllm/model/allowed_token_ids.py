@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
+from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import token_ids
 
 
-class VllmAllowedTokenIds:
+class VllmAllowedTokenIds(Stateless):
     name = "vllm_allowed_token_ids"
 
     def __init__(self, n_vocab: Any, allowed_token_ids: Any) -> None:
@@ -33,12 +34,3 @@ class VllmAllowedTokenIds:
         banned[self.allowed_token_ids] = False
         cand.logits[banned] = -np.inf
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "VllmAllowedTokenIds":
-        return self

@@ -11,22 +11,14 @@ Suite: engines/vllm/suites/vllm/vllm_stages.toml
 """
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
+from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.vllm.model.softmax import softmax
 from sampler_parity.reference.candidates import Candidates
 
 
-class VllmLogprobs:
+class VllmLogprobs(Stateless):
     name = "vllm_logprobs"
 
     def apply(self, cand: Candidates) -> None:
         size_of_vocabulary(cand, "vLLM")
         cand.p = softmax(cand.logits).astype(cand.p.dtype)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "VllmLogprobs":
-        return self

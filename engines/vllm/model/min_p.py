@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
+from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.vllm.model.softmax import softmax
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import float32
 
 
-class VllmMinP:
+class VllmMinP(Stateless):
     name = "vllm_min_p"
 
     def __init__(self, min_p: Any) -> None:
@@ -36,12 +37,3 @@ class VllmMinP:
         p = softmax(cand.logits)
         cand.logits[p < p.max() * p.dtype.type(self.min_p)] = -np.inf
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "VllmMinP":
-        return self

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
+from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import float32
@@ -24,7 +25,7 @@ from sampler_parity.reference.parameters import float32
 SMALLEST = 0.01  # _MAX_TEMP
 
 
-class VllmTemperature:
+class VllmTemperature(Stateless):
     name = "vllm_temperature"
 
     def __init__(self, temperature: Any) -> None:
@@ -41,12 +42,3 @@ class VllmTemperature:
         else:
             cand.logits = cand.logits / cand.logits.dtype.type(self.temperature)
             cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "VllmTemperature":
-        return self

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
+from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import int32
 
 
-class VllmTopK:
+class VllmTopK(Stateless):
     name = "vllm_top_k"
 
     def __init__(self, top_k: Any) -> None:
@@ -34,12 +35,3 @@ class VllmTopK:
         kth = np.partition(cand.logits, n - self.top_k)[n - self.top_k]
         cand.logits[cand.logits < kth] = -np.inf
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "VllmTopK":
-        return self

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
+from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.vllm.model.softmax import softmax
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import float32
 
 
-class VllmTopP:
+class VllmTopP(Stateless):
     name = "vllm_top_p"
 
     def __init__(self, top_p: Any) -> None:
@@ -43,12 +44,3 @@ class VllmTopP:
         banned[-1] = False
         cand.logits[order[banned]] = -np.inf
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "VllmTopP":
-        return self

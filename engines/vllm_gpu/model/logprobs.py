@@ -5,24 +5,15 @@
 The kernel gives the logarithm of the tokens that are asked for; the sum is that of blocks of 1,024.
 
 Ties: none. Edges: if all are -inf p is NaN.
-Source: _topk_log_softmax_kernel, vllm/v1/worker/gpu/sample/logprob.py 17-58 at 0.32.0.
+Source: _topk_log_softmax_kernel, vllm/v1/worker/gpu/sample/logprob.py 17-58 at 0.32.0; the softmax
+    is 35-57.
 Suite: engines/vllm_gpu/suites/vllm_gpu/vllm_gpu_stages.toml
 """
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.vllm_gpu.model.stateless import Stateless
+from sampler_parity.engines.shared.stateless import Stateless
+from sampler_parity.engines.vllm.model.softmax import softmax
 from sampler_parity.reference.candidates import Candidates
-
-
-@np.errstate(all="ignore")
-def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    weights = np.exp(logits - logits.max())  # 35, 44
-    return np.asarray(weights / weights.sum())  # 46-47, 57
 
 
 class VllmGpuLogprobs(Stateless):

@@ -82,13 +82,17 @@ fn sort_by_keys(n: u32) {
     gather(n);
 }
 
-// Sort by the logits. A row with a NaN is refused: no order is defined.
-fn sort(n: u32) {
+// Set the keys to the logits. A row with a NaN is refused: no order is defined.
+fn keys_of_logits(n: u32) {
     let mine = part(n);
     for (var i = mine.x; i < mine.y; i += 1u) {
         let logit = logits[base + i];
         scratch[scratch_of(0u) + i] = key_of(logit);
         if (is_nan(logit) && n > 1u) { rows[task.row].refused = 1u; }
     }
+}
+
+fn sort(n: u32) {
+    keys_of_logits(n);
     sort_by_keys(n);
 }

@@ -113,13 +113,3 @@ fn keys_of_positions() {
     let mine = part(row.n);
     for (var i = mine.x; i < mine.y; i += 1u) { scratch[scratch_of(0u) + i] = ~i; }
 }
-
-// Set the keys to the logits. A row with a NaN is refused.
-fn keys_of_logits() {
-    let mine = part(row.n);
-    for (var i = mine.x; i < mine.y; i += 1u) {
-        let logit = logits[base + i];
-        scratch[scratch_of(0u) + i] = key_of(logit);
-        if (is_nan(logit) && row.n > 1u) { rows[task.row].refused = 1u; }
-    }
-}

@@ -6,7 +6,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var kept = min(task.k, row.n);
     if (agreed(row.is_sorted == 0u)) {
         if (agreed(kept < row.n)) {
-            keys_of_logits();
+            keys_of_logits(row.n);
             mark_enough(Enough(kept, 0.0, 0u, 0u));
             kept = keep_marked();
         }

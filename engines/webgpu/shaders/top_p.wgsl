@@ -5,7 +5,7 @@
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     begin(group.x, local);
     softmax();
-    if (agreed(row.is_sorted == 1u)) { keys_of_positions(); } else { keys_of_logits(); }
+    if (agreed(row.is_sorted == 1u)) { keys_of_positions(); } else { keys_of_logits(row.n); }
     mark_enough(Enough(max(1u, task.least), task.a, 1u, 0u));
     let kept = keep_marked();
     if (agreed(row.is_sorted == 0u)) { sort(kept); }
