@@ -187,7 +187,8 @@ def _work(connection: Connection, theirs: Connection, environment: dict[str, str
             outcome = (True, function(*arguments))
         except Exception as error:
             outcome = (False, _to_send(error))
-        connection.send(outcome)
+        with contextlib.suppress(OSError):  # the parent ended: so does this
+            connection.send(outcome)
 
 
 def _to_send(error: Exception) -> Exception:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from multiprocessing import Pipe, get_context
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes import groups
-from sampler_parity.harness.processes.pool import Died, Pool, start_method
+from sampler_parity.harness.processes.pool import Died, Pool, _work, start_method
 from sampler_parity.harness.run.started import backend
 from tests.support.alive import alive
 
@@ -243,3 +244,15 @@ def test_pool_that_an_interrupt_leaves_leaves_no_process() -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@FORKS
+def test_a_process_whose_parent_is_gone_ends_without_an_error() -> None:
+    ours, theirs = Pipe()
+    process = get_context("fork").Process(target=_work, args=(theirs, ours, dict(os.environ)))
+    process.start()
+    theirs.close()
+    ours.send((time.sleep, (0.3,)))
+    ours.close()
+    process.join(20)
+    assert process.exitcode == 0
