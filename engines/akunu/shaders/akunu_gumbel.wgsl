@@ -38,7 +38,7 @@ fn remove_filtered() {
     let top = probabilities();
     let min_p = bitcast<f32>(table[task.first].x);
     let top_p = bitcast<f32>(table[task.first].y);
-    keys_of_logits();
+    keys_of_logits(row.n);
     let kth = search(Enough(task.k, 0.0, 0u, 0u)).key;
     for (var i = mine.x; i < mine.y; i += 1u) {
         let p = probs[base + i];
