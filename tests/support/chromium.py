@@ -26,18 +26,25 @@ FLAGS = [
 ]
 
 # A window is never narrower than 500 px, a frame is. srcdoc gives it the origin of its parent.
-_FRAME = '<iframe srcdoc="{page}" style="border:0;width:{width}px;height:900px"></iframe>'
-_MEASURED = """<script>
+_FRAME = """<iframe onload="loaded()" srcdoc="{page}"
+style="border:0;width:{width}px;height:900px"></iframe>"""
+# Fades follow the scroll position from the second picture on. The text is written when loading
+# ends, so an open document holds the end until two pictures were made.
+_MEASURED = """<iframe id="held" hidden></iframe><script>
+held.contentDocument.open();
 const act = %s;
-addEventListener('load', () => {
-  for (const frame of document.querySelectorAll('iframe')) {
+let left = %d;
+const loaded = () => --left || requestAnimationFrame(() => requestAnimationFrame(measure));
+const measure = () => {
+  for (const frame of document.querySelectorAll('iframe[srcdoc]')) {
     const width = frame.contentDocument.documentElement.scrollWidth;  // lays the page out
     const line = [width, Math.ceil(performance.now()), frame.contentDocument.title].join('/');
     const p = document.body.appendChild(document.createElement('p'));
     p.dataset.measured = line;
     p.dataset.answer = act(frame.contentDocument);
   }
-});
+  held.contentDocument.close();
+};
 </script>"""
 
 
@@ -83,8 +90,8 @@ def look(
     frames = [
         _FRAME.format(page=html.escape(page), width=width) for page in pages for width in widths
     ]
-    content = ['<!doctype html><meta charset="utf-8">', *frames, _MEASURED % act]
-    path.write_text("\n".join(content), encoding="utf-8")
+    start = '<!doctype html><meta charset="utf-8"><body>'
+    path.write_text("\n".join([start, _MEASURED % (act, len(frames)), *frames]), encoding="utf-8")
     reason = ""
     for attempt in ("1", "2"):
         profile = f"--user-data-dir={folder / attempt}"
