@@ -9,6 +9,7 @@ from sampler_parity.harness.correct.bounds import (
     Reals,
     is_exact,
     largest,
+    normal_from,
     of_function,
     of_sum,
     sums_exactly,
@@ -114,7 +115,8 @@ def typical_p(stage: Stage) -> None:
 
     The surprise -log p has the relative error of p as absolute error, and that of log on its value.
     H = sum p_i s_i has the errors of its terms and of its sum. If some p is 0 every distance is NaN
-    and the order arbitrary; then any order is right, and the cut follows it.
+    and the order arbitrary; then any order is right, and the cut follows it. So it is if some p is
+    subnormal and the backend states that it flushes such numbers.
     """
     low, high = stage.hull("p")
     if high >= 1:
@@ -123,8 +125,9 @@ def typical_p(stage: Stage) -> None:
     stage.none_selected()
     stage.same_logits()
     normalizer = stage.probabilities()
-    exact = stage.softmax
-    if exact.defined and exact.p.min() > 2.0**20 * zero_below(stage.arithmetic.probabilities):
+    exact, kind = stage.softmax, stage.arithmetic.probabilities
+    flushed = normal_from(kind) if stage.arithmetic.flushes_subnormals else 0.0
+    if exact.defined and exact.p.min() > max(2.0**20 * zero_below(kind), flushed):
         keys, errors = distances(stage)
         _in_key_order(stage, keys - errors, keys + errors)
     cut_by_mass(stage, (low, high), stage.sampler.min_keep, normalizer, strict=True)

@@ -31,6 +31,8 @@ class Arithmetic(Strict):
     exact result is given exactly"""
     stable_sort: bool = False
     """whether equal logits keep the order of their ids"""
+    flushes_subnormals: bool = False
+    """whether operations may take and return 0 for numbers below the smallest normal one"""
 
 
 # llama.cpp on glibc: sums in order; expf 0.51, logf 0.82, log2f 0.76, powf 0.82 ULP at most

@@ -42,6 +42,7 @@ from sampler_parity.reference.samplers.temp import Temp
 from sampler_parity.reference.samplers.top_k import TopK
 from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
 from sampler_parity.reference.samplers.top_p import TopP
+from sampler_parity.reference.samplers.typical_p import TypicalP
 from sampler_parity.reference.samplers.xtc import Xtc
 from tests.support.examples import one_in
 
@@ -365,6 +366,22 @@ def test_mirostat_v2_may_flush_a_subnormal_probability_and_no_other(mu: float) -
         else:
             with pytest.raises(Wrong, match="survivors"):
                 JUDGES["mirostat_v2"](one)
+
+
+@pytest.mark.parametrize(("gap", "flushes"), [(88.0, True), (88.0, False), (80.0, True)])
+def test_typical_p_takes_any_order_only_if_a_subnormal_p_is_stated_to_be_flushed(
+    gap: float, flushes: bool
+) -> None:
+    """exp(-88) is subnormal. With a p of 0 the entropy is NaN, and so is every distance."""
+    stated = FLOAT32.model_copy(update={"flushes_subnormals": flushes})
+    one = stage(
+        TypicalP(0.9), [0.0, -gap], [1, 0], [0.0 if gap == 88.0 else np.exp(-gap), 1.0], stated
+    )
+    if gap == 88.0 and flushes:
+        JUDGES["typical_p"](one)
+    else:
+        with pytest.raises(Wrong, match="ids"):
+            JUDGES["typical_p"](one)
 
 
 def test_a_quarter_is_not_below_the_second_threshold_of_infill() -> None:
