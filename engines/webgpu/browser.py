@@ -64,6 +64,9 @@ class Browser:
         jobs, answers = self.jobs, self.answers
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # one connection for all jobs
+            disable_nagle_algorithm = True  # else each answer waits 40 ms
+
             def do_GET(self) -> None:
                 self.reply("text/html", PAGE.read_bytes())
 
@@ -74,6 +77,7 @@ class Browser:
             def reply(self, kind: str, content: bytes) -> None:
                 self.send_response(200)
                 self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
 
@@ -137,6 +141,7 @@ class BrowserRows(Rows):
 
 class Worker(worker.Worker):
     name = "webgpu/browser"
+    flushes_subnormals = True  # SwiftShader does
 
     def device(self, shaders: Shaders) -> Any:
         return Browser(shaders)

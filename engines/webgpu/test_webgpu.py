@@ -1,7 +1,10 @@
 """The shaders on a device, if there is one: widths around the lanes, rows together, exp and log."""
 
 import importlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from sampler_parity.engines.webgpu.browser import Browser
 from sampler_parity.engines.webgpu.device import PARTS, Device, Edit, Shaders, Task
 from sampler_parity.engines.webgpu.worker import Worker
 from sampler_parity.engines.webgpu.worker_faults import FAULTS, ROWS
+from sampler_parity.harness.backends import environments
 from sampler_parity.harness.errors import InputError, Unsupported
 from tests.support.applied import side_by_side
 from tests.support.webgpu import found
@@ -64,8 +68,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 
 @pytest.mark.parametrize(
-    ("name", "low", "high"), [("exp_of", -87.0, 88.0), ("log_of", 1e-38, 1.0), ("log_of", 1, 1e38)]
-)
+    ("name", "low", "high"),
+    [
+        ("exp_of", -87.0, 88.0), ("log_of", 1e-38, 1.0), ("log_of", 1, 1e38),
+        ("log_of", 1e-45, 1.1e-38),
+    ],
+)  # fmt: skip
 def test_exp_and_log_are_within_two_ulps(
     device: Any, tmp_path: Path, name: str, low: float, high: float
 ) -> None:
@@ -104,6 +112,26 @@ def test_without_wgpu_or_an_adapter_the_reason_is_one_line(monkeypatch: pytest.M
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(Unsupported, match=r"^wgpu is not installed: sampler-parity engines add"):
         Device(Shaders(PARTS))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Vulkan can be hidden by a variable")
+@pytest.mark.parametrize(
+    ("backend", "suite"), [("webgpu", "parity/greedy"), ("akunu/webgpu", "akunu/akunu_gumbel")]
+)
+def test_a_run_without_a_driver_ends_with_one_line_and_exit_status_2(
+    backend: str, suite: str, tmp_path: Path
+) -> None:
+    if environments.missing("webgpu"):
+        pytest.skip("sampler-parity engines add webgpu")
+    command = [sys.executable, "-m", "sampler_parity.harness.cli", "run", suite, "-b", backend]
+    nowhere = dict.fromkeys(("VK_ICD_FILENAMES", "VK_DRIVER_FILES"), str(tmp_path / "none"))
+    done = subprocess.run(
+        [*command, "-o", str(tmp_path / "bundle")],
+        env=os.environ | nowhere, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    reason = "wgpu finds no adapter; without a GPU install mesa-vulkan-drivers"
+    line = f"sampler-parity: backend {backend}: does not run here: {reason}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
 def test_the_edit_of_every_fault_fits() -> None:
@@ -149,6 +177,20 @@ def test_a_browser_refuses_a_branch_that_lanes_may_take_apart() -> None:
     rows = found(lambda: Browser(Shaders(PARTS, edit=edit))).rows(logits(1, 8))
     with pytest.raises(Unsupported, match=re.escape("must only be called from uniform")):
         rows.run("dist", [Task(0, a=0.5)])
+
+
+def test_subnormal_logits_are_compared_where_a_device_takes_them_for_0(device: Any) -> None:
+    """SwiftShader does so in each comparison of floats, and keeps bits that are moved."""
+    x = np.array([[-1, 0, 1.2e-39, 1.1e-39], [-1.2e-39, -1.3e-39, -1, -2]], np.float32)
+    browser = found(lambda: Browser(Shaders(PARTS)))
+    for on in (browser, device):
+        rows = on.rows(x)
+        rows.run("greedy", [Task(0), Task(1)])
+        assert rows.states["selected"].tolist() == [2, 0]
+        rows.run("top_k", [Task(0, k=2), Task(1, k=2)])
+        assert [rows.read(row).ids.tolist() for row in (0, 1)] == [[2, 3], [0, 1]]
+        rows.run("temp", [Task(0), Task(1)])
+        assert rows.read(0).logits.tolist() == [x[0, 2], -np.inf]
 
 
 @pytest.mark.nightly

@@ -5,6 +5,7 @@ shader run on the host, with the sums of trees.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from sampler_parity.engines.correct import worker
 from sampler_parity.engines.correct.pairwise import Pairwise
 from sampler_parity.engines.correct.samplers import SAMPLERS, Apply
-from sampler_parity.engines.webgpu.device import PARTS, Device, Edit, Rows, Shaders
+from sampler_parity.engines.shared.stage_parameters import no_uniforms
+from sampler_parity.engines.webgpu.device import AT_ONCE, PARTS, Device, Edit, Rows, Shaders
 from sampler_parity.engines.webgpu.stages import PLANS, apply_together
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import serving
@@ -51,6 +53,21 @@ class Instance(worker.Instance):
                 HOST[of.name](self.ops, there, of)
                 rows.put_row(row, there)
 
+    def draw(self, cand: Any, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
+        """Filter once and draw n times, many rows of what is left together."""
+        no_uniforms(uniforms, "webgpu")
+        *filters, last = self.chain.samplers
+        for of in filters:
+            self.apply_to({cand.row: of}, cand.rows)
+        left, tokens = cand.rows.read(cand.row), np.empty(n, np.int32)
+        together = max(1, AT_ONCE // max(4, len(left)))
+        for first in range(0, n, together):
+            rows = cand.rows.on.rows(np.tile(left.logits, (min(together, n - first), 1)))
+            self.apply_to(dict.fromkeys(range(rows.count), last), rows)
+            places = [rows.read(row).token for row in range(rows.count)]
+            tokens[first : first + together] = left.ids[places]
+        return tokens
+
     def clone(self) -> "Instance":
         return Instance(self.chain.clone(), self.ops, self.samplers)
 
@@ -83,10 +100,15 @@ class Worker(worker.Worker):
     name = "webgpu"
     serving = Serving
     edit: Edit | None = None  # of a fault
+    flushes_subnormals = False
 
     def __init__(self) -> None:
         super().__init__(Pairwise())
-        self.on = self.device(Shaders(PARTS, edit=self.edit))
+
+    @cached_property
+    def on(self) -> Any:
+        """The device. It is made for the greeting, which names what is missing."""
+        return self.device(Shaders(PARTS, edit=self.edit))
 
     def device(self, shaders: Shaders) -> Any:
         return Device(shaders)
@@ -99,7 +121,12 @@ class Worker(worker.Worker):
                 update={
                     "build": self.on.build,
                     "device": self.on.summary,
-                    "arithmetic": Arithmetic(summation="unknown", exp_ulps=2, stable_sort=True),
+                    "arithmetic": Arithmetic(
+                        summation="unknown",
+                        exp_ulps=2,
+                        stable_sort=True,
+                        flushes_subnormals=self.flushes_subnormals,
+                    ),
                 }
             )
         )

@@ -34,9 +34,10 @@ fn log_of(x: f32) -> f32 {
     if (bits >> 31u == 1u) { return bitcast<f32>(nan_bits); }
     var word = bits;
     var e = 0;
-    if (word < 0x00800000u) {  // subnormal
-        word = bitcast<u32>(x * 8388608.0);
-        e = -23;
+    if (word < 0x00800000u) {  // subnormal: a device may take it for 0, so no product is formed
+        let places = countLeadingZeros(word) - 8u;
+        word <<= places;
+        e = -i32(places);
     }
     e += i32(word >> 23u) - 126;
     var f = bitcast<f32>((word & 0x007fffffu) | 0x3f000000u);  // 0.5 to 1
