@@ -1,6 +1,7 @@
 """akunu/gumbel: Akunu's Gumbel-max path, vectorised in NumPy, written from its documentation
 without the reference. exp and log are glibc's, as in the reference."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,8 @@ class Instance:
         self.history.append(token)
 
     def clone(self) -> "Instance":
-        twin = type(self)(self.parameters)
-        twin.history, twin.sampled = list(self.history), self.sampled
+        twin = copy(self)
+        twin.history = list(self.history)
         return twin
 
     def apply(self, stage: int | None, row: Row) -> None:

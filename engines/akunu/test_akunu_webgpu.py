@@ -1,13 +1,17 @@
-"""akunu/webgpu: the shader's noise against the model, and its tokens against akunu/gumbel."""
+"""akunu/webgpu: noise against the model, tokens against akunu/gumbel, draws against their law."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sampler_parity.engines.akunu import webgpu
+from sampler_parity.engines.akunu.model.distribution import gumbel_distribution
 from sampler_parity.engines.akunu.model.gumbel_max import element_seed, gumbel, uniforms
-from sampler_parity.engines.webgpu.device import Task
+from sampler_parity.engines.akunu.worker_faults import ROWS
+from sampler_parity.engines.webgpu.device import Edit, Task
 from tests.support.applied import side_by_side
 from tests.support.webgpu import found
 
@@ -42,3 +46,90 @@ def test_the_shader_selects_as_the_model_does(device: Any, family: str, noise: s
             assert got.selected == want.selected
             rel = 1e-3 if noise == "f16" else 0  # half a float16, or an ULP of the noise
             assert got.logits == pytest.approx(want.logits, rel=rel, abs=4 * 2.0**-23)
+
+
+DEFAULTS = {
+    "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "position": 0, "noise": "f16",
+}  # fmt: skip
+USUAL = {"temperature": 0.8, "top_k": 4, "top_p": 0.9, "min_p": 0.01, "repeat_penalty": 1.3}
+
+
+def together(edit: Edit | None) -> list[int]:
+    """Return the rows, of five with parameters of their own, whose result is not that of the row
+    alone."""
+    x = np.random.default_rng(1).normal(0, 2, (5, 200)).astype(np.float32)
+    on, tasks = webgpu.device(edit), []
+    for row in range(5):
+        of = USUAL | {"seed_offset": row, "top_k": 3 + row, "position": 0, "noise": "f16"}
+        instance = webgpu.Instance(of, on)
+        for token in range(row, row + 3):
+            instance.accept(token)
+        tasks.append(replace(instance.task(200), row=row))
+    rows = on.rows(x)
+    rows.run("akunu_gumbel", tasks)
+    different = []
+    for row, task in enumerate(tasks):
+        alone = webgpu.device().rows(x[row : row + 1])
+        alone.run("akunu_gumbel", [replace(task, row=0)])
+        one, other = alone.read(0), rows.read(row)
+        if (one.logits.tobytes(), one.selected) != (other.logits.tobytes(), other.selected):
+            different.append(row)
+    return different
+
+
+def test_a_row_is_the_same_beside_others(device: Any) -> None:
+    assert together(None) == []
+
+
+NEIGHBOUR = """task = tasks[min(group + 1u, arrayLength(&tasks) - 1u)];
+    task.row = tasks[group].row;"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "wrong"),
+    [
+        (Edit("common", "task = tasks[group];", NEIGHBOUR), [0, 1, 2, 3]),
+        (Edit("akunu_gumbel", "task.least + i", "tasks[0].least + i"), [1, 2, 3, 4]),
+        (Edit("akunu_gumbel", "for (var j = task.first", "for (var j = 0u"), [1, 2, 3, 4]),
+    ],
+    ids=["the neighbour's parameters", "the first row's noise", "the histories of all before"],
+)
+def test_a_fault_between_rows_shows_in_the_rows_that_have_it(
+    device: Any, edit: Edit, wrong: list[int]
+) -> None:
+    assert together(edit) == wrong
+
+
+def counts(edit: Edit | None, logits: NDArray[np.float32], temperature: float) -> NDArray[np.int_]:
+    """Return how often each token is drawn, at 2,000 positions."""
+    worker, of = webgpu.Worker(), {"seed_offset": 0, "temperature": temperature}
+    worker.edit = edit
+    instance = worker.build([{"akunu_gumbel": of | DEFAULTS}], logits.size, None)
+    tokens = instance.draw(worker.candidates(logits), 2_000, None)
+    return np.bincount(tokens, minlength=logits.size)
+
+
+@pytest.mark.parametrize(
+    ("edit", "fits"),
+    [
+        (None, True),
+        (Edit("gumbel_noise", "return -log_of(-log_of(u));", "return -log_of(u);"), False),
+        (Edit("akunu_gumbel", "task.least + i", "task.least"), False),
+    ],
+    ids=["as it is", "one logarithm", "one noise for all tokens"],
+)
+def test_the_shader_draws_from_the_exact_distribution(
+    device: Any, edit: Edit | None, fits: bool
+) -> None:
+    """At 1000 float16 has steps of 1/2, so the distribution is far from the softmax."""
+    for logits, temperature in (([1000.0, 1000.0, 999.0], 1.0), ([0.3, -1.0, 0.0, 1.2], 0.7)):
+        x = np.array(logits, np.float32)
+        exact, n = gumbel_distribution(x, temperature), 2_000
+        away = abs(counts(edit, x, temperature) - n * exact)
+        assert bool((away < 5 * np.sqrt(n * exact * (1 - exact))).all()) == fits
+
+
+def test_the_edit_of_every_fault_fits() -> None:
+    for row in ROWS:
+        edit = Edit(row["file"], row["replace"], row["with"])
+        assert replace(webgpu.SHADERS, edit=edit).text(edit.file)
