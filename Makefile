@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler wheel release-check docs site parity parity-full drift witness platforms portable distribution \
 	laws trie selfcheck engines servers fuzz types lint \
-	size check test pytest nightly scale commands attack fuzz-inputs sanitize selftest coverage native-mutants clean
+	size profile check test pytest nightly scale commands attack fuzz-inputs sanitize selftest coverage native-mutants clean
 
 setup: .venv/ready .venv/common
 	@$(MAKE) --no-print-directory tsampler || \
@@ -177,6 +177,13 @@ lint: types
 # Lines of Python by package and feature, and the limit of the core. BASE=REV: the difference to it.
 size:
 	@$(PYTHON) scripts/size.py $(if $(BASE),--base $(BASE))
+
+# Where the processor time of a run goes, by process, package and function; docs/results/processor-time.md
+RUN ?= parity generate -b llama.cpp -j 1
+
+profile: setup
+	rm -rf bundles/profile
+	$(BIN)/python -m scripts.profile_run run $(RUN) -o bundles/profile
 
 types: setup
 	$(BIN)/ruff check .
