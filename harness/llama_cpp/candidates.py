@@ -1,6 +1,7 @@
 """llama_token_data_array, alike in llama.cpp of every release and in its forks."""
 
 from ctypes import Structure, c_bool, c_int64, c_size_t, c_void_p
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,9 @@ class NativeCandidates:
     """n llama_token_data and the llama_token_data_array that points at them."""
 
     def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.data = np.empty(len(logits), TOKEN_DATA)
-        self.data["id"] = np.arange(len(logits))
-        self.data["logit"] = logits
-        self.data["p"] = 0
+        values = _numbered(len(logits)).copy()  # copying TOKEN_DATA takes six times as long
+        values[1::3] = logits
+        self.data = values.view(TOKEN_DATA)
         self.start = self.data.ctypes.data
         self.array = TokenDataArray(self.start, len(logits), -1, False)
 
@@ -40,3 +40,11 @@ class NativeCandidates:
         """Return ids, logits, p, sorted, selected."""
         data, array = self.current(), self.array
         return data["id"], data["logit"], data["p"], array.sorted, array.selected
+
+
+@lru_cache(maxsize=4)
+def _numbered(n: int) -> NDArray[np.float32]:
+    """Return n candidates without logits, to copy: float32[3 * n] with the ids as int32."""
+    values = np.zeros(3 * n, np.float32)
+    values.view(np.int32)[::3] = np.arange(n)
+    return values

@@ -185,6 +185,7 @@ class Libllama:
         except OSError as error:
             raise InputError(path, f"cannot be loaded: {error}") from None
         self.path, self._device = path, device
+        self._initializers: dict[tuple[str, Signature | None], tuple[Signature, Any]] = {}
         for symbol, (result, *arguments) in _FUNCTIONS.items():
             function = getattr(self._library, symbol, None)
             if function is not None:
@@ -227,12 +228,15 @@ class Libllama:
         """Return a sampler's signature and its initializer. other: in place of the usual one.
         Raises Unsupported if the build lacks the sampler, or its signature in this release is not
         known."""
+        if known := self._initializers.get((sampler, other)):
+            return known
         if not self.has(sampler):
             raise Unsupported(f"this build of llama.cpp has no sampler {sampler}")
         taken = other or signature(sampler, self.release)
-        function = getattr(self._library, f"llama_sampler_init_{taken.symbol}")
+        function = self._library[f"llama_sampler_init_{taken.symbol}"]  # an object of its own
         function.restype = c_void_p
         function.argtypes = [ARGUMENTS[name] for name in taken.arguments]
+        self._initializers[sampler, other] = taken, function
         return taken, function
 
     @functools.cached_property
