@@ -7,7 +7,7 @@ does not claim, `crashed` for a reply that breaks the protocol, which ends the b
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -70,7 +70,7 @@ class Setting:
         return {k: value for k, value in vars(self).items() if k not in ("n_prompt", "dtype")}
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Got:
     """A backend's candidates after a stage. sorted is None if the backend does not report it."""
 
@@ -190,7 +190,8 @@ def shown(backend: Backend, stages: list[p.Stages], out: int, n_vocab: int) -> l
         if stage.n > n_vocab:
             problem = f"a stage has {stage.n} candidates, the vocabulary {n_vocab} tokens"
             raise backend.violation(problem)
-    return [[_got(backend, stage) for stage in each] for each in stages]
+    got = iter(_got(backend, [stage for each in stages for stage in each]))
+    return [[next(got) for _ in each] for each in stages]
 
 
 @asked_again
@@ -308,7 +309,7 @@ def generated(
     fit = (1 <= s.n <= n_vocab and _inside(size, s) for s in stages)
     if len(stages) != n or not all(fit):
         raise backend.violation("the graph's candidates are missing for a token")
-    return [_got(backend, stage) for stage in stages]
+    return _got(backend, stages)
 
 
 @asked_again
@@ -341,11 +342,9 @@ def put(
 ) -> tuple[p.Rows, int]:
     """Write rows at the start of the scratch file, in this format if the backend takes it. Return
     them and the offset behind them."""
-    if dtype not in backend.hello().dtypes:
+    if dtype != "float32" and dtype not in backend.hello().dtypes:
         dtype = "float32"
-    end = 0
-    for row in rows:
-        end = backend.scratch.write(end, narrowed(row, dtype))
+    end = backend.scratch.write(0, *[narrowed(row, dtype) for row in rows])
     return p.Rows(at=0, count=len(rows), n=n, dtype=dtype), end + -end % 4
 
 
@@ -375,13 +374,23 @@ def _inside(size: int, stage: p.StageResult) -> bool:
     return stage.at >= 0 and stage.n >= 0 and stage.at + 12 * stage.n <= size
 
 
-def _got(backend: Backend, stage: p.StageResult) -> Got:
-    n = stage.n
-    values = _written(backend, stage.at, 3 * n, np.int32)
-    return Got(
-        ids=values[:n],
-        logits=values[n : 2 * n].view(np.float32),
-        p=values[2 * n :].view(np.float32),
-        sorted=stage.sorted,
-        selected=stage.selected,
-    )
+def _got(backend: Backend, stages: p.Stages) -> list[Got]:
+    """Return the candidates of stages. Those that lie one behind the other are read at once."""
+    runs: list[p.Stages] = []
+    end = -1
+    for stage in stages:
+        if stage.at != end:
+            runs.append([])
+        runs[-1].append(stage)
+        end = stage.at + 12 * stage.n
+    return [got for run in runs for got in _got_of_run(backend, run)]
+
+
+def _got_of_run(backend: Backend, run: p.Stages) -> Iterator[Got]:
+    values = _written(backend, run[0].at, 3 * sum(stage.n for stage in run), np.int32)
+    floats, at = values.view(np.float32), 0
+    for stage in run:
+        n = stage.n
+        ids, logits, end = values[at : at + n], floats[at + n : at + 2 * n], at + 3 * n
+        yield Got(ids, logits, floats[at + 2 * n : end], stage.sorted, stage.selected)
+        at = end

@@ -10,6 +10,7 @@ Numbers that JSON lacks are strings: "inf", "-inf", "nan".
 
 import json
 import math
+import re
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, FailFast, Field
@@ -607,6 +608,10 @@ def request_of(data: Any) -> Request:
     return _REQUESTS[do].model_validate(data)
 
 
+# check_circular: data of a model contain no cycle.
+_ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
+
+
 def plain(value: Any) -> Any:
     """Return JSON data with non-finite numbers as strings."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -628,6 +633,15 @@ TEXTS = frozenset(
 )  # fmt: skip
 
 
+def data_of(line: bytes) -> Any:
+    """Return the data of a request's JSON. Raises ValueError."""
+    data = json.loads(line)
+    return numbers(data) if _NAMED.search(line) else data
+
+
+_NAMED = re.compile(rb'"-?inf"|"nan"|\\')  # or an escape, which may spell them
+
+
 def numbers(value: Any) -> Any:
     """Return the inverse of `plain`, except in texts."""
     if value in ("inf", "-inf", "nan"):
@@ -646,12 +660,18 @@ def _text(key: str, item: Any) -> bool:
     return key in TEXTS and not any(isinstance(text, dict) for text in texts)
 
 
-def to_line(message: BaseModel) -> str:
+def to_line(message: BaseModel, number: int | None = None) -> str:
+    """Return the JSON of a message. number: of a request or of the one that a reply answers."""
     data = message.model_dump()
+    if number is not None:
+        data["number"] = number
     if data.get("number", 0) is None:  # older backends may know no such key
         del data["number"]
     if data.get("n_prompt", 1) == 0:
         del data["n_prompt"]
     if isinstance(rows := data.get("rows"), dict) and rows.get("dtype") == "float32":
         del rows["dtype"]
-    return json.dumps(plain(data), allow_nan=False, separators=(",", ":"))
+    try:
+        return _ENCODE(data)
+    except ValueError:  # a number that JSON lacks
+        return _ENCODE(plain(data))

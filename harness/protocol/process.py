@@ -203,7 +203,7 @@ class BackendProcess:
         self.asked += 1
         numbered = self._hello is not None and "numbers" in self._hello.capabilities
         number = self.asked if numbered else None
-        data = p.to_line(request.model_copy(update={"number": number})).encode() + b"\n"
+        data = p.to_line(request, number).encode() + b"\n"
         try:
             self._send(data, deadline)
             line = self._read_line(deadline, reply_bytes(request))

@@ -73,8 +73,8 @@ def accept_past(instance: Instance, history: list[int], n_prompt: int) -> None:
 def write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:
     ids, logits, probs, is_sorted, selected = result
     n = len(ids)
-    scratch.ensure(at + 12 * n)
-    scratch.view(at, n, np.int32)[:] = ids
-    scratch.view(at + 4 * n, n, np.float32)[:] = logits
-    scratch.view(at + 8 * n, n, np.float32)[:] = probs
+    place = scratch.view(at, 3 * n, np.int32)
+    place[:n] = ids
+    place[n:].view(np.float32)[:n] = logits
+    place[2 * n :].view(np.float32)[:] = probs
     return p.StageResult(at=at, n=n, sorted=is_sorted, selected=selected), at + 12 * n

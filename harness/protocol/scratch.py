@@ -94,11 +94,11 @@ class Scratch:
         whole = done // np.dtype(dtype).itemsize
         return np.frombuffer(self._copy, dtype, whole, at) if whole else np.empty(0, dtype)
 
-    def write(self, at: int, values: NDArray[Any]) -> int:
-        """Write values at a byte offset; return the offset behind them."""
-        end = at + values.nbytes
+    def write(self, at: int, *values: NDArray[Any]) -> int:
+        """Write values at a byte offset, one behind the other; return the offset behind them."""
+        data = memoryview(b"".join([each.tobytes() for each in values]))
+        end = at + len(data)
         self.ensure(end)
-        data = memoryview(values.tobytes())
         while data:
             written = self._write_at(end - len(data), data)
             data = data[written:]

@@ -3,7 +3,6 @@
 All output of the backend or its native library goes to stderr, so it cannot be taken for a reply.
 """
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -23,7 +22,7 @@ def serve(worker: Worker, replies: Any) -> None:
     for line in sys.stdin.buffer:  # UTF-8, whatever the system takes for text
         number = None
         try:
-            request = p.request_of(p.numbers(json.loads(line)))
+            request = p.request_of(p.data_of(line))
         except ValueError as error:
             reply: p.Reply | p.ErrorReply = p.ErrorReply(kind="rejected", message=str(error))
         else:
@@ -39,7 +38,7 @@ def serve(worker: Worker, replies: Any) -> None:
         if isinstance(reply, p.HelloReply):
             reply = in_version(reply, spoken)
             reply = reply.model_copy(update={"capabilities": [*reply.capabilities, "numbers"]})
-        replies.write(p.to_line(reply.model_copy(update={"number": number})) + "\n")
+        replies.write(p.to_line(reply, number) + "\n")
         replies.flush()
 
 

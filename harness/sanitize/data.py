@@ -1,6 +1,7 @@
 """Parse untrusted JSON: larger numbers or deeper nesting raise ValueError."""
 
 import json
+import re
 from functools import cache
 from typing import Any
 
@@ -13,8 +14,9 @@ def json_of(content: bytes | str, largest: int = WHOLE, constants: bool = True) 
     """Return the data of a JSON text. largest: the largest whole number. constants: accept NaN and
     Infinity, which Python writes and other readers refuse."""
     text = content if isinstance(content, str) else _text(content)
-    try:
-        data = _decoder(largest, constants).decode(text)
+    digits = len(str(largest))
+    try:  # a call for each number takes longer than the rest: only where one can be too large
+        data = _decoder(largest if _run_of(digits).search(text) else 0, constants).decode(text)
     except RecursionError:
         raise _too_deep() from None
     if _HALF in (content if isinstance(content, bytes) else content.encode()).lower():
@@ -24,11 +26,17 @@ def json_of(content: bytes | str, largest: int = WHOLE, constants: bool = True) 
 
 @cache
 def _decoder(largest: int, constants: bool) -> json.JSONDecoder:
-    """Return a decoder, cached: json.loads would make one for every line of a bundle."""
+    """Return a decoder, cached: json.loads would make one for every line of a bundle. largest: 0 if
+    no number can be larger."""
     return json.JSONDecoder(
-        parse_int=lambda digits: _whole(digits, largest),
+        parse_int=(lambda digits: _whole(digits, largest)) if largest else None,
         parse_constant=float if constants else _no_json,
     )
+
+
+@cache
+def _run_of(digits: int) -> re.Pattern[str]:
+    return re.compile(f"[0-9]{{{digits}}}")
 
 
 def _text(content: bytes) -> str:

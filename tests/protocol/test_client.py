@@ -209,6 +209,24 @@ def test_a_run_comes_back_as_arrays(canned: Any) -> None:
     assert (got.logits.tolist(), got.p.tolist()) == ([3, 2], [0.75, 0.25])
 
 
+@pytest.mark.parametrize("places", [[0, 24, 48], [48, 24, 0], [0, 0, 24], [99, 0, 24]])
+def test_stages_lie_where_the_reply_puts_them(canned: Any, places: list[int]) -> None:
+    """Those that lie one behind the other are read at once; all others are, too."""
+    ids = {place: [2 * i, 2 * i + 1] for i, place in enumerate(dict.fromkeys(places))}
+
+    def write(scratch: Scratch, request: Any) -> None:
+        for place, (first, second) in ids.items():
+            at = scratch.write(1024 + place, np.array([first, second], np.int32))
+            scratch.write(at, np.array([first, second, -first, -second], np.float32))
+
+    chain: p.ChainSpec = [{"top_k": {"k": 2}}] * len(places)
+    reply = {"tokens": [None], "stages": [[stage(1024 + place) for place in places]]}
+    (got,) = client.run(canned(write, reply), client.Setting(chain, V), [ROW], STEPS).stages
+    assert [each.ids.tolist() for each in got] == [ids[place] for place in places]
+    assert [each.logits.tolist() for each in got] == [ids[place] for place in places]
+    assert [(-each.p).tolist() for each in got] == [ids[place] for place in places]
+
+
 def test_a_stage_may_lie_right_behind_the_rows_and_hold_the_whole_vocabulary(canned: Any) -> None:
     backend = canned(nothing, {"tokens": [0], "stages": [[stage(at=4 * V, n=V)]]})
     assert len(client.run(backend, SETTING, [ROW], STEPS).stages[0][0].ids) == V
