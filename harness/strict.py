@@ -5,7 +5,7 @@ message for the first error in a file.
 """
 
 import json
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -13,6 +13,10 @@ from sampler_parity.harness.sanitize import limits
 
 # Validators are built when they are first needed: a process needs few of the models.
 STRICT = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+M = TypeVar("M", bound=BaseModel)
+_set = object.__setattr__  # past a frozen model
 
 
 class Strict(BaseModel):
@@ -25,6 +29,18 @@ class StrictFigures(BaseModel):
     """As Strict; infinities and NaN are strings in its JSON."""
 
     model_config = ConfigDict(**STRICT, ser_json_inf_nan="strings")
+
+
+def like(model: M, **changes: object) -> M:
+    """Return a copy of a frozen model with other values, which are not validated; four times as
+    fast as model_copy."""
+    kind = model.__class__
+    made = kind.__new__(kind)
+    _set(made, "__dict__", {**model.__dict__, **changes})
+    _set(made, "__pydantic_fields_set__", model.__pydantic_fields_set__ | changes.keys())
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
 
 
 def schema_text(model: type[BaseModel]) -> str:

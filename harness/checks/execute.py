@@ -11,6 +11,7 @@ from sampler_parity.harness.checks.repeat import repeated
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.strict import like
 from sampler_parity.reference import meaning, platforms
 
 Releases = Mapping[str, str]
@@ -24,7 +25,7 @@ def run(case: Case, ready: Ready) -> CaseResult:
     def once() -> CaseResult:
         with accepting(terms.accept):
             result = execute(case, ready.backends, ready.artifacts, releases, terms.require_all)
-        return result.model_copy(update={"accept": terms.accept})
+        return like(result, accept=terms.accept)
 
     result = once()
     if terms.repeat > 1:

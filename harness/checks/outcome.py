@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.strict import like
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.releases import changes_of, samplers_of
@@ -19,7 +20,7 @@ def outcome(judge: Callable[[], BackendResult]) -> BackendResult:
         result = judge()
     except BackendFailure as failure:
         result = BackendResult(verdict=failure.verdict, detail=failure.whole)
-    return result.model_copy(update={"wall_s": time.perf_counter() - start})
+    return like(result, wall_s=time.perf_counter() - start)
 
 
 def samplers_at(

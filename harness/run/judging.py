@@ -26,6 +26,7 @@ from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run.in_flight import REASON, InFlight
 from sampler_parity.harness.run.started import backend
+from sampler_parity.harness.strict import like
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.meaning import parted
@@ -67,7 +68,7 @@ def run_portion(portion: Sequence[CheckItem], terms: Terms, folder: str | None) 
 def _stamped(records: list[Any], backends: Sequence[BackendProcess]) -> list[Any]:
     """Return records with the digest of the files that each backend was started with."""
     digests = {each.name: registry.digest_of_files(each)[:SHORT] for each in backends}
-    return [record.model_copy(update={"digests": digests}) for record in records]
+    return [like(record, digests=digests) for record in records]
 
 
 def _judged(item: CheckItem, ready: Ready) -> Any:
@@ -76,7 +77,7 @@ def _judged(item: CheckItem, ready: Ready) -> Any:
     except ChainError as error:
         place = f"{item.suite}: case {item.id}"
         raise InputError(place, str(error), "correct the chain") from None
-    return record.model_copy(update={"suite": item.suite})
+    return like(record, suite=item.suite)
 
 
 def run_apart(portion: Sequence[CheckItem], terms: Terms) -> tuple[list[Any], dict[str, bytes]]:
