@@ -160,7 +160,7 @@ def build_chain(
     return Chain(built, platform=None if platform is None else platforms.platform_of(platform))
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def parameters_of(make: Callable[..., Sampler]) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of a sampler's constructor by name; cached, as chains are many."""
     return inspect.signature(make).parameters

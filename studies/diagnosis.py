@@ -1,14 +1,22 @@
 """`python -m studies.diagnosis [SET...]`: how often the fault that a diagnosis names is right.
+`python -m studies.diagnosis blind FILE.toml`: what it names for each planted fault of a list.
 
 The faults are not those that the method was made from: samplers written anew
 (studies/own_samplers.py). Most have a defect that the dictionary of planted faults has under some
 name, the others one that it lacks. A diagnosis is right if every fault that it names is the planted
-one, or an equivalent of it for the tested cases. If the dictionary lacks the fault, only an empty
-diagnosis is right. Prints each, and the score.
+one, or an equivalent of it for the tested cases. If the dictionary lacks the fault, no planted one
+is right. A fault by construction is printed as `built`, and a person judges it. Prints each, and
+the score.
+
+Each fault of a list runs as a backend on the small quick cases of its sampler, whole chains and
+cases with a vocabulary included. None of the list is among the known faults. The names are printed
+with the number of cases that fail; a person judges whether they are right.
 """
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
@@ -18,9 +26,15 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.failures.counterexample import counterexample, looks, to_shrink
 from sampler_parity.harness.failures.groups import groups
-from sampler_parity.harness.faults.diagnosis import diagnose
+from sampler_parity.harness.faults import MUTANTS, Mutant
+from sampler_parity.harness.faults.catalogue import read_faults
+from sampler_parity.harness.faults.diagnosis import Seen, diagnose
+from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.faults.selftest import quick_cases as all_quick_cases
+from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.protocol.in_place import InPlace
-from sampler_parity.harness.run.shrinking import WRONG, case_of, nearby, settled
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.run.shrinking import WRONG, case_of, nearby, settled, with_constructed
 from sampler_parity.harness.suite.file import expand, find_suites
 from studies import own_samplers as own
 from studies.held_out import HELD_OUT, RIGHT
@@ -31,6 +45,7 @@ from studies.own_samplers import Fault
 
 LARGEST = 2_000  # of a case's cost: the small ones, in plain Python
 SECONDS = 1.0  # to make one small
+FURTHER_S = 10.0  # for faults by construction
 
 NAME = "own"
 
@@ -94,11 +109,11 @@ FAULTS = (
 )
 
 
-def info() -> RunInfo:
+def info(name: str = NAME) -> RunInfo:
     """Return a run of the samplers of this study."""
     return RunInfo(
         version="", started="", command=[], suites={}, profile="quick", seed=0,
-        backends={NAME: BackendInfo(command=[])}, machine=machine.describe(),
+        backends={name: BackendInfo(command=[])}, machine=machine.describe(),
     )  # fmt: skip
 
 
@@ -135,20 +150,73 @@ def named(fault: Fault | Misordered) -> tuple[int, set[str]]:
 
 
 def named_of(worker: own.Worker, asked: list[Case]) -> tuple[int, set[str]]:
-    backend = InPlace(NAME, worker)
-    cases = {case.id: case for case in asked}
-    judged = [execute(case, [backend]) for case in cases.values()]
+    with closing(InPlace(NAME, worker)) as backend:
+        cases = {case.id: case for case in asked}
+        judged = [execute(case, [backend]) for case in cases.values()]
+        records = known_of(judged, minimized(judged, cases, backend), cases)
+    failed = sum(not r.ok for r in judged)
+    found = [r for r in records if r.result is not None]
+    with Pool(1, 4) as pool:
+        records = [*with_constructed(found, judged, cases, pool.each, FURTHER_S)]
+    known = [fault for record in records for fault in record.known]
+    for fault in known:
+        print(f"       as if: {fault.fault}")
+    return failed, {fault.name.split("/")[1] for fault in known}
+
+
+def minimized(
+    judged: list[CaseResult], cases: dict[str, Case], backend: Backend
+) -> list[CounterexampleResult]:
+    """Return a small case of each group whose results are wrong."""
     records = []
-    for group, of_group in to_shrink(groups(info(), judged), cases):
+    for group, of_group in to_shrink(groups(info(backend.name), judged), cases):
         if group.verdict in WRONG:
             first = next(r for r in judged if r.id == group.cases[0]).backends[backend.name]
-            record = counterexample(of_group, backend, looks(first), {}, SECONDS)
-            records.append(record.model_copy(update={"known": _of(record, judged, cases)}))
-    backend.close()
-    names = {
-        known.name.split("/")[1] for record in settled(records, judged) for known in record.known
-    }
-    return sum(not r.ok for r in judged), names
+            records.append(counterexample(of_group, backend, looks(first), {}, SECONDS))
+    return records
+
+
+def known_of(
+    judged: list[CaseResult], records: list[CounterexampleResult], cases: dict[str, Case]
+) -> list[CounterexampleResult]:
+    """Return the records with the planted faults that a diagnosis names."""
+    named = [r.model_copy(update={"known": _of(r, judged, cases)}) for r in records]
+    return [*settled(named, judged)]
+
+
+def blind(path: Path) -> int:
+    """Print what is named for each fault of a list, which is not among the known ones."""
+    listed = read_faults(path)
+    for fault in listed:
+        if fault.name in MUTANTS and MUTANTS[fault.name].of == fault.of:
+            del MUTANTS[fault.name]
+    small = [case for case in all_quick_cases() if case.cost <= LARGEST]
+    with Pool(1, len(listed)) as pool:
+        for fault in listed:
+            failed, names = named_as_a_user_sees(fault, small, pool)
+            print(f"{fault.name} ({failed} fail): {'; or '.join(names) or '-'}", flush=True)
+    return 0
+
+
+def named_as_a_user_sees(fault: Mutant, small: list[Case], pool: Pool) -> tuple[int, list[str]]:
+    """Return how many cases a fault fails, and the descriptions that are given for it."""
+    sampler = fault.sampler if fault.sampler != "chain" else fault.stage
+    cases = {case.id: case for case in small if sampler in case.samplers}
+    with closing(InProcess(fault)) as backend:
+        judged = [execute(case, [backend]) for case in cases.values()]
+        records = minimized(judged, cases, backend)
+    return sum(not r.ok for r in judged), descriptions(judged, records, cases, pool)
+
+
+def descriptions(
+    judged: list[CaseResult],
+    records: list[CounterexampleResult],
+    cases: dict[str, Case],
+    pool: Pool,
+) -> list[str]:
+    found = [r for r in known_of(judged, records, cases) if r.result is not None]
+    explained = with_constructed(found, judged, cases, pool.each)
+    return [*{f"{k.name}: {k.fault}": None for record in explained for k in record.known}]
 
 
 def _of(
@@ -156,16 +224,20 @@ def _of(
 ) -> list[Known]:
     if record.smaller is None or record.result is None:
         return []
-    return diagnose(case_of(record), record.result, *nearby(record, judged, cases))
+    return diagnose(Seen(case_of(record), record.result, *nearby(record, judged, cases)))
 
 
 def verdict(fault: Fault | Misordered, names: set[str]) -> str:
     if not names:
         return "silent" if fault.as_if else "right"
+    if all(name.startswith("one-") for name in names):
+        return "built"  # a fault by construction, which a person judges
     return "right" if names <= set(fault.as_if.split()) else "WRONG"
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["blind"]:
+        return blind(Path(sys.argv[2]))
     wrong = 0
     sets: dict[str, Sequence[Fault | Misordered]] = {
         "first": FAULTS, "second": HELD_OUT, "third": HELD_OUT_AGAIN, "fourth": (*ORDERS, *SHARES),
@@ -192,7 +264,7 @@ def measured(faults: Sequence[Fault | Misordered], besides: dict[str, set[str]])
             f"{outcome:<6} {fault.sampler}: {fault.name} ({failed} fail): {', '.join(names) or '-'}"
         )
     for known, verdicts in scores.items():
-        words = (f"{verdicts.count(word)} {word}" for word in ("right", "silent", "WRONG"))
+        words = (f"{verdicts.count(word)} {word}" for word in ("right", "silent", "built", "WRONG"))
         print(f"{'' if known else 'not '}in it: {len(verdicts)} faults, {', '.join(words)}")
     return (scores[True] + scores[False]).count("WRONG")
 

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 PARTS = FOLDER / "parts.toml"
+FAMILIES = FOLDER / "families.toml"  # of faults that nobody wrote down
 
 
 @functools.cache
 def _mutants() -> dict[str, Mutant]:
     from sampler_parity.harness.faults.catalogue import read_faults
 
-    paths = [path for path in sorted(FOLDER.glob("*.toml")) if path != PARTS]
+    paths = [path for path in sorted(FOLDER.glob("*.toml")) if path not in (PARTS, FAMILIES)]
     found = [mutant for path in paths for mutant in read_faults(path)]
     modules = [f"{NAMESPACE}.{name}.model_faults" for name in engine_names()]
     for module in filter(find_spec, modules):

@@ -1,60 +1,85 @@
-"""Find the planted faults that behave like a backend: the faults of the self-test as a dictionary.
+"""Find what behaves like a backend: a planted fault of the self-test, or one by construction.
 
-A fault is named if it gives the same result on a minimized case and on nearly all cases of the
-group that were looked at, and passes nearly all that the backend passes. Nearly everywhere that it
-shows, in the group or not, it must do as the backend did. If two faults are left, the one with more
-verdicts equal on passing cases is named, or both; if there are more, none is. A backend that orders
-equal logits otherwise is compared with the faults under its sort. Each fault is tried with
-candidates that report whether they are sorted, and with ones that do not.
+A planted fault is named if it gives the same result on the minimized case, on nearly all cases of
+the group, on nearly all other failures that it shows in, and on every passing case that was looked
+at. If two faults are left, the one with more verdicts equal on passing cases is named, or both; if
+there are more, none is. A backend that orders equal logits otherwise is compared with the faults
+under its sort. Each fault is tried with candidates that report whether they are sorted, and with
+ones that do not.
+
+If no planted fault is left, those of families.py are tried: first the planted ones that few passing
+cases refute, with one edit more. The simplest that does the same in all cases is named.
 """
 
+import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import product
-from typing import Any, Literal
+from itertools import chain, islice, product
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
+from sampler_parity.harness.backends import reference
 from sampler_parity.harness.bundle.records.counterexample import Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant
+from sampler_parity.harness.faults.families import families, variants
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.sorts import FirstOfEquals, LastOfEquals
+from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.verdicts import RIGHT, Accept, Verdict
 from sampler_parity.reference import Candidates
 
 PASSES: tuple[Verdict, ...] = (*RIGHT, "close")
-NEARLY_ALL = 0.8  # Two implementations of one fault differ in edge cases.
+NEARLY_ALL = 0.9  # Two implementations of one fault differ in edge cases.
+FEW = 2  # Cases that show a fault, at least: any one resembles many.
+CHUNK = 30  # Faults by construction in one call: one of them may end the process.
 MOST = 2  # Faults that are named; more would not help.
 _TIMEOUT_S = 2.0
+_SHORT_S = 0.5  # for one of thousands, some of which are endless
 _DIGITS = 5  # of numbers: another library's expf differs in the last
 
 Judged = Sequence[tuple[Case, BackendResult]]
 Did = Literal["the same", "alike", "right", "otherwise"]  # alike: both right, in another order
+How = tuple[type[Candidates], bool]  # the sort, and whether candidates report that they are sorted
 
 
-def diagnose(
-    small: Case,
-    on_small: BackendResult,
-    failing: Judged,
-    passing: Judged,
-    others: Judged,
-    accept: Accept = "identical",
-) -> list[Known]:
-    """Return the faults that do as the backend did and explain most.
-
-    failing: cases of the group. passing, others: cases through the same sampler that pass, or fail
-    otherwise. Each with its result. accept: of the run; faults are judged as the backend was.
+class Seen(NamedTuple):
+    """What a backend did. failing: cases of the group. passing, others: cases through the same
+    sampler that pass, or fail otherwise. accept: of the run; faults are judged as the backend was.
     """
+
+    small: Case
+    on_small: BackendResult
+    failing: Judged
+    passing: Judged
+    others: Judged
+    accept: Accept = "identical"
+
+
+class Tally(NamedTuple):
+    """How many failing cases a fault explains, how many passing ones have its verdict, and those
+    that refute it."""
+
+    explains: int
+    alike: int
+    refuted: Judged
+    how: How
+
+
+def diagnose(seen: Seen) -> list[Known]:
+    """Return the planted faults that do as the backend did and explain most."""
     if threading.current_thread() is not threading.main_thread():
         return []  # an endless fault could not be stopped
-    with accepting(accept):
+    with accepting(seen.accept):
         known = [
-            (_known(mutant, found[0], len(failing)), found[1])
-            for mutant in _of_stage(on_small.stage, small.check)
-            if (found := _explains(mutant, small, on_small, failing, passing, others)) is not None
+            (_known(mutant, tally.explains, len(seen.failing)), tally.alike)
+            for mutant, tally in _tallies(seen, 0)
         ]
     most = max((fault.explains for fault, _ in known), default=0)
     best = [(fault, alike) for fault, alike in known if fault.explains == most]
@@ -62,37 +87,92 @@ def diagnose(
     return [fault for fault, alike in best if alike == likest] if len(best) <= MOST else []
 
 
-def _explains(
-    mutant: Mutant,
-    small: Case,
-    on_small: BackendResult,
-    failing: Judged,
-    passing: Judged,
-    others: Judged,
-) -> tuple[int, int] | None:
-    """Return how many failing cases it explains, and how many passing ones with the same verdict,
-    under the sort that explains most; None if it does not do as the backend did."""
-    explained = []
-    for kind, reports_sorted in product(_sorts([*failing, *passing, *others]), (True, False)):
-        with closing(InProcess(mutant.name, _TIMEOUT_S, kind, reports_sorted)) as backend:
-            if _did(small, on_small, backend) == "the same":
-                explains = [_did(*pair, backend) for pair in failing]
-                if not _nearly_all(explains):
-                    continue
-                passes = [_did(*pair, backend) for pair in passing]
-                elsewhere = [_did(*pair, backend) for pair in others]
-                if _alike(explains, passes, elsewhere):
-                    explained.append((explains.count("the same"), passes.count("the same")))
-    return max(explained, default=None)
+def constructed(seen: Seen, until: float, begin: int) -> list[Known]:
+    """Return the first fault by construction of CHUNK from `begin` on that does as the backend did
+    on all of these cases; below 0, the first that is nearly a planted one. until: when to end
+    without one."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    everything = [(seen.small, seen.on_small), *seen.failing, *seen.others, *seen.passing]
+    if len(seen.failing) + len(seen.others) < FEW:
+        return []
+    with closing(InPlace("right", reference.Worker())) as right:
+        execute(seen.small, [right])  # loads what the first request needs
+    with accepting(seen.accept):
+        for mutant, how, refuted in _near(seen) if begin < 0 else _built(seen, begin):
+            if time.time() > until:
+                break
+            try:
+                backend = InProcess(mutant, _SHORT_S, *how)
+            except (InputError, SyntaxError, NameError, TypeError, AttributeError):
+                continue  # the edit makes no sampler
+            with closing(backend):
+                pairs = chain(refuted, everything)
+                if all(_did(*pair, backend) in ("the same", "alike") for pair in pairs):
+                    return [_known(mutant, len(seen.failing), len(seen.failing))]
+    return []
 
 
-def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
+def _near(seen: Seen) -> Iterator[tuple[Mutant, How, Judged]]:
+    """Yield the planted faults that few passing cases refute, with one edit more."""
+    for mutant, tally in _tallies(seen, (1 - NEARLY_ALL) * len(seen.passing)):
+        yield from ((variant, tally.how, tally.refuted) for variant in variants(mutant))
+
+
+def _built(seen: Seen, begin: int) -> Iterator[tuple[Mutant, How, Judged]]:
+    for mutant in islice(families(seen.on_small.stage), begin, begin + CHUNK):
+        yield from ((mutant, (kind, True), ()) for kind in _sorts(seen))
+
+
+def constructed_apart(*arguments: Any) -> list[Known]:
+    """Return what `constructed` returns, in a process of its own: a broken one complains to
+    stderr."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    return constructed(*arguments)
+
+
+def _tallies(seen: Seen, most: float) -> Iterator[tuple[Mutant, Tally]]:
+    """Yield the planted faults that do as the backend did, under the sort that explains most.
+    most: how many passing cases may refute them."""
+    hows = [*product(_sorts(seen), (True, False))]
+    for mutant in _of_stage(seen.on_small.stage, seen.small.check):
+        tallies = (_tally(mutant, seen, how, most) for how in hows)
+        if best := max(filter(None, tallies), key=itemgetter(0, 1), default=None):
+            yield mutant, best
+
+
+def _tally(mutant: Mutant, seen: Seen, how: How, most: float) -> Tally | None:
+    """Return None if it does not do as the backend did. Among other failures it may let a case
+    pass."""
+    with closing(InProcess(mutant, _TIMEOUT_S, *how)) as backend:
+        if _did(seen.small, seen.on_small, backend) != "the same":
+            return None
+        alike, refuted = 0, []
+        for pair in seen.passing:
+            did = _did(*pair, backend)
+            alike += did == "the same"
+            if did in ("right", "otherwise"):
+                refuted.append(pair)
+                if len(refuted) > most:
+                    return None
+        explains = [_did(*pair, backend) for pair in seen.failing]
+        elsewhere = [_did(*pair, backend) for pair in seen.others]
+    same = explains.count("the same")
+    shown = [did for did in elsewhere if did in ("the same", "otherwise")]
+    nearly_all = same + explains.count("alike") >= NEARLY_ALL * len(explains)
+    if nearly_all and shown.count("the same") >= NEARLY_ALL * len(shown):
+        return Tally(same, alike, refuted, how)
+    return None
+
+
+def _sorts(seen: Seen) -> tuple[type[Candidates], ...]:
     """Return llama.cpp's sort; also the sorts of others if the backend was seen to have another."""
     others = any(
         result.ties
         or result.verdict in ("reordered", "tied")
         or (result.what == "ids" and result.values.get("others") == 0)
-        for _, result in judged
+        for _, result in (*seen.failing, *seen.passing, *seen.others)
     )
     return (Candidates, FirstOfEquals, LastOfEquals) if others else (Candidates,)
 
@@ -107,18 +187,6 @@ def _of_stage(stage: str, kind: str) -> Iterator[Mutant]:
 def _known(mutant: Mutant, explains: int, tried: int) -> Known:
     fault = " ".join(mutant.fault.split()).rstrip(".")
     return Known(name=mutant.name, fault=fault, explains=explains, tried=tried)
-
-
-def _alike(explains: list[Did], passes: list[Did], elsewhere: list[Did]) -> bool:
-    """Return whether the fault does the same on nearly all of the group, on nearly all that pass,
-    and on nearly all where it shows."""
-    same = explains.count("the same") + elsewhere.count("the same")
-    shows = same + (explains + passes + elsewhere).count("otherwise")
-    return _nearly_all(explains) and _nearly_all(passes) and same >= NEARLY_ALL * shows
-
-
-def _nearly_all(did: list[Did]) -> bool:
-    return did.count("the same") + did.count("alike") >= NEARLY_ALL * len(did)
 
 
 def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.harness.faults.worker import Worker
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.in_place import InPlace
@@ -22,12 +23,13 @@ class InProcess(InPlace):
 
     def __init__(
         self,
-        mutant: str,
+        mutant: str | Mutant,
         timeout_s: float = 60.0,
         kind: type[Candidates] = Candidates,
         reports_sorted: bool = True,
     ) -> None:
-        super().__init__(f"mutant/{mutant}", Worker(mutant, kind, reports_sorted))
+        worker = Worker(mutant, kind, reports_sorted)
+        super().__init__(f"mutant/{worker.mutant.name}", worker)
         self.timeout_s = timeout_s
 
     def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:

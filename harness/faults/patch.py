@@ -84,7 +84,7 @@ class Patch:
         return text
 
 
-@functools.cache
+@functools.lru_cache(1024)  # those by construction are thousands
 def _faulty(patch: Patch) -> Callable[..., Any]:
     right, patched = patch.right(), patch.module()
     own = sys.modules[right.__module__]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends import reference
 from sampler_parity.harness.engines.samplers import replaced
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults import MUTANTS
+from sampler_parity.harness.faults import MUTANTS, Mutant
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import Candidates
 
@@ -26,17 +26,17 @@ class MutantInstance(reference.ReferenceInstance):
 
 
 class Worker(reference.Worker):
-    """The reference with one sampler, or the chain, replaced. kind: candidates with another order
-    of equal ones. reports_sorted: whether they state that they are sorted. Raises InputError for a
-    bad name."""
+    """The reference with one sampler, or the chain, replaced. of: a fault, or its name. kind:
+    candidates with another order of equal ones. reports_sorted: whether they state that they are
+    sorted. Raises InputError for a bad name."""
 
     def __init__(
-        self, name: str, kind: type[Candidates] = Candidates, reports_sorted: bool = True
+        self, of: str | Mutant, kind: type[Candidates] = Candidates, reports_sorted: bool = True
     ) -> None:
         self.kind, self.reports_sorted = kind, reports_sorted
-        if name not in MUTANTS:
-            raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
-        self.mutant = MUTANTS[name]
+        if isinstance(of, str) and of not in MUTANTS:
+            raise InputError(f"mutant {of!r}", "unknown", "`sampler-parity selftest` lists them")
+        self.mutant = MUTANTS[of] if isinstance(of, str) else of
         if self.mutant.sampler == "batch":
             self.serving = self.mutant.make
         elif self.mutant.sampler != "chain":

@@ -6,9 +6,10 @@ reason.
 """
 
 import math
+import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
@@ -25,7 +26,7 @@ from sampler_parity.harness.failures.counterexample import (
     to_shrink,
 )
 from sampler_parity.harness.failures.groups import Group, groups
-from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.messages import numbers
 from sampler_parity.harness.run.in_flight import REASON, InFlight
 from sampler_parity.harness.run.started import backend
@@ -40,10 +41,11 @@ if TYPE_CHECKING:
 OF_A_GROUP = 3.0
 AT_LEAST = 5.0
 SHARE = 0.3
-LOOKED_AT = 16  # failing cases of a group that a fault is compared on.
-PASSING = 240  # Passing cases: in some a fault shows that the backend does not have.
-WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # verdicts that are compared with faults
-MOSTLY = 0.5  # of the failures at a stage
+LOOKED_AT = 32  # failing cases of a group that a fault is compared on.
+PASSING = 1000  # Passing cases: in some a fault shows that the backend does not have.
+WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # Verdicts that are compared with faults.
+MOSTLY = 0.5  # Of the failures at a stage.
+FURTHER_S = 30.0  # For faults by construction, thousands for each stage.
 AT_MOST = 20_000  # cost of a case that faults are tried on; each takes milliseconds
 
 
@@ -114,16 +116,56 @@ def with_known(
     yield from (record for record in small if record not in asked)
     if not asked:
         return
-    from sampler_parity.harness.faults.diagnosis import diagnose  # loads every fault
+    from sampler_parity.harness.faults.diagnosis import Seen, diagnose  # loads every fault
 
     accept = context.terms.accept
     calls = [
-        (case_of(record), record.result, *nearby(record, judged, cases), accept) for record in asked
+        (Seen(case_of(s), s.result, *nearby(s, judged, cases), accept),)
+        for s in asked
+        if s.result is not None
     ]
     known_of: dict[str, list[Known]] = {}
     for place, outcome in context.executor.each(diagnose, calls):
         known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
-    yield from settled([s.model_copy(update={"known": known_of[s.id]}) for s in asked], judged)
+    diagnosed = [s.model_copy(update={"known": known_of[s.id]}) for s in asked]
+    # An edited sampler may write where it must not: these processes do nothing afterwards.
+    with Pool(context.executor.size, os.cpu_count() or 1) as apart:
+        yield from with_constructed(
+            [*settled(diagnosed, judged)], judged, cases, apart.each, FURTHER_S
+        )
+
+
+def with_constructed(
+    records: Sequence[CounterexampleResult],
+    judged: Sequence[CaseResult],
+    cases: Mapping[str, Case],
+    each: Callable[[Callable[..., list[Known]], list[Any]], Iterator[tuple[int, Any]]],
+    seconds: float = math.inf,
+) -> Iterator[CounterexampleResult]:
+    """Yield the records. The first at a stage for which no planted fault is known gets the simplest
+    fault by construction that explains it. seconds: after them, no further one is tried."""
+    from sampler_parity.harness.faults.diagnosis import CHUNK, Seen, constructed_apart
+    from sampler_parity.harness.faults.families import families
+
+    until = time.time() + seconds  # the clock of all processes
+    stages = {(r.backend, r.result.stage) for r in records if r.result and r.known}
+    for record in records:
+        assert record.result is not None
+        at = record.backend, record.result.stage
+        if at in stages or record.smaller is None:
+            yield record
+            continue
+        stages.add(at)
+        near = nearby(record, judged, cases)
+        seen = Seen(case_of(record), record.result, *near, judged[0].accept)
+        built = range(0, sum(1 for _ in families(at[1])), CHUNK)
+        known: list[Known] = []
+        for begins in ([-1], built):  # in turn, because the first may name one
+            calls = [(seen, until, begin) for begin in begins if not known]
+            outcomes = dict(each(constructed_apart, calls))
+            found = [outcomes[i] for i in sorted(outcomes) if not isinstance(outcomes[i], Died)]
+            known = known or next(filter(None, found), [])
+        yield record.model_copy(update={"known": known})
 
 
 def settled(
@@ -132,11 +174,12 @@ def settled(
     """Yield the records, with fewer faults, from what the groups of a stage have in common. If one
     of several faults alone explains another group, only that one is left.
 
-    No fault is left if most cases of the stage fail by another cause: its edge cases resemble many
-    faults. A fault of the order must explain most failures in chains: at temp, a reversed chain
-    looks like one with temperature last.
+    No fault is left that explains one case alone, and none if most cases of the stage fail by
+    another cause: its edge cases resemble many faults. A fault of the order must explain most
+    failures in chains: at temp, a reversed chain looks like one with temperature last.
     """
     from sampler_parity.harness.faults import MUTANTS  # every fault
+    from sampler_parity.harness.faults.diagnosis import FEW
 
     orders = {mutant.name for mutant in MUTANTS.values() if mutant.of_order}
     alone = {(record.backend, record.known[0].name) for record in records if len(record.known) == 1}
@@ -146,10 +189,19 @@ def settled(
         left = [
             fault
             for fault in ((known or record.known) if mostly else [])
-            if fault.name not in orders
-            or _in_chains(records, record.backend, fault, judged) >= MOSTLY
+            if _in_groups(records, record.backend, fault) >= FEW
+            and (
+                fault.name not in orders
+                or _in_chains(records, record.backend, fault, judged) >= MOSTLY
+            )
         ]
         yield record.model_copy(update={"known": left})
+
+
+def _in_groups(records: Sequence[CounterexampleResult], name: str, fault: Known) -> int:
+    """Return how many cases that were looked at a fault explains, in all groups of a backend."""
+    of_backend = (known for record in records if record.backend == name for known in record.known)
+    return sum(known.explains for known in of_backend if known.name == fault.name)
 
 
 def _in_chains(

@@ -8,7 +8,7 @@ import numpy as np
 from sampler_parity.engines.correct import float64, samplers
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.correct.accepting import accepting
-from sampler_parity.harness.faults.diagnosis import diagnose
+from sampler_parity.harness.faults.diagnosis import Seen, diagnose
 from sampler_parity.harness.faults.selftest import quick_cases
 from sampler_parity.harness.protocol.in_place import InPlace
 
@@ -43,5 +43,5 @@ def test_a_fault_of_a_float64_engine_is_named_though_it_shares_its_cases() -> No
     correct = [pair for pair in judged if pair[1].verdict == "correct"]
     small = next(pair for pair in failing if pair[0].id == "min_p/p-one-keeps-equals")
     assert len(correct) > 2 * len(failing)
-    known = diagnose(*small, failing, correct, [], accept="correct")
+    known = diagnose(Seen(*small, failing, correct, [], accept="correct"))
     assert [one.name for one in known] == ["min_p/boundary-goes-in-both-paths"]

@@ -101,7 +101,7 @@ def test_a_process_that_dies_of_it_is_reported(tmp_path: Path) -> None:
 
 
 def known_in(name: str, result: BackendResult, *faults: str) -> CounterexampleResult:
-    known = [Known(name=fault, fault=fault, explains=1, tried=1) for fault in faults]
+    known = [Known(name=fault, fault=fault, explains=2, tried=2) for fault in faults]
     return CounterexampleResult(
         id=f"{name} on null", case=name, backend="null", known=known, result=result
     )
@@ -156,7 +156,7 @@ def test_a_fault_is_compared_on_more_cases_that_pass_than_fail() -> None:
     cases = {one.id: suite_case(one.id) for one in [*failing, *passing]}
     record = CounterexampleResult(id="a on b", case="a", backend="b", result=diverged())
     looked_at = nearby(record, [*failing, *passing], cases)
-    assert [len(pairs) for pairs in looked_at] == [16, 167, 0]
+    assert [len(pairs) for pairs in looked_at] == [32, 500, 0]
 
 
 def test_a_batch_that_was_minimized_is_a_case_again() -> None:

@@ -9,7 +9,7 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.groups import groups
-from sampler_parity.harness.faults.diagnosis import MOST, diagnose
+from sampler_parity.harness.faults.diagnosis import MOST, Seen, diagnose
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.in_place import InPlace
 from studies import diagnosis
@@ -48,7 +48,7 @@ def named(apply: own.Apply, small: StagesCase, *others: StagesCase) -> list[tupl
     on_small = on(apply, small)
     failing = [(case, result) for case, result in judged if result.verdict == "diverged"]
     passing = [(case, result) for case, result in judged if result.verdict == "identical"]
-    known = diagnose(small, on_small, failing, passing, [])
+    known = diagnose(Seen(small, on_small, failing, passing, []))
     assert len(known) <= MOST
     return [(fault.name, fault.explains, fault.tried) for fault in known]
 
@@ -73,8 +73,10 @@ def test_a_fault_that_fails_what_the_backend_passes_is_not_named() -> None:
     small = top_k(1, n=2)
     result = on(own.top_k(more=1), small)
     passing = [(top_k(k), on(own.top_k(), top_k(k))) for k in (1, 4)]
-    assert [fault.name for fault in diagnose(small, result, [], [], [])] == ["top_k/keeps-one-more"]
-    assert diagnose(small, result, [], passing, []) == []
+    assert [fault.name for fault in diagnose(Seen(small, result, [], [], []))] == [
+        "top_k/keeps-one-more"
+    ]
+    assert diagnose(Seen(small, result, [], passing, [])) == []
 
 
 @pytest.mark.slow

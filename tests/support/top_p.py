@@ -10,5 +10,6 @@ SHOW = [  # of each kind of row a few, with and without ties at the cut
     "top_p/crossing-token-is-kept", "top_p/mass-equal-to-p-is-enough", "top_p/half-of-two",
     "top_p/min-keep-two-of-p-zero", "top_p/p-one-is-off", "top_p/boundary/four-p0.25-min_keep0",
     "top_p/boundary/four-p-1.0-min_keep2", "top_p/boundary/banned-p-1.0-min_keep2",
+    "top_p/boundary/banned-p0.75-min_keep2",
     "top_p/matrix/normal-V1024-p0.95-min_keep0", "top_p/matrix/ties-V1024-p0.95-min_keep0",
 ]  # fmt: skip
