@@ -1,4 +1,4 @@
-"""akunu/webgpu: noise against the model, tokens against akunu/gumbel, draws against their law."""
+"""akunu/webgpu: noise against the model, tokens against akunu/gumbel, draws as exactly counted."""
 
 from dataclasses import replace
 from typing import Any
