@@ -26,3 +26,10 @@ def test_what_does_not_end_is_ended(compiling_s: float) -> None:
     with pytest.raises(TimeoutError, match=r"no reply within 0.02 s"):
         ended(0.02, compiling_s)
     assert time.monotonic() - begun >= compiling_s
+
+
+def test_only_a_long_wait_is_ended_because_a_busy_machine_lets_processes_wait() -> None:
+    with _time_limit(0.05):
+        time.sleep(0.2)
+    with pytest.raises(TimeoutError), _time_limit(0.01):
+        time.sleep(60)
