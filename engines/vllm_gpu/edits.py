@@ -1,24 +1,6 @@
 """Edits of the text of vLLM's files: what the interpreter lacks, the GPU's choices, faults."""
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Replace `old` by `new` in a file. module: the end of its name. times: how often it occurs."""
-
-    module: str
-    old: str
-    new: str
-    times: int = 1
-
-    def applied(self, text: str) -> str:
-        """Return the text after the edit. Raises ValueError if it does not fit."""
-        if text.count(self.old) != self.times:
-            found = text.count(self.old)
-            raise ValueError(f"{self.module}: {self.old!r} occurs {found} times, not {self.times}")
-        return text.replace(self.old, self.new)
-
+from sampler_parity.engines.shared.triton_files import Edit
 
 _TOP = "topk_topp_triton"
 # In the interpreter the variable of a loop is a number of Python, and pointers have 64 bits anyway.

@@ -6,22 +6,16 @@ nothing. Nothing compiled is loaded, and no GPU is looked for.
 """
 
 import importlib
-import importlib.util
 import inspect
-import linecache
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
-from sampler_parity.engines.shared.import_stubs import StandIn
-from sampler_parity.engines.vllm_gpu.edits import INTERPRETER, ON_GPU, Edit
+from sampler_parity.engines.shared.triton_files import Edit, Files, patched_once, root_of
+from sampler_parity.engines.vllm_gpu.edits import INTERPRETER, ON_GPU
 from sampler_parity.harness.errors import Unsupported
 
 _GPU = "vllm.v1.worker.gpu."
@@ -136,87 +130,20 @@ def _log1p(tl: Any) -> Callable[..., Any]:
     return log1p
 
 
-def patched_once(interpreter: Any) -> None:
-    """Let the interpreter keep its patches of triton.language, which it makes anew for each launch
-    and each call of a function in a kernel."""
-    known: set[Any] = set()
-    patch = interpreter._patch_lang
-    kept = SimpleNamespace(restore=lambda: None)
-
-    def once(kernel: Any) -> Any:
-        languages = (interpreter.tl, interpreter.tl.core)
-        found = [
-            one for one in languages if any(one is each for each in kernel.__globals__.values())
-        ]
-        if not known.issuperset(found):
-            known.update(found)
-            patch(kernel)
-        return kept
-
-    interpreter._patch_lang = once
-
-
-class Files(MetaPathFinder, Loader):
-    """Find every module of vLLM: a file of the wheel, or a stand-in."""
-
-    def __init__(self, root: Path, edits: Sequence[Edit], num_sm: int) -> None:
-        self.root, self.edits, self.given = root, edits, _given(num_sm)
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] != "vllm":
-            return None
-        return ModuleSpec(fullname, self, is_package=fullname not in SAMPLER)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        if spec.name in SAMPLER:
-            return None
-        module = StandIn(spec.name)
-        vars(module).update(self.given.get(spec.name, {}))
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        if isinstance(module, StandIn):
-            return
-        file = self.root.joinpath(*module.__name__.split(".")[1:]).with_suffix(".py")
-        text = file.read_text(encoding="utf-8")
-        for edit in self.edits:
-            if module.__name__.endswith(edit.module):
-                text = edit.applied(text)
-        # Triton reads the text of a kernel by its line numbers.
-        name = f"<{module.__name__} of {id(self)}>"
-        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        exec(compile(text, name, "exec"), vars(module))
-
-
-@cache
-def _root() -> Path:
-    spec = importlib.util.find_spec("vllm")
-    if spec is None or not spec.submodule_search_locations:
-        raise Unsupported("vLLM is not installed")
-    return Path(next(iter(spec.submodule_search_locations)))
-
-
 @cache
 def vllm_gpu(edits: tuple[Edit, ...] = ON_GPU, num_sm: int = 8) -> SimpleNamespace:
     """Load the sampler with edits of its text. num_sm: its multiprocessors. Raises Unsupported if a
     package is missing."""
     os.environ["TRITON_INTERPRET"] = "1"
-    root = _root()
+    root_of("vllm")
     try:
         torch = importlib.import_module("torch")
-        interpreter = importlib.import_module("triton.runtime.interpreter")
-        if interpreter._patch_lang.__name__ == "_patch_lang":
-            patched_once(interpreter)
-        finder = Files(root, (*INTERPRETER, *edits), num_sm)
+        patched_once(importlib.import_module("triton.runtime.interpreter"))
+        files = Files("vllm", SAMPLER, (*INTERPRETER, *edits), _given(num_sm))
     except ImportError as error:
         raise Unsupported(f"vLLM's kernels do not load: {error}") from None
     torch.set_num_threads(1)
-    # They stay: a function may import a stand-in when it is called.
-    sys.meta_path[:] = [finder, *(one for one in sys.meta_path if not isinstance(one, Files))]
-    for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
-        del sys.modules[name]
+    files.enter()
     modules = {name.rpartition(".")[2]: importlib.import_module(name) for name in SAMPLER}
     modules["states"] = importlib.import_module(_GPU + "states")
     version = importlib.import_module("importlib.metadata").version

@@ -85,9 +85,10 @@ def grammar(engine: SimpleNamespace) -> int:
 
 
 def main(fault: str) -> None:
-    from sampler_parity.engines.vllm_gpu.edits import ON_GPU, Edit
+    from sampler_parity.engines.shared.triton_files import Edit, edit_of
+    from sampler_parity.engines.vllm_gpu.edits import ON_GPU
     from sampler_parity.engines.vllm_gpu.package import vllm_gpu
-    from sampler_parity.engines.vllm_gpu.worker_faults import edit_of, rows
+    from sampler_parity.engines.vllm_gpu.worker_faults import rows
 
     edits = [edit_of(row) for row in rows("probe") if row["name"] == fault]
     probe = Edit("sample.gumbel", "def gumbel_sample(", NOISE)

@@ -65,5 +65,9 @@ class Request:
     def names(self) -> list[str]:
         return [name for stage in self.chain for name in stage]
 
+    @property
+    def selects(self) -> bool:
+        return SELECT in self.slots
+
     def copy(self) -> "Request":
         return Request(self.chain, self.params, self.slots, self.past.copy())

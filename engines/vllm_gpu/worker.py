@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
-from sampler_parity.engines.vllm_gpu import requests as slots
-from sampler_parity.engines.vllm_gpu.edits import ON_GPU, Edit
+from sampler_parity.engines.shared.triton_files import Edit
+from sampler_parity.engines.vllm_gpu.edits import ON_GPU
 from sampler_parity.engines.vllm_gpu.package import vllm_gpu
 from sampler_parity.engines.vllm_gpu.requests import SLOTS, Request
 from sampler_parity.engines.vllm_gpu.rounds import speculate
@@ -46,14 +46,13 @@ class Instance:
 
     def __init__(self, engine: SimpleNamespace, request: Request, n_vocab: int) -> None:
         self.engine, self.request, self.n_vocab = engine, request, n_vocab
-        self.selects = slots.SELECT in request.slots
 
     def apply(self, stage: int | None, row: Row) -> None:
         if stage is None:
             last = launch(
                 self.engine, [self.request], row.logits[None], len(self.request.chain), True
             )
-            row.token = last.tokens[0] if self.selects else -1
+            row.token = last.tokens[0] if self.request.selects else -1
         elif stage == 0:
             row.results = sampled(self.engine, [self.request], row.logits[None])[0][1]
         if stage is not None:

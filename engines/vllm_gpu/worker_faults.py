@@ -4,14 +4,10 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+from sampler_parity.engines.shared.triton_files import edit_of
 from sampler_parity.engines.vllm_gpu import worker_cpu
-from sampler_parity.engines.vllm_gpu.edits import Edit
 from sampler_parity.engines.vllm_gpu.worker import Worker
 from sampler_parity.harness.faults.engine_faults import Fault
-
-
-def edit_of(row: dict[str, Any]) -> Edit:
-    return Edit(row["module"], row["old"], row["new"], row.get("times", 1))
 
 
 def _fault(row: dict[str, Any], worker: type[Worker] = Worker) -> Fault:

@@ -9,31 +9,17 @@
 The noise is that of a draw at the position of the row (model/noise.py).
 
 Source: _rejection_kernel, _resample_kernel and _insert_resampled_kernel,
-    vllm/v1/worker/gpu/spec_decode/rejection_sampler_utils.py 488-1012 at 0.32.0; rand,
-    triton/language/random.py at 3.8.0.
+    vllm/v1/worker/gpu/spec_decode/rejection_sampler_utils.py 488-1012 at 0.32.0.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.philox import rand
 from sampler_parity.engines.vllm_gpu.model.noise import gumbel
 
 Rows = NDArray[np.float32]
-_ROUND, _KEY = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
-_WORD = 0xFFFFFFFF
 SMALLEST = np.float32(4.6566127342e-10)  # gumbel.py 12
-
-
-def philox(seed: int, offset: int) -> np.float32:
-    """Return tl.rand(seed, offset), in [0, 1)."""
-    c = [offset & _WORD, offset >> 32 & _WORD, 0, 0]
-    k0, k1 = seed & _WORD, seed >> 32 & _WORD
-    for _ in range(10):
-        first, second = _ROUND[0] * c[0], _ROUND[1] * c[2]
-        c = [second >> 32 ^ c[1] ^ k0, second & _WORD, first >> 32 ^ c[3] ^ k1, first & _WORD]
-        k0, k1 = (k0 + _KEY[0]) & _WORD, (k1 + _KEY[1]) & _WORD
-    signed = c[0] - 2**32 if c[0] >= 2**31 else c[0]
-    return np.float32(-signed - 1 if signed < 0 else signed) * SMALLEST
 
 
 def log_softmax(row: Rows) -> Rows:
@@ -54,7 +40,7 @@ def verified(
                 return out
             continue
         p, q = log_softmax(target[i]), log_softmax(draft[i])
-        u = max(philox(seed, pos + i), SMALLEST)  # 572
+        u = max(rand(seed, pos + i), SMALLEST)  # 572
         if not p[token] > np.log(u) + q[token]:  # 665
             ratio = np.exp(q - p)
             residual = np.where(ratio < 1, p + np.log1p(-ratio), np.float32(-np.inf))  # 873-878
