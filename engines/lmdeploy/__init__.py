@@ -1,0 +1,1 @@
+"""lmdeploy's sampler, its Triton kernels in the interpreter (README.md)."""

@@ -1,0 +1,188 @@
+"""lmdeploy: its models by hand, chains as requests, and, with its environment, the kernels that no
+chain shows against their models."""
+
+import math
+import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.engines.lmdeploy import package, worker_faults
+from sampler_parity.engines.lmdeploy.model import LmdeployNgram, LmdeploySample
+from sampler_parity.engines.lmdeploy.model.rejection import greedy, verified
+from sampler_parity.engines.lmdeploy.requests import Request, later, sampling_param
+from sampler_parity.engines.shared.past import Past
+from sampler_parity.engines.shared.triton_files import edit_of
+from sampler_parity.harness.backends import environments
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.reference import ChainError, UndefinedInputError
+from tests.support.applied import applied
+
+ROOT = Path(environments.__file__).parents[2]
+PROBE = Path(__file__).with_name("probe.py")
+INF = math.inf
+
+
+class Config(SimpleNamespace):
+    def __init__(self, **given: Any) -> None:
+        assert given["temperature"] <= 2
+        super().__init__(**given)
+
+
+ENGINE = SimpleNamespace(
+    GenerationConfig=Config, SamplingParam=SimpleNamespace(from_gen_config=lambda config: config)
+)
+
+
+def test_a_chain_becomes_the_parameters_of_one_request() -> None:
+    chain: ChainSpec = [
+        {"lmdeploy_penalty": {"repetition_penalty": 1.2}},
+        {"lmdeploy_ngram": {"n_vocab": 9, "size": 2, "threshold": 3, "stop_token_ids": [4]}},
+        {"lmdeploy_bans": {"n_vocab": 9, "bad_token_ids": [1], "stop_token_ids": [4]}},
+        {"temp": {"temp": 0.5}},
+        {"top_k": {"k": 4}},
+        {"top_p": {"p": 0.9, "min_keep": 1}},
+        {"min_p": {"p": 0.1, "min_keep": 0}},
+        {"dist": {"seed": 7}},
+    ]
+    param = vars(sampling_param(ENGINE, chain))
+    assert param.pop("max_new_tokens") > 1000
+    assert param == {
+        "repetition_penalty": 1.2,
+        "repetition_ngram_size": 2,
+        "repetition_ngram_threshold": 3,
+        "stop_token_ids": [4],
+        "bad_token_ids": [1],
+        "temperature": 0.5,
+        "top_k": 4,
+        "top_p": 0.9,
+        "min_p": 0.1,
+        "random_seed": 7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("chain", "why"),
+    [
+        ([{"top_p": {"p": 0.9}}, {"top_k": {"k": 4}}], "one order"),
+        ([{"temp": {"temp": 0.5}}, {"lmdeploy_sample": {"seed": 1}}], "has the temperature"),
+        ([{"min_p": {"p": 0.1, "min_keep": 2}}], "keeps one token"),
+        ([{"top_k": {"k": 4}}, {"greedy": {}}], "one top_k"),
+    ],
+)
+def test_a_chain_that_lmdeploy_lacks_is_unsupported(chain: ChainSpec, why: str) -> None:
+    with pytest.raises(Unsupported, match=why):
+        sampling_param(ENGINE, chain)
+
+
+def test_what_its_config_refuses_is_refused() -> None:
+    with pytest.raises(InputError, match="lmdeploy"):
+        sampling_param(ENGINE, [{"temp": {"temp": 2.5}}])
+
+
+def test_successive_draws_have_successive_positions_behind_prompt_and_output() -> None:
+    request = Request.of(ENGINE, [{"dist": {"seed": 1}}], Past([1, 2], [3]))
+    assert [one.num_valid_ids for one in later(request, 0, 3)] == [3, 4, 5]
+    assert request.selects
+    assert request.sequence(1).generated_ids.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("output", "size", "found"),
+    [([1, 2, 1, 2], 2, 2), ([4, 4, 4, 4], 2, 3), ([1, 2], 3, 0), ([9, *[2] * 1023, 9], 1, 1)],
+)
+def test_an_ngram_is_counted_in_the_last_1024_tokens(
+    output: list[int], size: int, found: int
+) -> None:
+    stage = LmdeployNgram(12, size, 1, [3])
+    stage.past.output.extend(output)
+    assert stage.found() == found
+
+
+def test_the_draw_takes_the_first_sum_that_reaches_the_number() -> None:
+    stage = LmdeploySample(1)
+    weights = np.full(200, 1 / 256, np.float32)
+    assert stage.drawn(weights, np.float32(1 / 256)) == 0
+    assert stage.drawn(weights, np.float32(1 / 256 + 2**-20)) == 1
+    assert stage.drawn(weights, np.float32(129 / 256)) == 128  # in the second block
+    assert stage.drawn(weights, np.float32(0)) == 0
+    assert stage.drawn(weights, np.float32(201 / 256)) == 0  # above the last sum
+
+
+def test_top_p_counts_what_top_k_left() -> None:
+    logits = np.log([0.4, 0.3, 0.2, 0.1]).tolist()
+    p = applied("lmdeploy_sample", {"seed": 1, "top_k": 2, "top_p": 0.5}, logits).p
+    assert p.tolist() == [1, 0, 0, 0]
+    p = applied("lmdeploy_sample", {"seed": 1, "top_k": 2, "top_p": 0.6}, logits).p
+    assert p.tolist() == pytest.approx([4 / 7, 3 / 7, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"temperature": 2.1}, {"top_k": -1}, {"top_p": 1.1}, {"min_p": -0.1}]
+)
+def test_values_outside_the_range_are_refused(parameters: dict[str, float]) -> None:
+    with pytest.raises(ChainError):
+        applied("lmdeploy_sample", {"seed": 1} | parameters, [0.0] * 4)
+
+
+def test_a_top_k_above_the_vocabulary_is_refused() -> None:
+    with pytest.raises(UndefinedInputError, match="vocabulary of 4"):
+        applied("lmdeploy_sample", {"seed": 1, "top_k": 5}, [0.0] * 4)
+
+
+def test_drafts_are_verified_row_by_row() -> None:
+    assert greedy([1, 2], [1, 2], 7) == [1, 2, 7]
+    assert greedy([1, 2], [1, 3], 7) == [1, 2, -1]
+    assert greedy([1, 2], [0, 2], 7) == [1, -1, -1]
+    p = np.array([[0.5, 0.5], [1.0, 0.0]], np.float32)
+    q = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
+    inverse = np.ones(2, np.float32)
+    assert verified(p, q, [0, 0], 7, np.array([0.5, 0.5]), inverse) == [0, 0, -1]
+    assert verified(p, q, [0, 1], 7, np.array([0.6, 0.5]), inverse) == [1, -1, -1]
+    assert verified(p, None, [0, 0], 7, np.array([0.4, 0.9]), inverse) == [0, 0, 7]
+    assert verified(p, None, [0, 1], 7, np.array([0.4, 0.9]), inverse) == [0, 0, -1]
+
+
+def environment() -> Path:
+    if why := environments.missing("lmdeploy"):
+        pytest.skip(f"unavailable: {why}")
+    return environments.folder_of("lmdeploy")
+
+
+def test_every_edit_fits_the_wheel() -> None:
+    rows = [*worker_faults.rows("fault"), *worker_faults.rows("probe")]
+    root = next(environment().rglob("lmdeploy/pytorch"))
+    texts = {file: file.read_text() for file in root.rglob("*.py")}
+    for edit in [*package.EDITS, *map(edit_of, rows)]:
+        end = "/pytorch/" + edit.module.replace(".", "/") + ".py"
+        (text,) = (text for file, text in texts.items() if file.as_posix().endswith(end))
+        edit.applied(text)
+
+
+@cache
+def probed(fault: str) -> dict[str, int]:
+    """Return how many rows of each check of the probe differ."""
+    python = environments.python_of(environment())
+    with TemporaryDirectory() as namespace:
+        Path(namespace, "sampler_parity").symlink_to(ROOT)
+        command = [str(python), "-I", str(PROBE), namespace, fault]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    return {name: int(n) for name, n in map(str.split, done.stdout.splitlines())}
+
+
+@pytest.mark.nightly
+def test_drafts_and_ngrams_are_those_of_the_models() -> None:
+    assert probed("") == {"greedy": 0, "drafts": 0, "certain": 0, "rest": 0, "ngram": 0}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", [row["name"] for row in worker_faults.rows("probe")])
+def test_the_probe_catches_each_fault(fault: str) -> None:
+    cases = {row["name"]: row["case"] for row in worker_faults.rows("probe")}
+    assert probed(fault)[cases[fault]] > 0
