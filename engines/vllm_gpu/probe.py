@@ -1,14 +1,17 @@
-"""Compare kernels that no chain shows with their models: noise, drafts, the mask of a grammar.
+"""Compare kernels that no chain shows with their models: noise, drafts, ranks, a grammar's mask.
 
 Runs in the engine's environment: `python probe.py NAMESPACE [FAULT]`; a fault of the table `probe`
-of kernel_faults.toml. Prints a line for each check: its name and how many values differ.
+of kernel_faults.toml, with the one check that must catch it. Prints a line for each check: its name
+and how many values differ. probe_drafts.py has the checks of drafts.
 """
 
 import sys
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 NOISE = """@triton.jit
 def noise_kernel(out_ptr, seed, pos, BLOCK: tl.constexpr):
@@ -17,51 +20,78 @@ def noise_kernel(out_ptr, seed, pos, BLOCK: tl.constexpr):
     tl.store(out_ptr + keys, -tl.log(-_log1p_neg_stable(u)))
 
 
+@triton.jit
+def noise64_kernel(out_ptr, seed, pos, BLOCK: tl.constexpr):
+    keys = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + keys, -tl.log(-tl.log(murmur3_uniform64(seed, pos, keys))))
+
+
 def gumbel_sample("""
 
 
 def noise(engine: SimpleNamespace) -> int:
-    """Compare the noise of 2**20 tokens of a draw."""
+    """Compare the noise of 2**20 tokens of two draws."""
     from sampler_parity.engines.vllm_gpu.model.noise import gumbel
 
-    torch, differ = engine.torch, 0
+    out = engine.torch.empty(1 << 20)
+    return _noise(engine.gumbel.noise_kernel, engine.torch, out, gumbel)
+
+
+def noise64(engine: SimpleNamespace) -> int:
+    """Compare the noise in float64 of 2**20 tokens of two draws."""
+    from sampler_parity.engines.vllm_gpu.model.noise import gumbel_of_64_bits
+
+    out = engine.torch.empty(1 << 20, dtype=engine.torch.float64)
+    return _noise(engine.gumbel.noise64_kernel, engine.torch, out, gumbel_of_64_bits)
+
+
+def _noise(kernel: Any, torch: Any, out: Any, model: Callable[..., NDArray[Any]]) -> int:
+    differ = 0
     for seed, pos in ((-7, 3), (2**40 + 5, 2**31 + 1)):
-        out, n = torch.empty(1 << 20), 1 << 16
         numbers = torch.tensor([seed]), torch.tensor([pos])
-        kernel = engine.gumbel.noise_kernel
         with np.errstate(all="ignore"):
-            kernel[(16,)](out, *(int(one[0]) for one in numbers), BLOCK=n)
-        expected = gumbel(seed, pos, np.arange(1 << 20))
-        differ += int((out.numpy().view(np.uint32) != expected.view(np.uint32)).sum())
+            kernel[(16,)](out, *(int(one[0]) for one in numbers), BLOCK=1 << 16)
+        differ += int((out.numpy() != model(seed, pos, np.arange(1 << 20))).sum())
     return differ
 
 
-def drafts(engine: SimpleNamespace) -> int:
-    """Compare rounds of three drafts, some at temperature 0, with a vocabulary of two blocks."""
-    from sampler_parity.engines.shared.past import Past
-    from sampler_parity.engines.vllm_gpu.model.rejection import verified
-    from sampler_parity.engines.vllm_gpu.requests import Request
-    from sampler_parity.engines.vllm_gpu.runner import Runner
+def ranks(engine: SimpleNamespace) -> int:
+    """Compare the ranks of selected tokens and the tokens whose logprobs a request gets: as many
+    as the most likely, or its own, or the selected alone."""
+    from sampler_parity.engines.vllm_gpu.model.rejection import log_softmax
 
-    rng, n, n_vocab = np.random.default_rng(1), 16, 8200
-    target = rng.normal(0, 3, (4, n_vocab)).astype(np.float32)
-    target[:, rng.random(n_vocab) < 0.997] = -np.inf  # some tens of tokens
-    target[:, 8195:] = 6.0
-    draft = (target[:3] + rng.normal(0, 1, (3, n_vocab))).astype(np.float32)
-    likely = np.flatnonzero(target[0] > 1)
-    tokens = rng.choice(likely, (n, 3)).astype(np.int32)
-    tokens[::4] = target[:3].argmax(1)
-    seeds = np.arange(n, dtype=np.uint32) * 7919
-    temperatures = [0.0 if i % 4 == 0 else 1.0 for i in range(n)]
-    params = [Request.of([{"temp": {"temp": t}}], [], []).params[-1] for t in temperatures]
-    runner, past = Runner(engine, n_vocab, n, 2), Past([1], [2])
-    context = runner.add(params, [past] * n, tokens)
-    runner.seeded(context, seeds)
-    sampled, count = runner.verify(context, runner.padded(np.tile(target, (n, 1))), draft)
-    got = [row[:m].tolist() for row, m in zip(sampled, count.tolist(), strict=True)]
-    given = zip(tokens.tolist(), seeds.tolist(), temperatures, strict=True)
-    expected = [verified(target, draft, row, seed, 1, t == 0) for row, seed, t in given]
-    return sum(a != b for a, b in zip(got, expected, strict=True))
+    torch, rng, n, n_vocab = engine.torch, np.random.default_rng(3), 4, 8233
+    rows = rng.normal(size=(n, n_vocab)).astype(np.float32).round(2)  # many are equal
+    rows[:, rng.random(n_vocab) < 0.1] = -np.inf
+    selected, own = np.flatnonzero(rows[0] > -np.inf)[[9, 99, 999, 7000]], [7, 8192, 8232]
+    selected[3] = np.flatnonzero(rows[3] == -np.inf)[0]
+    state = engine.logprob.LogprobTokenIdsState(n + 2, torch.device("cpu"))
+    make = engine.sampling_params.SamplingParams
+    state.add_request(4, make(logprob_token_ids=own))
+    state.apply_staged_writes()
+    slots = torch.tensor([5, 4, 3, 2], dtype=torch.int32)
+    given = engine.logprob.compute_topk_scores(
+        torch.tensor(rows),
+        5,
+        torch.tensor(selected),
+        logprob_token_ids_state=state,
+        expanded_idx_mapping=slots,
+        max_per_req_token_ids=3,
+    )
+    expected = (rows >= rows[np.arange(n), selected][:, None]).sum(1)
+    expected[3] += -n_vocab % 8192  # the lanes behind the row are -inf as well
+    differ = int((given.selected_token_ranks.numpy() != expected).sum())
+    ids, scores = given.logprob_token_ids.numpy(), given.logprobs.numpy()
+    for i, row in enumerate(rows):
+        # Of equal logits any may be among the most likely.
+        best = row[own] if slots[i] == 4 else np.sort(row)[:-6:-1]
+        wanted = np.array([row[selected[i]], *best])
+        n = len(wanted)
+        differ += int((row[ids[i, :n]] != wanted).sum()) + int(ids[i, 0] != selected[i])
+        logs = log_softmax(row)[ids[i, :n]]
+        differ += int((~np.isclose(scores[i, :n], logs, rtol=0, atol=1e-5)).sum())
+        differ += int((scores[i, n:] != -np.inf).sum())
+    return differ
 
 
 def grammar(engine: SimpleNamespace) -> int:
@@ -88,13 +118,15 @@ def main(fault: str) -> None:
     from sampler_parity.engines.shared.triton_files import Edit, edit_of
     from sampler_parity.engines.vllm_gpu.edits import ON_GPU
     from sampler_parity.engines.vllm_gpu.package import vllm_gpu
+    from sampler_parity.engines.vllm_gpu.probe_drafts import blocks, drafts, drafts64, padding
     from sampler_parity.engines.vllm_gpu.worker_faults import rows
 
-    edits = [edit_of(row) for row in rows("probe") if row["name"] == fault]
+    planted = [row for row in rows("probe") if row["name"] == fault]
     probe = Edit("sample.gumbel", "def gumbel_sample(", NOISE)
-    engine = vllm_gpu((*ON_GPU, *edits, probe))
-    for check in (noise, drafts, grammar):
-        print(check.__name__, check(engine), flush=True)
+    engine = vllm_gpu((*ON_GPU, *map(edit_of, planted), probe))
+    for check in (noise, noise64, ranks, grammar, drafts, drafts64, blocks, padding):
+        if not planted or check.__name__ == planted[0]["case"]:
+            print(check.__name__, check(engine), flush=True)
 
 
 if __name__ == "__main__":

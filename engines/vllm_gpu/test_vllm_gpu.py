@@ -13,7 +13,7 @@ from sampler_parity.engines.shared.triton_files import edit_of
 from sampler_parity.engines.vllm_gpu import worker_faults
 from sampler_parity.engines.vllm_gpu.edits import INTERPRETER, ON_GPU
 from sampler_parity.engines.vllm_gpu.model.noise import gumbel, hashed, log_of_rest, uniform
-from sampler_parity.engines.vllm_gpu.model.rejection import verified
+from sampler_parity.engines.vllm_gpu.model.rejection import verified, verified_as_block
 from sampler_parity.harness.backends import environments
 from sampler_parity.reference import ChainError
 from tests.support.applied import applied
@@ -59,6 +59,9 @@ def test_a_certain_draft_is_accepted_and_an_impossible_one_replaced() -> None:
     assert verified(np.stack([one, other]), one[None], [0], 1, 1) == [0, 1]
     assert verified(np.stack([one, other]), other[None], [1], 1, 1) == [0]
     assert verified(np.stack([one, other]), one[None], [1], 1, 1, greedy=True) == [0]
+    assert verified(np.stack([one, other]), one[None], [-1], 1, 1) == [0]
+    assert verified_as_block(np.stack([one, other]), one[None], [0], 1, 1) == [0, 1]
+    assert verified_as_block(np.stack([one, other]), other[None], [1], 1, 1) == [0]
 
 
 def test_top_k_keeps_exactly_k_and_top_p_the_lowest_of_equal_ones() -> None:
@@ -110,8 +113,9 @@ def probed(fault: str) -> dict[str, int]:
 
 
 @pytest.mark.nightly
-def test_noise_drafts_and_masks_are_those_of_the_models() -> None:
-    assert probed("") == {"noise": 0, "drafts": 0, "grammar": 0}
+def test_noise_ranks_drafts_and_masks_are_those_of_the_models() -> None:
+    checks = ("noise", "noise64", "ranks", "grammar", "drafts", "drafts64", "blocks", "padding")
+    assert probed("") == dict.fromkeys(checks, 0)
 
 
 @pytest.mark.nightly

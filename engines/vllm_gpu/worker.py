@@ -3,11 +3,14 @@
 
 Readings: a stage shows the logits of a request with the parameters of the chain up to it, all of
 them, banned ones as -inf. Behind a cut under llama.cpp's name the banned are left out. The p shown
-is 0 except that of the logprobs. A greedy temperature selects at its stage.
+is 0 except that of the logprobs. A greedy temperature selects at its stage. vllm_gpu_sample draws
+at the position of the last token, so a repeated draw is the same. A repeated draw of dist without
+a token between is at the next position.
 """
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +22,7 @@ from sampler_parity.engines.vllm_gpu.edits import ON_GPU
 from sampler_parity.engines.vllm_gpu.package import vllm_gpu
 from sampler_parity.engines.vllm_gpu.requests import SLOTS, Request
 from sampler_parity.engines.vllm_gpu.rounds import speculate
-from sampler_parity.engines.vllm_gpu.runner import Runner
+from sampler_parity.engines.vllm_gpu.runner import Context, Runner
 from sampler_parity.engines.vllm_gpu.serving import Serving
 from sampler_parity.engines.vllm_gpu.shown import launch, sampled
 from sampler_parity.harness.protocol import messages as p
@@ -29,6 +32,7 @@ from sampler_parity.harness.protocol.interface import Result, Rounds
 # numpy's exp and log of float32; sums in blocks, as the interpreter's tl.sum.
 ARITHMETIC = Arithmetic(exp_ulps=4.0)
 ROWS_OF_DRAWS = 512
+Processed = tuple[Runner, Context, Any]
 
 
 @dataclass
@@ -42,13 +46,17 @@ class Row:
 
 
 class Instance:
-    """One request, alone in a launch."""
+    """One request, alone in a launch. ahead: positions of draws behind the last token."""
 
     def __init__(self, engine: SimpleNamespace, request: Request, n_vocab: int) -> None:
         self.engine, self.request, self.n_vocab = engine, request, n_vocab
+        self.ahead = 0
+        self.last: tuple[bytes, Processed] | None = None
 
     def apply(self, stage: int | None, row: Row) -> None:
-        if stage is None:
+        if stage is None and {"dist", "greedy"} & set(self.request.names):
+            row.token = int(self.draw(row, 1, None)[0])
+        elif stage is None:
             last = launch(
                 self.engine, [self.request], row.logits[None], len(self.request.chain), True
             )
@@ -60,27 +68,45 @@ class Instance:
 
     def accept(self, token: int) -> None:
         self.request.past.output.append(token)
+        self.ahead, self.last = max(self.ahead - 1, 0), None
 
     def accept_prompt(self, token: int) -> None:
         self.request.past.prompt.append(token)
+        self.last = None
 
     def reset(self) -> None:
         self.request.past.clear()
+        self.ahead, self.last = 0, None
 
     def clone(self) -> "Instance":
-        return Instance(self.engine, self.request.copy(), self.n_vocab)
+        twin = Instance(self.engine, self.request.copy(), self.n_vocab)
+        twin.ahead = self.ahead
+        return twin
 
     def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
         """Draw n tokens, as n rows of one request at successive positions."""
         no_uniforms(uniforms, "vLLM")
-        request, tokens = self.request, np.empty(n, np.int32)
-        runner = Runner(self.engine, self.n_vocab, 1, len(request.past.text))
-        context = runner.add([request.params[-1]], [request.past])
-        logits = runner.processed(context, runner.padded(row.logits[None]))
+        runner, context, logits = self.processed(row.logits)
+        tokens = np.empty(n, np.int32)
         for first in range(0, n, ROWS_OF_DRAWS):
             last = min(first + ROWS_OF_DRAWS, n)
-            tokens[first:last] = runner.draws(context, logits, first, last)
+            tokens[first:last] = runner.draws(
+                context, logits, self.ahead + first, self.ahead + last
+            )
+        self.ahead += n
         return tokens
+
+    def processed(self, row: NDArray[np.float32]) -> Processed:
+        """Return the logits after the stages before the draw. They depend on the row, the past and
+        the parameters alone, so that the same ones are not launched again."""
+        given = row.tobytes()
+        if self.last is None or self.last[0] != given:
+            request = self.request
+            runner = Runner(self.engine, self.n_vocab, 1, len(request.past.text))
+            context = runner.add([request.params[-1]], [request.past])
+            logits = runner.processed(context, runner.padded(row[None]))
+            self.last = given, (runner, context, logits)
+        return self.last[1]
 
 
 class Worker:

@@ -40,9 +40,9 @@ def finished(h: Words) -> Words:
     return h ^ (h >> np.uint32(16))  # 94
 
 
-def hashed(seed: int, pos: int, tokens: NDArray[Any]) -> Words:
+def hashed(seed: int, pos: int, tokens: NDArray[Any], domain: int = 0) -> Words:
     """Hash a draw. seed, pos: 64 bits with a sign; the high word of pos is not used."""
-    h = np.zeros(1, np.uint32)  # 103
+    h = np.full(1, domain, np.uint32)  # 103-104
     for word in (seed, seed >> 32, pos):
         h = mixed(h, np.array([word & 0xFFFFFFFF], np.uint32))  # 105-107
     return finished(mixed(h, tokens.astype(np.uint32)) ^ _LENGTH)  # 108-109
@@ -66,3 +66,13 @@ def log_of_rest(u: Floats) -> Floats:
 @np.errstate(all="ignore")
 def gumbel(seed: int, pos: int, tokens: NDArray[Any]) -> Floats:
     return -np.log(-log_of_rest(uniform(hashed(seed, pos, tokens))))  # 198-202
+
+
+@np.errstate(all="ignore")
+def gumbel_of_64_bits(seed: int, pos: int, tokens: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the noise of --use-fp64-gumbel: -log(-log(u)) of 53 bits of two hashes."""
+    low, high = (hashed(seed, pos, tokens, domain).astype(np.uint64) for domain in (0, 0x9E3779B9))
+    bits = (high << np.uint64(32) | low) >> np.uint64(11)  # 138-140
+    u = (bits.astype(np.float64) + 0.5) * 2.0**-53  # 130
+    u = np.where(u == 1, u - 2.0**-53, u)  # 133
+    return np.asarray(-np.log(-np.log(u)))  # 196
