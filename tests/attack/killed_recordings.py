@@ -22,8 +22,8 @@ from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.cli.app import main
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.recording.check import BACKEND, check
-from sampler_parity.harness.recording.events import Apply
-from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.harness.recording.events import Apply, Array
+from sampler_parity.harness.recording.reader import Gone, Process, Recording
 from sampler_parity.harness.recording.replay import ReplayedProcess
 from sampler_parity.reference.chronology import NEWEST
 from tests.attack.killing import children
@@ -170,9 +170,19 @@ def applies_of(folder: Path) -> int:
         for event in process.events():
             if isinstance(event, Apply):
                 process.lists(event.before)
-                process.lists(event.after)
+                _read(process, event.after)
                 count += 1
     return count
+
+
+def _read(process: Process, array: Array) -> None:
+    """Read the candidates of an array: all, some, or none where the recorder keeps their sum alone.
+    Raises Gone if they are not there."""
+    if array.form == "some":
+        if process.some(array) is None:
+            raise Gone("its candidates are not there")
+    elif array.form != "none" or not array.sum:
+        process.lists(array)
 
 
 def differing(folder: Path) -> bool:
