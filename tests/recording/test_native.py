@@ -146,6 +146,25 @@ def test_a_killed_program_loses_few_tokens_though_the_writer_gets_no_processor(
     assert applies >= len(printed) - 10
 
 
+@pytest.mark.parametrize("more", [[], ["late_writer"]])
+@pytest.mark.parametrize("name", ["simple", "steps"])
+def test_a_program_that_replaces_the_descriptors_keeps_its_file_and_the_recording(
+    name: str,
+    more: list[str],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (own := tmp_path / "own").touch()
+    program = str(compile_program(name, tmp_path / name))
+    words = [program, "20", "5000", "threads"] if name == "steps" else [program, EDGES[-1]]
+    monkeypatch.setenv("LD_PRELOAD", ":".join(str(library(one)) for one in ["replacer", *more]))
+    monkeypatch.setenv("REPLACED_BY", str(own))
+    status, problems = both(words, tmp_path, capfd)
+    assert (own.read_bytes(), problems, status) == (b"", [], 7 if name == "steps" else 0)
+    assert judged(tmp_path).unjudged.total() == 0
+
+
 def test_the_detail_tokens_lists_tokens_and_judges_none(threads: str, tmp_path: Path) -> None:
     assert record([threads, "plain"], tmp_path / "recording", Options(detail="tokens")) == (0, [])
     checked, _ = check(tmp_path / "recording", tmp_path / "bundle", "identical", None)

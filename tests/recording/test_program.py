@@ -26,6 +26,7 @@ KILLED = "it was killed, or could not write (a full disk?)"
 # Each with the tokens that are recorded of 20 a chain, and how often the recorder stops.
 MODES = {
     "fork": (60, 0),
+    "pipe": (60, 0),
     "exec": (60, 0),
     "threads": (120, 0),
     "closed descriptors": (40, 0),

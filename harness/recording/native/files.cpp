@@ -6,6 +6,9 @@
 // follows its arrays, each by one write(), so that it leaves whole events. At an exit and before a fork
 // all is written.
 //
+// A program may close and replace its descriptors at any time, ours with them. So only the writer opens
+// files, and it has a table of descriptors of its own.
+//
 // A slow disk costs a program at most a tenth of its time. Then candidates are dropped, and the line of
 // their apply tells so. Lines are never dropped: states of samplers depend on them.
 #include <dlfcn.h>
@@ -36,10 +39,11 @@ const size_t most_spare = 8;            // buffers that are kept for the next ap
 const size_t most_seal = 40;            // bytes
 const unsigned pause_ms = 1;            // of the writer
 const int most_pauses = 100;            // without an event; then the next one wakes the writer
-const uint64_t latest = 20000000;       // ns; then who queues writes: the writer got no processor
+const uint64_t latest = 20000000;       // ns; then who queues waits: the writer got no processor
+const unsigned late_ms = 20;            // that it waits without progress
 
-// A file that only we write. A program may have closed our descriptor and opened its own by that
-// number, so look before each write, and open it again.
+// A file that only we write. In a table that we share with the program, its descriptor may be another
+// file's by now: look before each write, and open it again.
 struct File {
     std::string path;
     int fd = -1;
@@ -48,9 +52,14 @@ struct File {
     uint64_t size = 0;
 };
 
-// An event with its arrays.
+// event: write a line behind its arrays. open: open the file of events. whole: write `line` as a file.
+// no_memory: end with a line that takes no memory.
+enum class Kind { event, open, whole, no_memory };
+
 struct Job {
+    Kind kind = Kind::event;
     std::string line;
+    std::string suffix;  // of a whole file
     Buffer bytes;
     int segment = 0;
     uint64_t size = 0;  // what it counts in the queue: writing it makes its line longer
@@ -94,8 +103,8 @@ struct State {
     uint64_t parent_size = 0;
     Queue queue, spare;
     uint64_t queued = 0;
-    bool writing = false, started = false, waiting = false, hurried = false;
-    // of the writer, or of who holds the lock while nothing is queued
+    bool writing = false, started = false, waiting = false, hurried = false, ending = false;
+    // of the writer; without one, of the thread that holds the lock
     File events, arrays;
     int open_segment = 0;
     uint32_t chain = 0;
@@ -103,6 +112,7 @@ struct State {
 };
 
 State &state = kept<State>();
+Job &no_memory_job = kept<Job>();  // of the end without memory, so it is there before
 std::atomic<bool> stopped{false};
 uint64_t applies_begun = 0;
 int threads = 0;
@@ -124,10 +134,21 @@ int created(const std::string &path, bool append) {
     return open(path.c_str(), flags, 0600);
 }
 
-int high(int fd) {  // programs like to close the low ones
-    int other = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 512);
-    if (other >= 0) close(fd);
-    return other >= 0 ? other : fd;
+// Programs like to close the low ones, and libraries print to the lowest.
+int high(int fd) {
+    for (int least : {512, 3}) {
+        int other = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, least);
+        if (other >= 0) return close(fd), other;
+    }
+    return fd;
+}
+
+// Give this thread an empty table of descriptors. Those of the program stay as they are, and we keep
+// none of them open. Linux before 5.9 refuses; then we share the program's table.
+void own_descriptors() {
+#ifdef SYS_close_range
+    syscall(SYS_close_range, 0u, ~0u, 2u);  // CLOSE_RANGE_UNSHARE
+#endif
 }
 
 bool open_file(File &file, const std::string &path) {
@@ -248,8 +269,26 @@ void fail(const std::string &why) {
     close_files();
 }
 
+int open_events() {
+    std::string pid = std::string(settings.folder) + "/" + std::to_string(state.pid);
+    for (int again = 1; again < 100; again++) {  // exec keeps the PID
+        state.name = again == 1 ? pid : pid + "-" + std::to_string(again);
+        if (open_file(state.events, state.name + ".events")) return 0;
+        if (errno != EEXIST) break;
+    }
+    return errno;
+}
+
+int write_whole(const Job &job) {
+    File file;
+    if (!open_file(file, state.name + job.suffix)) return errno;
+    int error = append(file, job.line.data(), job.line.size());
+    close_file(file);
+    return error;
+}
+
 // Write an event. Returns 0 or the error.
-int perform(Job &job) {
+int perform_event(Job &job) {
     if (job.bytes.size) {
         if (job.segment != state.open_segment) {
             char suffix[32];
@@ -263,28 +302,39 @@ int perform(Job &job) {
     return append_line(job.line);
 }
 
-// Write an event, unless the recording has ended.
+int perform(Job &job) {
+    if (job.kind == Kind::open) return open_events();
+    return job.kind == Kind::whole ? write_whole(job) : perform_event(job);
+}
+
+void close_without_memory() noexcept {
+    stopped = true;
+    if (!state.closed) append_no_memory();
+    close_files();
+}
+
+// Do a job, unless the recording has ended.
 void performed(Job &job) noexcept {
+    if (job.kind == Kind::no_memory) return close_without_memory();
     try {
         if (state.closed) return;
         int error = perform(job);
         if (error) fail(reason(error));
         if (job.last) close_files();
     } catch (...) {
-        stopped = true;
-        if (!state.closed) append_no_memory();
-        close_files();
+        close_without_memory();
     }
 }
 
 void recycle(Job *job) {
+    if (job == &no_memory_job) return;
     if (state.spare.n >= most_spare) return delete job;
     job->bytes.size = 0;
     job->last = false;
     state.spare.push(job);
 }
 
-// Write the first event of the queue, while nobody else writes. Called with the lock.
+// Do the first job of the queue. Called with the lock.
 void write_first() {
     Job *job = state.queue.pop();
     state.writing = true;
@@ -298,6 +348,7 @@ void write_first() {
 }
 
 void *write_queue(void *) {
+    own_descriptors();
     pthread_mutex_lock(&mutex);
     for (int pauses = 0;; pauses++) {
         if (state.queue.empty() && pauses > most_pauses) {
@@ -307,7 +358,7 @@ void *write_queue(void *) {
             pauses = 0;
         }
         if (!state.hurried) waited(work, pause_ms);
-        while (!state.queue.empty() && !state.writing) {
+        while (!state.queue.empty()) {
             write_first();
             pauses = 0;
         }
@@ -330,12 +381,14 @@ bool started() {
     return state.started;
 }
 
-// Queue an event. Called with the lock.
-void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
+// Queue a job. Called with the lock.
+void post(Kind kind, std::string &line, Buffer *bytes, bool last, std::string suffix = "") {
     line.reserve(line.size() + most_seal);  // so that to write it takes no memory
     Job *job = state.spare.pop();
     if (!job) job = new Job;
+    job->kind = kind;
     job->line = std::move(line);
+    job->suffix = std::move(suffix);
     if (bytes) job->bytes.swap(*bytes);
     job->segment = state.segment;
     job->last = last;
@@ -348,8 +401,12 @@ void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
     state.queued += job->size;
     job->ns = now_ns();
     if (state.waiting) pthread_cond_signal(&work);
-    if (!state.writing && job->ns - state.queue.front()->ns > latest)
-        while (!state.queue.empty()) write_first();
+    if (!state.writing && job->ns - state.queue.front()->ns > latest) drain(late_ms);
+}
+
+// Queue an event. Called with the lock.
+void post(std::string &line, Buffer *bytes = nullptr, bool last = false) {
+    post(Kind::event, line, bytes, last);
 }
 
 // Return whether candidates may be queued. Called with the lock.
@@ -364,10 +421,10 @@ bool room() {
 // No line can be queued any more: write those that are, and the last one. Called with the lock.
 void end_without_memory() noexcept {
     stopped = true;
+    if (!state.started) return close_without_memory();
+    if (!state.ending) state.queue.push(&no_memory_job);
+    state.ending = true;
     drain(1000);
-    if (state.closed || state.writing) return;
-    append_no_memory();
-    close_files();
 }
 
 void stop_locked(const char *why) noexcept {
@@ -396,7 +453,7 @@ void write_first_lines() {
     start.word("detail", details[static_cast<int>(settings.detail)]);
     start.raw("text", settings.text ? "true" : "false").whole("time", time(nullptr));
     if (state.parent) start.whole("parent", state.parent).whole("parent_bytes", state.parent_size);
-    if (int error = append_line(start.text)) return fail(reason(error));
+    post(start.text);
     Line library("library", nullptr);
     std::string version = library_version();
     library.word("path", library_path());
@@ -404,20 +461,18 @@ void write_first_lines() {
     if (int number = release_number(); number && number != newest) library.whole("build", number);
     auto system = other<const char *()>("llama_print_system_info");
     library.word("system", system && system() ? system() : "");
-    if (int error = append_line(library.text)) fail(reason(error));
+    post(library.text);
 }
 
 void open_files() {
     rlimit most;
     if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY)
         state.largest = most.rlim_cur;
-    std::string pid = std::string(settings.folder) + "/" + std::to_string(state.pid);
-    for (int again = 1; again < 100 && state.events.fd < 0; again++) {  // exec keeps the PID
-        state.name = again == 1 ? pid : pid + "-" + std::to_string(again);
-        if (!open_file(state.events, state.name + ".events") && errno != EEXIST) break;
-    }
-    if (state.events.fd < 0) stopped = true;
-    if (!stopped) write_first_lines();
+    std::string none;
+    post(Kind::open, none, nullptr, false);
+    write_first_lines();
+    drain(10000);
+    if (state.writing || !state.queue.empty()) stopped = true;  // its name is not known
 }
 
 // Open the files at the first event: most processes of a program never load libllama.
@@ -648,16 +703,12 @@ void write_apply(Thread *thread, const void *sampler, const Reference &after, in
 }
 
 // Write a file beside the events; its name goes into a line.
-bool write_whole_file(const std::string &suffix, const std::string &text, std::string &name) {
+bool write_whole_file(const std::string &suffix, std::string text, std::string &name) {
     Lock lock;
     if (!opened() || full_with(text.size())) return false;
     std::string path = state.name + suffix;
-    File file;
-    if (!open_file(file, path)) return stop_locked(reason(errno).c_str()), false;
-    int error = append(file, text.data(), text.size());
-    close_file(file);
-    if (error) return stop_locked(reason(error).c_str()), false;
     name = path.substr(path.rfind('/') + 1);
+    post(Kind::whole, text, nullptr, false, suffix);
     return true;
 }
 

@@ -151,7 +151,7 @@ extern const char *const no_memory;  // a reason
 void write_line(Line &line);
 void write_apply(Thread *thread, const void *sampler, const Reference &after, int32_t token, float p,
                  uint64_t ns, uint64_t start_ns);
-bool write_whole_file(const std::string &suffix, const std::string &text, std::string &name);
+bool write_whole_file(const std::string &suffix, std::string text, std::string &name);
 uint64_t next_apply();
 
 // initializers.cpp

@@ -58,6 +58,23 @@ static void difficult(const char * mode, char ** argv, int steps) {
         }
         waitpid(child, nullptr, 0);
     }
+    if (!strcmp(mode, "pipe")) {  // a reader sees the end when the last writer has closed it
+        int ends[2];
+        char byte;
+        if (pipe(ends)) abort();
+        pid_t child = fork();
+        if (!child) {
+            alarm(60);
+            sample(2, steps, 0, false);
+            close(ends[1]);
+            exit(read(ends[0], &byte, 1));
+        }
+        close(ends[0]);
+        close(ends[1]);
+        int status;
+        waitpid(child, &status, 0);
+        printf("%d\n", status);
+    }
     if (!strcmp(mode, "one chain, forked")) {
         llama_sampler * chain = chain_of(5);
         sample(5, 1, 0, false, chain);
