@@ -422,6 +422,7 @@ bool room() {
 void end_without_memory() noexcept {
     stopped = true;
     if (!state.started) return close_without_memory();
+    no_memory_job.kind = Kind::no_memory;
     if (!state.ending) state.queue.push(&no_memory_job);
     state.ending = true;
     drain(1000);
