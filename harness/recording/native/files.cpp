@@ -309,6 +309,10 @@ int perform(Job &job) {
 
 void close_without_memory() noexcept {
     stopped = true;
+    try {  // so that the line has a file
+        if (!state.closed && state.events.path.empty()) open_events();
+    } catch (...) {
+    }
     if (!state.closed) append_no_memory();
     close_files();
 }
