@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.engines.engine_file import Engine, engine_file
-from sampler_parity.harness.faults.engine_faults import faults, file_of
+from sampler_parity.harness.faults.engine_faults import faults
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "check-an-engine.md"
@@ -24,10 +24,9 @@ PROGRAMS_RUN_ON = {"llama_cpp_python": "llama_cpp"}
 
 
 def engines_of_others() -> list[Engine]:
-    """Return the backends that run samplers of others: with an environment of their engine, or
-    faults of a worker."""
+    """Return the backends that run samplers of others."""
     rows = [row for row in ENGINES.values() if row.name not in OWN and not _ours(row)]
-    return [row for row in rows if _has_environment(row) or file_of(row.name, ".py").is_file()]
+    return [row for row in rows if _has_environment(row) or row.name in PROGRAMS_RUN_ON]
 
 
 def _ours(row: Engine) -> bool:

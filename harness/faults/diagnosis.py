@@ -62,7 +62,7 @@ class Seen(NamedTuple):
     accept: Accept = "identical"
 
 
-class Tally(NamedTuple):
+class Behaviour(NamedTuple):
     """How many failing cases a fault explains, how many passing ones have its verdict, and those
     that refute it."""
 
@@ -132,7 +132,7 @@ def constructed_apart(*arguments: Any) -> list[Known]:
     return constructed(*arguments)
 
 
-def _tallies(seen: Seen, most: float) -> Iterator[tuple[Mutant, Tally]]:
+def _tallies(seen: Seen, most: float) -> Iterator[tuple[Mutant, Behaviour]]:
     """Yield the planted faults that do as the backend did, under the sort that explains most.
     most: how many passing cases may refute them."""
     hows = [*product(_sorts(seen), (True, False))]
@@ -142,7 +142,7 @@ def _tallies(seen: Seen, most: float) -> Iterator[tuple[Mutant, Tally]]:
             yield mutant, best
 
 
-def _tally(mutant: Mutant, seen: Seen, how: How, most: float) -> Tally | None:
+def _tally(mutant: Mutant, seen: Seen, how: How, most: float) -> Behaviour | None:
     """Return None if it does not do as the backend did. Among other failures it may let a case
     pass."""
     with closing(InProcess(mutant, _TIMEOUT_S, *how)) as backend:
@@ -162,7 +162,7 @@ def _tally(mutant: Mutant, seen: Seen, how: How, most: float) -> Tally | None:
     shown = [did for did in elsewhere if did in ("the same", "otherwise")]
     nearly_all = same + explains.count("alike") >= NEARLY_ALL * len(explains)
     if nearly_all and shown.count("the same") >= NEARLY_ALL * len(shown):
-        return Tally(same, alike, refuted, how)
+        return Behaviour(same, alike, refuted, how)
     return None
 
 
