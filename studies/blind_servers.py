@@ -4,8 +4,9 @@ The list is docs/results/blind-servers.md. Each fault stands in a proxy in front
 llama-server. Its docstring states how it shows. The groups of `server check` run first; if they
 catch nothing, the predicted tokens of `server start llama-server --each 2` follow.
 
-Arguments are names of faults. All by default, between two runs of the faithful proxy. `plain` as
-the first argument leaves the predicted tokens out.
+Arguments are names of faults. All by default, between two runs of the faithful proxy. `again` as
+the first argument chooses the second list, studies/blind_servers_again.py, and `third` the third
+one, studies/blind_servers_third.py. `plain` leaves the predicted tokens out.
 """
 
 import json
@@ -23,38 +24,12 @@ from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.launch import real_servers, started
 from sampler_parity.harness.servers.run import check_of_started, groups_of, run_checks
-from studies.faulty_proxy import Body, Exchange, Fault, between
+from studies import blind_servers_again, blind_servers_third
+from studies.faulty_proxy import Body, Exchange, Fault, Faults, between, number, told
 
-FAULTS: dict[str, Callable[[], Fault]] = {}
+FAULTS = Faults()
 MAIN = 40  # The faults after these replace those that a planted fault repeats.
-
-
-def fault(kind: type[Fault]) -> type[Fault]:
-    """Add a class to the list."""
-    words = "".join(f"-{c.lower()}" if c.isupper() else c for c in kind.__name__)
-    FAULTS[words.strip("-")] = kind
-    return kind
-
-
-def edit(change: Callable[[Body], object]) -> None:
-    """Add a fault that changes each request in the same way."""
-
-    class Edit(Fault):
-        def ask(self, body: Body, exchange: Exchange) -> None:
-            change(body)
-
-    FAULTS[change.__name__.replace("_", "-")] = Edit
-
-
-def number(body: Body, name: str) -> float | None:
-    """Return a parameter if it is a number."""
-    value = body.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def told(answer: Body) -> list[Body]:
-    """Return the entries of the probabilities, one for each token."""
-    return answer.get("completion_probabilities") or []
+fault, edit = FAULTS.fault, FAULTS.edit
 
 
 # Seeds
@@ -635,8 +610,10 @@ def outcome(make: Callable[[], Fault], predicted: bool) -> tuple[str, str, str]:
 
 
 def main() -> int:
-    names = [name for name in sys.argv[1:] if name != "plain"]
-    plan = [(name, FAULTS[name]) for name in names or FAULTS]
+    lists = {"again": blind_servers_again.FAULTS, "third": blind_servers_third.FAULTS}
+    names = [name for name in sys.argv[1:] if name not in (*lists, "plain")]
+    faults = next((lists[name] for name in lists if name in sys.argv), FAULTS)
+    plan = [(name, faults[name]) for name in names or faults]
     if not names:
         plan = [("faithful", Fault), *plan, ("faithful", Fault)]
     for count, (name, make) in enumerate(plan):

@@ -1,14 +1,16 @@
 """A proxy in front of a llama-server that can do one thing wrong.
 
 `between(address, fault)` forwards every request. A fault sees the body of a request to
-/completion, the whole answer, and each piece of a stream, and may change them.
+/completion, the whole answer, and each piece of a stream, and may change them. `Faults` is a list
+of them by name.
 """
 
+import copy
 import json
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPResponse
@@ -50,6 +52,11 @@ class Fault:
     def answer(self, answer: Body, exchange: Exchange) -> None:
         """Change a whole answer in place."""
 
+    def answers(self, answers: list[Body], exchange: Exchange) -> None:
+        """Change the answers to a request for several texts in place."""
+        for answer in answers:
+            self.answer(answer, exchange)
+
     def piece(self, piece: Body, exchange: Exchange) -> bool:
         """Change a piece of a stream in place. Returns False to leave it out."""
         return True
@@ -59,6 +66,36 @@ class Fault:
 
     def left(self, exchange: Exchange) -> None:
         """Note that a client left in the middle of a stream."""
+
+
+class Faults(dict[str, Callable[[], Fault]]):
+    """Faults by name, in order. Its methods are decorators."""
+
+    def fault(self, kind: type[Fault]) -> type[Fault]:
+        """Add a class to the list."""
+        words = "".join(f"-{c.lower()}" if c.isupper() else c for c in kind.__name__)
+        self[words.strip("-")] = kind
+        return kind
+
+    def edit(self, change: Callable[[Body], object]) -> None:
+        """Add a fault that changes each request in the same way."""
+
+        class Edit(Fault):
+            def ask(self, body: Body, exchange: Exchange) -> None:
+                change(body)
+
+        self[change.__name__.replace("_", "-")] = Edit
+
+
+def number(body: Body, name: str) -> float | None:
+    """Return a parameter if it is a number."""
+    value = body.get(name)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def told(answer: Body) -> list[Body]:
+    """Return the entries of the probabilities, one for each token."""
+    return answer.get("completion_probabilities") or []
 
 
 class Server(ThreadingHTTPServer):
@@ -121,16 +158,18 @@ class Handler(BaseHTTPRequestHandler):
                 self.server.fault.refused(exchange)
                 return self._bytes(got.status, read, got.getheader("Content-Type"))
             answer = json.loads(read)
+            answers = answer if isinstance(answer, list) else [answer]
             with self.server.lock:
-                exchange.answer = json.loads(read)
+                exchange.answer = copy.deepcopy(answers[0])
                 self.server.flying.remove(exchange)  # before the client can send the next one
-                _echo(answer, exchange)
-                self.server.fault.answer(answer, exchange)
+                for each in answers:
+                    _echo(each, exchange)
+                self.server.fault.answers(answers, exchange)
             self._whole(200, answer)
         finally:
             connection.close()
 
-    def _whole(self, status: int, answer: Body) -> None:
+    def _whole(self, status: int, answer: Body | list[Body]) -> None:
         self._bytes(status, json.dumps(answer).encode(), "application/json; charset=utf-8")
 
     def _bytes(self, status: int, data: bytes, kind: str | None) -> None:

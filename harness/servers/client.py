@@ -11,92 +11,27 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.servers import http
+from sampler_parity.harness.servers import http, invariants
 from sampler_parity.harness.servers.address import Address
+from sampler_parity.harness.servers.answer import Answer, TokenProbability, TokenReport
 from sampler_parity.harness.servers.dialects import Dialect
 
-Prompt = str | list[int]
-FULL = ("limit", "length", "")  # how a text ends that has all its tokens
+Prompt = str | list[int]  # or its tokens
 _PROBABILITIES = ("n_probs", "logprobs", "top_logprobs")  # how many of each token, in any dialect
 SILENT = 3  # requests in a row without an answer in time: then a server is asked no more
-
-
-@dataclass(frozen=True)
-class TokenProbability:
-    """Hold a token with its logprob. id: -1 where the server names text alone."""
-
-    id: int
-    text: str
-    logprob: float
-
-    @property
-    def name(self) -> int | str:
-        return self.id if self.id >= 0 else self.text
-
-    @property
-    def p(self) -> float:
-        return math.exp(min(self.logprob, 700.0))  # a server may send anything
-
-
-@dataclass(frozen=True)
-class TokenReport:
-    """Hold what a server reports of one token: its logprob, and the most likely ones."""
-
-    token: TokenProbability
-    top: tuple[TokenProbability, ...]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Hold an answer to a request. refusal: why the server refused, or "". tokens: None if it names
-    none. times: of a stream, when each event came (time.monotonic)."""
-
-    sent: Mapping[str, Any]
-    text: str = ""
-    tokens: tuple[int, ...] | None = None
-    reports: tuple[TokenReport, ...] = ()
-    ended: str = ""
-    refusal: str = ""
-    times: tuple[float, ...] = ()
-
-    @property
-    def got(self) -> str:
-        """Return the answer as evidence, short."""
-        return f"refused: {self.refusal}" if self.refusal else json.dumps(self.text)[:120]
-
-    @property
-    def plain(self) -> str:
-        """Return the text without characters that are cut in two."""
-        return self.text.replace("\ufffd", "")
-
-    def has_all(self, n: int) -> bool:
-        """Return whether n tokens came, or fewer because the text ended by itself."""
-        if self.tokens is None or self.ended not in FULL:
-            return True
-        return len(self.tokens) == n
-
-    @property
-    def consistent(self) -> bool:
-        """Return whether the probabilities, if any, are those of the text's own tokens."""
-        ids = tuple(report.token.id for report in self.reports)
-        unnamed = not self.tokens or -1 in ids or not self.text.isascii()
-        return unnamed or ids == (self.tokens or ())[: len(ids)]
-
-    def same(self, other: "Answer") -> bool:
-        """Compare texts, and tokens if both name them. A stream does not name all of a character
-        in parts."""
-        tokens = None in (self.tokens, other.tokens) or self.tokens == other.tokens
-        return self.plain == other.plain and (tokens or not self.text.isascii())
 
 
 @dataclass
 class Traffic:
     """Count requests. silent: how many in a row had no answer in time; requests sent at once count
-    as one. until: when the last one ended (time.monotonic)."""
+    as one. until: when the last one ended (time.monotonic). answers: that were looked at. broken:
+    by name of an invariant, the first answer that breaks it, and how."""
 
     requests: int = 0
+    answers: int = 0
     silent: int = 0
     until: float = 0.0
+    broken: dict[str, tuple[str, Answer]] = field(default_factory=dict)
 
     def add_silence(self, begun: float) -> None:
         if begun >= self.until:
@@ -114,7 +49,7 @@ class Client:
     seconds: float = http.SECONDS
     traffic: Traffic = field(default_factory=Traffic)
 
-    def body(self, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def body(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> dict[str, Any]:
         dialect = self.dialect
         sent: dict[str, Any] = {"model": self.model} if self.model else {}
         if dialect.chat:
@@ -143,8 +78,8 @@ class Client:
         needed = limits.ANSWER + repeated + tokens * each * limits.ANSWER_TOKEN
         return min(needed, limits.ANSWER_LARGEST)
 
-    def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Answer:
-        """Return the answer. Raises ServerFailure if none comes."""
+    def complete(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> Answer:
+        """Return the answer. Raises ServerFailure if none comes. prompt: or several."""
         sent = self.body(prompt, parameters)
         with self._counted(sent):
             reply = http.ask(self.address, self.dialect.path, sent, self.seconds, self.most(sent))
@@ -164,10 +99,21 @@ class Client:
     def _answer(self, sent: Mapping[str, Any], reply: http.Reply) -> Answer:
         if reply.refused:
             return Answer(sent, refusal=reply.reason or f"status {reply.status}")
-        return answer_of(self.dialect, sent, reply.data)
+        return self._noted(answer_of(self.dialect, sent, reply.data))
+
+    def _noted(self, answer: Answer) -> Answer:
+        """Note whether an answer breaks an invariant."""
+        for one in (answer, *answer.others):
+            self.traffic.answers += 1
+            for name, line in invariants.broken(self.dialect, one):
+                self.traffic.broken.setdefault(name, (line, one))
+        return answer
 
     def streamed(
-        self, prompt: Prompt, parameters: Mapping[str, Any], leave_after: int | None = None
+        self,
+        prompt: Prompt | list[str],
+        parameters: Mapping[str, Any],
+        leave_after: int | None = None,
     ) -> Answer:
         """Return the same answer, sent in parts. Raises ServerFailure. leave_after: close the
         connection after so many events."""
@@ -183,16 +129,19 @@ class Client:
             )
             if isinstance(events, http.Reply):
                 return Answer(sent, refusal=events.reason or f"status {events.status}")
-            return _together(
-                [(answer_of(self.dialect, sent, event.data), event.at) for event in events], sent
-            )
+            came: dict[int, list[tuple[Answer, float]]] = {0: []}
+            for event in events:
+                if event.data is not None:  # llama-server's first event of several prompts
+                    one = answer_of(self.dialect, sent, event.data)
+                    came.setdefault(one.index, []).append((one, event.at))
+            answer, *others = (_together(came[index], sent) for index in sorted(came))
+            answer = replace(answer, others=tuple(others))
+            return answer if leave_after else self._noted(answer)
 
     @contextmanager
     def _counted(self, sent: Mapping[str, Any]) -> Iterator[None]:
         """Count a request, and refuse it once the server is silent."""
-        if self.traffic.silent >= SILENT:
-            line = f"not asked: {SILENT} requests in a row had no answer in time"
-            raise http.ServerFailure("timeout", line)
+        self.require_sound()
         self.traffic.requests += 1
         begun = time.monotonic()
         try:
@@ -205,6 +154,12 @@ class Client:
                 self.traffic.silent = 0
             raise
         self.traffic.silent = 0
+
+    def require_sound(self) -> None:
+        """Raise ServerFailure if the server is silent."""
+        if self.traffic.silent >= SILENT:
+            line = f"not asked: {SILENT} requests in a row had no answer in time"
+            raise http.ServerFailure("timeout", line)
 
     def curl(self, sent: Mapping[str, Any]) -> str:
         """Return the request as a line for a shell; a key is named, not shown."""
@@ -219,10 +174,14 @@ class Client:
 def answer_of(dialect: Dialect, sent: Mapping[str, Any], data: Any) -> Answer:
     """Read an answer. Raises ServerFailure for JSON that is no completion."""
     try:
+        if dialect.text == "llama-server" and isinstance(data, list):  # several completions
+            first, *rest = (_of_llama_server(sent, one) for one in data)
+            return replace(first, others=tuple(rest))
         if dialect.text == "llama-server":
             return _of_llama_server(sent, data)
         if dialect.text == "ollama":
-            return Answer(sent, str(data["response"]), ended=str(data.get("done_reason", "")))
+            ended = str(data.get("done_reason", ""))
+            return Answer(sent, str(data["response"]), ended=ended, events=(data,))
         return _of_openai(sent, data)
     except (LookupError, TypeError, ArithmeticError, ValueError, AttributeError):
         line = f"{dialect.path}: the answer is no completion: {json.dumps(data)[:120]}"
@@ -240,6 +199,8 @@ def _of_llama_server(sent: Mapping[str, Any], data: Any) -> Answer:
             for one in data.get("completion_probabilities", ())
         ),
         str(data.get("stop_type", "")),
+        index=int(data.get("index", 0)),
+        events=(data,),
     )
 
 
@@ -278,7 +239,10 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
         )
     drawn = choice.get("token_ids")  # vLLM's, where they are asked for
     tokens = None if drawn is None else tuple(int(token) for token in drawn)
-    return Answer(sent, _content(choice), tokens, reports, str(choice.get("finish_reason") or ""))
+    others = (Answer(sent, _content(one), index=1) for one in data["choices"][1:])
+    ended = str(choice.get("finish_reason") or "")
+    first = Answer(sent, _content(choice), tokens, reports, ended, events=(data,))
+    return replace(first, others=tuple(others))
 
 
 def _by_text(text: str, logprob: float) -> TokenProbability:
@@ -310,4 +274,5 @@ def _together(parts: Sequence[tuple[Answer, float]], sent: Mapping[str, Any]) ->
         tokens=tuple(token for tokens in named for token in tokens) if named else None,
         reports=tuple(report for answer in answers for report in answer.reports),
         times=tuple(at for _, at in parts),
+        events=tuple(event for answer in answers for event in answer.events),
     )

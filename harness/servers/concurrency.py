@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.client import Row
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import TOKEN
 from sampler_parity.harness.servers.observation import Observation
 from sampler_parity.harness.servers.oracle.chains import HIGH

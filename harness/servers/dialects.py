@@ -18,8 +18,9 @@ class ServerParameter:
     it. default: as documented; None: none is. beyond: a value that the documentation does not
     allow, bound: the nearest that it does. also: further fields that it needs. alone: its neutral
     value would take the effect of others, too. ladder: further values, each with another text than
-    the one before. same: pairs of values with one meaning. documented: whether the dialect has
-    it."""
+    the one before. same: pairs of values with one meaning. exact: values that the
+    engine's oracle.py compares with the reference. span: the least and the largest of those that it
+    makes. documented: whether the dialect has it."""
 
     name: str
     effect: str
@@ -33,6 +34,8 @@ class ServerParameter:
     alone: bool = False
     ladder: list[Any] = field(default_factory=list)
     same: list[list[Any]] = field(default_factory=list)
+    exact: list[Any] = field(default_factory=list)
+    span: list[float] = field(default_factory=list)
     documented: bool = True
 
     def at(self, value: Any) -> dict[str, Any]:
@@ -45,7 +48,9 @@ class Dialect:
     """Describe a dialect. path: of a completion. length: the name of that parameter. hot: a
     temperature at which texts differ. always: fields of each request. group: the field that
     parameters stand in. probabilities: what asks for those of the five most likely tokens. drawn:
-    what asks for the ids of those drawn, where they are not always named. temperature_first:
+    what asks for the ids of those drawn, where they are not always named. several: what asks for
+    two completions. endless: parameters that each keep a text to a form without an end. together:
+    values that the engine's oracle.py sets at once. temperature_first:
     filters see its result. chat: the prompt is the message of a user, which a template of the
     server's puts into a text."""
 
@@ -59,6 +64,9 @@ class Dialect:
     group: str = ""
     probabilities: dict[str, Any] = field(default_factory=dict)
     drawn: dict[str, Any] = field(default_factory=dict)
+    several: dict[str, Any] = field(default_factory=dict)
+    endless: dict[str, Any] = field(default_factory=dict)
+    together: dict[str, Any] = field(default_factory=dict)
     temperature_first: bool = False
     chat: bool = False
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 
-from sampler_parity.harness.servers.client import FULL, Answer
+from sampler_parity.harness.servers.answer import FULL, Answer
 from sampler_parity.harness.servers.dialects import ServerParameter
 from sampler_parity.harness.servers.observation import Observation
 from sampler_parity.harness.servers.probe import LENGTH, SEEDS, Probe, Undetermined

@@ -9,9 +9,10 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from sampler_parity.harness.servers.client import FULL, Answer
+from sampler_parity.harness.servers.answer import FULL, Answer
 from sampler_parity.harness.servers.dialects import TOKEN, ServerParameter
 from sampler_parity.harness.servers.observation import Observation, honoured_if
+from sampler_parity.harness.servers.oracle import registry
 from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, SEEDS, Probe
 
 BIASES = 300
@@ -34,9 +35,12 @@ def climb(probe: Probe, row: ServerParameter, shown: Answer) -> Observation | No
         wrong, shown = _long(probe, row)
     elif row.effect == "stops":
         wrong = _stops(probe, row)
+    elif row.effect == "shape":
+        wrong = _shape(probe, row)
     else:
         wrong = None
-    return wrong or _apart(probe, row) or _alike(probe, row) or _streamed(probe, row, shown)
+    wrong = wrong or _apart(probe, row) or _alike(probe, row) or _streamed(probe, row, shown)
+    return wrong or (registry.exactly(probe, row) if row.exact or row.span else None)
 
 
 def _streamed(probe: Probe, row: ServerParameter, whole: Answer) -> Observation | None:
@@ -69,7 +73,7 @@ def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
         if answer.refusal or before.text == answer.text:
             line = f"{row.name} {json.dumps(other)} and {json.dumps(one)}: one text, {answer.got}"
             return Observation("error" if answer.refusal else "clamped", line, answer)
-    return None
+    return _streamed(probe, row, answer) if row.ladder and not (row.exact or row.span) else None
 
 
 def _alike(probe: Probe, row: ServerParameter) -> Observation | None:
@@ -84,21 +88,48 @@ def _alike(probe: Probe, row: ServerParameter) -> Observation | None:
 
 def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
     """Require the whole text, also in parts, of many stop strings that begin like a part of it, but
-    never come. One more, which begins with white space, ends it there. None begins like the end:
-    llama-server's streams lose that (finding 58)."""
+    never come. Others end it where the first of them comes, whatever their order: one with blanks,
+    parts of several tokens, single characters, one whose characters all come before. A text in the
+    place of the list does the same, or nothing. None begins like the end: llama-server's streams
+    lose that (finding 58)."""
     for prompt in dict.fromkeys((probe.prompt, PROMPTS[1])):  # the second has lines
         whole = probe.greedy(prompt=prompt)
         text = whole.plain
         never = [NEVER * n for n in range(1, max(row.ladder, default=2))]
         never += [text[i : i + 3] + NEVER for i in range(2, 9) if text[i] not in text[-4:]][:2]
-        blanks = re.findall(r"\n\S?", text) or re.findall(r"\s\S", text) or [text[-1:]]
-        for stops, end in ((never, len(text)), ([*never, blanks[-1]], text.find(blanks[-1]))):
+        blanks = re.findall(r"\s+\w+", text[: len(text) // 2]) or [text[3:6]]
+        # Its characters come before it: no text here has so many.
+        late = max((text[i : i + 4] for i in range(4, len(text) - 8)), key=text.find)
+        several: list[Any] = [never, [*never, blanks[-1]], [text[9:12], text[3:5]], [text[5:13]]]
+        several += [[text[:1]], *([late], late)]
+        several += [[word.upper()] for word in re.findall(r"[a-z]{2,}", text)[1:2]]  # never comes
+        for stops in several:
+            listed = [stops] if isinstance(stops, str) else stops
+            ends = [text.find(stop) for stop in listed if stop in text]
             answer = probe.greedy(prompt=prompt, **row.at(stops))
-            if answer.refusal or answer.plain != text[:end]:
-                line = f"{row.name} {json.dumps(stops)}: {answer.got}, without {whole.got}"
+            sent = probe.client.parameters_of(answer.sent)
+            for got in (answer, probe.client.streamed(prompt, sent)):
+                if isinstance(stops, str) and (got.refusal or got.plain == text):
+                    continue
+                if got.refusal or got.plain != text[: min(ends, default=len(text))]:
+                    line = f"{row.name} {json.dumps(stops)}: {got.got}, without {whole.got}"
+                    return honoured_if(False, "", line, got)
+                if ends and got.ended not in ("word", "stop", "", None):
+                    line = f"{row.name} {json.dumps(stops)}: ended by {got.ended}"
+                    return honoured_if(False, "", line, got)
+    return None
+
+
+def _shape(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Require the longer text of the ladder up to a stop string, also with probabilities."""
+    for value in row.ladder if probe.row("stop") else ():
+        whole = probe.greedy(**row.at(value))
+        end = whole.text[-3:].strip('"')
+        for more in ({}, probe.client.dialect.probabilities):
+            answer = probe.greedy(**row.at(value), **more, stop=[end])
+            if answer.refusal or answer.text != whole.text[: whole.text.find(end)]:
+                line = f"{row.name} with a stop string {end!r}: {answer.got}"
                 return honoured_if(False, "", line, answer)
-            if prompt == probe.prompt and (wrong := _streamed(probe, row, answer)):
-                return wrong
     return None
 
 
@@ -112,15 +143,17 @@ def _seeds(probe: Probe, row: ServerParameter) -> Observation | None:
         if len({answer.text for answer in drawn}) < len(drawn):
             line = f"without {row.name}, twice, and with {row.default}: two have one text"
             return Observation("other meaning", line, drawn[-1])
-    for seed in row.ladder:
+    texts = {first.text: row.effective}
+    for seed in [0, *(row.effective ^ 1 << bit for bit in range(32)), *row.ladder]:
         answer = probe.hot(seed)
         if answer.refusal:
             return Observation("error", f"seed {seed} is refused: {answer.refusal}", answer)
-        if answer.text == first.text:
-            line = f"seed {seed} is silently changed to {row.effective}"
+        if (same := texts.setdefault(answer.text, seed)) != seed:
+            line = f"seed {seed} is silently changed to {same}"
             return Observation("clamped", line, answer)
-        if probe.again(answer).text != answer.text:
-            return Observation("ignored", f"seed {seed} twice: two texts", answer)
+    for seed in (0, row.effective ^ 1 << 31, *row.ladder, row.effective):  # some time later
+        if probe.again(before := probe.hot(seed)).text != before.text:
+            return Observation("ignored", f"seed {seed} twice: two texts", before)
     return None
 
 
@@ -169,8 +202,9 @@ def _long(probe: Probe, row: ServerParameter) -> tuple[Observation | None, Answe
     answer = probe.greedy(**goes_on)
     for n in row.ladder:
         short = probe.greedy(**{row.name: n})
-        if short.refusal or not (short.has_all(n) or (n == 0 and short.has_all(1))):
-            # Of 0 tokens llama-server draws one before it counts.
+        # Of 0 tokens llama-server draws one before it counts.
+        enough = short.has_all(n) or (n == 0 and short.has_all(1))
+        if short.refusal or not (enough and answer.plain.startswith(short.plain)):
             return honoured_if(False, "", f"{row.name} {n}: {short.got}", short), short
     for n in LONG:
         before, answer = answer, probe.greedy(**{row.name: n}, **goes_on)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.bundle.records.server import Group, ServerResult
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.http import ServerFailure
 from sampler_parity.harness.verdicts import ServerVerdict
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import EOS, UNKNOWN, WORD, ServerParameter
 from sampler_parity.harness.servers.effects import EFFECTS
 from sampler_parity.harness.servers.http import ServerFailure
@@ -62,6 +63,9 @@ def check_parameter(probe: Probe, row: ServerParameter) -> ServerResult:
         required = ["honoured", "ignored", "undocumented"]
     if silent and row.documented:  # the clamped value is nonsense
         required.append("clamped")
+    if probe.refused:  # not offered
+        observed = replace(observed, evidence=f"{observed.evidence}; refused: {probe.refused}")
+        probe.refused = []
     requests = probe.client.traffic.requests - before
     done = _result(probe.client, row.name, observed, silent)
     return done.model_copy(update={"required": required, "requests": requests})

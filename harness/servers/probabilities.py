@@ -1,7 +1,7 @@
-"""Check a server's probabilities: how many, in which order, of what, and how exact.
+"""Check a server's probabilities: how many, of what, and how exact.
 
 The model need not be known: logprobs are those before temperature and filters where neither
-changes them; post_sampling_probs are those that are drawn from.
+changes them. invariants.py has what holds of every list.
 """
 
 import math
@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.observation import Observation, ServerTest, honoured_if, observe
 from sampler_parity.harness.servers.probe import PROMPTS
 
@@ -17,7 +18,7 @@ TOP = 5
 _LENGTH = 8
 # A float32 log-probability is exact to 1e-7 of itself; batches change logits by up to 0.002 (ggml,
 # float16 weights). A server that rounds to three decimals is detected by its digits instead.
-_NEAR = 5e-3
+NEAR = 5e-3
 
 
 def check_probabilities(client: Client) -> Iterator[ServerResult]:
@@ -44,15 +45,6 @@ def _count(client: Client) -> Observation:
     return honoured_if(not wrong, right, f"{wrong[:1]} in the place of {TOP}", answer)
 
 
-def _order(client: Client) -> Observation:
-    answer = _ask(client, temperature=client.dialect.hot)
-    lists = [[one.logprob for one in report.top] for report in answer.reports]
-    wrong = [i for i, values in enumerate(lists) if values != sorted(values, reverse=True)]
-    first = f"token {wrong[0]}: {lists[wrong[0]]}" if wrong else ""
-    right = "the most likely first"
-    return honoured_if(not wrong, right, f"not {right}: {first}", answer)
-
-
 def _chosen(client: Client) -> Observation:
     """Require of a greedy token that it is the first of the list, and has the same value."""
     answer = _ask(client)
@@ -66,14 +58,6 @@ def _chosen(client: Client) -> Observation:
             )
             return honoured_if(False, "", wrong, answer)
     return honoured_if(True, "of a greedy text the first of its list", "", answer)
-
-
-def _sum(client: Client) -> Observation:
-    answer = _ask(client)
-    sums = [sum(one.p for one in report.top) for report in answer.reports]
-    most = max(sums, default=0.0)
-    line = f"the {TOP} have at most {most:.4f} together"
-    return honoured_if(most <= 1 + 1e-5, line, line, answer)
 
 
 def _digits(client: Client) -> Observation:
@@ -106,33 +90,17 @@ def _same_first(plain: Answer, other: Answer, what: str) -> Observation:
     values = [(pairs[one.text], one.logprob) for one in other.reports[0].top if one.text in pairs]
     off = max((abs(a - b) for a, b in values), default=math.inf)
     return honoured_if(
-        off <= _NEAR and len(values) >= TOP,
+        off <= NEAR and len(values) >= TOP,
         f"{what} does not change them: by {off:.2g} at most",
         f"{what} changes them: by {off:.3g}, {len(values)} of {TOP} are left",
         other,
     )
 
 
-def _after_sampling(client: Client) -> Observation:
-    """Require of top_k 3 three values that come to 1."""
-    if client.dialect.text != "llama-server":
-        return Observation("skipped", "the dialect has no post_sampling_probs")
-    answer = _ask(client, temperature=1.0, top_k=3, post_sampling_probs=True)
-    if answer.refusal or not answer.reports:
-        return Observation("error", f"no probabilities: {answer.refusal}", answer)
-    sums = [sum(one.logprob for one in report.top if one.logprob > 0) for report in answer.reports]
-    off = max(abs(total - 1) for total in sums)
-    wrong = f"post_sampling_probs of top_k 3 come to {min(sums):.4f} to {max(sums):.4f}"
-    return honoured_if(off <= 1e-4, "post_sampling_probs of top_k 3 come to 1", wrong, answer)
-
-
 PROBABILITIES: dict[str, ServerTest] = {
     "how many": _count,
-    "order": _order,
     "the chosen token": _chosen,
-    "sum": _sum,
     "digits": _digits,
     "before temperature": _before_temperature,
     "before filters": _before_filters,
-    "after sampling": _after_sampling,
 }

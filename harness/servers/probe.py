@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client, Prompt
 from sampler_parity.harness.servers.dialects import ServerParameter
 
 # They repeat themselves, so that penalties and DRY have something to act on.
@@ -38,8 +39,9 @@ class Probe:
     """Ask a server, and keep the answers.
 
     greedy_seed: is sent with greedy requests. until: ends the requests (time.monotonic). seeds:
-    whether a seed repeats a text. wide: whether neutral values of undocumented parameters are sent,
-    too, if a server accepts unknown names.
+    whether a seed repeats a text. refused: forms of values that the server does not take. known:
+    the oracle's prompts, once found. wide: whether neutral values of undocumented parameters are
+    sent, too, if a server accepts unknown names.
     """
 
     client: Client
@@ -50,8 +52,12 @@ class Probe:
     seeds: bool = False
     wide: bool = False
     answers: dict[str, Answer] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    known: dict[bool, Any] = field(default_factory=dict)
 
-    def ask(self, prompt: str | None = None, length: int | None = None, **changed: Any) -> Answer:
+    def ask(
+        self, prompt: Prompt | None = None, length: int | None = None, **changed: Any
+    ) -> Answer:
         """Ask with all neutral but these; None: not sent at all. Raises ServerFailure and
         TimeOver."""
         prompt = self.prompt if prompt is None else prompt
@@ -63,7 +69,7 @@ class Probe:
             self.answers[key] = self.send(prompt, sent)
         return self.answers[key]
 
-    def send(self, prompt: str, sent: dict[str, Any]) -> Answer:
+    def send(self, prompt: Prompt, sent: dict[str, Any]) -> Answer:
         """Ask, whether it was asked before or not. Raises ServerFailure and TimeOver."""
         if (left := self.until - time.monotonic()) <= 0:
             raise TimeOver

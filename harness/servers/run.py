@@ -29,15 +29,17 @@ from sampler_parity.harness.servers.oracle.generate import Oracle
 from sampler_parity.harness.servers.parameters import check_parameters
 from sampler_parity.harness.servers.probabilities import check_probabilities
 from sampler_parity.harness.servers.speed import check_speed
-from sampler_parity.harness.servers.state import check_state
+from sampler_parity.harness.servers.state import check_answers, check_state
 from sampler_parity.harness.servers.token_distribution import check_distribution
 from sampler_parity.harness.servers.values import check_values
 from sampler_parity.harness.verdicts import ServerVerdict
 
 CheckGroup = Callable[[Client], Iterator[ServerResult]]
 
-# Nonsense may end a server, so the parameters come last.
-EVERYWHERE: tuple[CheckGroup, ...] = (check_probabilities, check_state, check_parameters)
+# Nonsense may end a server, so the parameters come last, before what holds of all answers.
+EVERYWHERE: tuple[CheckGroup, ...] = (
+    *(check_probabilities, check_state, check_parameters, check_answers),
+)
 
 
 def groups_of(speed: bool) -> tuple[CheckGroup, ...]:

@@ -24,7 +24,8 @@ import numpy as np
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.checks.timing.verdict import least_rounds, nearest_rank, ratio_of_rounds
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.observation import Observation, ServerTest, observe
 from sampler_parity.harness.servers.probe import PROMPTS
 from sampler_parity.harness.statistics.bootstrap import CONFIDENCE

@@ -19,7 +19,8 @@ from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.observation import Observation
 from sampler_parity.harness.servers.oracle.model import (
     ROUNDING,

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.client import Row
-from sampler_parity.harness.servers.client import Answer, Client, TokenProbability, TokenReport
+from sampler_parity.harness.servers.answer import Answer, TokenProbability, TokenReport
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import Dialect
 from sampler_parity.harness.servers.observation import Observation, honoured_if
 from sampler_parity.harness.servers.oracle.model import (

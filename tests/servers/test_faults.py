@@ -2,6 +2,9 @@
 
 import pytest
 
+from sampler_parity.engines.xllamacpp.oracle import STATE
+from sampler_parity.harness.servers.invariants import INVARIANTS
+from sampler_parity.harness.servers.state import KINDS
 from tests.support.fake_server import answered
 from tests.support.server_faults import FAULTS, Fault
 from tests.support.server_results import DIALECT, result, results
@@ -14,7 +17,8 @@ def test_a_faithful_server_passes_and_all_is_asked() -> None:
     assert {r.id for r in done if r.verdict not in ("honoured", "clamped")} == {
         "parameter/unknown name"
     }
-    assert len(done) == len(DIALECT.parameters) + 1 + 8 + 11
+    probabilities, state, invariants = 5, 7 + len(KINDS) + len(STATE), len(INVARIANTS)
+    assert len(done) == len(DIALECT.parameters) + 1 + probabilities + state + invariants
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

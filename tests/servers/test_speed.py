@@ -1,6 +1,7 @@
 from dataclasses import replace
 
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.speed import (
     LENGTH,

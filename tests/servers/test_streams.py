@@ -14,7 +14,7 @@ def result(answering: Answering) -> ServerResult:
     name = f"{STREAMS} streams at once"
     with fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        (done,) = observe("state", {name: state_tests()[name]}, client)
+        (done,) = observe("state", {name: state_tests("llama-server")[name]}, client)
     return done
 
 

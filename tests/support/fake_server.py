@@ -8,6 +8,7 @@ import json
 import math
 import re
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,25 +41,101 @@ Answering = Callable[[Sent], Answered]
 
 _NUMBERS = {row.name for row in DIALECTS["llama-server"].parameters if row.wrong == "a word"}
 _LISTS = {"stop", "samplers", "dry_sequence_breakers", "logit_bias"}
+_WHOLE = {row.name for row in DIALECTS["llama-server"].parameters if type(row.default) is int}
+ANYTHING = DIALECTS["llama-server"].together["grammar"]
 _OURS = {row.name for row in DIALECTS["llama-server"].parameters}
 
 
 def answered(sent: Sent) -> Answered:
     """Return llama-server's answer, without `stream`."""
-    if isinstance(biases := sent.get("logit_bias"), dict):
-        sent = {**sent, "logit_bias": [[int(token), bias] for token, bias in biases.items()]}
+    sent = _in_one_form(sent)
+    if "content" in sent:  # /tokenize
+        return 200, {"tokens": _tokens(sent["content"])}
+    if sent.get("n_cmpl", 1) > 1:
+        seeds = [
+            {"seed": sent["seed"] + i} if "seed" in sent else {} for i in range(sent["n_cmpl"])
+        ]
+        return _several([sent | {"n_cmpl": 1} | seed for seed in seeds])
+    if isinstance(sent.get("prompt"), list) and isinstance(sent["prompt"][0], str):
+        return _several([sent | {"prompt": one} for one in sent["prompt"]])
     if problem := _problem(sent):
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
     given = sent["prompt"]
-    prompt = given if isinstance(given, list) else _tokens(str(given))
+    prompt = (given if isinstance(given, list) else _tokens(str(given))) or [EOS]
     length = known.pop("n_predict", 16)
     known.setdefault("n_predict", length)
-    if "grammar" in known or "json_schema" in sent:
-        schema, texts = sent.get("json_schema"), re.findall(r'"(.*)"', known.get("grammar", ""))
-        text = schema["const"] if isinstance(schema, dict) else (*texts, "abacus")[0]
-        return 200, _reply(text, [], [], "eos")
+    if known.pop("grammar", "") == ANYTHING:
+        pass
+    elif sent.get("grammar") or "json_schema" in sent:
+        schema, texts = sent.get("json_schema"), re.findall(r'"(.*)"', sent.get("grammar", ""))
+        text = (*texts, "abacus")[0]
+        if isinstance(schema, dict):
+            text = json.dumps(instance(schema, schema), ensure_ascii=False)
+        return 200, _determined(text, sent, length)
     return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
+
+
+def _several(requests: list[Sent]) -> Answered:
+    replies = [answered(one) for one in requests]
+    refused = [reply for reply in replies if reply[0] != 200]
+    return (
+        refused[0]
+        if refused
+        else (200, [{**one, "index": i} for i, (_, one) in enumerate(replies)])
+    )
+
+
+def _determined(text: str, sent: Sent, length: int) -> Any:
+    """Return the answer that a grammar allows: each byte is a token."""
+    tokens = [*text.encode()]
+    cut = bytes(tokens[:length]).decode(errors="replace")
+    ended = "eos" if length > len(tokens) else "limit"
+    reply = {"content": cut, "tokens": tokens[:length], "stop": True, "stop_type": ended}
+    found = [(cut.find(word), word) for word in sent.get("stop", ()) if word in cut]
+    for at, word in sorted(found)[:1]:
+        reply |= {"content": cut[:at], "stop_type": "word", "stopping_word": word}
+    return reply
+
+
+def instance(schema: Any, root: Any) -> Any:
+    """Return a value that a JSON schema allows. One without limits is outside those of any."""
+    if "$ref" in schema:
+        return instance(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+    if "anyOf" in schema:
+        return instance(schema["anyOf"][0], root)
+    if "const" in schema or "enum" in schema:
+        return schema["const"] if "const" in schema else schema["enum"][0]
+    if schema.get("type") == "object":
+        return {
+            name: instance(schema["properties"][name], root) for name in schema.get("required", ())
+        }
+    if schema.get("type") == "array":
+        n = max(schema.get("minItems", 0), min(2, schema.get("maxItems", 2)))
+        return [instance(schema["items"], root)] * n
+    if schema.get("type") == "integer":
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -1001) + 1)
+        most = schema.get("maximum", schema.get("exclusiveMaximum", 1001) - 1)
+        return least if most < 1000 else most
+    if "pattern" in schema or "format" in schema:
+        return "xyxz" if "pattern" in schema else "2026-11-26"
+    n = max(schema.get("minLength", 0), min(3, schema.get("maxLength", 3)))
+    return "q" * n
+
+
+def _in_one_form(sent: Sent) -> Sent:
+    """Return a request with null left out, whole numbers as such, and biases of tokens."""
+    sent = {k: v for k, v in sent.items() if v is not None}
+    for name in _WHOLE & sent.keys():
+        if isinstance(sent[name], float):
+            sent[name] = int(sent[name])
+    biases = sent.get("logit_bias")
+    if isinstance(biases, dict):
+        biases = [[int(token), bias] for token, bias in biases.items()]
+    if isinstance(biases, list):
+        named = [([t] if isinstance(t, int) else _tokens(t), bias) for t, bias in biases]
+        sent["logit_bias"] = [[token, bias] for tokens, bias in named for token in tokens]
+    return sent
 
 
 def _tokens(prompt: str) -> list[int]:
@@ -67,6 +144,15 @@ def _tokens(prompt: str) -> list[int]:
     """
     pieces = re.findall(r" w(\d+)|(.)", prompt, re.DOTALL)
     return [int(token) if token else 1 + ord(c) % (N - 2) for token, c in pieces]
+
+
+def _after(prompt: list[int]) -> np.ndarray[Any, Any]:
+    """Return the logits after a prompt. The last token decides. If there are more than four, they
+    move the logits a little, so that each prompt has its own."""
+    if len(prompt) <= 4:
+        return TABLE[prompt[-1]]
+    moved = np.random.default_rng(zlib.crc32(bytes(str(prompt), "ascii"))).normal(0, 0.05, N)
+    return np.asarray(TABLE[prompt[-1]] + moved, np.float32)
 
 
 def _problem(sent: Sent) -> str:
@@ -96,9 +182,9 @@ def _sampled(known: Sent, prompt: list[int], length: int, n_probs: int, sent: Se
     for token in prompt:
         sampler.accept(token, is_generated=False)
     tokens: list[int] = []
-    text, places, ended = "", [], "limit"
+    text, places, ended, word = "", [], "limit", ""
     while len(tokens) < length:
-        row = TABLE[tokens[-1] if tokens else prompt[-1]]
+        row = TABLE[tokens[-1]] if tokens else _after(prompt)
         token = sampler.sample(Output(row.copy()))
         sampler.accept(token, is_generated=True)
         tokens.append(token)
@@ -110,11 +196,15 @@ def _sampled(known: Sent, prompt: list[int], length: int, n_probs: int, sent: Se
             places.append(
                 _place(row, token, n_probs, sampler, bool(sent.get("post_sampling_probs")))
             )
-        cuts = [at for word in known.get("stop", ()) if (at := text.find(word)) >= 0]
+        cuts = [(at, stop) for stop in known.get("stop", ()) if (at := text.find(stop)) >= 0]
         if cuts:
-            text, ended = text[: min(cuts)], "word"
+            (at, word), ended = min(cuts), "word"
+            text = text[:at]
             break
-    return 200, _reply(text, tokens, places, ended)
+    reply = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
+    reply |= {"tokens_predicted": len(tokens), "timings": {"predicted_n": len(tokens)}}
+    reply |= {"stopping_word": word, "generation_settings": known}
+    return 200, reply | ({"completion_probabilities": places} if places else {})
 
 
 def _place(
@@ -123,19 +213,18 @@ def _place(
     if post:
         left = sampler.get_candidates()
         pairs = sorted(zip(left.p.tolist(), left.ids.tolist(), strict=True), reverse=True)[:n]
-        tops = [{"id": i, "token": f" w{i}", "prob": p} for p, i in pairs]
+        tops = [_named(i, prob=p) for p, i in pairs]
         own = float(left.p[left.ids == token][0])
-        return {"id": token, "token": f" w{token}", "prob": own, "top_probs": tops}
+        return {**_named(token, prob=own), "top_probs": tops}
     shifted = row.astype(np.float64) - math.log(np.exp(row.astype(np.float64)).sum())
     best = np.argsort(-shifted)[:n].tolist()
-    tops = [{"id": i, "token": f" w{i}", "logprob": float(shifted[i])} for i in best]
-    own = float(shifted[token])
-    return {"id": token, "token": f" w{token}", "logprob": own, "top_logprobs": tops}
+    tops = [_named(i, logprob=float(shifted[i])) for i in best]
+    return {**_named(token, logprob=float(shifted[token])), "top_logprobs": tops}
 
 
-def _reply(text: str, tokens: list[int], places: list[Any], ended: str) -> dict[str, Any]:
-    reply = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
-    return {**reply, "completion_probabilities": places} if places else reply
+def _named(token: int, **value: float) -> dict[str, Any]:
+    text = f" w{token}"
+    return {"id": token, "token": text, "bytes": [*text.encode()], **value}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -160,13 +249,24 @@ def _streamed(data: Any) -> bytes:
 
     Answers of a proxy keep their parts, or become one part if a fault has changed them.
     """
+    if isinstance(data, list):
+        return b"data: null\n\n" + b"".join(_streamed(one) for one in data)
     parts = data.get("parts") or _words(data)
+    places = data.get("completion_probabilities", [])
     if "".join(text for text, _ in parts) != data["content"]:
         parts = [(data["content"], data["tokens"])]
-    events = [{"content": text, "tokens": tokens, "stop": False} for text, tokens in parts]
-    rest = data["tokens"][sum(len(tokens) for _, tokens in parts) :]
-    events.append({"content": "", "tokens": rest, "stop": True, "stop_type": data["stop_type"]})
+    events, sent = [], 0
+    for text, tokens in parts:
+        event = {"content": text, "tokens": tokens, "stop": False, "index": data.get("index", 0)}
+        events.append(event | _listed(places[sent : sent + len(tokens)]))
+        sent += len(tokens)
+    last = {k: v for k, v in data.items() if k not in ("parts", "completion_probabilities")}
+    events.append({**last, "content": "", "tokens": data["tokens"][sent:]} | _listed(places[sent:]))
     return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+def _listed(places: list[Any]) -> dict[str, Any]:
+    return {"completion_probabilities": places} if places else {}
 
 
 def _words(data: Any) -> list[tuple[str, list[int]]]:

@@ -33,7 +33,10 @@ def _answer(change: Callable[[Sent, Any], Any]) -> Faulty:
     def between(server: Answering) -> Answering:
         def answering(sent: Sent) -> Answered:
             status, data = server(sent)
-            return status, change(sent, data) if status == 200 else data
+            if status != 200 or "content" in sent:
+                return status, data
+            several = [change(sent, one) for one in (data if isinstance(data, list) else [data])]
+            return status, several if isinstance(data, list) else several[0]
 
         return answering
 
@@ -370,7 +373,237 @@ BLIND = (
     ),
 )
 
+
+def _counts_a_stop(sent: Sent, data: Any) -> Any:
+    return {**data, "stopping_word": ""} if data.get("stop_type") == "word" else data
+
+
+def _keeps_the_stops_of_streams(server: Answering) -> Answering:
+    """Keep the stop strings of a stream for the next request without any."""
+    kept: list[Any] = []
+
+    def answering(sent: Sent) -> Answered:
+        if "content" in sent:
+            return server(sent)
+        if sent.get("stream"):
+            kept[:] = [sent["stop"]] if sent.get("stop") else []
+        elif kept and not sent.get("stop"):
+            return server({**sent, "stop": kept.pop()})
+        return server(sent)
+
+    return answering
+
+
+def _keeps_prompts_by_length(server: Answering) -> Answering:
+    """Take a prompt for the last one that was as long and began like it."""
+    kept: Sent = {}
+
+    def answering(sent: Sent) -> Answered:
+        if not sent.get("cache_prompt") or not isinstance(sent["prompt"], str):
+            return server(sent)
+        return server({**sent, "prompt": kept.setdefault(sent["prompt"][:12], sent["prompt"])})
+
+    return answering
+
+
+def _of_ids(biases: list[Any]) -> list[Any]:
+    return [pair for pair in biases if isinstance(pair[0], int)]
+
+
+def _beside(name: str, other: str) -> Faulty:
+    """Drop a parameter where another one is sent."""
+    return _request(lambda s: {k: v for k, v in s.items() if k != name or not s.get(other)})
+
+
+# Mechanisms that the checks of single values and of pairs of requests did not ask for.
+GENERATED = (
+    Fault(
+        *("rounds top_p to two decimals", "parameter/top_p", "other meaning"),
+        makes("top_p", lambda p: round(p, 2) if isinstance(p, float) else p),
+    ),
+    Fault(
+        *("has a window of at most 64", "parameter/repeat_last_n", "other meaning"),
+        makes("repeat_last_n", lambda n: min(n, 64) if isinstance(n, int) else n),
+    ),
+    Fault(
+        *("takes null for 0", "parameter/temperature", "other meaning"),
+        _request(lambda sent: {k: 0 if v is None else v for k, v in sent.items()}),
+    ),
+    Fault(
+        *("loses whole numbers with a point", "parameter/top_k", "other meaning"),
+        makes("top_k", lambda k: 40 if isinstance(k, float) else k),
+    ),
+    Fault(
+        *("loses biases of texts", "parameter/logit_bias", "other meaning"),
+        makes("logit_bias", lambda b: _of_ids(b) if isinstance(b, list) else b),
+    ),
+    Fault(
+        *("has one seed for two", "parameter/seed", "clamped"),
+        makes("seed", lambda s: s & ~(1 << 20) if isinstance(s, int) else s),
+    ),
+    Fault(
+        *("loses typical_p beside top_p", "state/parameters together", "other meaning"),
+        _beside("typical_p", "top_p"),
+    ),
+    Fault(
+        *("loses stop strings with a grammar", "parameter/grammar", "other meaning"),
+        _beside("stop", "grammar"),
+    ),
+    Fault(
+        *("strips prompts", "state/prompts that differ", "other meaning"),
+        makes("prompt", lambda p: p.strip() if isinstance(p, str) else p),
+    ),
+    Fault(
+        *("keeps prompts by their beginning", "state/a kept prompt", "other meaning"),
+        _keeps_prompts_by_length,
+    ),
+    Fault(
+        *("keeps the stops of streams", "state/after another stream", "other meaning"),
+        _keeps_the_stops_of_streams,
+    ),
+    Fault(
+        *("does not name the stop string", "state/every answer: ending", "other meaning"),
+        _answer(_counts_a_stop),
+    ),
+    Fault(
+        *("counts one token more", "state/every answer: counts", "other meaning"),
+        _answer(lambda _, data: {**data, "tokens_predicted": data.get("tokens_predicted", 0) + 1}),
+    ),
+    Fault(
+        *("sends other bytes", "state/every answer: bytes", "other meaning"),
+        _places(lambda place: place.update(bytes=[65])),
+    ),
+    Fault(
+        *("tells other settings", "state/every answer: settings", "other meaning"),
+        _answer(lambda _, data: {**data, "generation_settings": {"temperature": 0.7}}),
+    ),
+    Fault(
+        *("ends a stream twice", "state/every answer: pieces", "other meaning"),
+        _answer(lambda sent, data: {**data, "stop": not sent.get("stream")}),
+    ),
+)
+
+
+def _worker_s_seed(server: Answering) -> Answering:
+    """Give requests without a seed one of four in turn."""
+    count = itertools.count()
+    return lambda sent: server(sent if "seed" in sent else {**sent, "seed": next(count) % 4})
+
+
+def _keeps_what_it_refused(server: Answering) -> Answering:
+    """Keep the temperature of a refused request for the next one that has none."""
+    kept: Sent = {}
+
+    def answering(sent: Sent) -> Answered:
+        reply = server({**kept, **sent})
+        kept.clear()
+        if reply[0] == 400 and isinstance(sent.get("temperature"), float):
+            kept["temperature"] = sent["temperature"]
+        return reply
+
+    return answering
+
+
+def _splits_characters(sent: Sent, data: Any) -> Any:
+    if not sent.get("stream"):
+        return data
+    split = (c if c.isascii() else "\ufffd" * len(c.encode()) for c in data["content"])
+    return {**data, "content": "".join(split)}
+
+
+_LIMITS = ("minItems", "maxItems", "minLength", "maxLength")
+
+
+def without(schema: Any, names: tuple[str, ...]) -> Any:
+    """Return a schema without such limits, also inside it."""
+    if isinstance(schema, dict):
+        return {k: without(v, names) for k, v in schema.items() if k not in names}
+    return [without(v, names) for v in schema] if isinstance(schema, list) else schema
+
+
+def _by_end(server: Answering) -> Answering:
+    """Answer several prompts in the order in which their texts end."""
+
+    def answering(sent: Sent) -> Answered:
+        status, data = server(sent)
+        if status != 200 or not isinstance(data, list):
+            return status, data
+        ordered = sorted(data, key=lambda one: len(one["content"]))
+        return status, [{**one, "index": i} for i, one in enumerate(ordered)]
+
+    return answering
+
+
+def _one_text(server: Answering) -> Answering:
+    """Answer each completion of a prompt with the first."""
+
+    def answering(sent: Sent) -> Answered:
+        status, data = server(sent)
+        return status, [data[0]] * len(data) if sent.get("n_cmpl", 1) > 1 else data
+
+    return answering
+
+
+def _draws_in_company(server: Answering) -> Answering:
+    """Draw for a greedy client that comes while another one is served."""
+    running: list[Sent] = []
+
+    def answering(sent: Sent) -> Answered:
+        warm = {"temperature": 1.0} if running and sent.get("temperature") == 0 else {}
+        running.append(sent)
+        time.sleep(0.002)
+        try:
+            return server({**sent, **warm})
+        finally:
+            running.remove(sent)
+
+    return answering
+
+
+def _applies_the_temperature(samplers: Any) -> Any:
+    apart = isinstance(samplers, list) and "temperature" not in samplers
+    return [*samplers, "temperature"] if apart else samplers
+
+
+# Mechanisms of the second blind list that the checks before did not ask for.
+AGAIN = (
+    Fault(*("has four seeds", "state/nothing left", "other meaning"), _worker_s_seed),
+    Fault(
+        *("keeps the temperature that it refused", "state/nothing left", "other meaning"),
+        _keeps_what_it_refused,
+    ),
+    Fault(
+        *("takes the second for a seed", "state/32 answered", "other meaning"),
+        _request(lambda sent: {"seed": int(time.time()), **sent}),
+    ),
+    Fault(
+        *("splits characters in streams", "state/texts of a grammar", "other meaning"),
+        _answer(_splits_characters),
+    ),
+    Fault(
+        *("takes a stop string for its letters", "parameter/stop", "other meaning"),
+        makes("stop", lambda stops: [*stops] if isinstance(stops, str) else stops),
+    ),
+    Fault(
+        *("has no top_k above 250", "state/ranks", "other meaning"),
+        makes("top_k", lambda k: k if isinstance(k, str) or 0 < k < 250 else 250),
+    ),
+    Fault(
+        *("drops the limits of schemas", "state/limits of schemas", "other meaning"),
+        makes("json_schema", lambda schema: without(schema, _LIMITS)),
+    ),
+    Fault(*("answers in the order of ends", "state/several prompts", "other meaning"), _by_end),
+    Fault(*("has one text for completions", "state/three answers", "other meaning"), _one_text),
+    Fault(*("draws in company", "state/kinds at once", "other meaning"), _draws_in_company),
+    Fault(
+        *("applies a temperature that is not listed", "parameter/samplers", "other meaning"),
+        makes("samplers", _applies_the_temperature),
+    ),
+)
+
 FAULTS = (
+    *GENERATED,
+    *AGAIN,
     Fault("drops min_p", "parameter/min_p", "ignored", drops("min_p")),
     Fault("drops top_k", "parameter/top_k", "ignored", drops("top_k")),
     Fault("drops the stop words", "parameter/stop", "ignored", drops("stop")),
@@ -494,7 +727,7 @@ FAULTS = (
     ),
     Fault("rounds logprobs", "probabilities/digits", "other meaning", _places(_rounds)),
     Fault(
-        *("sends the list unsorted", "probabilities/order", "other meaning"),
+        *("sends the list unsorted", "state/every answer: probabilities", "other meaning"),
         _places(lambda place: place.get("top_logprobs", []).reverse()),
     ),
     Fault(

@@ -10,7 +10,7 @@ from sampler_parity.harness.servers.parameters import check_parameter
 from sampler_parity.harness.servers.probabilities import PROBABILITIES
 from sampler_parity.harness.servers.probe import Probe
 from sampler_parity.harness.servers.run import EVERYWHERE
-from sampler_parity.harness.servers.state import state_tests
+from sampler_parity.harness.servers.state import check_answers, state_tests
 from tests.support.fake_server import EOS, Answering, fake_server
 
 DIALECT = DIALECTS["llama-server"]
@@ -31,7 +31,11 @@ def result(answering: Answering, wanted: str, eos: int = EOS) -> ServerResult:
             return check_parameter(
                 Probe(client, seeds=True), next(r for r in DIALECT.parameters if r.name == name)
             )
-        facts = {"state": state_tests(), "probabilities": PROBABILITIES}[group]
+        if name.startswith("every answer"):
+            for check in EVERYWHERE[:2]:
+                list(check(client))
+            return next(one for one in check_answers(client) if one.name == name)
+        facts = {"state": state_tests(DIALECT.name), "probabilities": PROBABILITIES}[group]
         (done,) = observe(
             "state" if group == "state" else "probabilities", {name: facts[name]}, client
         )

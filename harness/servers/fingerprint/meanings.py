@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from sampler_parity.harness.servers.client import Answer
+from sampler_parity.harness.servers.answer import Answer
 from sampler_parity.harness.servers.dialects import TOKEN, UNKNOWN
 from sampler_parity.harness.servers.fingerprint.trait import (
     LENGTH,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sampler_parity.harness.servers.client import Answer
+from sampler_parity.harness.servers.answer import Answer
 from sampler_parity.harness.servers.dialects import TOKEN
 from sampler_parity.harness.servers.fingerprint.trait import PROMPTS, Trait, TraitTest
 from sampler_parity.harness.servers.probe import Probe, Undetermined

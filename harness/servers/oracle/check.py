@@ -13,7 +13,8 @@ from itertools import groupby
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.http import ServerFailure
 from sampler_parity.harness.servers.observation import Observation, result_of
 from sampler_parity.harness.servers.oracle.chains import ChainRequest, requests

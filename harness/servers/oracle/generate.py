@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.servers.client import Answer
+from sampler_parity.harness.servers.answer import Answer
 from sampler_parity.harness.servers.oracle.chains import Chains
 from sampler_parity.harness.servers.oracle.decoder import ModelLogits, TextLogits
 from sampler_parity.harness.servers.oracle.model import KnownModel

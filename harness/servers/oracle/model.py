@@ -8,7 +8,8 @@ from functools import cached_property, partial
 from sampler_parity.harness.bundle.records.server import Group, ServerResult
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.servers.client import Answer, Client, Prompt
+from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.client import Client, Prompt
 from sampler_parity.harness.servers.observation import NotComputed, Observation, observe
 from sampler_parity.harness.servers.oracle.decoder import ModelLogits
 from sampler_parity.reference.vocab import Vocab

@@ -12,13 +12,16 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp import builds, wheels
+from sampler_parity.harness.servers.dialects import ServerParameter
 from sampler_parity.harness.servers.launch import real_servers
+from sampler_parity.harness.servers.observation import Observation, ServerTest
 from sampler_parity.harness.servers.oracle import samplers
 from sampler_parity.harness.servers.oracle.chains import CHAINS
 from sampler_parity.harness.servers.oracle.decoder import logits_of
 from sampler_parity.harness.servers.oracle.generate import Oracle
 from sampler_parity.harness.servers.oracle.model import KnownModel
 from sampler_parity.harness.servers.oracle.samplers import SamplerFactory
+from sampler_parity.harness.servers.probe import Probe
 from sampler_parity.reference.vocab import Vocab
 
 
@@ -27,6 +30,17 @@ def sampler_of(dialect: str) -> SamplerFactory:
     if dialect == "llama-server":
         return samplers.llama_server
     return cast(SamplerFactory, _of_engine(dialect, "sampler"))
+
+
+def exactly(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Compare the values `exact` of a parameter with the reference, as the engine does it."""
+    wrong: Observation | None = _of_engine(probe.client.dialect.name, "exactly")(probe, row)
+    return wrong
+
+
+def own_tests(dialect: str) -> dict[str, ServerTest]:
+    """Return the tests of what one engine's server alone offers."""
+    return (_of_engine(dialect, "STATE") or {}) if dialect in real_servers() else {}
 
 
 def _of_engine(server: str, name: str) -> Any:

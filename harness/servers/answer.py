@@ -1,0 +1,90 @@
+"""Hold an answer of a server, whatever its dialect."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+FULL = ("limit", "length", "")  # how a text ends that has all its tokens
+
+
+@dataclass(frozen=True)
+class TokenProbability:
+    """Hold a token with its logprob. id: -1 where the server names text alone."""
+
+    id: int
+    text: str
+    logprob: float
+
+    @property
+    def name(self) -> int | str:
+        return self.id if self.id >= 0 else self.text
+
+    @property
+    def p(self) -> float:
+        return math.exp(min(self.logprob, 700.0))  # a server may send anything
+
+
+@dataclass(frozen=True)
+class TokenReport:
+    """Hold what a server reports of one token: its logprob, and the most likely ones."""
+
+    token: TokenProbability
+    top: tuple[TokenProbability, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Hold an answer to a request. refusal: why the server refused, or "". tokens: None if it names
+    none. times: of a stream, when each event came (time.monotonic). index: its place among the
+    answers to one request. others: the answers behind the first one. events: the answer as it came,
+    in one part or several."""
+
+    sent: Mapping[str, Any]
+    text: str = ""
+    tokens: tuple[int, ...] | None = None
+    reports: tuple[TokenReport, ...] = ()
+    ended: str = ""
+    refusal: str = ""
+    times: tuple[float, ...] = ()
+    index: int = 0
+    others: tuple["Answer", ...] = ()
+    events: tuple[Any, ...] = ()
+
+    @property
+    def last(self) -> Mapping[str, Any]:
+        """Return the last event, which has the counts."""
+        last: Mapping[str, Any] = self.events[-1] if self.events else {}
+        return last
+
+    @property
+    def got(self) -> str:
+        """Return the answer as evidence, short."""
+        return f"refused: {self.refusal}" if self.refusal else json.dumps(self.text)[:120]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts of all answers to the request."""
+        return (self.text, *(one.text for one in self.others))
+
+    @property
+    def plain(self) -> str:
+        """Return the text without characters that are cut in two."""
+        return self.text.replace("\ufffd", "")
+
+    def has_all(self, n: int) -> bool:
+        """Return whether n tokens came, or fewer because the text ended by itself."""
+        if self.tokens is None or self.ended not in FULL:
+            return True
+        return len(self.tokens) == n
+
+    def same(self, other: "Answer") -> bool:
+        """Compare texts and how they end, and tokens if both name them. A stream does not name all
+        of a character in parts."""
+        if (self.plain, self.ended) != (other.plain, other.ended):
+            return False
+        if self.texts[1:] != other.texts[1:]:
+            return False
+        tokens = None in (self.tokens, other.tokens) or self.tokens == other.tokens
+        return tokens or not self.text.isascii()
