@@ -5,8 +5,8 @@ llama-server. Its docstring states how it shows. The groups of `server check` ru
 catch nothing, the predicted tokens of `server start llama-server --each 2` follow.
 
 Arguments are names of faults. All by default, between two runs of the faithful proxy. `again` as
-the first argument chooses the second list, studies/blind_servers_again.py, and `third` the third
-one, studies/blind_servers_third.py. `plain` leaves the predicted tokens out.
+the first argument chooses the second list, studies/blind_servers_again.py, `third` the third one,
+and `fourth` the fourth. `plain` leaves the predicted tokens out.
 """
 
 import json
@@ -24,7 +24,7 @@ from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.launch import real_servers, started
 from sampler_parity.harness.servers.run import check_of_started, groups_of, run_checks
-from studies import blind_servers_again, blind_servers_third
+from studies import blind_servers_again, blind_servers_fourth, blind_servers_third
 from studies.faulty_proxy import Body, Exchange, Fault, Faults, between, number, told
 
 FAULTS = Faults()
@@ -591,15 +591,20 @@ class CaughtError(Exception):
 def outcome(make: Callable[[], Fault], predicted: bool) -> tuple[str, str, str]:
     """Return "check", "predicted" or "escaped", and the line and evidence that caught a fault."""
 
-    def stop(result: ServerResult) -> None:
-        if not result.met and result.verdict != "skipped":
-            raise CaughtError(result.id, f"{result.verdict}: {result.evidence}")
-
     real = real_servers()["llama-server"]
     with started(real, model_path(GOLDEN)) as address, tempfile.TemporaryDirectory() as folder:
         for kind in ["check", *["predicted"] * predicted]:
             with between(address, make()) as before:
                 asked = check_of_started(real, before, 2)
+
+                def stop(
+                    result: ServerResult, broken: dict[str, Any] = asked.client.traffic.broken
+                ) -> None:
+                    if not result.met and result.verdict != "skipped":
+                        raise CaughtError(result.id, f"{result.verdict}: {result.evidence}")
+                    for name, (line, _) in broken.items():  # the last group reports them
+                        raise CaughtError(f"state/every answer: {name}", line)
+
                 plain = tuple(groups_of(False))
                 groups = plain if kind == "check" else asked.groups[: -len(plain)]
                 try:
@@ -610,7 +615,11 @@ def outcome(make: Callable[[], Fault], predicted: bool) -> tuple[str, str, str]:
 
 
 def main() -> int:
-    lists = {"again": blind_servers_again.FAULTS, "third": blind_servers_third.FAULTS}
+    lists = {
+        "again": blind_servers_again.FAULTS,
+        "third": blind_servers_third.FAULTS,
+        "fourth": blind_servers_fourth.FAULTS,
+    }
     names = [name for name in sys.argv[1:] if name not in (*lists, "plain")]
     faults = next((lists[name] for name in lists if name in sys.argv), FAULTS)
     plan = [(name, faults[name]) for name in names or faults]

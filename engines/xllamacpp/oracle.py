@@ -30,15 +30,16 @@ from sampler_parity.harness.servers.probe import Probe
 from sampler_parity.harness.servers.prompts import ONE_APART, first_token, listed
 from sampler_parity.reference.vocab import TokenType, Vocab
 
-LISTED, KEPT = 200, 100  # tokens of the model's list; that top_k leaves of them
+LISTED, KEPT = 300, 180  # tokens of the model's list; that top_k leaves of them
 NEAR = 1e-3  # of a p. The largest difference on the golden model is 1.5e-5, at temperature 0.05.
 _TRIES, _MOST = 6, 2000
 _COUNTS = (300, 1, 2, 3, 10, 11, 100, 0)  # of n_probs
 _PENALTY = 1.7
 _NAMES = ("top_k", "penalties", "dry", "top_n_sigma", "typ_p", "top_p", "min_p", "xtc")
+_LETTERS = dict(zip((*_NAMES, "temperature", "adaptive_p"), "kedsypmxta", strict=True))
 _BASE = {"samplers": [*_NAMES, "temperature"], "top_k": KEPT, "temperature": 1.0, "seed": 1}
-# With the temperature first many tokens are about as likely, so that small shares show.
-_FLAT = {"samplers": ["top_k", "temperature", *_NAMES[1:]], "temperature": 5.0}
+# With the temperature first all tokens are about as likely: each share leaves another number.
+_FLAT = {"samplers": ["top_k", "temperature", *_NAMES[1:]], "temperature": 150.0}
 # Values of each class: small, with more digits than a float16 has, near 1, whole, and large.
 _SHARES = (0.00137, 0.0137, 0.05, 0.1137, 0.25, 0.3137, 0.5, 0.7137, 0.9, 0.97, 0.9951, 0.99951)
 _FLOATS = (*_SHARES, 1, 1.0137, 1.37, 2, 2.71, 3.91, 7.3, 17.7, 150.3)
@@ -82,6 +83,8 @@ class Known:
         """Return the largest difference of a p, of itself; of another token drawn infinity."""
         if stated["mirostat"] and 2 ** (-2 * stated["mirostat_tau"]) < self.tokens[KEPT - 1].p:
             return 0.0  # it keeps more tokens than an answer lists
+        if _cut(answer):
+            return 0.0
         want, drawn = self.predicted(stated)
         got = {one.id: one.logprob for one in answer.reports[0].top if one.logprob > 0}
         if got.keys() != want.keys() or answer.reports[0].token.id != drawn:
@@ -111,13 +114,14 @@ def exactly(probe: Probe, row: ServerParameter) -> Observation | None:
     # null stands for the default, which of a seed is random
     values += [None] * (row.default is not None and row.effect != "seed")
     # At a high temperature mirostat keeps more tokens than an answer lists.
-    bases = [_BASE, _BASE | _FLAT] if row.span and "mirostat" not in row.also else [_BASE]
+    other = {"temperature": 0.5} if "mirostat" in row.also else _FLAT
+    bases = [_BASE, _BASE | other] if row.span else [_BASE]
     for i, (value, base) in enumerate((value, base) for base in bases for value in values):
         stated, form = _stated(probe, row, known, value, i, base)
         answer = _asked(probe, known.prompt, {**stated, row.name: form}, i % 2 == 1)
         if answer.refusal and form != stated[row.name]:
             probe.refused.append(f"{row.name} {json.dumps(form)}")
-        elif answer.refusal or not answer.reports:
+        elif answer.refusal or not (answer.reports or _cut(answer)):
             return Observation("error", f"{row.name} {json.dumps(form)}: {answer.got}", answer)
         elif (off := known.off(answer, stated)) > NEAR:
             line = f"{row.name} {json.dumps(form)}: what is drawn from is not the reference's"
@@ -130,7 +134,8 @@ def _stated(
     probe: Probe, row: ServerParameter, known: Known, value: Any, i: int, base: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """Return the parameters of a request, and the form in which its value is sent. JSON has one
-    kind of number. A bias is of an id, as a pair or in an object, or of a text."""
+    kind of number. A bias is of an id, as a pair or in an object, or of a text. Samplers may be
+    letters."""
     form = value
     if row.name == "logit_bias" and value is not None:
         value = [[known.tokens[place].id, bias] for place, bias in value]
@@ -148,13 +153,25 @@ def _stated(
     stated = {**probe.neutral, **base, **several}
     if stated["samplers"][:1] != ["top_k"]:
         stated["samplers"] = ["top_k", *stated["samplers"]]
-    return stated, stated[row.name] if isinstance(value, dict) else form
+    if isinstance(value, dict):
+        form = stated[row.name]
+    if row.name == "samplers" and form is not None:
+        form = stated["samplers"]
+        form = "".join(_LETTERS[name] for name in form) if i % 3 == 2 else form
+    return stated, form
 
 
 def _asked(probe: Probe, prompt: list[int], stated: Mapping[str, Any], streams: bool) -> Answer:
     more = {"n_probs": KEPT, "post_sampling_probs": True, "n_predict": 1}
-    ask = probe.client.streamed if streams else probe.client.complete
-    return ask(prompt, {**stated, **more})
+    answer = probe.client.streamed(prompt, {**stated, **more}) if streams else None
+    if answer is None or not answer.reports:  # it has none of a token without a text
+        answer = probe.client.complete(prompt, {**stated, **more})
+    return answer
+
+
+def _cut(answer: Answer) -> bool:
+    """Return whether the token is a part of a character, of which no probabilities come."""
+    return not answer.reports and "\ufffd" in answer.text
 
 
 def known_of(probe: Probe, long: bool = False) -> Known:
@@ -170,9 +187,9 @@ def _known(probe: Probe, between: int) -> Known:
     prompt, texts = [TOKEN], {TOKEN: ""}
     for tried in range(_TRIES):
         answer = probe.ask(prompt, length=1, temperature=1.0, seed=1, n_probs=LISTED)
-        if not answer.reports or not answer.reports[0].top:
+        tokens = answer.reports[0].top if answer.reports else ()
+        if len(tokens) < LISTED or not all(0 < one.p <= 1 for one in tokens):
             raise ServerFailure("rejected", f"no probabilities to compare: {answer.got}")
-        tokens = answer.reports[0].top
         texts |= {one.id: one.text for one in tokens}
         ids = [one.id for one in tokens]
         likely = {*ids[: KEPT // 2]} & {*prompt[:4], *prompt[-4:]}
@@ -216,6 +233,9 @@ def _as_tokens(client: Client) -> Observation:
         want, got = first_token(client, ids), first_token(client, prompt, ask)
         if wrong := _far(want, got):
             return honoured_if(False, "", f"{prompt[-40:]!r} as tokens: {wrong}", got)
+        mixed = first_token(client, [*ids[:3], prompt], ask)
+        if wrong := _far(first_token(client, [*ids[:3], *tokens_of(client, prompt)]), mixed):
+            return honoured_if(False, "", f"{prompt[-40:]!r} behind tokens: {wrong}", mixed)
         if got.last.get("tokens_evaluated", len(ids)) != len(ids):
             line = f"{got.last['tokens_evaluated']} tokens of {prompt[-40:]!r}, it has {len(ids)}"
             return honoured_if(False, "", line, got)
@@ -253,7 +273,7 @@ def _together(client: Client) -> Observation:
         values = {name: _set(probe, known, name, value) for name, value in names.items()}
         stated = {**probe.neutral, **_BASE, **values}
         answer = _asked(probe, known.prompt, stated, i % 2 == 1)
-        if answer.refusal or not answer.reports:
+        if answer.refusal or not (answer.reports or _cut(answer)):
             return Observation("error", f"{answer.got}: {values}", answer)
         if (off := known.off(answer, stated | {"grammar": ""})) > NEAR:
             line = f"{values}: what is drawn from is not the reference's, by {off:.2g} of a p"

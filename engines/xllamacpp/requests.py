@@ -26,8 +26,10 @@ AT_ONCE: dict[str, dict[str, Any]] = _TABLE["at_once"]
 _HOT = 1e9  # A temperature at which all tokens that are left are equally likely.
 _MOST = 1 << 24  # Tokens of a vocabulary, above any.
 _LIST = 5000  # The longest list of probabilities that is asked for.
-_SEEDS, _ENDED = 8, 2  # Tries of a schema; texts of it that must come to their end.
+_SEEDS, _ENDED = 24, 2  # Tries of a schema; different texts of it that must end.
 _CUTS = 10  # Lengths of a text, some of which end inside a character.
+_NEVER = "§"  # No text here has it.
+_LARGEST = 15  # The exponent of the size of a field.
 _STOPS = 100  # Stop strings at once.
 _BACKGROUND = 150  # Tokens of the stream that is under way.
 _NEAR = 0.1  # Sum of differences of p. Batches change about 0.001 of it.
@@ -64,7 +66,8 @@ def _determined(client: Client) -> Observation:
             both = (client.complete, client.streamed)
             for ask in both if i == 0 or text in _TABLE["texts"] else both[i % 2 :][:1]:
                 answer, asked = ask(PROMPTS[0], sent | more), asked + 1
-                if answer.refusal or answer.text != want:
+                named = answer.last.get("stopping_word", "") == "".join(more.get("stop", ()))
+                if answer.refusal or answer.text != want or not named:
                     return _wrong(f"{text!r}, {more}: {answer.got}, not {want!r}", answer)
         shorter = ""
         for n in range(1, 1 if text.isascii() or text in KINDS_OF_TEXT else _CUTS):
@@ -95,9 +98,36 @@ def _long_stops(client: Client) -> Observation:
         never = [f"{text[j : j + 4]}?" for j in range(0 if i % 3 else _STOPS)]
         ask = client.streamed if i % 2 else client.complete
         answer = ask(PROMPTS[0], sent | {"stop": [*never, text[9 : 9 + n]]})
-        if answer.refusal or answer.text != text[: text.find(text[9 : 9 + n])]:
+        named = answer.last.get("stopping_word") == text[9 : 9 + n]
+        if answer.refusal or answer.text != text[: text.find(text[9 : 9 + n])] or not named:
             return _wrong(f"a stop string of {n} characters: {answer.got}", answer)
     return Observation("honoured", f"stop strings of 1 to {lengths[-1]} characters")
+
+
+def _sizes(client: Client) -> Observation:
+    """Require the effect of each field whose size is not bounded, up to a large one."""
+    forced, word = [300, 1000.0], 'root ::= "abacus"'
+    for size in (2**n + 1 for n in range(4, _LARGEST)):
+        few = min(size, 1 << 10)
+        rest = [[n % 256, 0.001] for n in range(few)]
+        stops, names = [f"{_NEVER}{n}" for n in range(few)], ["top_k"] * min(size, 60)
+        sent: dict[str, dict[str, Any]] = {
+            "grammar": {"grammar": f'{word}\nother ::= "{"x" * size}"'},
+            "json_schema": {"json_schema": {"const": "abacus", "description": "x" * size}},
+            "logit_bias": {"logit_bias": [*rest, forced]},
+            "stop": {"grammar": word, "stop": [*stops, "c"]},
+            "samplers": {"samplers": names, "top_k": 1, "temperature": 2.0, "grammar": word},
+            "dry_sequence_breakers": {"dry_sequence_breakers": stops[:60], "grammar": word},
+        }
+        for name, more in sent.items():
+            answer = client.complete(PROMPTS[0], _stated(client, n_predict=10, **more))
+            text, want = answer.text.strip('"'), "aba" if name == "stop" else "abacus"
+            right = text == want
+            if name == "logit_bias":
+                right = len({*(answer.tokens or ())}) == 1 and (answer.tokens or ())[0] == forced[0]
+            if answer.refusal or not right:
+                return _wrong(f"{name} of size {size}: {answer.got}", answer)
+    return Observation("honoured", f"fields of up to {size:,} characters or {few:,} entries")
 
 
 def _in_schemas(client: Client) -> Observation:
@@ -146,22 +176,22 @@ def overlapping(text: str) -> list[str]:
 
 
 def _limited(client: Client) -> Observation:
-    """Require of each schema that a text which comes to its end obeys it."""
+    """Require of each schema that a text which comes to its end obeys it, and that two differ."""
     for schema, obeys in SCHEMAS:
-        ended = 0
+        texts = set[str]()
         for seed in range(_SEEDS):
-            sent = _stated(client, temperature=0.7, seed=seed, n_predict=60, json_schema=schema)
+            sent = _stated(client, temperature=2.0, seed=seed, n_predict=60, json_schema=schema)
             answer = client.complete(PROMPTS[0], sent)
             if answer.refusal:
                 return _wrong("", answer)
             if answer.ended == "eos":
-                ended += 1
+                texts.add(answer.text)
                 if not obeys_pattern(answer.text, obeys):
                     return _wrong(f"{json.dumps(schema)}: {answer.got}", answer)
-            if ended == _ENDED:
+            if len(texts) == _ENDED:
                 break
-        if not ended:
-            return _wrong(f"{json.dumps(schema)}: no text of {_SEEDS} ends: {answer.got}", answer)
+        if len(texts) < _ENDED:
+            return _wrong(f"{json.dumps(schema)}: {_SEEDS} seeds, {sorted(texts)} end", answer)
     return Observation("honoured", f"{len(SCHEMAS)} schemas, each obeyed")
 
 
@@ -192,7 +222,8 @@ def _ranks(client: Client) -> Observation:
         answer = one(top_k=k, post_sampling_probs=True)
         if left(answer) != min(k, size):
             return _wrong(f"top_k {k} leaves {left(answer)} tokens of {size}", answer)
-    for token in [*(4**n - 1 for n in range(5, 10) if 4**n < size), size - 1, size]:
+    ids = [0, 1, 2, *(4**n - 1 for n in range(2, 10) if 4**n < size), size - 1, size]
+    for token in ids:
         answer = one(logit_bias=[[token, 1000.0]], temperature=0.0)
         ended = answer.ended == "eos"  # a token that ends a text is not reported
         came = ended or (bool(answer.reports) and answer.reports[0].token.id == token)
@@ -273,6 +304,7 @@ def _apart(one: Answer, other: Answer) -> float:
 OWN: dict[str, ServerTest] = {
     "texts of a grammar": _determined,
     "long stop strings": _long_stops,
+    "sizes": _sizes,
     "texts of schemas": _in_schemas,
     "biases of texts": _biases_of_texts,
     "limits of schemas": _limited,

@@ -16,7 +16,7 @@ from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.answer import Answer, TokenProbability, TokenReport
 from sampler_parity.harness.servers.dialects import Dialect
 
-Prompt = str | list[int]  # or its tokens
+Prompt = str | list[int] | list[int | str]  # or its tokens, or parts of it
 _PROBABILITIES = ("n_probs", "logprobs", "top_logprobs")  # how many of each token, in any dialect
 SILENT = 3  # requests in a row without an answer in time: then a server is asked no more
 

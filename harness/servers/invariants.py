@@ -68,13 +68,11 @@ def _counts(dialect: Dialect, answer: Answer) -> str:
         read = data["tokens_evaluated"]
         equal["cached"] = (data.get("tokens_cached", read + came - 1), read + came - 1)
         equal["read"] = (timings.get("cache_n", 0) + timings.get("prompt_n", read), read)
-        equal["of each event"] = (
-            {event.get("tokens_evaluated") for event in answer.events},
-            {read},
-        )
+        reads = {event.get("tokens_evaluated", read) for event in answer.events}
+        equal["of each event"] = (reads, {read})
         if isinstance(prompt, list) and prompt and all(type(one) is int for one in prompt):
             equal["prompt"] = (read, len(prompt))
-        running = [_tokens(event) for event in answer.events]
+        running = [n for event in answer.events if (n := _tokens(event)) is not None]
         equal["in order"] = (running, sorted(running))
     for of in ("prompt", "predicted"):
         each, rate = timings.get(f"{of}_per_token_ms"), timings.get(f"{of}_per_second")
@@ -99,7 +97,9 @@ def _settings(dialect: Dialect, answer: Answer) -> str:
             form |= name == "seed" and (answer.index > 0 or not 0 <= value < 1 << 32)
             right = form or math.isclose(value, echo, rel_tol=1e-6)
         else:
-            ignored = name == "logit_bias" or (name == "stop" and isinstance(value, str))
+            ignored = name == "logit_bias" or (
+                name in ("stop", "samplers") and isinstance(value, str)
+            )
             right = ignored or value == echo
         if not right:
             return f"{name} {value!r} is reported as {echo!r}"

@@ -140,15 +140,16 @@ def _seeds(probe: Probe, row: ServerParameter) -> Observation | None:
         absent = {k: v for k, v in probe.client.parameters_of(first.sent).items() if k != row.name}
         sent = [absent, absent, absent | {row.name: row.default}]
         drawn = [probe.send(probe.prompt, one) for one in sent]
-        if len({answer.text for answer in drawn}) < len(drawn):
+        texts = [answer.text for answer in drawn if answer.ended in FULL]  # short ones may be equal
+        if len({*texts}) < len(texts):
             line = f"without {row.name}, twice, and with {row.default}: two have one text"
             return Observation("other meaning", line, drawn[-1])
-    texts = {first.text: row.effective}
+    known = {first.text: row.effective}
     for seed in [0, *(row.effective ^ 1 << bit for bit in range(32)), *row.ladder]:
         answer = probe.hot(seed)
         if answer.refusal:
             return Observation("error", f"seed {seed} is refused: {answer.refusal}", answer)
-        if (same := texts.setdefault(answer.text, seed)) != seed:
+        if (same := known.setdefault(answer.text, seed)) != seed:
             line = f"seed {seed} is silently changed to {same}"
             return Observation("clamped", line, answer)
     for seed in (0, row.effective ^ 1 << 31, *row.ladder, row.effective):  # some time later

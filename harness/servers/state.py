@@ -18,7 +18,7 @@ from threading import Barrier
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.answer import Answer
+from sampler_parity.harness.servers.answer import FULL, Answer
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import EOS, TOKEN
 from sampler_parity.harness.servers.http import ServerFailure
@@ -213,7 +213,8 @@ def _nothing_left(client: Client) -> Observation:
     bare = {"seed": 11, "stop": [text[len(text) // 2 :][:4]]}
     unseeded = {"temperature": dialect.hot, dialect.length: LENGTH}
     alone, texts = client.complete(PROMPTS[0], bare), dict[str, str]()
-    for what, kind in leaving(client):
+    kinds = [*leaving(client)]
+    for what, kind in kinds:
         # A server notices some time later that a client left.
         for i in range(1 if kind.leaves is None else _SOON):
             kind.ask(client)
@@ -223,10 +224,12 @@ def _nothing_left(client: Client) -> Observation:
                     return seen
         kind.ask(client)
         answer = client.complete(PROMPTS[0], unseeded)
+        if answer.ended not in FULL:  # short texts may be equal
+            continue
         if (same := texts.setdefault(answer.text, what)) != what and seed.default is not None:
             line = f"without a seed after {what}: the text after {same}, {answer.got}"
             return Observation("other meaning", line, answer)
-    return Observation("honoured", f"{len(texts)} kinds of loud requests leave nothing")
+    return Observation("honoured", f"{len(kinds)} kinds of loud requests leave nothing")
 
 
 def _circuit(kinds: list[str]) -> Iterator[str]:
@@ -308,10 +311,10 @@ def _answered(client: Client) -> Observation:
     for i, first in failures.items():
         line = f"{evidence}; client {i}: {first.line}"
         return Observation("error", line, failed(first).answer)
-    texts = {one.text for one in tried if isinstance(one, Answer)}
-    if random and len(texts) < CLIENTS:
+    texts = [one.text for one in tried if isinstance(one, Answer) and one.ended in FULL]
+    if random and len({*texts}) < len(texts):
         shown = next(one for one in tried if isinstance(one, Answer))
-        line = f"{evidence}, {len(texts)} texts without a seed"
+        line = f"{evidence}, {len({*texts})} texts of {len(texts)} without a seed"
         return honoured_if(False, "", line, shown)
     return Observation("honoured", evidence)
 
@@ -337,10 +340,11 @@ def _at_once(client: Client) -> Observation:
     figures = {"equal": float(equal)}
     texts = {answer.text: i for i, answer in enumerate(alone)}
     for i in apart:
-        got = f"; client {i}: {together[i].got}, alone {alone[i].got}"
         if (owner := texts.get(together[i].text)) is not None:
             line = f"{evidence}; client {i} got the text of client {owner}"
             return Observation("error", line, together[i], figures)
+    for i in apart:
+        got = f"; client {i}: {together[i].got}, alone {alone[i].got}"
         if "logit_bias" in requests[i] or 2 * equal < len(together) or together[i].refusal:
             return Observation("other meaning", evidence + got, together[i], figures)
     if apart:

@@ -86,7 +86,7 @@ def test_each_parameter_is_asked_on_a_ladder_plain_and_in_streams(
 def test_each_parameter_with_a_default_is_asked_with_null(
     row: ServerParameter, asked: list[Sent]
 ) -> None:
-    if row.exact and row.effect != "seed":
+    if (row.exact or row.span) and row.effect != "seed":
         assert "null" in values(asked, row.name, False) | values(asked, row.name, True)
     else:
         assert row.name in {*FEW, "seed", "n_predict", "stop", "mirostat_tau", "mirostat_eta"}
@@ -94,7 +94,7 @@ def test_each_parameter_with_a_default_is_asked_with_null(
 
 def test_whole_numbers_come_with_a_point_and_biases_in_each_form(asked: list[Sent]) -> None:
     for row in ROWS:
-        if type(row.default) is int and row.exact:
+        if type(row.default) is int and row.span:
             forms = values(asked, row.name, False) | values(asked, row.name, True)
             assert any(form.endswith(".0") for form in forms), row.name
     biases = [sent["logit_bias"] for sent in asked if sent.get("logit_bias")]

@@ -40,6 +40,8 @@ Answered = tuple[int, Any]
 Answering = Callable[[Sent], Answered]
 
 _NUMBERS = {row.name for row in DIALECTS["llama-server"].parameters if row.wrong == "a word"}
+_ORDER = ("top_k", "penalties", "dry", "top_n_sigma", "typ_p", "top_p", "min_p", "xtc")
+NAMES = dict(zip("kedsypmxta", (*_ORDER, "temperature", "adaptive_p"), strict=True))
 _LISTS = {"stop", "samplers", "dry_sequence_breakers", "logit_bias"}
 _WHOLE = {row.name for row in DIALECTS["llama-server"].parameters if type(row.default) is int}
 ANYTHING = DIALECTS["llama-server"].together["grammar"]
@@ -62,16 +64,18 @@ def answered(sent: Sent) -> Answered:
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
     given = sent["prompt"]
-    prompt = (given if isinstance(given, list) else _tokens(str(given))) or [EOS]
+    parts = given if isinstance(given, list) else [given]
+    several = [[one] if isinstance(one, int) else _tokens(str(one)) for one in parts]
+    prompt = [token for tokens in several for token in tokens] or [EOS]
     length = known.pop("n_predict", 16)
-    known.setdefault("n_predict", length)
+    known["n_predict"] = sent.get("n_predict", -1)
     if known.pop("grammar", "") == ANYTHING:
         pass
     elif sent.get("grammar") or "json_schema" in sent:
-        schema, texts = sent.get("json_schema"), re.findall(r'"(.*)"', sent.get("grammar", ""))
-        text = (*texts, "abacus")[0]
+        schema, texts = sent.get("json_schema"), re.findall(r'"(.*?)"', sent.get("grammar", ""))
+        text = re.sub(r"\\x(..)", lambda c: chr(int(c[1], 16)), (*texts, "abacus")[0])
         if isinstance(schema, dict):
-            text = json.dumps(instance(schema, schema), ensure_ascii=False)
+            text = json.dumps(instance(schema, schema, sent.get("seed") or 0), ensure_ascii=False)
         return 200, _determined(text, sent, length)
     return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
 
@@ -98,29 +102,30 @@ def _determined(text: str, sent: Sent, length: int) -> Any:
     return reply
 
 
-def instance(schema: Any, root: Any) -> Any:
+def instance(schema: Any, root: Any, seed: int = 0) -> Any:
     """Return a value that a JSON schema allows. One without limits is outside those of any."""
     if "$ref" in schema:
-        return instance(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+        return instance(root["$defs"][schema["$ref"].rpartition("/")[2]], root, seed)
     if "anyOf" in schema:
-        return instance(schema["anyOf"][0], root)
+        return instance(schema["anyOf"][seed % len(schema["anyOf"])], root, seed)
     if "const" in schema or "enum" in schema:
-        return schema["const"] if "const" in schema else schema["enum"][0]
+        return schema["const"] if "const" in schema else schema["enum"][seed % len(schema["enum"])]
     if schema.get("type") == "object":
         return {
-            name: instance(schema["properties"][name], root) for name in schema.get("required", ())
+            name: instance(schema["properties"][name], root, seed)
+            for name in schema.get("required", ())
         }
     if schema.get("type") == "array":
         n = max(schema.get("minItems", 0), min(2, schema.get("maxItems", 2)))
-        return [instance(schema["items"], root)] * n
+        return [instance(schema["items"], root, seed)] * n
     if schema.get("type") == "integer":
         least = schema.get("minimum", schema.get("exclusiveMinimum", -1001) + 1)
         most = schema.get("maximum", schema.get("exclusiveMaximum", 1001) - 1)
-        return least if most < 1000 else most
+        return least + seed % 2 if most < 1000 else most + seed % 2
     if "pattern" in schema or "format" in schema:
-        return "xyxz" if "pattern" in schema else "2026-11-26"
+        return ("xyxz", "yxyz")[seed % 2] if "pattern" in schema else f"2026-11-{26 + seed % 2}"
     n = max(schema.get("minLength", 0), min(3, schema.get("maxLength", 3)))
-    return "q" * n
+    return "qz"[seed % 2] * n
 
 
 def _in_one_form(sent: Sent) -> Sent:
@@ -129,6 +134,8 @@ def _in_one_form(sent: Sent) -> Sent:
     for name in _WHOLE & sent.keys():
         if isinstance(sent[name], float):
             sent[name] = int(sent[name])
+    if isinstance(samplers := sent.get("samplers"), str):
+        sent["samplers"] = [NAMES[letter] for letter in samplers]
     biases = sent.get("logit_bias")
     if isinstance(biases, dict):
         biases = [[int(token), bias] for token, bias in biases.items()]
@@ -203,7 +210,9 @@ def _sampled(known: Sent, prompt: list[int], length: int, n_probs: int, sent: Se
             break
     reply = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
     reply |= {"tokens_predicted": len(tokens), "timings": {"predicted_n": len(tokens)}}
-    reply |= {"stopping_word": word, "generation_settings": known}
+    reply |= {"stopping_word": word, "generation_settings": known, "prompt": sent["prompt"]}
+    reply |= {"tokens_evaluated": len(prompt), "tokens_cached": len(prompt) + len(tokens) - 1}
+    reply |= {"has_new_line": "\n" in text, "truncated": False}
     return 200, reply | ({"completion_probabilities": places} if places else {})
 
 

@@ -601,9 +601,109 @@ AGAIN = (
     ),
 )
 
+
+def _bans_below(least: float) -> Callable[[Any], Any]:
+    """Ban a token for a bias that is large and negative."""
+
+    def change(biases: Any) -> Any:
+        return [[t, False if b is not True and b and b <= least else b] for t, b in biases]
+
+    return lambda biases: change(biases) if isinstance(biases, list) else biases
+
+
+def _left_grammar_stays(server: Answering) -> Answering:
+    """Keep the grammar of a long stream for the next request."""
+    left: list[str] = []
+
+    def answering(sent: Sent) -> Answered:
+        kept = {"grammar": left.pop()} if left and "grammar" not in sent else {}
+        if sent.get("stream") and sent.get("n_predict") == 200 and sent.get("grammar"):
+            left.append(sent["grammar"])
+        return server({**kept, **sent})
+
+    return answering
+
+
+# Mechanisms of the third blind list that the checks before did not ask for, and of each field.
+THIRD = (
+    Fault(
+        *("bans tokens of negative biases", "parameter/logit_bias", "other meaning"),
+        makes("logit_bias", _bans_below(-10)),
+    ),
+    Fault(
+        *("cuts tau to a whole number", "parameter/mirostat_tau", "clamped"),
+        makes("mirostat_tau", lambda tau: int(tau) if isinstance(tau, float) else tau),
+    ),
+    Fault(
+        *("has a top_p of a hundredth at least", "parameter/top_p", "other meaning"),
+        makes("top_p", lambda p: p if isinstance(p, str) or p is None else max(p, 0.01)),
+    ),
+    Fault(
+        *("lets min_keep hold for top_k", "state/parameters together", "other meaning"),
+        _request(
+            lambda sent: (
+                sent | {"top_k": max(sent["top_k"] or 0, sent.get("min_keep") or 0)}
+                if isinstance(sent.get("top_k"), int) and sent["top_k"] > 0
+                else sent
+            )
+        ),
+    ),
+    Fault(
+        *("reports a limit as truncated", "state/every answer: ending", "other meaning"),
+        _answer(lambda _, data: {**data, "truncated": data["stop_type"] == "limit"}),
+    ),
+    Fault(
+        *("reports another prompt", "state/every answer: prompt", "other meaning"),
+        _answer(lambda _, data: {**data, "prompt": str(data.get("prompt", "")).strip(",")}),
+    ),
+    Fault(
+        *("counts one prompt token less", "state/every answer: counts", "other meaning"),
+        _answer(lambda _, data: {**data, "tokens_evaluated": data.get("tokens_evaluated", 9) - 1}),
+    ),
+    Fault(
+        *("reports its own default", "state/every answer: settings", "other meaning"),
+        _answer(lambda _, data: {**data, "generation_settings": {"min_p": 0.1}}),
+    ),
+    Fault(
+        *("collapses blank lines", "state/texts of a grammar", "other meaning"),
+        _answer(lambda _, data: {**data, "content": data["content"].replace("\n\n\n", "\n\n")}),
+    ),
+    Fault(
+        *("drops long stop strings", "state/long stop strings", "other meaning"),
+        makes("stop", lambda stops: [s for s in stops if len(s) < 40] if stops != 5 else stops),
+    ),
+    Fault(
+        *("normalizes prompts", "state/a prompt as tokens", "other meaning"),
+        makes("prompt", lambda p: p.replace("\r\n", "\n") if isinstance(p, str) else p),
+    ),
+    Fault(
+        *("keeps the grammar of one that left", "state/nothing left", "other meaning"),
+        _left_grammar_stays,
+    ),
+    Fault(
+        *("reads schemas as ASCII", "state/texts of schemas", "other meaning"),
+        makes("json_schema", lambda s: json.loads(ascii_only(json.dumps(s, ensure_ascii=False)))),
+    ),
+    Fault(
+        *("loses biases of texts above ASCII", "state/biases of texts", "other meaning"),
+        makes(
+            "logit_bias",
+            lambda biases: (
+                [b for b in biases if str(b[0]).isascii()] if isinstance(biases, list) else biases
+            ),
+        ),
+    ),
+)
+
+
+def ascii_only(text: str) -> str:
+    return text.encode("ascii", "ignore").decode()
+
+
 FAULTS = (
     *GENERATED,
     *AGAIN,
+    *THIRD,
     Fault("drops min_p", "parameter/min_p", "ignored", drops("min_p")),
     Fault("drops top_k", "parameter/top_k", "ignored", drops("top_k")),
     Fault("drops the stop words", "parameter/stop", "ignored", drops("stop")),
