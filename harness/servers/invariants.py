@@ -146,7 +146,9 @@ def _prompt(dialect: Dialect, answer: Answer) -> str:
     sent, data = answer.sent.get("prompt"), answer.last
     if isinstance(sent, list) and answer.index < len(sent):
         sent = sent[answer.index]
-    if isinstance(sent, str) and not str(data.get("prompt", sent)).endswith(sent):
+    # Detokenizing may leave out a blank before a mark.
+    shown = str(data.get("prompt", sent)).replace(" ", "")
+    if isinstance(sent, str) and not shown.endswith(sent.replace(" ", "")):
         return f"the prompt {sent!r} is reported as {data['prompt']!r}"
     lines = "\n" in answer.text
     if data.get("has_new_line", lines) != lines and (lines or answer.ended != "word"):

@@ -203,7 +203,7 @@ def _long(probe: Probe, row: ServerParameter) -> tuple[Observation | None, Answe
     answer = probe.greedy(**goes_on)
     for n in row.ladder:
         short = probe.greedy(**{row.name: n})
-        # Of 0 tokens llama-server draws one before it counts.
+        # llama-server draws one token before it counts 0.
         enough = short.has_all(n) or (n == 0 and short.has_all(1))
         if short.refusal or not (enough and answer.plain.startswith(short.plain)):
             return honoured_if(False, "", f"{row.name} {n}: {short.got}", short), short

@@ -372,7 +372,9 @@ def _streams_at_once(client: Client) -> Observation:
 
 def check_answers(client: Client) -> Iterator[ServerResult]:
     """Return a result for each invariant, of all answers before."""
-    tests = {f"every answer: {name}": partial(_every, name) for name in INVARIANTS}
+    tests: dict[str, ServerTest] = {
+        f"every answer: {name}": partial(_every, name) for name in INVARIANTS
+    }
     yield from observe("state", tests, client)
 
 

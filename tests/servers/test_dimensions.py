@@ -1,14 +1,18 @@
 """Each dimension of a request is asked: what a later parameter lacks is refused here."""
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise, product
+from string import punctuation
 
+import numpy as np
 import pytest
 
 from sampler_parity.engines.xllamacpp.oracle import sets_of
 from sampler_parity.engines.xllamacpp.requests import (
     AT_ONCE,
+    KINDS_OF_TEXT,
     SCHEMAS,
     TEXTS,
     obeys_pattern,
@@ -90,6 +94,90 @@ def test_each_parameter_with_a_default_is_asked_with_null(
         assert "null" in values(asked, row.name, False) | values(asked, row.name, True)
     else:
         assert row.name in {*FEW, "seed", "n_predict", "stop", "mirostat_tau", "mirostat_eta"}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.span], ids=lambda row: row.name)
+def test_a_number_has_values_of_each_class_that_its_span_allows(
+    row: ServerParameter, asked: list[Sent]
+) -> None:
+    several = values(asked, row.name, False) | values(asked, row.name, True)
+    numbers = [json.loads(value) for value in several if value[0] not in '"[' and value != "null"]
+    low, high = row.span
+    whole = type(row.default) is int
+    classes = {
+        "a fraction that no float16 has": lambda v: v != float(np.float16(v)),
+        "below 1, near 0": lambda v: 0 < abs(v) < 0.05,
+        "near 1": lambda v: 0 < abs(v - 1) < 0.05,
+        "a neighbour of 16": lambda v: v in (15, 17),
+        "above 64": lambda v: v > 64,
+        "below 0": lambda v: v < 0,
+    }
+    allowed = {
+        "a fraction that no float16 has": not whole,
+        "below 1, near 0": not whole and low <= 0.0137,
+        "near 1": not whole and high > 1,
+        "a neighbour of 16": whole and high >= 17,
+        "above 64": high > 64,
+        "below 0": low < 0,
+    }
+    missing = {name for name, of in classes.items() if not any(map(of, numbers))}
+    assert not {name for name in missing if allowed[name]}
+
+
+def test_biases_are_small_and_large_with_both_signs_and_of_the_first_tokens(
+    asked: list[Sent],
+) -> None:
+    biases = [sent["logit_bias"] for sent in asked if isinstance(sent.get("logit_bias"), list)]
+    pairs = [(token, bias) for several in biases for token, bias in several]
+    numbers = [bias for _, bias in pairs if type(bias) is float]
+    for least, most in ((0, 1), (1, 10), (10, 30), (30, 100), (100, 128), (128, 999)):
+        for sign in (1, -1):
+            assert any(least < sign * bias < most for bias in numbers), (least, most, sign)
+    assert {0, 1, 2} <= {token for token, bias in pairs if bias == 1000.0}
+
+
+def test_a_client_that_leaves_is_followed_at_once_by_others_again_and_again(
+    asked: list[Sent],
+) -> None:
+    with fake_server() as address:
+        kinds = {what: kind for what, kind in leaving(Client(address, DIALECT)) if kind.leaves}
+    assert len(kinds) == 2 + len(DIALECT.endless)
+    for name in ("grammar", "json_schema", "n_probs"):
+        assert any(name in kind.sent for kind in kinds.values())
+    bodies = [*_keys(asked)]
+    for kind in kinds.values():
+        key = _key(kind.sent, kind.prompt, True)
+        followed = [asked[i + 1] for i, body in enumerate(bodies[:-1]) if body == key]
+        assert len(followed) >= 4
+        assert all("temperature" not in sent for sent in followed[:4])
+
+
+def test_texts_have_each_kind_of_character_once_and_again() -> None:
+    kinds = [*KINDS_OF_TEXT.values()]
+    assert {*punctuation} <= {*kinds}
+    assert {unicodedata.category(c) for text in kinds for c in text} >= {
+        *("Zs", "Zl", "Cc", "Cf", "Mn", "Ll", "Lu", "Lo", "So", "Sm", "Sc", "Nd")
+    }
+    for text, c in KINDS_OF_TEXT.items():
+        assert text.startswith(c)
+        assert c * 3 in text
+        assert text in TEXTS
+    assert any(unicodedata.normalize("NFC", c) != c for c in kinds)
+    assert any(unicodedata.normalize("NFKC", c) != unicodedata.normalize("NFC", c) for c in kinds)
+
+
+def test_fields_without_a_bound_are_asked_up_to_a_large_size(asked: list[Sent]) -> None:
+    for name, size in (("grammar", 10_000), ("json_schema", 10_000), ("samplers", 60),
+                       ("logit_bias", 1000), ("stop", 1000),
+                       ("dry_sequence_breakers", 60)):  # fmt: skip
+        several = [sent[name] for sent in asked if isinstance(sent.get(name), str | dict | list)]
+        sizes = [len(json.dumps(one) if isinstance(one, dict) else one) for one in several]
+        assert max(sizes) >= size, name
+    assert {len(stop) for sent in asked for stop in _listed(sent.get("stop"))} >= {1, 17, 33, 257}
+
+
+def _listed(stops: object) -> list[str]:
+    return stops if isinstance(stops, list) else []
 
 
 def test_whole_numbers_come_with_a_point_and_biases_in_each_form(asked: list[Sent]) -> None:

@@ -157,7 +157,7 @@ def _after(prompt: list[int]) -> np.ndarray[Any, Any]:
     """Return the logits after a prompt. The last token decides. If there are more than four, they
     move the logits a little, so that each prompt has its own."""
     if len(prompt) <= 4:
-        return TABLE[prompt[-1]]
+        return np.asarray(TABLE[prompt[-1]])
     moved = np.random.default_rng(zlib.crc32(bytes(str(prompt), "ascii"))).normal(0, 0.05, N)
     return np.asarray(TABLE[prompt[-1]] + moved, np.float32)
 

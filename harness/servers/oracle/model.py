@@ -9,7 +9,7 @@ from sampler_parity.harness.bundle.records.server import Group, ServerResult
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.servers.answer import Answer
-from sampler_parity.harness.servers.client import Client, Prompt
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.observation import NotComputed, Observation, observe
 from sampler_parity.harness.servers.oracle.decoder import ModelLogits
 from sampler_parity.reference.vocab import Vocab
@@ -42,7 +42,7 @@ class KnownModel:
                 ids.setdefault(text, []).append(token)
         return ids
 
-    def prompt_as_sent(self, prompt: list[int]) -> Prompt:
+    def prompt_as_sent(self, prompt: list[int]) -> str | list[int]:
         """Return a prompt in the form that the server takes."""
         if not self.text_prompts:
             return prompt
