@@ -148,7 +148,7 @@ def test_a_flipped_bit_of_the_mask_is_caught(
 
     def flipped(at: int, n: int, dtype: Any) -> Any:
         seen = read(at, n, dtype)
-        if n == 3 * len(VOCAB):  # ids, logits, p
+        if n == 2 * 3 * len(VOCAB):  # ids, logits and p of both steps
             seen = seen.copy()
             logits = seen[len(VOCAB) : 2 * len(VOCAB)].view(np.float32)
             logits[X] = 1.5 if logits[X] == -np.inf else -np.inf

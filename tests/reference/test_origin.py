@@ -39,7 +39,7 @@ def left_by(
 
 
 def test_the_stages_that_tell_a_prompt_are_those_of_engines_that_do() -> None:
-    engines = ("openai", "transformers", "vllm", "sglang", "rwkv", "llama_cpp_python")
+    engines = ("openai", "transformers", "vllm", "sglang", "rwkv", "llama_cpp_python", "lmdeploy")
     of = {next((e for e in engines if name.startswith(e)), name) for name in STAGES}
     assert of == set(engines)
 
