@@ -4,16 +4,8 @@ import tomllib
 from pathlib import Path
 
 from sampler_parity.engines.akunu import webgpu
-from sampler_parity.engines.webgpu.device import Edit
-from sampler_parity.harness.faults.engine_faults import Fault
-
-
-def planted(row: dict[str, str]) -> Fault:
-    """Return a fault whose worker has the edited shader."""
-    edit = Edit(row["file"], row["replace"], row["with"])
-    made = type("Planted", (webgpu.Worker,), {"__doc__": row["fault"], "edit": edit})
-    return Fault(f"akunu/webgpu/{row['name']}", made, row["case"], stage="akunu_gumbel")
-
+from sampler_parity.engines.webgpu.worker_faults import planted
 
 ROWS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))["fault"]
-FAULTS = [planted(row) for row in ROWS]
+STAGE = {"stage": "akunu_gumbel"}
+FAULTS = [planted("akunu/webgpu", webgpu.Worker, row | STAGE) for row in ROWS]

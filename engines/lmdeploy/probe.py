@@ -145,10 +145,10 @@ def differing(got: list[list[int]], expected: list[list[int]]) -> int:
 
 def main(fault: str) -> None:
     from sampler_parity.engines.lmdeploy.package import lmdeploy
-    from sampler_parity.engines.lmdeploy.worker_faults import rows
+    from sampler_parity.engines.shared.triton_faults import rows
     from sampler_parity.engines.shared.triton_files import edit_of
 
-    edits = [edit_of(row) for row in rows("probe") if row["name"] == fault]
+    edits = [edit_of(row) for row in rows("lmdeploy", "probe") if row["name"] == fault]
     engine = lmdeploy(tuple(edits))
     for check in (greedy, drafts, certain, rest, ngram):
         with np.errstate(all="ignore"):

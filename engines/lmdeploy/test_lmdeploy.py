@@ -2,30 +2,23 @@
 chain shows against their models."""
 
 import math
-import subprocess
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sampler_parity.engines.lmdeploy import package, worker_faults
+from sampler_parity.engines.lmdeploy import package
 from sampler_parity.engines.lmdeploy.model import LmdeployNgram, LmdeploySample
 from sampler_parity.engines.lmdeploy.model.rejection import greedy, verified
 from sampler_parity.engines.lmdeploy.requests import Request, later, sampling_param
 from sampler_parity.engines.shared.past import Past
-from sampler_parity.engines.shared.triton_files import edit_of
-from sampler_parity.harness.backends import environments
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import ChainError, UndefinedInputError
+from tests.support import triton_probe
 from tests.support.applied import applied
 
-ROOT = Path(environments.__file__).parents[2]
-PROBE = Path(__file__).with_name("probe.py")
 INF = math.inf
 
 
@@ -149,40 +142,17 @@ def test_drafts_are_verified_row_by_row() -> None:
     assert verified(p, None, [0, 1], 7, np.array([0.4, 0.9]), inverse) == [0, 0, -1]
 
 
-def environment() -> Path:
-    if why := environments.missing("lmdeploy"):
-        pytest.skip(f"unavailable: {why}")
-    return environments.folder_of("lmdeploy")
-
-
 def test_every_edit_fits_the_wheel() -> None:
-    rows = [*worker_faults.rows("fault"), *worker_faults.rows("probe")]
-    root = next(environment().rglob("lmdeploy/pytorch"))
-    texts = {file: file.read_text() for file in root.rglob("*.py")}
-    for edit in [*package.EDITS, *map(edit_of, rows)]:
-        end = "/pytorch/" + edit.module.replace(".", "/") + ".py"
-        (text,) = (text for file, text in texts.items() if file.as_posix().endswith(end))
-        edit.applied(text)
-
-
-@cache
-def probed(fault: str) -> dict[str, int]:
-    """Return how many rows of each check of the probe differ."""
-    python = environments.python_of(environment())
-    with TemporaryDirectory() as namespace:
-        Path(namespace, "sampler_parity").symlink_to(ROOT)
-        command = [str(python), "-I", str(PROBE), namespace, fault]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-    return {name: int(n) for name, n in map(str.split, done.stdout.splitlines())}
+    triton_probe.assert_every_edit_fits("lmdeploy", package.EDITS, "lmdeploy/pytorch")
 
 
 @pytest.mark.nightly
 def test_drafts_and_ngrams_are_those_of_the_models() -> None:
-    assert probed("") == {"greedy": 0, "drafts": 0, "certain": 0, "rest": 0, "ngram": 0}
+    expected = {"greedy": 0, "drafts": 0, "certain": 0, "rest": 0, "ngram": 0}
+    assert triton_probe.probed("lmdeploy", "") == expected
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("fault", [row["name"] for row in worker_faults.rows("probe")])
-def test_the_probe_catches_each_fault(fault: str) -> None:
-    cases = {row["name"]: row["case"] for row in worker_faults.rows("probe")}
-    assert probed(fault)[cases[fault]] > 0
+@pytest.mark.parametrize(("fault", "check"), triton_probe.faults_of_probe("lmdeploy").items())
+def test_the_probe_catches_each_fault(fault: str, check: str) -> None:
+    assert triton_probe.probed("lmdeploy", fault)[check] > 0

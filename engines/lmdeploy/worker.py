@@ -6,7 +6,6 @@ except at top_p, before the cut, and at a draw. lmdeploy_sample shows the logits
 temperature.
 """
 
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +16,7 @@ from sampler_parity.engines.lmdeploy.package import lmdeploy
 from sampler_parity.engines.lmdeploy.requests import SLOTS, Request, later
 from sampler_parity.engines.lmdeploy.shown import launch, sampled
 from sampler_parity.engines.shared import launches, torch_cpu
+from sampler_parity.engines.shared.launches import Row
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.past import Past
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
@@ -25,16 +25,6 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
 
 ROWS_OF_DRAWS = 512
-
-
-@dataclass
-class Row:
-    """results: after each stage, once the chain was applied; at: the stage that is shown."""
-
-    logits: NDArray[np.float32]
-    results: list[Result] = field(default_factory=list)
-    at: int = 0
-    token: int = -1
 
 
 class Instance:

@@ -1,6 +1,7 @@
-"""The request `batch` of an engine that samples many requests at once: the sequences that sample in
-a step are the rows of one launch."""
+"""An engine that samples many requests at once: its row, and the request `batch`, where the
+sequences that sample in a step are the rows of one launch."""
 
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -12,6 +13,16 @@ from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.live import Live
 from sampler_parity.harness.protocol.sampling import write
 from sampler_parity.harness.protocol.scratch import Scratch
+
+
+@dataclass
+class Row:
+    """results: after each stage, once the chain was applied; at: the stage that is shown."""
+
+    logits: NDArray[np.float32]
+    results: list[Result] = field(default_factory=list)
+    at: int = 0
+    token: int = -1
 
 
 class Request(Protocol):

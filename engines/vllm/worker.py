@@ -6,12 +6,11 @@ The p shown is 0 except that of the logprobs that vLLM returns, and before a cut
 temperature selects at its stage.
 """
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.shared import torch_cpu
+from sampler_parity.engines.shared.launches import Row
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.vllm import requests as slots
 from sampler_parity.engines.vllm.batch import Batch
@@ -20,16 +19,6 @@ from sampler_parity.engines.vllm.requests import SLOTS, Request
 from sampler_parity.engines.vllm.serving import Serving, sampled
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
-
-
-@dataclass
-class Row:
-    """results: after each stage, once the chain was applied; at: the stage that is shown."""
-
-    logits: NDArray[np.float32]
-    results: list[Result] = field(default_factory=list)
-    at: int = 0
-    token: int = -1
 
 
 class Instance:

@@ -115,13 +115,13 @@ def grammar(engine: SimpleNamespace) -> int:
 
 
 def main(fault: str) -> None:
+    from sampler_parity.engines.shared.triton_faults import rows
     from sampler_parity.engines.shared.triton_files import Edit, edit_of
     from sampler_parity.engines.vllm_gpu.edits import ON_GPU
     from sampler_parity.engines.vllm_gpu.package import vllm_gpu
     from sampler_parity.engines.vllm_gpu.probe_drafts import blocks, drafts, drafts64, padding
-    from sampler_parity.engines.vllm_gpu.worker_faults import rows
 
-    planted = [row for row in rows("probe") if row["name"] == fault]
+    planted = [row for row in rows("vllm_gpu", "probe") if row["name"] == fault]
     probe = Edit("sample.gumbel", "def gumbel_sample(", NOISE)
     engine = vllm_gpu((*ON_GPU, *map(edit_of, planted), probe))
     for check in (noise, noise64, ranks, grammar, drafts, drafts64, blocks, padding):

@@ -1,25 +1,17 @@
 """vLLM's second runner: its models by hand, and, with its environment, the kernels against them."""
 
 import math
-import subprocess
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 
-from sampler_parity.engines.shared.triton_files import edit_of
-from sampler_parity.engines.vllm_gpu import worker_faults
 from sampler_parity.engines.vllm_gpu.edits import INTERPRETER, ON_GPU
 from sampler_parity.engines.vllm_gpu.model.noise import gumbel, hashed, log_of_rest, uniform
 from sampler_parity.engines.vllm_gpu.model.rejection import verified, verified_as_block
-from sampler_parity.harness.backends import environments
 from sampler_parity.reference import ChainError
+from tests.support import triton_probe
 from tests.support.applied import applied
 
-ROOT = Path(environments.__file__).parents[2]
-PROBE = Path(__file__).with_name("probe.py")
 INF = math.inf
 
 
@@ -85,41 +77,17 @@ def test_what_vllm_refuses_is_refused(name: str, parameters: dict[str, float]) -
         applied(name, parameters, [0.0] * 4)
 
 
-def environment() -> Path:
-    if why := environments.missing("vllm_gpu"):
-        pytest.skip(f"unavailable: {why}")
-    return environments.folder_of("vllm_gpu")
-
-
 def test_every_edit_fits_the_wheel() -> None:
-    rows = [*worker_faults.rows("fault"), *worker_faults.rows("probe")]
-    edits = [*INTERPRETER, *ON_GPU, *map(edit_of, rows)]
-    texts = {file: file.read_text() for file in environment().rglob("vllm/v1/**/*.py")}
-    for edit in edits:
-        end = "/" + edit.module.replace(".", "/") + ".py"
-        (text,) = (text for file, text in texts.items() if file.as_posix().endswith(end))
-        edit.applied(text)
-
-
-@cache
-def probed(fault: str) -> dict[str, int]:
-    """Return how many values of each check of the probe differ."""
-    python = environments.python_of(environment())
-    with TemporaryDirectory() as namespace:
-        Path(namespace, "sampler_parity").symlink_to(ROOT)
-        command = [str(python), "-I", str(PROBE), namespace, fault]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-    return {name: int(n) for name, n in map(str.split, done.stdout.splitlines())}
+    triton_probe.assert_every_edit_fits("vllm_gpu", (*INTERPRETER, *ON_GPU), "vllm/v1")
 
 
 @pytest.mark.nightly
 def test_noise_ranks_drafts_and_masks_are_those_of_the_models() -> None:
     checks = ("noise", "noise64", "ranks", "grammar", "drafts", "drafts64", "blocks", "padding")
-    assert probed("") == dict.fromkeys(checks, 0)
+    assert triton_probe.probed("vllm_gpu", "") == dict.fromkeys(checks, 0)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("fault", [row["name"] for row in worker_faults.rows("probe")])
-def test_the_probe_catches_each_fault(fault: str) -> None:
-    cases = {row["name"]: row["case"] for row in worker_faults.rows("probe")}
-    assert probed(fault)[cases[fault]] > 0
+@pytest.mark.parametrize(("fault", "check"), triton_probe.faults_of_probe("vllm_gpu").items())
+def test_the_probe_catches_each_fault(fault: str, check: str) -> None:
+    assert triton_probe.probed("vllm_gpu", fault)[check] > 0

@@ -8,13 +8,13 @@ at the position of the last token, so a repeated draw is the same. A repeated dr
 a token between is at the next position.
 """
 
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.launches import Row
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.shared.triton_files import Edit
@@ -33,16 +33,6 @@ from sampler_parity.harness.protocol.interface import Result, Rounds
 ARITHMETIC = Arithmetic(exp_ulps=4.0)
 ROWS_OF_DRAWS = 512
 Processed = tuple[Runner, Context, Any]
-
-
-@dataclass
-class Row:
-    """results: after each stage, once the chain was applied; at: the stage that is shown."""
-
-    logits: NDArray[np.float32]
-    results: list[Result] = field(default_factory=list)
-    at: int = 0
-    token: int = -1
 
 
 class Instance:

@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from sampler_parity.engines.webgpu import browser, worker
 from sampler_parity.engines.webgpu.device import Edit
@@ -10,7 +11,7 @@ from sampler_parity.harness.faults.engine_faults import Fault
 IN_BROWSER = ("tail-ignored", "one-lane-decides", "first-row-for-all")
 
 
-def planted(engine: str, make: type[worker.Worker], row: dict[str, str]) -> Fault:
+def planted(engine: str, make: type[Any], row: dict[str, str]) -> Fault:
     """Return a fault whose worker has the edited shader."""
     edit = Edit(row["file"], row["replace"], row["with"])
     made = type("Planted", (make,), {"__doc__": row["fault"], "edit": edit})

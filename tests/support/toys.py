@@ -365,11 +365,12 @@ def copied(copy: Path) -> Path:
         text=True,
         check=True,
     )
-    for name in filter(None, listed.stdout.split("\0")):
+    names = [*filter(None, listed.stdout.split("\0"))]
+    for name in names:
         if (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, copy / name)
-    for compiled in {(ROOT / name).parent / "__pycache__" for name in listed.stdout.split("\0")}:
+    for compiled in {(ROOT / name).parent / "__pycache__" for name in names}:
         if compiled.is_dir():
             shutil.copytree(compiled, copy / compiled.relative_to(ROOT))
     if (ROOT / TSAMPLER / "dist").is_dir():
