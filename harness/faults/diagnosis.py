@@ -62,7 +62,7 @@ class Seen(NamedTuple):
     accept: Accept = "identical"
 
 
-class Agreement(NamedTuple):
+class Resemblance(NamedTuple):
     """How many failing cases a fault explains, how many passing ones have its verdict, and those
     that refute it."""
 
@@ -79,7 +79,7 @@ def diagnose(seen: Seen) -> list[Known]:
     with accepting(seen.accept):
         known = [
             (_known(mutant, found.explains, len(seen.failing)), found.alike)
-            for mutant, found in _agreements(seen, 0)
+            for mutant, found in _resemblances(seen, 0)
         ]
     most = max((fault.explains for fault, _ in known), default=0)
     best = [(fault, alike) for fault, alike in known if fault.explains == most]
@@ -115,7 +115,7 @@ def constructed(seen: Seen, until: float, begin: int) -> list[Known]:
 
 def _near(seen: Seen) -> Iterator[tuple[Mutant, How, Judged]]:
     """Yield the planted faults that few passing cases refute, with one edit more."""
-    for mutant, found in _agreements(seen, (1 - NEARLY_ALL) * len(seen.passing)):
+    for mutant, found in _resemblances(seen, (1 - NEARLY_ALL) * len(seen.passing)):
         yield from ((variant, found.how, found.refuted) for variant in variants(mutant))
 
 
@@ -132,17 +132,17 @@ def constructed_apart(*arguments: Any) -> list[Known]:
     return constructed(*arguments)
 
 
-def _agreements(seen: Seen, most: float) -> Iterator[tuple[Mutant, Agreement]]:
+def _resemblances(seen: Seen, most: float) -> Iterator[tuple[Mutant, Resemblance]]:
     """Yield the planted faults that do as the backend did, under the sort that explains most.
     most: how many passing cases may refute them."""
     hows = [*product(_sorts(seen), (True, False))]
     for mutant in _of_stage(seen.on_small.stage, seen.small.check):
-        tried = (_agreement(mutant, seen, how, most) for how in hows)
+        tried = (_resemblance(mutant, seen, how, most) for how in hows)
         if best := max(filter(None, tried), key=itemgetter(0, 1), default=None):
             yield mutant, best
 
 
-def _agreement(mutant: Mutant, seen: Seen, how: How, most: float) -> Agreement | None:
+def _resemblance(mutant: Mutant, seen: Seen, how: How, most: float) -> Resemblance | None:
     """Return None if it does not do as the backend did. Among other failures it may let a case
     pass."""
     with closing(InProcess(mutant, _TIMEOUT_S, *how)) as backend:
@@ -162,7 +162,7 @@ def _agreement(mutant: Mutant, seen: Seen, how: How, most: float) -> Agreement |
     shown = [did for did in elsewhere if did in ("the same", "otherwise")]
     nearly_all = same + explains.count("alike") >= NEARLY_ALL * len(explains)
     if nearly_all and shown.count("the same") >= NEARLY_ALL * len(shown):
-        return Agreement(same, alike, refuted, how)
+        return Resemblance(same, alike, refuted, how)
     return None
 
 
