@@ -6,7 +6,7 @@ catch nothing, the predicted tokens of `server start llama-server --each 2` foll
 
 Arguments are names of faults. All by default, between two runs of the faithful proxy. `again` as
 the first argument chooses the second list, studies/blind_servers_again.py, `third` the third one,
-and `fourth` the fourth. `plain` leaves the predicted tokens out.
+`fourth` the fourth, and `fifth` the fifth. `plain` leaves the predicted tokens out.
 """
 
 import json
@@ -24,7 +24,12 @@ from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.launch import real_servers, started
 from sampler_parity.harness.servers.run import check_of_started, groups_of, run_checks
-from studies import blind_servers_again, blind_servers_fourth, blind_servers_third
+from studies import (
+    blind_servers_again,
+    blind_servers_fifth,
+    blind_servers_fourth,
+    blind_servers_third,
+)
 from studies.faulty_proxy import Body, Exchange, Fault, Faults, between, number, told
 
 FAULTS = Faults()
@@ -619,6 +624,7 @@ def main() -> int:
         "again": blind_servers_again.FAULTS,
         "third": blind_servers_third.FAULTS,
         "fourth": blind_servers_fourth.FAULTS,
+        "fifth": blind_servers_fifth.FAULTS,
     }
     names = [name for name in sys.argv[1:] if name not in (*lists, "plain")]
     faults = next((lists[name] for name in lists if name in sys.argv), FAULTS)
