@@ -130,7 +130,6 @@ class Handler(BaseHTTPRequestHandler):
         with server.lock:
             exchange = Exchange(json.loads(data), self.nth, list(server.flying), body)
             self.nth += 1
-            self.nth += 1
             server.flying.append(exchange)
             server.fault.ask(body, exchange)
         try:
