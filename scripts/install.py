@@ -1,6 +1,7 @@
 """Install the project and its pinned dependencies into the running virtual environment.
 
-`python scripts/install.py transformers xgrammar` installs these extras instead.
+`python scripts/install.py transformers xgrammar` installs these extras instead. With `--for LINES`,
+the names of backends, llama.cpp is left out if none of them needs it.
 
 pip compares every file with its digest in locked.txt, or in locked-extras/EXTRA.txt, before it
 unpacks it (--require-hashes). This script uses the standard library alone, because it runs before
@@ -37,6 +38,9 @@ for k in (10, 900):
 """
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
+# The reference, or a command of the user. Another alias may name a build of llama.cpp.
+WITHOUT_LLAMA = re.compile(r"reference(@\S+)?|[^=\s]+=.* .*")
+
 # Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
 BUILD = {
     "CMAKE_ARGS": "-DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF"
@@ -51,14 +55,25 @@ PREBUILT = {"node-llama-cpp@3.22.1": "v0.5.0", "xllamacpp@2026.10.11549": "b1154
 
 def main() -> int:
     """Install everything, or the extras that the command line names; return an exit status."""
-    if extras := sys.argv[1:]:
-        return install_extras(extras)
-    missing = missing_programs()
+    option, *named = sys.argv[1:] or [""]
+    if option and option != "--for":
+        return install_extras([option, *named])
+    only = bool(named) and needs_no_llama(named[0])
+    missing = [] if only else missing_programs()
     llama, others = divided((ROOT / "locked.txt").read_text(encoding="utf-8"), "llama-cpp-python")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
         rest = pool.submit(install_others, write(Path(folder) / "others.txt", others))
+        if only:
+            print("No backend needs llama.cpp, so it is not compiled.", flush=True)
+            return rest.result()
         code = 0 if missing else compile_llama(write(Path(folder) / "llama.txt", llama))
         return code or rest.result() or use_prebuilt(missing)
+
+
+def needs_no_llama(backends: str) -> bool:
+    """Return whether all named backends, one a line, run without llama.cpp."""
+    names = [name.strip() for name in backends.split("\n") if name.strip()]
+    return bool(names) and all(WITHOUT_LLAMA.fullmatch(name) for name in names)
 
 
 def missing_programs() -> list[str]:

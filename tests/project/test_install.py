@@ -112,6 +112,38 @@ def test_llama_cpp_is_compiled_from_the_locked_source_and_all_else_is_left() -> 
     assert "llama-cpp-python" not in entries(others)
 
 
+@pytest.mark.parametrize(
+    ("backends", "compiled"),
+    [
+        ("", True),
+        ("llama.cpp", True),
+        ("mine=node my-adapter.js", False),
+        ("mine=node my-adapter.js\nreference\n", False),
+        ("mine=node my-adapter.js\nllama.cpp", True),
+        ("old=llama.cpp@b4753", True),
+        ("mlx_lm", True),
+        ("reference@b4753", False),
+    ],
+)
+def test_llama_cpp_is_compiled_only_for_backends_that_need_it(
+    backends: str,
+    compiled: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main = script()["main"]
+    done: list[str] = []
+    for name, code in {"compile_llama": 0, "install_others": 0, "use_prebuilt": 0}.items():
+        monkeypatch.setitem(
+            main.__globals__, name, lambda _, name=name, code=code: done.append(name) or code
+        )
+    monkeypatch.setattr(sys, "argv", ["install.py", "--for", backends])
+    assert main() == 0
+    assert "install_others" in done
+    assert ("compile_llama" in done) == compiled
+    assert ("is not compiled" in capsys.readouterr().out) == (not compiled)
+
+
 def wheel(folder: Path) -> Path:
     path = folder / "tiny-1.0-py3-none-any.whl"
     info = "tiny-1.0.dist-info"
