@@ -208,10 +208,11 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _echo(answer: Body, exchange: Exchange) -> None:
-    """Report the settings as the client gave them, so that they do not give a fault away."""
+    """Report the settings as the client gave them, so that they do not give a fault away. The
+    settings have no null."""
     settings = answer.get("generation_settings")
     if isinstance(settings, dict) and exchange.asked != exchange.sent:
-        settings |= {k: v for k, v in exchange.asked.items() if k in settings}
+        settings |= {k: v for k, v in exchange.asked.items() if k in settings and v is not None}
 
 
 @contextmanager

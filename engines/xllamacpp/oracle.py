@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.xllamacpp.random_requests import check_random
 from sampler_parity.engines.xllamacpp.requests import OWN, TEXTS, tokens_of
 from sampler_parity.harness.servers.answer import Answer, TokenProbability
 from sampler_parity.harness.servers.client import Client
@@ -346,6 +347,7 @@ def _listed_in_streams(client: Client) -> Observation:
     return Observation("honoured", f"{len(_COUNTS)} lengths of a list, also in streams")
 
 
+RANDOM = check_random
 STATE: dict[str, ServerTest] = {
     "lists of each length": _listed_in_streams,
     "a prompt as tokens": _as_tokens,

@@ -75,7 +75,8 @@ class Client:
         numbers = (stated.get(name) for name in _PROBABILITIES)
         each = 1 + max((n for n in numbers if type(n) is int), default=0)
         repeated = limits.ANSWER_REPEATS * len(json.dumps(sent))
-        needed = limits.ANSWER + repeated + tokens * each * limits.ANSWER_TOKEN
+        # llama-server draws a token before it counts 0.
+        needed = limits.ANSWER + repeated + max(tokens, 1) * each * limits.ANSWER_TOKEN
         return min(needed, limits.ANSWER_LARGEST)
 
     def complete(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> Answer:
@@ -85,10 +86,10 @@ class Client:
             reply = http.ask(self.address, self.dialect.path, sent, self.seconds, self.most(sent))
             return self._answer(sent, reply)
 
-    def in_turn(self, prompt: Prompt, several: Sequence[Mapping[str, Any]]) -> list[Answer]:
-        """Return the answers on one connection, until the server closes it. Raises
-        ServerFailure."""
-        bodies = [self.body(prompt, parameters) for parameters in several]
+    def in_turn(self, several: Sequence[tuple[Prompt, Mapping[str, Any]]]) -> list[Answer]:
+        """Return the answers to prompts with parameters on one connection, until the server closes
+        it. Raises ServerFailure."""
+        bodies = [self.body(*one) for one in several]
         with self._counted(bodies[0]):
             replies = http.ask_in_turn(
                 self.address, self.dialect.path, bodies, self.seconds, max(map(self.most, bodies))

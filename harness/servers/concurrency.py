@@ -29,6 +29,7 @@ from sampler_parity.reference.pipelines.common_sampler import CommonSampler
 LENGTH = 16
 # A batch moves a logit by 0.0072 at most: docs/results/sequences.md (haswell, float16 weights).
 MOVED = 0.0072
+_HALVINGS = 20  # A token of p 1e-6 has its place in a draw.
 
 
 @dataclass(frozen=True)
@@ -105,36 +106,48 @@ def replay(sampler: LlamaServerSampler, tokens: Sequence[int], rows: Row) -> Rep
         wanted = sampler.sample(np.array(row))
         if wanted == token:
             continue
-        after = _moved(before, row, token, wanted)
+        after = moved(before, row, token, wanted)
         if after is None:
             return Replay(near, f"token {i} is {token}, expected {wanted}: no near tie of logits")
         sampler, near = after, near + 1
     return Replay(near)
 
 
-def _moved(before: CommonSampler, row: Row, token: int, wanted: int) -> LlamaServerSampler | None:
-    """Return the sampler that gives this token from moved logits, if there is one."""
-    for moved in _ways(row, token, wanted):
-        sampler = LlamaServerSampler(before.clone())
-        if sampler.sample(moved) == token:
-            return sampler
+def moved(before: CommonSampler, row: Row, token: int, wanted: int) -> LlamaServerSampler | None:
+    """Return the sampler that gives this token from moved logits, if there is one. Each direction
+    is tried as far as MOVED, and if that passes the token, by halving."""
+    for direction, order in _ways(row, token, wanted):
+        least, most, by = 0.0, 1.0, 1.0
+        for _ in range(_HALVINGS):
+            sampler = LlamaServerSampler(before.clone())
+            came = sampler.sample(np.asarray(row + by * direction, np.float32))
+            if came == token:
+                return sampler
+            short = (order[came] < order[token]) == (order[wanted] < order[token])
+            if short and by == 1.0:
+                break
+            least, most = (by, most) if short else (least, by)
+            by = (least + most) / 2
     return None
 
 
-def _ways(row: Row, token: int, wanted: int) -> Iterator[NDArray[np.float32]]:
-    """Move logits to where a draw or a filter could fall otherwise. The two tokens towards each
-    other, or exchanged, and all that are as likely as one of them against the rest."""
-    for sign in (1, -1):
-        for raised in (row >= row[token], row > row[token], row >= row[wanted], row > row[wanted]):
-            yield _move(row, np.where(raised, sign, -sign))
+def _ways(
+    row: Row, token: int, wanted: int
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Give directions to where a draw or a filter could fall otherwise, with the order that the
+    tokens are drawn in. All that come before one of the two tokens against the rest: those that are
+    more likely, or if nothing sorts the tokens, those with a lower id. The two towards each other,
+    or exchanged."""
+    places = np.asarray(row, np.float64), -np.arange(len(row), dtype=np.float64)
+    for order in places:
+        for at in (order[token], order[wanted]):
+            for raised in (order >= at, order > at):
+                yield MOVED * np.where(raised, 1.0, -1.0), order
+                yield MOVED * np.where(raised, -1.0, 1.0), order
     alone = np.zeros(len(row))
-    alone[token], alone[wanted] = 1, -1
-    yield _move(row, alone)
+    alone[token], alone[wanted] = MOVED, -MOVED
+    yield alone, places[0]
     if abs(row[token] - row[wanted]) <= MOVED:  # one place each, though more tokens are as near
-        exchanged = np.array(row)
-        exchanged[[token, wanted]] = row[[wanted, token]]
-        yield exchanged
-
-
-def _move(row: Row, direction: NDArray[np.float64]) -> NDArray[np.float32]:
-    return np.asarray(row + MOVED * direction, np.float32)
+        exchanged = np.zeros(len(row))
+        exchanged[token] = row[wanted] - row[token]
+        yield exchanged - np.roll(exchanged, wanted - token), places[0]

@@ -47,14 +47,17 @@ def groups_of(speed: bool) -> tuple[CheckGroup, ...]:
     return ((check_speed,) if speed else ()) + EVERYWHERE
 
 
-def token_by_token(oracle: Oracle, dialect: str) -> list[CheckGroup]:
-    """Return the groups for a server whose every token an oracle predicts."""
+def token_by_token(oracle: Oracle, dialect: str, size: int = 0) -> list[CheckGroup]:
+    """Return the groups for a server whose every token an oracle predicts. size: of its context; 0:
+    unknown."""
     groups: list[CheckGroup] = [
         partial(check_tokens, oracle=oracle),
         partial(check_values, model=oracle.model),
     ]
     if dialect == "llama-server":
         groups.append(partial(check_concurrency, model=oracle.model))
+    if (drawn := registry.random_requests(dialect)) is not None:
+        groups.append(partial(drawn, known=oracle.model, size=size))
     return groups
 
 
@@ -75,7 +78,7 @@ def check_of_started(real: Server, address: Address, each: int, speed: bool = Fa
     predicted chain."""
     groups: list[CheckGroup] = []
     if (oracle := registry.oracle_of_server(real.name, each)) is not None:
-        groups += token_by_token(oracle, real.dialect)
+        groups += token_by_token(oracle, real.dialect, CONTEXT)
         groups.append(partial(check_context, oracle=oracle, size=CONTEXT))
     if (model := registry.model_of_own_generator(real.name)) is not None:
         groups.append(partial(check_distribution, model=model))

@@ -105,7 +105,8 @@ def _kept(client: Client) -> Observation:
     """Send requests on one connection, and compare them with those on connections of their own."""
     other = _seeded(client, seed=5) | _loud(client)
     wanted = [client.complete(PROMPTS[0], sent) for sent in (other, _seeded(client))]
-    several = client.in_turn(PROMPTS[0], [other, _seeded(client), _seeded(client)])
+    sent = (other, _seeded(client), _seeded(client))
+    several = client.in_turn([(PROMPTS[0], one) for one in sent])
     for want, got in zip((*wanted, wanted[-1]), several, strict=False):
         if (seen := _as_alone(want, got, f"of {len(several)}: ")).verdict != "honoured":
             return seen

@@ -1,8 +1,7 @@
 """Compare a server's probabilities with the model's logits, if we have the model.
 
 A logprob is documented as that of the model, before any sampler: log-softmax of the logits.
-llama-server's post_sampling_probs are the p that it draws from: the reference's, float32 for
-float32. If values differ, the check looks for a meaning that they fit.
+If values differ, the check looks for a meaning that they fit.
 """
 
 import math
@@ -20,7 +19,6 @@ from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.servers.answer import Answer, TokenProbability, TokenReport
 from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.dialects import Dialect
 from sampler_parity.harness.servers.observation import Observation, honoured_if
 from sampler_parity.harness.servers.oracle.model import (
     DecodedModel,
@@ -28,7 +26,6 @@ from sampler_parity.harness.servers.oracle.model import (
     ModelTest,
     observe_with,
 )
-from sampler_parity.harness.servers.oracle.samplers import llama_server
 from sampler_parity.harness.servers.probabilities import TOP
 
 _LENGTH = 12
@@ -36,7 +33,6 @@ _UNIT = 2.0**-24  # of a float32: half of its last bit, relative
 _ELSEWHERE = 0.05  # values of other builds, devices and batches differed by less
 _SAMPLED: dict[str, Any] = {"temperature": 0.5, "top_k": 3}
 _HOT: dict[str, Any] = {"temperature": 2.0}  # tokens outside the list of the five most likely
-_DRAWN_FROM = {"temperature": 1.5, "top_k": 40, "top_p": 0.9, "min_p": 0.02}
 Values = NDArray[np.float64]
 
 
@@ -67,18 +63,15 @@ def log_softmax(row: Row, temperature: float = 1.0) -> Values:
 
 def check_values(client: Client, model: KnownModel) -> Iterator[ServerResult]:
     """Return a result for each test. Raises InputError if nothing decodes the model."""
-    yield from observe_with(model, "probabilities", value_tests(client.dialect), client)
+    yield from observe_with(model, "probabilities", value_tests(), client)
 
 
-def value_tests(dialect: Dialect) -> dict[str, ModelTest]:
-    tests: dict[str, ModelTest] = {
+def value_tests() -> dict[str, ModelTest]:
+    return {
         "values": partial(_as_the_model, {"temperature": 0.0}),
         "values of a hot text": partial(_as_the_model, _HOT),
         "values with samplers": partial(_as_the_model, _SAMPLED),
     }
-    if dialect.text == "llama-server":
-        tests["values after sampling"] = _as_drawn_from
-    return tests
 
 
 def _as_the_model(changed: Mapping[str, Any], model: DecodedModel, client: Client) -> Observation:
@@ -178,37 +171,3 @@ def _meaning(tokens: Sequence[_Token], known: KnownModel, sent: Mapping[str, Any
 
 def _is_round(value: float, digits: int) -> bool:
     return abs(value - round(value, digits)) < 1e-7
-
-
-def _as_drawn_from(model: DecodedModel, client: Client) -> Observation:
-    """Require of post_sampling_probs the p of the reference's chain."""
-    count, most = 0, 0.0
-    for seed, prompt in enumerate([*model.known.prompts.values()][:3]):
-        request = {**_DRAWN_FROM, "seed": seed, "post_sampling_probs": True}
-        answer, tokens = _reports(client, model, prompt, request)
-        if not tokens:
-            return Observation("error", f"no probabilities to compare: {answer.refusal}", answer)
-        parameters = {**client.dialect.neutral, **_DRAWN_FROM, "seed": seed}
-        sampler = llama_server(parameters, prompt, model.known.vocab)
-        for i, token in enumerate(tokens):
-            sampler.sample(np.array(token.row))
-            left = sampler.candidates()
-            if wrong := _not_drawn_from(token, left):
-                return honoured_if(False, "", f"token {i}: {wrong}", answer)
-            off = (abs(one.logprob - left.get(one.id, 0.0)) for one in token.probabilities)
-            most, count = max(most, *off), count + len(token.probabilities)
-    right = f"{count} values those that are drawn from, by {most:.1g} at most"
-    return Observation("honoured", right, answer, {"off": most})
-
-
-def _not_drawn_from(token: _Token, left: Mapping[int, float]) -> str:
-    """Return the first value that is not the p of its token; then a list of other tokens."""
-    for one in token.probabilities:
-        want = left.get(one.id, 0.0)
-        if abs(one.logprob - want) > 4 * _UNIT * want:
-            return f"{one.text!r} has {one.logprob:.7g}, drawn from {want:.7g}"
-    listed = sorted((top.logprob for top in token.report.top), reverse=True)
-    best = sorted(left.values(), reverse=True)[: len(listed)]
-    if [*map(np.float32, listed[: len(best)])] != [*map(np.float32, best)]:
-        return f"the list has {listed}, the most likely are {best}"
-    return ""

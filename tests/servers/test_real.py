@@ -19,6 +19,7 @@ from tests.support.command_line import cli
 REAL = real_servers()
 
 EACH = 2
+RANDOM = 3  # results of random requests
 # The number of its statements. Six are not reported: a penalty that leaves out the prompt changes
 # none of the golden model's greedy texts.
 REPORTED = {"vllm": 24}
@@ -100,9 +101,11 @@ def test_openais_dialects_are_spoken_but_for_defaults_of_the_servers_own(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "chains"), [("llama-server", 66), ("llama-cpp-python", 20)])
+@pytest.mark.parametrize(
+    ("name", "chains"), [("llama-server", 66 + RANDOM), ("llama-cpp-python", 20)]
+)
 def test_every_token_of_every_chain_is_predicted(name: str, chains: int, tmp_path: Path) -> None:
     exact = [r for r in checked(name, tmp_path / name).servers if r.group == "exact"]
     assert len(exact) == chains
     assert {r.verdict for r in exact} == {"honoured"}
-    assert sum(r.tokens for r in exact) > 10 * chains
+    assert sum(r.tokens for r in exact) > 10 * (chains - RANDOM)

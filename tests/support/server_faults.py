@@ -302,8 +302,6 @@ OF_VALUES = (
     ("leaves out the second", "values", "is not in the list", _places(_without_the_second)),
     ("sends the best for the chosen one", "values of a hot text", "the model gives",
      _logprobs(lambda _, values: [max(values), *values[1:]])),
-    ("sends p before top_p", "values after sampling", "drawn from",
-     _logprobs(lambda sent, values: [v * 0.9 for v in values] if "top_p" in sent else values)),
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Find the predictor of a server: an oracle, or a model alone."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sampler_parity.harness.backends import environments
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.engines.engine_file import NAMESPACE, engines_folder
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
@@ -41,6 +43,13 @@ def exactly(probe: Probe, row: ServerParameter) -> Observation | None:
 def own_tests(dialect: str) -> dict[str, ServerTest]:
     """Return the tests of what one engine's server alone offers."""
     return (_of_engine(dialect, "STATE") or {}) if dialect in real_servers() else {}
+
+
+def random_requests(dialect: str) -> Callable[..., Iterator[ServerResult]] | None:
+    """Return the check of random requests of a server, or None: of a client, the known model, and
+    the size of the context, 0 if unknown."""
+    check: Callable[..., Iterator[ServerResult]] | None = _of_engine(dialect, "RANDOM")
+    return check
 
 
 def _of_engine(server: str, name: str) -> Any:

@@ -1,0 +1,253 @@
+"""Draw whole requests for llama-server at random: every field may come with every other one.
+
+Values come from a wide mixture (random_requests.toml has their bounds and texts). No request is
+made for one fault.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from sampler_parity.harness.servers.dialects import Dialect, ServerParameter
+from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
+from sampler_parity.reference.vocab import Vocab
+
+TABLE = tomllib.loads(Path(__file__).with_name("random_requests.toml").read_text(encoding="utf-8"))
+_LETTERS = dict(zip((*DEFAULT_ORDER, "adaptive_p"), "edskypmxta", strict=True))
+_NUMBER = (int, float)
+_LISTED, _LONGEST, _MOST = 3000, 200, 1000  # entries in an answer; tokens; above any text
+# These use draws or choices of their own, so that a text without a seed cannot be followed.
+_OWN_DRAWS = ("xtc_probability", "mirostat", "adaptive_target")
+
+
+@dataclass(frozen=True)
+class DrawnRequest:
+    """Hold a request. fields: as sent, besides the prompt. leaves: the client leaves the stream
+    after so many events."""
+
+    prompt: Any
+    fields: dict[str, Any] = field(default_factory=dict)
+    streamed: bool = False
+    leaves: int | None = None
+
+    @property
+    def several(self) -> bool:
+        """Return whether there are several answers."""
+        listed = isinstance(self.prompt, list) and not any(type(p) is int for p in self.prompt)
+        return listed or self.fields.get("n_cmpl", 1) > 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """Draw requests. prompts: of tokens. size: of the context; 0: unknown."""
+
+    rng: Random
+    dialect: Dialect
+    vocab: Vocab
+    prompts: list[list[int]]
+    read: Callable[[Any], list[int]]
+    size: int
+
+    @property
+    def rows(self) -> dict[str, ServerParameter]:
+        return {row.name: row for row in self.dialect.parameters if row.documented}
+
+    def chance(self, p: float) -> bool:
+        return self.rng.random() < p
+
+    def request(self) -> DrawnRequest:
+        """Draw a request."""
+        rng, rows = self.rng, self.rows
+        base = rng.choice([{}, {}, self.dialect.neutral, self.dialect.neutral])
+        fields = {k: v for k, v in base.items() if k not in ("stop", "logit_bias")}
+        names = rng.sample([*rows], rng.choice((0, 1, 1, 2, 2, 3, 5, 8, 12)))
+        for name in names:
+            for other in (name, *(rows[name].also if self.chance(0.8) else ())):
+                fields[other] = self.value(other)
+        fields["seed"] = self.value("seed")
+        fields["n_predict"] = self._length()
+        if self.chance(0.7):
+            self._ask_lists(fields)
+        if self.chance(0.2):
+            fields["cache_prompt"] = True
+        fields.pop("json_schema", None)  # The oracle has no grammar of one.
+        prompt = self.prompt()
+        if self.chance(0.03):
+            fields["n_cmpl"] = rng.randint(1, 3)
+        elif self.chance(0.05):
+            prompt = [self.prompt(short=True) for _ in range(rng.randint(1, 4))]
+            prompt = [p if isinstance(p, str) else self._text(3) for p in prompt]
+        return self._sound(DrawnRequest(prompt, fields, self.chance(0.4)))
+
+    def _sound(self, request: DrawnRequest) -> DrawnRequest:
+        """Return a request that fits the context, with a seed where draws cannot be followed."""
+        fields = {k: v for k, v in request.fields.items() if v != {}}
+        if fields.get("seed", -1) in (-1, None) and any(n in fields for n in _OWN_DRAWS):
+            fields["seed"] = self.rng.getrandbits(31)
+        if not self.size:  # A context that is not known must not end a text.
+            fields["n_predict"] = min(max(fields["n_predict"], 0), 64)
+        return replace(request, fields=fields)
+
+    def variant(self, request: DrawnRequest) -> DrawnRequest:
+        """Return a request that differs from another one in one thing, or in nothing."""
+        fields, rng = dict(request.fields), self.rng
+        name = rng.choice([*fields, "prompt", "stream", "nothing"])
+        if name == "prompt" and not request.several:
+            return replace(request, prompt=self.prompt())
+        if name == "stream":
+            return replace(request, streamed=not request.streamed)
+        if name == "n_predict":
+            fields[name] = self._length()
+        elif name == "n_probs":
+            self._ask_lists(fields)
+        elif name == "cache_prompt" or (name in self.rows and self.chance(0.4)):
+            del fields[name]
+        elif name in self.rows:
+            fields[name] = self.value(name)
+        return self._sound(replace(request, fields=fields))
+
+    def with_stops(self, request: DrawnRequest, text: str) -> DrawnRequest:
+        """Return a request with stop strings from the text that it has without them."""
+        stops = [self._stop(text) for _ in range(self.rng.choice((1, 1, 1, 2, 3, 6, 20)))]
+        return replace(request, fields={**request.fields, "stop": stops})
+
+    def _stop(self, text: str) -> str:
+        rng, at = self.rng, self.rng.randrange(len(text))
+        stop = text[at : at + rng.choice((1, 1, 2, 3, 4, 6, 9, 15, 40))]
+        kind = rng.random()
+        if kind < 0.25:
+            return f"{stop}{rng.choice(TABLE['texts']['pieces'])}"
+        return stop.swapcase() if kind < 0.3 else self._text(1) if kind < 0.4 else stop
+
+    def broken(self, request: DrawnRequest) -> DrawnRequest:
+        """Return a request with a value that the server refuses."""
+        row = self.rng.choice([row for row in self.rows.values() if row.beyond is not None])
+        return replace(request, fields={**request.fields, row.name: row.wrong}, streamed=False)
+
+    def _length(self) -> int:
+        spans = ((0, 2), (1, 1), (1, 5), (4, 16), (16, 60), (60, _LONGEST), (-1, -1))
+        return self.rng.randint(*self.rng.choices(spans, (2, 4, 6, 6, 1.5, 0.4, 0.1))[0])
+
+    def _ask_lists(self, fields: dict[str, Any]) -> None:
+        """Ask for probabilities, of as many tokens as an answer may list."""
+        n, most = len(self.vocab), _LISTED // (fields["n_predict"] % _MOST or 1)
+        count = self.rng.choice((1, 2, 5, 10, 33, 100, 300, n - 1, n, n + 1))
+        fields["n_probs"] = max(1, min(count, most)) if count < n - 1 or most < 1000 else count
+        fields["post_sampling_probs"] = self.chance(0.75)
+
+    def value(self, name: str) -> Any:
+        """Draw a value of a parameter; None stands for its default."""
+        row, rng = self.rows[name], self.rng
+        if row.default is not None and self.chance(0.03):
+            return None
+        if name in TABLE["bounds"]:
+            return self._number(row, *TABLE["bounds"][name])
+        if name == "seed":
+            low = rng.choice((0, 0, 1 << 31, 1 << 24))
+            seeds = (-1, rng.randrange(20), 1 << rng.randrange(32), rng.getrandbits(32) | low)
+            return min(rng.choices(seeds, (1, 2, 2, 10))[0], (1 << 32) - 2)
+        if name == "samplers":
+            names = [*DEFAULT_ORDER, *["adaptive_p"] * self.chance(0.1)]
+            order = rng.sample(names, rng.randint(1, len(names)))
+            order += rng.choices(order, k=rng.choice((0, 0, 0, 1, 3)))
+            return "".join(map(_LETTERS.__getitem__, order)) if self.chance(0.3) else order
+        if name == "logit_bias":
+            return self._biases()
+        if name == "stop":
+            return [self._text(1) for _ in range(rng.choice((0, 1, 2, 4, 8, 20)))]
+        if name == "dry_sequence_breakers":
+            return [self._text(1) for _ in range(rng.choice((1, 2, 5, 20)))]
+        if name == "grammar":
+            rule = rng.choice(TABLE["grammars"]["texts"])
+            return rule + f'\nunused ::= "{"x" * (1 << rng.randrange(14))}"' * self.chance(0.2)
+        return rng.choice((True, False)) if row.effective is True else self._length()
+
+    def _number(self, row: ServerParameter, low: float, high: float) -> float:
+        rng, whole = self.rng, type(low) is int
+        named = [row.neutral, row.effective, row.default, *row.ladder, *row.exact]
+        usual = [v for v in named if type(v) in _NUMBER and low <= v <= high]
+        n = len(self.vocab)
+        size = rng.choice((1 << rng.randrange(1, 13), 10 ** rng.randrange(4), n))
+        near = min(high, max(1.0, *(abs(v) for v in usual)))
+        value = rng.choice(
+            (
+                rng.choice(usual),
+                rng.uniform(max(low, -near), near),
+                rng.uniform(max(low, -near), near),
+                rng.choice((1, -1)) * 10 ** rng.uniform(-4, 1),
+                rng.choice((1, -1)) * 10 ** rng.uniform(-4, 3),
+                rng.choice((low, high, 0, 1, -1)),
+                size + rng.choice((-1, 0, 0, 1)),
+                1 - 10 ** rng.uniform(-4, -1),
+                round(rng.uniform(max(low, -near), near), rng.randrange(3)),
+            )
+        )
+        value = min(max(value, low), high)
+        if whole or (value == round(value) and self.chance(0.5)):
+            return float(round(value)) if self.chance(0.15) else round(value)
+        return value
+
+    def _biases(self) -> Any:
+        """Draw biases of tokens and texts, in one of the forms."""
+        rng, n = self.rng, len(self.vocab)
+        pairs: list[list[Any]] = []
+        for _ in range(rng.choice((0, 1, 1, 2, 3, 5, 10, 40, 300))):
+            prompt = rng.choice(self.prompts)
+            tokens = (rng.choice(prompt), rng.randrange(300), rng.randrange(n), 0, n - 1, n)
+            token = rng.choices((*tokens, self._text(1)), (6, 6, 2, 1, 1, 1, 2))[0]
+            size = rng.choice((10 ** rng.uniform(-3, 1), 10 ** rng.uniform(0, 3)))
+            bias = rng.choice((size, size, -size, -size, round(size), round(-size), False))
+            pairs.append([token, bias])
+        if not self.chance(0.3):
+            return pairs
+        return {str(token): bias for token, bias in pairs}
+
+    def _text(self, most: int) -> str:
+        rng, text = self.rng, ""
+        for _ in range(rng.randint(1, most)):
+            text += rng.choice(TABLE["texts"]["joints"]) if most > 1 else ""
+            text += rng.choice(TABLE["texts"]["pieces"]) * rng.choice((1, 1, 1, 2, 3, 8))
+        return text
+
+    def prompt(self, short: bool = False) -> Any:
+        """Draw a prompt that leaves at least a place for a token in the context."""
+        rng, most = self.rng, (self.size or 300) - 2
+        long = self.chance(0.04) and not short
+        tokens = rng.choice(self.prompts)
+        tokens = tokens * 30 if long else tokens[: rng.randint(1, 40)]
+        at_random = [rng.randrange(len(self.vocab)) for _ in range(rng.randint(1, 9))]
+        part = tokens[rng.randrange(len(tokens)) :][: rng.randint(1, 6)]
+        text = self._text(150 if long else rng.choice((1, 3, 10, 20))) * rng.choice((1, 1, 1, 3))
+        mixed = [*at_random, text, *part, self._text(2)][rng.randrange(2) :]
+        kinds = (tokens, at_random, part * rng.randint(2, 12), part + tokens, text, mixed, "")
+        prompt = rng.choices(kinds, (4, 1, 4, 1, 8, 2, 0.3))[0]
+        while len(self.read(prompt)) > most:
+            prompt = prompt[: len(prompt) * 7 // 8]
+        return prompt
+
+
+def stated(fields: Mapping[str, Any], vocab: Vocab) -> dict[str, Any]:
+    """Return fields in the form that the reference takes: letters as names, texts as tokens, and no
+    null. Source: eval_llama_cmpl_schema of tools/server/server-schema.cpp."""
+    plain = {name: value for name, value in fields.items() if value is not None}
+    if plain.get("seed") == -1:
+        del plain["seed"]
+    if isinstance(letters := plain.get("samplers"), str):
+        names = {letter: name for name, letter in _LETTERS.items()}
+        plain["samplers"] = [names[letter] for letter in letters]
+    pairs = plain.get("logit_bias") or []
+    if isinstance(pairs, dict):
+        pairs = [[int(key) if key.isdecimal() else key, bias] for key, bias in pairs.items()]
+    plain["logit_bias"] = [
+        [token, bias]
+        for named, bias in pairs
+        for token in ([named] if type(named) is int else vocab.tokenize(named.encode()))
+        if 0 <= token < len(vocab)
+    ]
+    for name, (low, _) in TABLE["bounds"].items():
+        if type(low) is int and name in plain:
+            plain[name] = int(plain[name])
+    return plain
