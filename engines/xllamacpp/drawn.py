@@ -61,7 +61,11 @@ class Source:
     def request(self) -> DrawnRequest:
         """Draw a request."""
         rng, rows = self.rng, self.rows
-        base = rng.choice([{}, {}, self.dialect.neutral, self.dialect.neutral])
+        neutral = self.dialect.neutral
+        # Where tokens are about as likely as each other, each value of a filter has an effect.
+        first = ["temperature", *DEFAULT_ORDER[:-1]]
+        flat = {**neutral, "samplers": first, "temperature": 10 ** rng.uniform(0, 2.5)}
+        base = rng.choice([{}, {}, neutral, flat])
         fields = {k: v for k, v in base.items() if k not in ("stop", "logit_bias")}
         names = rng.sample([*rows], rng.choice((0, 1, 1, 2, 2, 3, 5, 8, 12)))
         for name in names:
@@ -71,8 +75,10 @@ class Source:
         fields["n_predict"] = self._length()
         if self.chance(0.7):
             self._ask_lists(fields)
-        if self.chance(0.2):
+        if self.chance(0.12):
             fields["cache_prompt"] = True
+        if self.chance(0.1):
+            fields["grammar"] = self.value("grammar")
         fields.pop("json_schema", None)  # The oracle has no grammar of one.
         prompt = self.prompt()
         if self.chance(0.03):
@@ -87,6 +93,18 @@ class Source:
         fields = {k: v for k, v in request.fields.items() if v != {}}
         if fields.get("seed", -1) in (-1, None) and any(n in fields for n in _OWN_DRAWS):
             fields["seed"] = self.rng.getrandbits(31)
+        biases = fields.get("logit_bias") or []
+        bans = [*biases.values()] if isinstance(biases, dict) else [bias for _, bias in biases]
+        if fields.get("grammar"):  # With a ban no token may be left: the server answers 500.
+            fields.pop("ignore_eos", None)
+            if any(bias is False for bias in bans):
+                del fields["logit_bias"]
+        # `truncated` is then true, although all tokens came.
+        if (
+            not request.several
+            and len(self.read(request.prompt)) == self.size - fields["n_predict"]
+        ):
+            fields["n_predict"] += 1
         if not self.size:  # A context that is not known must not end a text.
             fields["n_predict"] = min(max(fields["n_predict"], 0), 64)
         return replace(request, fields=fields)
