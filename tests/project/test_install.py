@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +134,13 @@ def test_llama_cpp_is_compiled_only_for_backends_that_need_it(
 ) -> None:
     main = script()["main"]
     done: list[str] = []
-    for name, code in {"compile_llama": 0, "install_others": 0, "use_prebuilt": 0}.items():
-        monkeypatch.setitem(
-            main.__globals__, name, lambda _, name=name, code=code: done.append(name) or code
-        )
+
+    def step(name: str, _: object) -> int:
+        done.append(name)
+        return 0
+
+    for name in ("compile_llama", "install_others", "use_prebuilt"):
+        monkeypatch.setitem(main.__globals__, name, partial(step, name))
     monkeypatch.setattr(sys, "argv", ["install.py", "--for", backends])
     assert main() == 0
     assert "install_others" in done
