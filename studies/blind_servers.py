@@ -15,15 +15,21 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sampler_parity.engines.xllamacpp.random_requests import check_random
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.launch import real_servers, started
-from sampler_parity.harness.servers.run import check_of_started, groups_of, run_checks
+from sampler_parity.harness.servers.run import (
+    CheckGroup,
+    check_of_started,
+    groups_of,
+    run_checks,
+)
 from studies import (
     blind_servers_again,
     blind_servers_fifth,
@@ -593,12 +599,12 @@ class CaughtError(Exception):
     """Carry the result that is not as required."""
 
 
-def outcome(make: Callable[[], Fault], predicted: bool) -> tuple[str, str, str]:
-    """Return "check", "predicted" or "escaped", and the line and evidence that caught a fault."""
+def outcome(make: Callable[[], Fault], kinds: Sequence[str]) -> tuple[str, str, str]:
+    """Return the first kind that caught a fault, or "escaped", and the line and evidence."""
 
     real = real_servers()["llama-server"]
     with started(real, model_path(GOLDEN)) as address, tempfile.TemporaryDirectory() as folder:
-        for kind in ["check", *["predicted"] * predicted]:
+        for kind in kinds:
             with between(address, make()) as before:
                 asked = check_of_started(real, before, 2)
 
@@ -610,13 +616,21 @@ def outcome(make: Callable[[], Fault], predicted: bool) -> tuple[str, str, str]:
                     for name, (line, _) in broken.items():  # the last group reports them
                         raise CaughtError(f"state/every answer: {name}", line)
 
-                plain = tuple(groups_of(False))
-                groups = plain if kind == "check" else asked.groups[: -len(plain)]
                 try:
+                    groups = groups_of_kind(kind, asked.groups)
                     run_checks(replace(asked, groups=groups), Path(folder) / kind, [], stop)
                 except CaughtError as caught:
                     return kind, *caught.args
     return "escaped", "", ""
+
+
+def groups_of_kind(kind: str, groups: tuple[CheckGroup, ...]) -> tuple[CheckGroup, ...]:
+    """Return the groups of `server check`, those of the oracle, or the random requests alone."""
+    plain = groups_of(False)
+    predicted = groups[: -len(plain)]
+    if kind == "random":
+        return tuple(one for one in predicted if getattr(one, "func", None) is check_random)
+    return plain if kind == "check" else predicted
 
 
 def main() -> int:
@@ -626,14 +640,16 @@ def main() -> int:
         "fourth": blind_servers_fourth.FAULTS,
         "fifth": blind_servers_fifth.FAULTS,
     }
-    names = [name for name in sys.argv[1:] if name not in (*lists, "plain")]
+    kinds = [*["random"] * ("random" in sys.argv), "check"]
+    kinds += ["predicted"] * ("plain" not in sys.argv)
+    names = [name for name in sys.argv[1:] if name not in (*lists, "plain", "random")]
     faults = next((lists[name] for name in lists if name in sys.argv), FAULTS)
     plan = [(name, faults[name]) for name in names or faults]
     if not names:
         plan = [("faithful", Fault), *plan, ("faithful", Fault)]
     for count, (name, make) in enumerate(plan):
         start = time.monotonic()
-        kind, line, evidence = outcome(make, "plain" not in sys.argv)
+        kind, line, evidence = outcome(make, kinds)
         seconds = time.monotonic() - start
         print(f"{count:2} {name:38} {kind:9} {line:30} {seconds:4.0f} s  {evidence}", flush=True)
     return 0
