@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler wheel release-check docs site parity parity-full drift witness platforms portable distribution \
 	laws trie selfcheck engines servers fuzz types lint \
-	size profile check test pytest nightly scale commands attack fuzz-inputs sanitize selftest coverage native-mutants clean
+	size profile check test pytest nightly scale commands attack fuzz-inputs sanitize selftest coverage native-mutants patches clean
 
 setup: .venv/ready .venv/common
 	@$(MAKE) --no-print-directory tsampler || \
@@ -262,6 +262,11 @@ native-mutants: setup
 	$(BIN)/python scripts/install.py native
 	test -d bundles/native-coverage/bundles/graph || $(MAKE) --no-print-directory coverage
 	$(BIN)/python -m studies.native.mutants
+
+# The patches of docs/findings/patches.md: each compiled, and the cases that it changes compared with
+# its list. bundles/patches; needs g++ and patch, a quarter of an hour on two cores.
+patches: setup
+	$(BIN)/python -m studies.patches
 
 clean:
 	rm -rf .venv .venv-docs .venv-release site bundles report build dist *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules

@@ -96,7 +96,7 @@ def known(build: Path, n: int, bundles: Path) -> tuple[Switches, list[Known]]:
         steps = {case.id: case.steps for case in read_finished(bundles / suite).cases}
         cases = [case for file in find_suites([suite]) for case in expand(file, "quick")]
         every += [
-            Known(case.id, _look(case, backends[name], steps[case.id]))
+            Known(case.id, look_of(case, backends[name], steps[case.id]))
             for case in cases
             if steps.get(case.id) and "crashed" not in case.required(name)
         ]
@@ -113,7 +113,7 @@ def _check(check: interface.Check, native: interface.Native) -> Callable[[], str
     return lambda: "\n".join(check(native))
 
 
-def _look(case: Case, backend: Native, steps: int) -> Callable[[], str]:
+def look_of(case: Case, backend: Native, steps: int) -> Callable[[], str]:
     """Return a function that digests a case's steps: those that the reference takes.
 
     Behind them anything could happen.

@@ -188,6 +188,7 @@ LEFT_OUT = {
         "native-mutants",
         "nightly",
         "parity",
+        "patches",
         "platforms",
         "portable",
         "sanitize",
