@@ -100,10 +100,9 @@ class Source:
             if any(bias is False for bias in bans):
                 del fields["logit_bias"]
         # `truncated` is then true, although all tokens came.
-        if (
-            not request.several
-            and len(self.read(request.prompt)) == self.size - fields["n_predict"]
-        ):
+        one_of_texts = request.several and fields.get("n_cmpl", 1) == 1
+        prompts = request.prompt if one_of_texts else [request.prompt]
+        while self.size - fields["n_predict"] in [len(self.read(prompt)) for prompt in prompts]:
             fields["n_predict"] += 1
         if not self.size:  # A context that is not known must not end a text.
             fields["n_predict"] = min(max(fields["n_predict"], 0), 64)
@@ -114,7 +113,7 @@ class Source:
         fields, rng = dict(request.fields), self.rng
         name = rng.choice([*fields, "prompt", "stream", "nothing"])
         if name == "prompt" and not request.several:
-            return replace(request, prompt=self.prompt())
+            return self._sound(replace(request, prompt=self.prompt()))
         if name == "stream":
             return replace(request, streamed=not request.streamed)
         if name == "n_predict":
