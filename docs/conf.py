@@ -23,6 +23,7 @@ GUIDE = [
     "ci-and-gate",
     "check-a-recording",
     "check-a-server",
+    "before-you-upgrade",
     "check-llama-cpp",
     "check-an-engine",
     "findings",

@@ -52,6 +52,7 @@ PACKAGES = (
     "harness.faults",
     "harness.run",
     "harness.recording",
+    "harness.upgrade",
     "harness.lint",
     "harness.pytest_plugin",
     "reports.labels",

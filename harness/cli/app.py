@@ -38,6 +38,7 @@ from sampler_parity.harness.cli import (
     server,
     timing_selfcheck,
     trie_bench,
+    upgrade,
     why,
 )
 from sampler_parity.harness.cli import list as list_
@@ -96,6 +97,7 @@ app.command("record", rich_help_panel=_MINE, context_settings={"ignore_unknown_o
 )
 app.command("check", rich_help_panel=_MINE)(check.check)
 app.command("why", rich_help_panel=_MINE)(why.why)
+app.command("upgrade", rich_help_panel=_MINE)(upgrade.upgrade_command)
 app.command("redact", rich_help_panel=_MINE)(redact.redact)
 app.command("report", rich_help_panel=_MINE)(report.report)
 app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)

@@ -289,7 +289,7 @@ class ReplayedProcess:
             breakers = [text for text in arguments["seq_breakers"] if text]
             if any(isinstance(text, str) for text in breakers):
                 raise ChainError("breakers need the model's own file to be tokenized")
-        given = {key: _number(value) for key, value in arguments.items() if key in known}
+        given = {key: numbers_of(value) for key, value in arguments.items() if key in known}
         given.pop("vocab", None)
         n_vocab = arguments.get("n_vocab")
         if given.get("seed") == DEFAULT_SEED and name in ("xtc", "adaptive_p"):
@@ -498,10 +498,10 @@ def _require_survivor(stages: list[StageOfApply], event: e.Apply) -> None:
             stage.difference = Difference("diverged", "selected", values)
 
 
-def _number(value: Any) -> Any:
+def numbers_of(value: Any) -> Any:
     """Return an argument with what JSON cannot hold as numbers."""
     if isinstance(value, str):
         return float(value) if value in _AS_NUMBERS else value
     if isinstance(value, list):
-        return [_number(item) for item in value]
+        return [numbers_of(item) for item in value]
     return value

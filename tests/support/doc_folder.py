@@ -37,20 +37,21 @@ def _cache(folder: Path) -> None:
             (own / path.name).symlink_to(path)
 
 
-def _first_toml(folder: Path, page: str, name: str) -> None:
-    """Write the first TOML block of a page into the folder."""
+def _first_block(folder: Path, page: str, name: str) -> None:
+    """Write the first block of a page in a file's language into the folder, as that file."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    block = re.search(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    language = Path(name).suffix[1:]
+    block = re.search(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert block is not None
     (folder / name).write_text(block[1], encoding="utf-8")
 
 
 def _write_an_adapter(folder: Path) -> None:
-    _first_toml(folder, "docs/write-an-adapter.md", "gate.toml")
+    _first_block(folder, "docs/write-an-adapter.md", "gate.toml")
 
 
 def _run_suites(folder: Path) -> None:
-    _first_toml(folder, "docs/run-suites.md", "my-suite.toml")
+    _first_block(folder, "docs/run-suites.md", "my-suite.toml")
 
 
 def _read_results(folder: Path) -> None:
@@ -73,11 +74,16 @@ def _ci(folder: Path) -> None:
     (folder / "gate.toml").write_text(POLICY)
 
 
+def _upgrade(folder: Path) -> None:
+    _first_block(folder, "docs/before-you-upgrade.md", "request.json")
+
+
 BEFORE: dict[str, Callable[[Path], None]] = {
     "docs/write-an-adapter.md": _write_an_adapter,
     "docs/run-suites.md": _run_suites,
     "docs/ci-and-gate.md": _ci,
     "docs/check-llama-cpp.md": _builds,
+    "docs/before-you-upgrade.md": _upgrade,
     "docs/read-results.md": _read_results,
     "docs/background/golden.md": _golden,
 }

@@ -60,13 +60,13 @@ def _equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return np.array_equal(a, b, equal_nan=True)
 
 
-def identical(want: Candidates, got: Got | Candidates) -> bool:
+def identical(want: Got | Candidates, got: Got | Candidates) -> bool:
     return (
         want.ids.tobytes() == got.ids.tobytes()
         and same_bits(want.logits, got.logits)
         and same_bits(want.p, got.p)
         and want.selected == got.selected
-        and got.sorted in (None, want.sorted)
+        and (got.sorted == want.sorted or None in (got.sorted, want.sorted))
     )
 
 

@@ -126,7 +126,7 @@ class Meanings:
         for side, changes in asked.items():
             result = run(*self._of(changes))
             if result.verdict == "identical":
-                both = len(asked) == 2 and _same(*(self._of(some)[1] for some in asked.values()))
+                both = len(asked) == 2 and same(*(self._of(some)[1] for some in asked.values()))
                 detail = f"{by}: as {'both' if both else side}"
                 more = {"changes": self._why(changes), "detail": detail}
                 return result.model_copy(update=more), required
@@ -136,7 +136,7 @@ class Meanings:
         key = _names(changes)
         if key not in self._needed:
             _, wanted = self._of(changes)
-            why = needed(changes, lambda some: _same(wanted, self._of(some)[1]))
+            why = needed(changes, lambda some: same(wanted, self._of(some)[1]))
             self._needed[key] = [change.name for change in why]
         return self._needed[key]
 
@@ -174,7 +174,7 @@ def _names(changes: Sequence[Change]) -> frozenset[str]:
     return frozenset(change.name for change in changes)
 
 
-def _same(a: Wanted, b: Wanted) -> bool:
+def same(a: Wanted, b: Wanted) -> bool:
     """Return whether a backend that is identical to one is identical to the other."""
     if b.refusal or a.steps != b.steps:
         return False

@@ -16,6 +16,7 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import identical, same_bits
 from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.platforms import DEFAULT, PARTS, PLATFORMS, Observed, Platform, on
 
@@ -199,7 +200,7 @@ def _first(ready: Prepared, here: Wanted, there: Wanted) -> First | None:
         return _first_draw(ready, here, there)
     if place := _first_place(here.trace, there.trace):
         step, stage = place
-        what, mine, its = _difference(here.trace[step][stage], there.trace[step][stage])
+        what, mine, its = difference_of(here.trace[step][stage], there.trace[step][stage])
         return First(step, stage, _name(ready, stage), what, mine, its)
     if here.steps != there.steps:
         step = min(here.steps, there.steps)
@@ -232,7 +233,7 @@ def _first_place(here: Trace, there: Trace) -> tuple[int, int] | None:
     return None
 
 
-def _difference(a: Candidates, b: Candidates) -> tuple[str, str, str]:
+def difference_of(a: Got | Candidates, b: Got | Candidates) -> tuple[str, str, str]:
     """Return the name of the difference, and its first value in each."""
     if {*a.ids.tolist()} != {*b.ids.tolist()}:
         return "survivors", _survivors(a, b), _survivors(b, a)
@@ -243,14 +244,16 @@ def _difference(a: Candidates, b: Candidates) -> tuple[str, str, str]:
         if not same_bits(x, y):
             at = int((x.view(np.uint32) != y.view(np.uint32)).argmax())
             return name, f"{x[at]:.9g} of token {a.ids[at]}", f"{y[at]:.9g} of token {b.ids[at]}"
-    return "token", str(a.token), str(b.token)
+    if a.token != b.token:
+        return "token", str(a.token), str(b.token)
+    return "sorted", str(a.sorted), str(b.sorted)
 
 
-def _survivors(these: Candidates, others: Candidates) -> str:
+def _survivors(these: Got | Candidates, others: Got | Candidates) -> str:
     """Return how many there are, and the ones that the others lack."""
     alone = sorted({*these.ids.tolist()} - {*others.ids.tolist()})
     if not alone:
-        return str(len(these))
+        return str(len(these.ids))
     more = ", ..." if len(alone) > 3 else ""
     noun = "token" if len(alone) == 1 else "tokens"
-    return f"{len(these)} with {noun} {', '.join(map(str, alone[:3]))}{more}"
+    return f"{len(these.ids)} with {noun} {', '.join(map(str, alone[:3]))}{more}"

@@ -72,11 +72,11 @@ def stages_by_prefixes(ready: Prepared, ran: Ran, backend: Backend) -> Ran:
     for length in range(1, len(ready.chain) + 1):
         setting = replace(ready.setting, chain=ready.chain[:length])
         again = client.run(backend, setting, ready.rows, steps, instances=ready.instances)
-        ends.append([_copied(stages[-1]) for stages in again.stages])
+        ends.append([copied(stages[-1]) for stages in again.stages])
     return replace(ran, stages=[list(of_step) for of_step in zip(*ends, strict=True)])
 
 
-def _copied(got: Got) -> Got:
+def copied(got: Got) -> Got:
     """Copy the arrays, because the next request overwrites them."""
     return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())
 

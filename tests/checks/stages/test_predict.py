@@ -146,7 +146,7 @@ def test_what_is_known_of_a_platform_is_what_it_computes_alone(family: str) -> N
     for name in PLATFORMS:
         known = answers.on(PLATFORMS[name])
         with platforms.on(name):
-            assert meanings._same(wanted_of(ready), known), name
+            assert meanings.same(wanted_of(ready), known), name
 
 
 @pytest.mark.parametrize(
