@@ -114,7 +114,7 @@ def _probabilities(dialect: Dialect, answer: Answer) -> str:
     if any(("top_probs" in row) != after for row in rows):
         return f"post_sampling_probs {after}: the other kind comes"
     # It changes p, and not the order.
-    adapts = after and "adaptive_p" in (answer.sent.get("samplers") or ())
+    adapts = after and "adaptive_p" in (_stated(dialect, answer).get("samplers") or ())
     for i, report in enumerate(answer.reports):
         values, own = [one.logprob for one in report.top], report.token
         total = sum(values) if after else sum(one.p for one in report.top)
