@@ -30,9 +30,18 @@ class Batch:
         self.reqs = [request(of, stop, masks) for of, stop in zip(params, stops, strict=True)]
         self.device = "cpu"
         self.masks = masks
+        self.logprobs: Any = None
         self.sampler = sampler_of(self.deterministic)
         self.configure()
         self.info = sglang().SamplingBatchInfo.from_schedule_batch(self, n_vocab)
+
+    asks = False  # the requests ask for logprobs
+    original = False  # SGLANG_RETURN_ORIGINAL_LOGPROB
+
+    def compute_logprobs(self, logprobs: Any, *_of: Any) -> Any:
+        """Keep the logprobs, from which SGLang's OutputLogprobProcessor gathers."""
+        self.logprobs = logprobs.clone()
+        return SimpleNamespace(write_output_to=lambda _: None)
 
     def configure(self) -> None:
         """Set the server's options: --sampling-backend pytorch, as on every CPU, and
@@ -42,6 +51,8 @@ class Batch:
             kernel=SimpleNamespace(sampling_backend="pytorch"),
             features=SimpleNamespace(enable_custom_logit_processor=False, enable_watermark=False),
         )
+        self.sampler.output_logprob_processor = self
+        sglang().modules[0].SGLANG_RETURN_ORIGINAL_LOGPROB = self.original
         for module in sglang().modules:
             module.get_exec = lambda: config
             module.sampler_softmax = self.sampler.softmax
@@ -66,7 +77,7 @@ class Batch:
             tokens = self.sampler(
                 SimpleNamespace(next_token_logits=logits),
                 self.info.copy_for_forward(),
-                False,
+                self.asks,
                 [],
                 [],
                 sglang().torch.tensor(positions),

@@ -17,10 +17,12 @@ from sampler_parity.engines.sglang import requests as slots
 from sampler_parity.engines.sglang.batch import Batch, Shown
 from sampler_parity.engines.sglang.engine import sglang
 from sampler_parity.engines.sglang.requests import SLOTS, sampling_params, stop_tokens
-from sampler_parity.engines.shared import torch_cpu
+from sampler_parity.engines.shared import reported, torch_cpu
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED, no_uniforms
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+
+MODES = ("sglang", "sglang_original")  # the second: SGLANG_RETURN_ORIGINAL_LOGPROB=1
 
 
 class Row:
@@ -126,18 +128,41 @@ class Instance:
         return np.array([self.token(row.logits.clone()) for _ in range(n)], np.int32)
 
 
+class Reporting(Instance):
+    """One request that asks for logprobs. SGLang gathers from the row that is reported here."""
+
+    def __init__(self, chain: ChainSpec, n_vocab: int, mode: str, top: int) -> None:
+        self.mode, self.top, self.last = mode, top, -1
+        super().__init__(chain, n_vocab)
+
+    def reset(self) -> None:
+        super().reset()
+        self.whole.asks, self.whole.original = True, self.mode == MODES[1]
+
+    def apply(self, stage: int | None, row: Row) -> None:
+        if stage is not None and stage < len(self.names):
+            super().apply(stage, row)
+        else:
+            row.result = reported.most_likely(self.whole.logprobs[0], self.last, self.top)
+
+    def token(self, logits: Any) -> int:
+        self.last = super().token(logits)
+        return self.last
+
+
 class Worker:
     def hello(self) -> HelloReply:
         return HelloReply(
             name="sglang",
             version=sglang().version,
             capabilities=["run", "draws", "time", "origin"],
-            samplers=list(SLOTS),
+            samplers=[*SLOTS, *reported.stages(MODES)],
             arithmetic=torch_cpu.ARITHMETIC,
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        return Instance(chain, n_vocab)
+        chain, mode, top = reported.parted(chain)
+        return Reporting(chain, n_vocab, mode, top) if mode else Instance(chain, n_vocab)
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(np.array(logits))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.engines.shared import torch_cpu
+from sampler_parity.engines.shared import reported, torch_cpu
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
 from sampler_parity.engines.shared.staged import Staged
@@ -31,6 +31,7 @@ from sampler_parity.engines.transformers.processors import (
     own_processor,
     processor_of,
 )
+from sampler_parity.engines.transformers.reporting import MODES, report
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
@@ -51,11 +52,14 @@ def _libraries() -> tuple[Any, Any]:
 
 class Row:
     """scores: [1, n_vocab]. order: the sort key of the candidates, ascending; None: by id.
-    whole: banned tokens are listed, too."""
+    whole: banned tokens are listed, too. logits: as given. reported: with the
+    token."""
 
     def __init__(self, logits: NDArray[np.float32]) -> None:
         torch, _ = _libraries()
-        self.scores = torch.tensor(logits).unsqueeze(0)
+        self.logits = self.scores = torch.tensor(logits).unsqueeze(0)
+        self.reported: Result | None = None
+        self.shows_report = False
         self.p = torch.zeros_like(self.scores)
         self.order: Any = None
         self.token = -1
@@ -128,6 +132,29 @@ class Stage:
         return int(_libraries()[0].multinomial(p, 1, generator=self.generator))
 
 
+class Reporting(Staged):
+    """A chain behind which `generate` reports its token in a mode."""
+
+    def __init__(self, chain: ChainSpec, mode: str, top: int) -> None:
+        super().__init__(chain, Stage, "transformers")
+        self.mode, self.top = mode, top
+
+    def apply(self, stage: int | None, row: Row) -> None:
+        if stage == len(self.stages):
+            row.shows_report = True
+            return
+        super().apply(stage, row)
+        if stage == len(self.stages) - 1:
+            with self.refused():
+                row.reported = report(self.chain, row.logits, self.tokens, self.mode, self.top)
+            row.token = int(row.reported[0][0])
+
+    def clone(self) -> "Reporting":
+        twin = Reporting(self.chain, self.mode, self.top)
+        twin.tokens, twin.n_prompt = list(self.tokens), self.n_prompt
+        return twin
+
+
 class Worker:
     def hello(self) -> HelloReply:
         torch, transformers = _libraries()
@@ -135,16 +162,19 @@ class Worker:
             name="transformers",
             version=f"transformers {transformers.__version__}, torch {torch.__version__}",
             capabilities=["run", "draws", "time", "origin"],
-            samplers=[*SAMPLERS, *OWN],
+            samplers=[*SAMPLERS, *OWN, *reported.stages(MODES)],
             arithmetic=torch_cpu.ARITHMETIC,
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
-        return Staged(chain, Stage, "transformers")
+        chain, mode, top = reported.parted(chain)
+        return Reporting(chain, mode, top) if mode else Staged(chain, Stage, "transformers")
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
 
     def result(self, row: Row) -> Result:
+        if row.shows_report and row.reported is not None:
+            return row.reported
         order = None if row.order is None else row.order[0]
         return listed(row.scores[0], row.p[0], row.token, order, row.whole)

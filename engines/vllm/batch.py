@@ -57,14 +57,14 @@ class Batch:
 
     def sample(self, logits: Any) -> tuple[Any, Any]:
         """Draw a token of each row; return it and the logprobs of the draw. logits are changed."""
-        output = self._output(logits, replace(self.input.sampling_metadata, max_num_logprobs=-1))
+        output = self.output(logits, replace(self.input.sampling_metadata, max_num_logprobs=-1))
         return output.sampled_token_ids[:, 0].tolist(), output.logprobs_tensors.logprobs
 
     def tokens(self, logits: Any) -> list[int]:
-        tokens = self._output(logits, self.input.sampling_metadata).sampled_token_ids
+        tokens = self.output(logits, self.input.sampling_metadata).sampled_token_ids
         return tokens[:, 0].tolist()  # type: ignore[no-any-return]
 
-    def _output(self, logits: Any, metadata: Any) -> Any:
+    def output(self, logits: Any, metadata: Any) -> Any:
         try:
             return self.sampler(logits, metadata)
         except (ValueError, RuntimeError, IndexError) as error:

@@ -37,6 +37,7 @@ def vllm() -> SimpleNamespace:
     """Import vLLM. Raises Unsupported if it is not installed."""
     stand_in_for(NOT_CALLED)
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # ranks are counted without a compiler
     try:
         torch = importlib.import_module("torch")
         package = importlib.import_module("vllm")

@@ -9,12 +9,13 @@ temperature selects at its stage.
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.engines.shared import torch_cpu
+from sampler_parity.engines.shared import reported, torch_cpu
 from sampler_parity.engines.shared.launches import Row
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.vllm import requests as slots
 from sampler_parity.engines.vllm.batch import Batch
 from sampler_parity.engines.vllm.engine import vllm
+from sampler_parity.engines.vllm.reporting import MODES, Logprobs
 from sampler_parity.engines.vllm.requests import SLOTS, Request
 from sampler_parity.engines.vllm.serving import Serving, sampled
 from sampler_parity.harness.protocol import messages as p
@@ -22,10 +23,10 @@ from sampler_parity.harness.protocol.interface import Result
 
 
 class Instance:
-    """One request, alone in a batch."""
+    """One request, alone in a batch. logprobs: those that it asks for."""
 
-    def __init__(self, request: Request, n_vocab: int) -> None:
-        self.request, self.n_vocab = request, n_vocab
+    def __init__(self, request: Request, n_vocab: int, logprobs: Logprobs | None = None) -> None:
+        self.request, self.n_vocab, self.logprobs = request, n_vocab, logprobs
         self.batch = Batch(n_vocab, 1)
         self.selects = slots.SELECT in request.slots
 
@@ -34,6 +35,8 @@ class Instance:
             self.batch.hold([self.request])
             tokens = self.batch.tokens(vllm().torch.tensor(row.logits)[None])
             row.token = tokens[0] if self.selects else -1
+        elif stage == 0 and self.logprobs is not None:
+            self.logprobs.report(self.batch, self.request, row)
         elif stage == 0:
             self.batch.hold([self.request])
             row.results = sampled(self.batch, [self.request], [row.logits])[0][1]
@@ -50,7 +53,7 @@ class Instance:
         self.request = Request.of(self.request.chain, [], [])
 
     def clone(self) -> "Instance":
-        return Instance(self.request.copy(), self.n_vocab)
+        return Instance(self.request.copy(), self.n_vocab, self.logprobs)
 
     def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
         """Draw n tokens: the stages before the draw run once."""
@@ -70,12 +73,14 @@ class Worker:
             name="vllm",
             version=vllm().version,
             capabilities=["run", "draws", "time", "origin"],
-            samplers=list(SLOTS),
+            samplers=[*SLOTS, *reported.stages(MODES)],
             arithmetic=torch_cpu.ARITHMETIC,
         )
 
     def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        return Instance(Request.of(chain, [], []), n_vocab)
+        chain, mode, top = reported.parted(chain)
+        logprobs = Logprobs(mode, top) if mode else None
+        return Instance(Request.of(chain, [], []), n_vocab, logprobs)
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(np.array(logits))

@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared import reported
 from sampler_parity.engines.shared.launches import Row
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.shared.triton_files import Edit
+from sampler_parity.engines.vllm.reporting import MODES
 from sampler_parity.engines.vllm_gpu.edits import ON_GPU
 from sampler_parity.engines.vllm_gpu.package import vllm_gpu
+from sampler_parity.engines.vllm_gpu.reporting import Logprobs
 from sampler_parity.engines.vllm_gpu.requests import SLOTS, Request
 from sampler_parity.engines.vllm_gpu.rounds import speculate
 from sampler_parity.engines.vllm_gpu.runner import Context, Runner
@@ -36,10 +39,18 @@ Processed = tuple[Runner, Context, Any]
 
 
 class Instance:
-    """One request, alone in a launch. ahead: positions of draws behind the last token."""
+    """One request, alone in a launch. ahead: positions of draws behind the last token. logprobs:
+    those that it asks for."""
 
-    def __init__(self, engine: SimpleNamespace, request: Request, n_vocab: int) -> None:
+    def __init__(
+        self,
+        engine: SimpleNamespace,
+        request: Request,
+        n_vocab: int,
+        logprobs: Logprobs | None = None,
+    ) -> None:
         self.engine, self.request, self.n_vocab = engine, request, n_vocab
+        self.logprobs = logprobs
         self.ahead = 0
         self.last: tuple[bytes, Processed] | None = None
 
@@ -51,6 +62,8 @@ class Instance:
                 self.engine, [self.request], row.logits[None], len(self.request.chain), True
             )
             row.token = last.tokens[0] if self.request.selects else -1
+        elif stage == 0 and self.logprobs is not None:
+            self.logprobs.report(self.engine, self.request, row)
         elif stage == 0:
             row.results = sampled(self.engine, [self.request], row.logits[None])[0][1]
         if stage is not None:
@@ -69,7 +82,7 @@ class Instance:
         self.ahead, self.last = 0, None
 
     def clone(self) -> "Instance":
-        twin = Instance(self.engine, self.request.copy(), self.n_vocab)
+        twin = Instance(self.engine, self.request.copy(), self.n_vocab, self.logprobs)
         twin.ahead = self.ahead
         return twin
 
@@ -115,12 +128,14 @@ class Worker:
             name=self.name,
             version=self.engine.version,
             capabilities=["run", "draws", "time", "origin", "speculative"],
-            samplers=list(SLOTS),
+            samplers=[*SLOTS, *reported.stages(MODES)],
             arithmetic=ARITHMETIC,
         )
 
     def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        return Instance(self.engine, Request.of(chain, [], []), n_vocab)
+        chain, mode, top = reported.parted(chain)
+        logprobs = Logprobs(mode, top) if mode else None
+        return Instance(self.engine, Request.of(chain, [], []), n_vocab, logprobs)
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(np.array(logits))

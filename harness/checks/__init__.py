@@ -55,6 +55,7 @@ _ROWS = (
     CheckKind("unseeded", 0.01, "unseeded"),
     CheckKind("kept", 0.01, "kept"),
     CheckKind("streams", 0.01, "streams"),
+    CheckKind("logprobs", 0.01, "logprobs"),
     CheckKind("batch", 0.1, "batch"),
     CheckKind("rounds", 0.01, "rounds"),
     CheckKind("generation", 1.0, "generation"),

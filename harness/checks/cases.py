@@ -14,6 +14,7 @@ from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.invariance.block import InvarianceCase
 from sampler_parity.harness.checks.kept.block import KeptCase
 from sampler_parity.harness.checks.logits.block import LogitsCase
+from sampler_parity.harness.checks.logprobs.block import LogprobsCase
 from sampler_parity.harness.checks.rounds.block import RoundsCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.block import StagesCase, unseeded
@@ -36,9 +37,9 @@ def kind_of(data: Any) -> str:
             return kind
     if "computed" in names:
         return "devices" if data.get("chain") else "logits"
-    for name, kind in (("batch", "batch"), ("streams", "streams"), ("drafts", "rounds")):
+    for name in ("batch", "streams", "drafts", "mode"):
         if data.get(name) is not None:
-            return kind
+            return {"drafts": "rounds", "mode": "logprobs"}.get(name, name)
     expect = data.get("expect")
     if isinstance(expect, Mapping) and expect.get("kept") is not None:
         return "kept"
@@ -60,6 +61,7 @@ AnyCase = Annotated[
     | Annotated[UnseededCase, Tag("unseeded")]
     | Annotated[KeptCase, Tag("kept")]
     | Annotated[StreamsCase, Tag("streams")]
+    | Annotated[LogprobsCase, Tag("logprobs")]
     | Annotated[BatchCase, Tag("batch")]
     | Annotated[RoundsCase, Tag("rounds")]
     | Annotated[GenerationCase, Tag("generation")]

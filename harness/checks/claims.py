@@ -23,6 +23,7 @@ _REQUESTS: dict[str, tuple[str, ...]] = {
     "unseeded": ("run",),
     "kept": (),  # drawn by whichever request is claimed
     "streams": ("run",),
+    "logprobs": ("run",),
     "batch": ("run",),
     "rounds": ("speculative",),
     "generation": ("generate",),

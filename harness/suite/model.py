@@ -20,6 +20,7 @@ from sampler_parity.harness.checks.distribution.block import (
 )
 from sampler_parity.harness.checks.generation.block import Generations
 from sampler_parity.harness.checks.invariance.block import Invariances
+from sampler_parity.harness.checks.logprobs.block import LogprobsBlock
 from sampler_parity.harness.checks.rounds.block import RandomRounds
 from sampler_parity.harness.checks.sequences.block import SequencesBlock
 from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock
@@ -89,6 +90,8 @@ class Suite(Strict):
     """logits in batches against logits alone"""
     accuracy: list[Accuracies] = []
     """errors of p and of the running mass"""
+    logprobs: list[LogprobsBlock] = []
+    """the log-probabilities that an engine returns, by mode"""
     frequency: list[Frequency] = []
     """distribution test: frequencies"""
     coupled: list[Coupled] = []

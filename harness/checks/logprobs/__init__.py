@@ -1,0 +1,1 @@
+"""The log-probabilities that an engine returns: docs/background/log-probabilities.md."""

@@ -1,0 +1,86 @@
+"""Judge the log-probabilities that an engine returns by the kind that its suite declares."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, get_args
+
+import numpy as np
+from scipy.special import log_softmax
+
+from sampler_parity.harness.checks.by_tokens import result_of_each
+from sampler_parity.harness.checks.logprobs.block import Kind, LogprobsCase
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.protocol import client
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.reference import Candidates
+
+KINDS: tuple[str, ...] = get_args(Kind)
+Rows = list[list[Any]]  # float64[n_vocab] of each row by kind
+
+
+def judge(case: LogprobsCase, backends: Sequence[Backend], _: Any, releases: Any) -> CaseResult:
+    ready = prepare(case)
+    judging = partial(_on, ready, [exact(ready, row) for row in ready.rows])
+    return result_of_each(case, case.steps, releases, backends, judging)
+
+
+def exact(ready: Prepared[Any], row: client.Row) -> list[Any]:
+    """Return float64[n_vocab] by kind, in the order of KINDS. Penalties and bias stand first."""
+    cand, adjusted, temperature = Candidates.from_logits(row), row.astype(np.float64), 1.0
+    for stage, sampler in zip(ready.chain, ready.build().samplers, strict=True):
+        ((name, given),) = stage.items()
+        sampler.apply(cand)
+        left = np.full(len(row), -np.inf)
+        left[cand.ids] = cand.logits
+        if name.endswith(("penalties", "penalty", "bias")):
+            adjusted = left
+        elif name.endswith(("temp", "temperature")):
+            temperature *= next(iter(given.values()))
+    raw, x = row.astype(np.float64), adjusted / temperature
+    of_all, cut = log_softmax(x), np.where(left > -np.inf, 0, -np.inf)
+    whole = [raw, log_softmax(raw), log_softmax(adjusted), of_all]
+    return [*whole, x + cut, of_all + cut, log_softmax(x + cut)]
+
+
+def _on(ready: Prepared[LogprobsCase], rows: Rows, backend: Backend) -> BackendResult:
+    setting = replace(ready.setting, chain=[*ready.chain, ready.case.claimed[0][-1]])
+    ran = client.run(backend, setting, ready.rows, ready.steps, whole_chain=False)
+    for step, (*_, drawn, got) in enumerate(ran.stages):
+        if problem := _problem(ready.case, rows, step, drawn.token, got):
+            stage = f"logprobs/{ready.case.mode}"
+            return BackendResult(verdict="diverged", step=step, stage=stage, detail=problem)
+    return BackendResult(verdict="correct", ns=ran.ns)
+
+
+def _problem(case: LogprobsCase, rows: Rows, step: int, drawn: Any, got: Any) -> str:
+    means, ids = case.block.modes[case.mode], got.ids
+    values = rows[step][KINDS.index(means)]
+    if not len(ids) or ids.min() < 0 or ids.max() >= len(values) or drawn not in (None, ids[0]):
+        return f"lists tokens {ids.tolist()}, drawn was {drawn}"
+    if not _near(got.logits, values[ids], rows[step][0]):
+        return f"{means} is declared, the values are {_meaning(rows, step, got)}"
+    listed, best = np.sort(values[ids[1:]])[::-1], np.sort(values)[::-1][: case.block.top]
+    same = np.array_equal(listed[listed > -np.inf], best[best > -np.inf])
+    if not same or len({*ids[1:].tolist()}) < len(listed):
+        return f"lists {ids[1:].tolist()}, not the {len(best)} most likely tokens"
+    first = case.block.rank == "first"
+    rank = int((values > values[ids[0]] if first else values >= values[ids[0]]).sum()) + first
+    right = not case.block.rank or rank == got.p[0]
+    return "" if right else f"the rank of token {ids[0]} is {got.p[0]:g}, and not {rank}"
+
+
+def _near(got: Any, want: Any, logits: Any) -> bool:
+    """Return whether values are exact within what a log-softmax in float32 loses."""
+    with np.errstate(invalid="ignore"):
+        bound = (len(logits) + 16 + 4 * np.abs(logits).max() + 4 * np.abs(want)) * 2.0**-24
+        return bool(np.where(np.isfinite(want), np.abs(got - want) <= bound, got == want).all())
+
+
+def _meaning(rows: Rows, step: int, got: Any) -> str:
+    for number in sorted(range(len(rows)), key=lambda other: other != step):
+        for kind, values in zip(KINDS, rows[number], strict=True):
+            if _near(got.logits, values[got.ids], rows[number][0]):
+                return kind + (f" of row {number}" if number != step else "")
+    return "of no known kind"
