@@ -7,6 +7,7 @@ engine, and a report, need the reference's names and types but none of its arith
 import functools
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,12 @@ def jit(function: Callable[..., Any]) -> Any:
         return njit(cache=True, error_model="numpy")(function)
 
     return Compiled(function, compile)
+
+
+def jit_of_integers(function: Callable[..., Any]) -> Any:
+    """Compile a function of whole numbers. Without Numba, as in an engine's environment, return it
+    as it is: in Python the numbers are the same. That does not hold for floats."""
+    return jit(function) if find_spec("numba") else function
 
 
 def vectorize(signatures: list[str]) -> Callable[[Callable[..., Any]], Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.reference import platforms
-from sampler_parity.reference.compiled import jit
+from sampler_parity.reference.compiled import jit, jit_of_integers
 
 DEFAULT_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: "draw a seed yourself"
 
@@ -62,7 +62,7 @@ class Mt19937:
         return twin
 
 
-@jit
+@jit_of_integers
 def _seeded(seed: int) -> NDArray[np.uint32]:
     state = np.empty(_N + 1, np.uint32)
     word = seed & 0xFFFFFFFF
@@ -74,7 +74,7 @@ def _seeded(seed: int) -> NDArray[np.uint32]:
     return state
 
 
-@jit
+@jit_of_integers
 def _words(state: NDArray[np.uint32], n: int) -> NDArray[np.uint64]:
     words = np.empty(n, np.uint64)
     for i in range(n):
@@ -89,7 +89,7 @@ def _words(state: NDArray[np.uint32], n: int) -> NDArray[np.uint64]:
     return words
 
 
-@jit
+@jit_of_integers
 def _twist(state: NDArray[np.uint32]) -> None:
     for i in range(_N):
         low = state[(i + 1) % _N] & np.uint32(0x7FFFFFFF)

@@ -1,12 +1,13 @@
 """reference/compiled.py: Numba gets the types that it would infer, and nothing else."""
 
+from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sampler_parity.reference import floats
+from sampler_parity.reference import compiled, floats, random
 
 
 class Other(np.ndarray[Any, Any]):
@@ -58,3 +59,19 @@ def test_a_masked_array_is_refused_as_by_numba_itself() -> None:
     floats.load_compiler()
     with pytest.raises(errors.NumbaTypeError, match="MaskedArray"):
         typeof(np.ma.zeros(3))
+
+
+def test_random_numbers_need_no_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine's environment has none, and its worker takes the numbers of the reference."""
+    spec = find_spec(random.__name__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    monkeypatch.setattr(compiled, "find_spec", lambda name: None)
+    spec.loader.exec_module(module)
+    functions = (module._seeded, module._words, module._twist)
+    assert not any(isinstance(of, compiled.Compiled) for of in functions)
+    for seed in (0, 7, 0xFFFFFFFE):
+        mine, theirs = module.Mt19937(seed), random.Mt19937(seed)
+        assert mine.words(2000).tolist() == theirs.words(2000).tolist()
+        assert mine.clone().uniform_double() == theirs.clone().uniform_double()
