@@ -41,15 +41,22 @@ def edit_of(row: Mapping[str, Any]) -> Edit:
 
 
 def patched_once(interpreter: Any) -> None:
-    """Let the interpreter keep its patches of triton.language, which it makes anew for each launch
-    and each call of a function in a kernel."""
+    """Let the interpreter keep what it makes anew in each step and never changes: its patches of
+    triton.language for each launch and each call of a function in a kernel, and numpy's type of a
+    type of Triton for each operation. It makes no conditions for overflows, which it would not
+    check: device_assert does nothing outside debugging."""
     if interpreter._patch_lang.__name__ != "_patch_lang":
         return
     known: set[Any] = set()
-    patch = interpreter._patch_lang
+    seen: set[Any] = set()
+    types: dict[str, Any] = {}
+    patch, type_of = interpreter._patch_lang, interpreter._get_np_dtype
     kept = SimpleNamespace(restore=lambda: None)
 
     def once(kernel: Any) -> Any:
+        if kernel in seen:
+            return kept
+        seen.add(kernel)
         languages = (interpreter.tl, interpreter.tl.core)
         found = [
             one for one in languages if any(one is each for each in kernel.__globals__.values())
@@ -59,7 +66,15 @@ def patched_once(interpreter: Any) -> None:
             patch(kernel)
         return kept
 
-    interpreter._patch_lang = once
+    def known_type_of(of: Any) -> Any:
+        name = of.scalar.name
+        if name not in types:
+            types[name] = type_of(of)
+        return types[name]
+
+    interpreter._patch_lang, interpreter._get_np_dtype = once, known_type_of
+    options = interpreter.InterpreterOptions(sanitize_overflow=False)
+    interpreter.interpreter_builder.options = options
 
 
 class Files(MetaPathFinder, Loader):

@@ -60,7 +60,11 @@ class Runner:
         self, params: Sequence[Any], pasts: Sequence[Past], drafts: Ints | None = None
     ) -> Context:
         """Put requests into slots, and return the layout of a launch. drafts: [request, drafted]"""
-        tensor, slots = self.engine.torch.tensor, []
+        return self.layout(self.put(params, pasts), pasts, drafts)
+
+    def put(self, params: Sequence[Any], pasts: Sequence[Past]) -> list[int]:
+        """Put requests into slots, and return these."""
+        slots = []
         with refused():
             for number, (one, past) in enumerate(zip(params, pasts, strict=True)):
                 self.state.add_request(str(number), len(past.prompt), past.text, 0, 1)
@@ -68,6 +72,13 @@ class Runner:
                 self.sampler.add_request(slots[-1], one)
             self.state.apply_staged_writes()
             self.sampler.apply_staged_writes()
+        return slots
+
+    def layout(
+        self, slots: Sequence[int], pasts: Sequence[Past], drafts: Ints | None = None
+    ) -> Context:
+        """Return the layout of a launch. drafts: [request, drafted]"""
+        tensor = self.engine.torch.tensor
         last = np.array([past.text[-1] if past.text else 0 for past in pasts], np.int32)
         inputs = last[:, None] if drafts is None else np.column_stack([last, drafts])
         n, rows = inputs.shape

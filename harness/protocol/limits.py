@@ -26,8 +26,9 @@ def reply_bytes(request: BaseModel) -> int:
 
 def patience(request: BaseModel) -> float:
     """Return how many times the limit of a request this one may take."""
-    n = request.n if isinstance(request, p.DrawsRequest) else 0
-    return 1 + min(n, MOST_DRAWS) / DRAWS
+    n = request.n if isinstance(request, p.DrawsRequest | p.SpeculativeRequest) else 0
+    each = request.drafted + 1 if isinstance(request, p.SpeculativeRequest) else 1
+    return 1 + min(n * each, MOST_DRAWS) / DRAWS
 
 
 def _lists(request: BaseModel) -> int:

@@ -75,10 +75,36 @@ def draws(n: int) -> p.DrawsRequest:
     return p.DrawsRequest(chain=[], n_vocab=1, rows=REQUEST.rows, n=n, out=0)
 
 
+ROUNDS = p.SpeculativeRequest(
+    rule="rejection",
+    chain=[],
+    n_vocab=1,
+    rows=REQUEST.rows,
+    drafted=2,
+    draft_rows=0,
+    n=5_000,
+    drafts=0,
+    seeds=0,
+    out=0,
+)
+
+
 @pytest.mark.parametrize(
     ("request_", "seconds"),
-    [(draws(10_000), 120), (draws(20_000), 180), (draws(10**9), 660), (REQUEST, 60)],
-    ids=["10,000 draws", "20,000 draws", "more than are waited for", "no draws"],
+    [
+        (draws(10_000), 120),
+        (draws(20_000), 180),
+        (draws(10**9), 660),
+        (REQUEST, 60),
+        (ROUNDS, 150),
+    ],
+    ids=[
+        "10,000 draws",
+        "20,000 draws",
+        "more than are waited for",
+        "no draws",
+        "5,000 rounds of three draws",
+    ],
 )
 def test_many_draws_have_more_time_than_another_request(
     request_: Any, seconds: float, monkeypatch: pytest.MonkeyPatch
