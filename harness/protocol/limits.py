@@ -16,6 +16,7 @@ MOST = 1 << 26
 # Draws in the time of one request: of 60 s 6 ms each. The slowest of an engine were 1.3 ms (MLX LM,
 # SGLang on two busy cores), and three times that next to eleven other processes.
 DRAWS = 10_000
+OF_A_ROUND = 10  # draws in the time of a token of a round: 5 ms in Triton's interpreter, of a core
 MOST_DRAWS = 100_000  # a process that hangs is found after eleven times the limit
 
 
@@ -27,7 +28,7 @@ def reply_bytes(request: BaseModel) -> int:
 def patience(request: BaseModel) -> float:
     """Return how many times the limit of a request this one may take."""
     n = request.n if isinstance(request, p.DrawsRequest | p.SpeculativeRequest) else 0
-    each = request.drafted + 1 if isinstance(request, p.SpeculativeRequest) else 1
+    each = (request.drafted + 1) * OF_A_ROUND if isinstance(request, p.SpeculativeRequest) else 1
     return 1 + min(n * each, MOST_DRAWS) / DRAWS
 
 

@@ -82,7 +82,7 @@ ROUNDS = p.SpeculativeRequest(
     rows=REQUEST.rows,
     drafted=2,
     draft_rows=0,
-    n=5_000,
+    n=500,
     drafts=0,
     seeds=0,
     out=0,
@@ -103,7 +103,7 @@ ROUNDS = p.SpeculativeRequest(
         "20,000 draws",
         "more than are waited for",
         "no draws",
-        "5,000 rounds of three draws",
+        "500 rounds of three tokens",
     ],
 )
 def test_many_draws_have_more_time_than_another_request(
