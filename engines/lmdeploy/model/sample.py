@@ -6,7 +6,8 @@
     With p = softmax and u = rand(seed, position), select the first with sum before < u <= sum.
 
 Sums are float32, in blocks of 128. The sum before a token is its own sum less p, rounded: between
-two tokens there may be a gap. A u in a gap, above the last sum, or 0 selects the first.
+two tokens there may be a gap. A u in a gap, above the last sum, or 0 selects the first: finding 68
+of docs/findings.md.
 
 Parameters:
     seed         integer; its lower 32 bits count.
