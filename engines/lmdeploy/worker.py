@@ -3,7 +3,8 @@
 Readings: a stage shows the result of a request with the parameters of the chain up to it. Banned
 tokens are -inf; behind a cut under llama.cpp's name the removed are left out. The p shown is 0
 except at top_p, before the cut, and at a draw. lmdeploy_sample shows the logits before its
-temperature.
+temperature. It draws at the position of the last token, so a repeated draw is the same. A repeated
+draw of dist without a token between is at the next position.
 """
 
 from types import SimpleNamespace
@@ -28,13 +29,15 @@ ROWS_OF_DRAWS = 512
 
 
 class Instance:
-    """One request, alone in its batch."""
+    """One request, alone in its batch. ahead: positions of draws behind the last token."""
 
-    def __init__(self, engine: SimpleNamespace, request: Request) -> None:
-        self.engine, self.request = engine, request
+    def __init__(self, engine: SimpleNamespace, request: Request, ahead: int = 0) -> None:
+        self.engine, self.request, self.ahead = engine, request, ahead
 
     def apply(self, stage: int | None, row: Row) -> None:
-        if stage is None:
+        if stage is None and "dist" in self.request.names:
+            row.token = int(self.draw(row, 1, None)[0])
+        elif stage is None:
             token, _ = sampled(self.engine, [self.request], row.logits[None], stages=False)[0]
             row.token = token if self.request.selects else -1
         elif stage == 0:
@@ -44,15 +47,17 @@ class Instance:
 
     def accept(self, token: int) -> None:
         self.request.past.output.append(token)
+        self.ahead = max(self.ahead - 1, 0)
 
     def accept_prompt(self, token: int) -> None:
         self.request.past.prompt.append(token)
 
     def reset(self) -> None:
         self.request.past.clear()
+        self.ahead = 0
 
     def clone(self) -> "Instance":
-        return Instance(self.engine, self.request.copy())
+        return Instance(self.engine, self.request.copy(), self.ahead)
 
     def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
         """Draw n tokens, as n rows of one request at successive positions."""
@@ -61,8 +66,9 @@ class Instance:
         for first in range(0, n, ROWS_OF_DRAWS):
             last = min(first + ROWS_OF_DRAWS, n)
             rows = np.tile(row.logits, (last - first, 1))
-            sequences = list(later(self.request, first, last))
+            sequences = list(later(self.request, self.ahead + first, self.ahead + last))
             tokens[first:last] = launch(self.engine, sequences, rows).tokens
+        self.ahead += n
         return tokens
 
 

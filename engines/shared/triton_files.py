@@ -41,10 +41,12 @@ def edit_of(row: Mapping[str, Any]) -> Edit:
 
 
 def patched_once(interpreter: Any) -> None:
-    """Let the interpreter keep what it makes anew in each step and never changes: its patches of
-    triton.language for each launch and each call of a function in a kernel, and numpy's type of a
-    type of Triton for each operation. It makes no conditions for overflows, which it would not
-    check: device_assert does nothing outside debugging."""
+    """Let the interpreter keep what it makes anew in each step and never changes.
+
+    These are its patches of triton.language, for each launch and each call of a function in a
+    kernel, and numpy's type of a type of Triton, for each operation. It makes no conditions for
+    overflows, which it would not check: device_assert does nothing outside debugging.
+    """
     if interpreter._patch_lang.__name__ != "_patch_lang":
         return
     known: set[Any] = set()
