@@ -95,10 +95,12 @@ class Source:
             fields["seed"] = self.rng.getrandbits(31)
         biases = fields.get("logit_bias") or []
         bans = [*biases.values()] if isinstance(biases, dict) else [bias for _, bias in biases]
-        if fields.get("grammar"):  # With a ban no token may be left: the server answers 500.
-            fields.pop("ignore_eos", None)
+        if fields.get("grammar"):  # With a ban or XTC no token may be left: the server answers 500.
+            fields = {k: v for k, v in fields.items() if k not in ("ignore_eos", "xtc_probability")}
             if any(bias is False for bias in bans):
                 del fields["logit_bias"]
+        if (fields.get("temperature") or 0) < 0:  # A range around it gives nan.
+            fields.pop("dynatemp_range", None)
         # `truncated` is then true, although all tokens came.
         one_of_texts = request.several and fields.get("n_cmpl", 1) == 1
         prompts = request.prompt if one_of_texts else [request.prompt]
@@ -242,7 +244,7 @@ class Source:
         kinds = (tokens, at_random, part * rng.randint(2, 12), part + tokens, text, mixed, "")
         prompt = rng.choices(kinds, (4, 1, 4, 1, 8, 2, 0.3))[0]
         while len(self.read(prompt)) > most:
-            prompt = prompt[: len(prompt) * 7 // 8]
+            prompt = prompt[: len(prompt) * 7 // 8] or ""
         return prompt
 
 
