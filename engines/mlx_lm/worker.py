@@ -26,13 +26,15 @@ from sampler_parity.engines.mlx_lm.arguments import (
 )
 from sampler_parity.engines.mlx_lm.engine import DrawInput, drawn, libraries, log_probs
 from sampler_parity.engines.mlx_lm.reporting import MODES, report
+from sampler_parity.engines.mlx_lm.verifier import speculate
 from sampler_parity.engines.shared import reported
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
 from sampler_parity.engines.shared.staged import Staged
+from sampler_parity.engines.shared.verifiers import Pairs
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.harness.protocol.interface import Result, Rounds
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 
 SORTED = ("top_k", "top_p", "xtc")
 
@@ -153,13 +155,15 @@ class Reporting(Staged):
 
 
 class Worker:
+    edits: Pairs = ()  # of the verifier's text
+
     def hello(self) -> HelloReply:
         mx, _ = libraries()
         version = importlib.import_module("mlx_lm._version").__version__
         return HelloReply(
             name="mlx_lm",
             version=f"mlx_lm {version}, mlx {mx.__version__}, {mx.default_device()}",
-            capabilities=["run", "draws", "time"],
+            capabilities=["run", "draws", "time", "speculative"],
             samplers=[*SAMPLERS, *OWN, *reported.stages(MODES)],
         )
 
@@ -175,3 +179,6 @@ class Worker:
             return row.reported
         order = None if row.order is None else row.order[0]
         return listed(row.scores[0], row.p[0], row.token, order, row.whole)
+
+    def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
+        return speculate(request, rounds, self.edits)

@@ -24,6 +24,7 @@ from sampler_parity.engines.shared import reported, torch_cpu
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
 from sampler_parity.engines.shared.staged import Staged
+from sampler_parity.engines.shared.verifiers import Pairs, speculate
 from sampler_parity.engines.transformers.processors import (
     OWN,
     SAMPLERS,
@@ -32,9 +33,10 @@ from sampler_parity.engines.transformers.processors import (
     processor_of,
 )
 from sampler_parity.engines.transformers.reporting import MODES, report
+from sampler_parity.engines.transformers.verifier import verifier
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.harness.protocol.interface import Result, Rounds
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 
 
 @cache
@@ -156,12 +158,14 @@ class Reporting(Staged):
 
 
 class Worker:
+    edits: Pairs = ()  # of the verifier's text
+
     def hello(self) -> HelloReply:
         torch, transformers = _libraries()
         return HelloReply(
             name="transformers",
             version=f"transformers {transformers.__version__}, torch {torch.__version__}",
-            capabilities=["run", "draws", "time", "origin"],
+            capabilities=["run", "draws", "time", "origin", "speculative"],
             samplers=[*SAMPLERS, *OWN, *reported.stages(MODES)],
             arithmetic=torch_cpu.ARITHMETIC,
         )
@@ -178,3 +182,6 @@ class Worker:
             return row.reported
         order = None if row.order is None else row.order[0]
         return listed(row.scores[0], row.p[0], row.token, order, row.whole)
+
+    def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
+        return speculate(self, request, rounds, verifier(self.edits), "rejection")

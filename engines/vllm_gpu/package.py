@@ -8,6 +8,7 @@ nothing. Nothing compiled is loaded, and no GPU is looked for.
 import importlib
 import inspect
 import os
+from collections import namedtuple
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
@@ -33,6 +34,7 @@ SAMPLER = (
     _SAMPLE + "logits_processor.interface",
     _GPU + "spec_decode.rejection_sampler_utils",
 )
+_LOGPROBS = namedtuple("_LOGPROBS", ["logprob_token_ids", "logprobs", "selected_token_ranks"])
 BAD_WORDS, BAD_WORD_TOKENS = 128, 1024  # the defaults of vllm/envs.py
 
 
@@ -44,16 +46,19 @@ def dispatcher(num_sm: int) -> Callable[..., Any]:
         def of(choose: Callable[..., Any]) -> Callable[..., Any]:
             names = inspect.signature(choose)
 
-            def launch(*arguments: Any) -> None:
-                given = dict(names.bind(*arguments).arguments)
-                grid, values = choose(**given | {"num_sm": num_sm})
-                values.pop("num_warps")
+            def launch(*arguments: Any, **named: Any) -> None:
+                given = dict(names.bind(*arguments, **named).arguments)
+                asked = {"num_sm": num_sm} if "num_sm" in names.parameters else {}
+                grid, values = choose(**asked | given)
+                values.pop("num_warps", None)
                 for name in kernel.arg_names:
                     source, _, dim = name.lower().partition("_stride_")
+                    source = source if source in given else source.removesuffix("_ptr")
                     if name not in values:
                         values[name] = given[source].stride(int(dim)) if dim else given[source]
                 kernel[grid](**values)
 
+            vars(launch)["register_warmup"] = lambda **_: None
             return launch
 
         return of
@@ -110,13 +115,29 @@ def _given(num_sm: int) -> dict[str, dict[str, Any]]:
             "is_uva_available": lambda: False,
             "num_compute_units": lambda *_: num_sm,
         },
-        "vllm.utils.torch_utils": {"async_tensor_h2d": tensor, "PIN_MEMORY": False},
-        "vllm.v1.outputs": {"LogprobsTensors": SimpleNamespace},
+        "vllm.utils.torch_utils": {
+            "async_tensor_h2d": tensor,
+            "make_tensor_with_pad": _padded,
+            "PIN_MEMORY": False,
+        },
+        "vllm._custom_ops": {"apply_repetition_penalties": _repetition},
+        "vllm.v1.outputs": {"LogprobsTensors": _LOGPROBS, "SamplerOutput": SimpleNamespace},
         "vllm.v1.serial_utils": {"PydanticMsgspecMixin": type("Mixin", (), {})},
         "vllm.model_executor.warmup.jit_warmup_triton_helper": {
             "triton_kernel_dispatcher_with_warmup": dispatcher(num_sm)
         },
     }
+
+
+def _padded(rows: list[list[int]], pad: int, dtype: Any, **_: Any) -> Any:
+    torch, width = importlib.import_module("torch"), max(map(len, rows))
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows], dtype=dtype)
+
+
+def _repetition(logits: Any, prompt: Any, output: Any, penalty: Any) -> None:
+    """Do in place what vLLM's compiled operation does."""
+    by = (penalty[:, None] - 1) * (prompt | output) + 1
+    logits.copy_((logits > 0) * (logits / by) + (logits <= 0) * (logits * by))
 
 
 def _log1p(tl: Any) -> Callable[..., Any]:
@@ -131,20 +152,22 @@ def _log1p(tl: Any) -> Callable[..., Any]:
 
 
 @cache
-def vllm_gpu(edits: tuple[Edit, ...] = ON_GPU, num_sm: int = 8) -> SimpleNamespace:
-    """Load the sampler with edits of its text. num_sm: its multiprocessors. Raises Unsupported if a
-    package is missing."""
+def vllm_gpu(
+    edits: tuple[Edit, ...] = ON_GPU, num_sm: int = 8, files: tuple[str, ...] = SAMPLER
+) -> SimpleNamespace:
+    """Load the sampler with edits of its text. num_sm: its multiprocessors. files: modules of vLLM
+    that are loaded. Raises Unsupported if a package is missing."""
     os.environ["TRITON_INTERPRET"] = "1"
     root_of("vllm")
     try:
         torch = importlib.import_module("torch")
         patched_once(importlib.import_module("triton.runtime.interpreter"))
-        files = Files("vllm", SAMPLER, (*INTERPRETER, *edits), _given(num_sm))
+        loaded = Files("vllm", files, (*INTERPRETER, *edits), _given(num_sm))
     except ImportError as error:
         raise Unsupported(f"vLLM's kernels do not load: {error}") from None
     torch.set_num_threads(1)
-    files.enter()
-    modules = {name.rpartition(".")[2]: importlib.import_module(name) for name in SAMPLER}
+    loaded.enter()
+    modules = {name.rpartition(".")[2]: importlib.import_module(name) for name in files}
     modules["states"] = importlib.import_module(_GPU + "states")
     version = importlib.import_module("importlib.metadata").version
     triton = importlib.import_module("triton")

@@ -28,12 +28,22 @@ class Rule:
 
 
 def _rejection_given(p: Row, q: Row, token: int) -> tuple[Any, Row]:
-    accepted = min(1, p[token] / q[token])
+    accepted = min(1, p[token] / q[token]) if q[token] > 0 else 0
     return accepted, one_draft.residual(p, q) if accepted < 1 else p * 0
 
 
 def _matching_given(p: Row, q: Row, token: int) -> tuple[Any, Row]:
     return p[token], without(p, token)
+
+
+def split_of(rule: Rule, p: Row, q: Row, drawn: Row) -> tuple[Row, Row]:
+    """Return the split of a rule that takes q for the row that x was drawn from."""
+    accepted, replaced = p * 0, p * 0
+    for token in np.flatnonzero(drawn).tolist():
+        chance, rest = rule.given(p, q, token)
+        accepted[token] = drawn[token] * chance
+        replaced = replaced + drawn[token] * (1 - chance) * rest
+    return accepted, replaced
 
 
 RULES = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sampler_parity.reference.speculative import matching, one_draft, rounds
 from sampler_parity.reference.speculative.chance import Drawn, Row, enumerate_outcomes
 from sampler_parity.reference.speculative.rounds import Model, Verify
-from sampler_parity.reference.speculative.rules import RULES
+from sampler_parity.reference.speculative.rules import RULES, split_of
 from tests.support.examples import examples
 from tests.support.speculative import P, Q, marginal, model, row, rows
 
@@ -149,3 +149,20 @@ def test_the_closed_forms_are_what_is_enumerated(name: str, p: Row, q: Row) -> N
         assert chance == sum(share for tokens, share in of_token.items() if len(tokens) == 2)
         for other in range(3):
             assert of_token.get((other,), 0) == (1 - chance) * instead[other]
+
+
+def test_a_rule_with_another_q_than_the_drafts_splits_as_worked_out_by_hand() -> None:
+    """p 1/2, 1/2; q 3/4, 1/4 stated; token 0 drafted: accepted with 2/3, else replaced by 1."""
+    p, q = np.array([Fraction(1, 2)] * 2), np.array([Fraction(3, 4), Fraction(1, 4)])
+    drawn = np.array([Fraction(1), Fraction(0)])
+    accepted, replaced = split_of(RULES["rejection"], p, q, drawn)
+    assert accepted.tolist() == [Fraction(2, 3), 0]
+    assert replaced.tolist() == [0, Fraction(1, 3)]
+
+
+@pytest.mark.parametrize("rule", ["rejection", "matching"])
+def test_a_rule_with_the_q_of_the_drafts_splits_as_in_closed_form(rule: str) -> None:
+    p = np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
+    q = np.array([Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)])
+    got, want = split_of(RULES[rule], p, q, q), RULES[rule].split(p, q)
+    assert [part.tolist() for part in got] == [part.tolist() for part in want]

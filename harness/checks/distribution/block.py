@@ -131,6 +131,8 @@ class Speculative(_Cell):
     """rows that the drafts are drawn from"""
     draft_chain: ChainSpec = Field(min_length=1)
     """chain that draws the drafts; it does not look at the history"""
+    stated: ChainSpec = []
+    """chain whose probabilities the backend gets as those of the drafts, if not `draft_chain`"""
     drafted: int = Field(ge=1, le=8)
     """drafted tokens of a round"""
     margin: float = Field(gt=0, lt=1)

@@ -46,7 +46,7 @@ class RoundSource:
         ]
         drafts = np.minimum(np.array(columns).T, self.cell.logits.n - 1).astype(np.int32)
         seeds = self._rng.integers(0, 2**32 - 1, n, dtype=np.uint32)
-        given = Rounds(np.array(self.ready.rows), models.draft, drafts, seeds)
+        given = Rounds(np.array(self.ready.rows), models.stated, drafts, seeds)
         tokens, ns = speculative(self.backend, self.ready.setting, self.cell.rule, given)
         self.ns += ns
         self.lengths += np.bincount((tokens >= 0).sum(axis=1) - 1, minlength=len(self.lengths))

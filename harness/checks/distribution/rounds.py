@@ -23,9 +23,10 @@ from sampler_parity.harness.checks.distribution.block import Speculative
 from sampler_parity.harness.checks.distribution.speculative_stages import Stage
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.statistics import bins
 from sampler_parity.reference.speculative.chance import Row
-from sampler_parity.reference.speculative.rules import RULES
+from sampler_parity.reference.speculative.rules import RULES, split_of
 
 MOST_OUTCOMES = 20_000
 Tokens = tuple[int, ...]
@@ -50,10 +51,10 @@ class Models:
     ready: Prepared
 
     def __post_init__(self) -> None:
-        for chain in self.cell.chain, self.cell.draft_chain:
+        for chain in self.cell.chain, self.cell.draft_chain, self.cell.stated or self.cell.chain:
             if not exact.filters_once(chain):
                 raise Unsupported("rounds need chains that act by chance in their last stage alone")
-        if looks_at_history(self.cell.draft_chain):
+        if looks_at_history([*self.cell.draft_chain, *self.cell.stated]):
             raise Unsupported("the draft's chain looks at the history")
 
     @cached_property
@@ -74,18 +75,29 @@ class Models:
 
     @cached_property
     def draft(self) -> NDArray[np.float32]:
-        """The draft's rows, float32[drafted, n_vocab]: the backend gets them, and the drafts follow
-        them."""
-        chain = {"chain": self.cell.draft_chain}
-        ready = prepare(self.cell.case().model_copy(update=chain))
+        """The draft's rows, float32[drafted, n_vocab]: the drafts follow them."""
+        return self._rows_of(self.cell.draft_chain)
+
+    @cached_property
+    def stated(self) -> NDArray[np.float32]:
+        """The rows that the backend gets as those of the drafts."""
+        return self._rows_of(self.cell.stated) if self.cell.stated else self.draft
+
+    def _rows_of(self, chain: ChainSpec) -> NDArray[np.float32]:
+        ready = prepare(self.cell.case().model_copy(update={"chain": chain}))
         rows = _rows(self.cell.draft, self.cell.drafted)
         exact_rows = [exact.exact(Prepared(**vars(ready) | {"rows": [row]})) for row in rows]
         return np.array(exact_rows, np.float32)
 
     def drafted_from(self, i: int) -> Row:
-        row: Row = self.draft[i].astype(np.float64)
-        row /= row.sum()
-        return row
+        return _normed(self.draft[i])
+
+    def split(self, i: int, p: Row) -> tuple[Row, Row]:
+        """Return the parts of a position's distribution from accepted drafts and replacements."""
+        rule, drawn = RULES[self.cell.rule], self.drafted_from(i)
+        if not self.cell.stated:
+            return rule.split(p, drawn)
+        return split_of(rule, p, _normed(self.stated[i]), drawn)
 
     def of_stage(self, stage: Stage) -> dict[Hashable, float]:
         """Return the correct distribution of a round at a stage: its values with their
@@ -97,7 +109,7 @@ class Models:
         if kind == "draft":
             return dict(enumerate(self.drafted_from(int(position))))
         *before, token = given
-        p, q = self.target(tuple(before)), self.drafted_from(int(position))
+        p, q = self.target(tuple(before)), _normed(self.stated[int(position)])
         accepted, replaced = RULES[self.cell.rule].given(p, q, token)
         if kind == "accept":
             return {"accepted": accepted, "rejected": 1 - accepted}
@@ -110,7 +122,6 @@ class Outcomes:
 
     def __init__(self, cell: Speculative, ready: Prepared) -> None:
         self.cell, self.models = cell, Models(cell, ready)
-        self.split = RULES[cell.rule].split
         if cell.bins:
             self._by_rank()
         else:
@@ -134,7 +145,7 @@ class Outcomes:
         if i == self.cell.drafted:
             yield from (((*past, y), chance * p[y]) for y in np.flatnonzero(p).tolist())
             return
-        accepted, replaced = self.split(p, self.models.drafted_from(i))
+        accepted, replaced = self.models.split(i, p)
         for y in np.flatnonzero(replaced).tolist():
             yield (*past, y), chance * replaced[y]
         for x in np.flatnonzero(accepted).tolist():
@@ -149,7 +160,7 @@ class Outcomes:
             p = self.models.target((0,) * i)
             accepted, last = p * 0, p
             if i < self.cell.drafted:
-                accepted, last = self.split(p, self.models.drafted_from(i))
+                accepted, last = self.models.split(i, p)
             total = last.sum()
             chosen = bins.by_rank(last / total, self.cell.bins) if total > 0 else bins.by_token(p)
             before = sum(len(part) for part in parts)
@@ -177,6 +188,12 @@ class Outcomes:
             code = code * base + column + 1
         codes: list[int] = code.tolist()
         return codes
+
+
+def _normed(row: NDArray[np.float32]) -> Row:
+    whole: Row = row.astype(np.float64)
+    whole /= whole.sum()
+    return whole
 
 
 def _padded(tokens: Tokens, drafted: int) -> list[int]:

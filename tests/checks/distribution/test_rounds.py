@@ -285,3 +285,32 @@ def test_a_draft_that_the_grammar_refuses_is_named_if_it_is_accepted(
     )
     assert result.decision == "different"
     assert result.detail.startswith("accept ")
+
+
+STATED = {
+    "draft_chain": [{"top_k": {"k": 1}}, {"dist": {"seed": 1}}],
+    "stated": [{"dist": {"seed": 1}}],
+}
+
+
+def test_a_greedy_draft_with_a_stated_q_is_judged_by_the_rule_and_not_by_the_target() -> None:
+    """The first draft is token 1, with p 0.33 and a stated q 0.55: the rule accepts it with 0.6."""
+    asked = cell(**STATED)
+    outcomes = Outcomes(asked, prepared(asked))
+    p, q = outcomes.models.target(()), outcomes.models.stated[0]
+    accepted, replaced = outcomes.models.split(0, p)
+    assert accepted.tolist() == pytest.approx([0, p[1] / q[1], 0], rel=1e-6)
+    assert abs(accepted + replaced - p).sum() / 2 > 0.1
+    assert result_of(asked).decision == "equivalent"
+    assert result_of(cell(**STATED | {"stated": []})).decision == "equivalent"
+
+
+def test_a_backend_that_takes_the_drafts_for_certain_is_found_by_a_stated_q() -> None:
+    class Certain(Worker):
+        def speculate(self, request: Any, rounds: Any) -> Any:
+            q = np.zeros_like(rounds.draft_rows)
+            q[np.arange(len(q)), rounds.drafts[0]] = 1
+            return super().speculate(request, replace(rounds, draft_rows=q))
+
+    result = result_of(cell(**STATED), Certain())
+    assert (result.decision, result.detail[:9]) == ("different", "recover 0")
