@@ -271,12 +271,14 @@ def _nonsense(client: Client, request: DrawnRequest) -> bool:
     return any(row.beyond and request.fields.get(row.name) == row.wrong for row in rows)
 
 
+_SHORT = "The list of names: one, two, three, one, two,"
+
+
 def _simpler(request: DrawnRequest) -> Iterator[Callable[[DrawnRequest], DrawnRequest]]:
     """Give functions that each make a request simpler: all fields at once, then one by one."""
-    short = ["The list of names: one, two, three, one, two,"]
     yield lambda one: replace(one, fields=dict(_PLAIN))
     yield lambda one: replace(one, streamed=False)
-    yield lambda one: replace(one, prompt=short[0])
+    yield lambda one: replace(one, prompt=_SHORT)
     for name in request.fields:
         yield partial(_without, name)
     if isinstance(stops := request.fields.get("stop"), list):
@@ -297,6 +299,7 @@ def _with_stop(stop: str, request: DrawnRequest) -> DrawnRequest:
 def _named(request: DrawnRequest) -> str:
     """Name the fields of a request that are not plain."""
     named = {k: v for k, v in request.fields.items() if k not in _PLAIN or v != _PLAIN[k]}
+    named |= {"prompt": request.prompt} if request.prompt != _SHORT else {}
     named |= {"stream": True} if request.streamed else {}
     named |= {"leaves": request.leaves} if request.leaves is not None else {}
     line = json.dumps(named, ensure_ascii=False)

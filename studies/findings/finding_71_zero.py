@@ -1,6 +1,6 @@
 """transformers: a drafted token that the target cannot give, at a uniform number of 0.
 
-    python studies/findings/finding_72_zero.py
+    python studies/findings/finding_71_zero.py
 
 `torch.rand` gives multiples of 2**-24. Behind 190 numbers of this seed comes a 0.
 """
