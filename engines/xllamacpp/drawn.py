@@ -20,7 +20,10 @@ _LETTERS = dict(zip((*DEFAULT_ORDER, "adaptive_p"), "edskypmxta", strict=True))
 _NUMBER = (int, float)
 _LISTED, _LONGEST, _MOST = 3000, 200, 1000  # entries in an answer; tokens; above any text
 # These use draws or choices of their own, so that a text without a seed cannot be followed.
-_OWN_DRAWS = ("xtc_probability", "mirostat", "adaptive_target")
+_OWN_DRAWS = ("xtc_probability", "mirostat", "adaptive_target", "grammar")
+# A grammar refuses a token and draws again, and the others keep a state that comes from logits. So
+# the effect of logits that a batch moved has no bound that a near tie of one row shows.
+_ALONE = ("grammar", "mirostat", "adaptive_target")
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,15 @@ class Source:
             fields["n_predict"] += 1
         if not self.size:  # A context that is not known must not end a text.
             fields["n_predict"] = min(max(fields["n_predict"], 0), 64)
+        return replace(request, fields=fields)
+
+    def beside(self, request: DrawnRequest) -> DrawnRequest:
+        """Return a request whose tokens can be followed although a batch moves its logits."""
+        fields = {k: v for k, v in request.fields.items() if k not in _ALONE}
+        order = fields.get("samplers")
+        adaptive = _LETTERS["adaptive_p"] if isinstance(order, str) else "adaptive_p"
+        if adaptive in (order or ()):
+            del fields["samplers"]
         return replace(request, fields=fields)
 
     def variant(self, request: DrawnRequest) -> DrawnRequest:

@@ -356,10 +356,9 @@ def _chunks(way: str, source: Source, asker: Asker) -> Iterator[list[DrawnReques
                 one = source.broken(one)
             elif kind > 0.94 and way == "alone" and not one.several and len(requests) < _CHUNK - 1:
                 one = replace(one, streamed=True, leaves=rng.randint(1, 4))
-            # A grammar refuses a token and draws again: near ties of two draws are not followed.
-            beside = way == "at once" or (requests and requests[-1].leaves is not None)
-            if "grammar" in one.fields and (beside or one.several or "cache_prompt" in one.fields):
-                one = _without("grammar", one)
+            left = bool(requests) and requests[-1].leaves is not None
+            if way == "at once" or left or one.several or "cache_prompt" in one.fields:
+                one = source.beside(one)
             requests.append(one)
             before = one if one.leaves is None and kind <= 0.97 else before
         yield requests
