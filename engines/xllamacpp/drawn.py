@@ -118,7 +118,7 @@ class Source:
         fields = {k: v for k, v in request.fields.items() if k not in _ALONE}
         order = fields.get("samplers")
         adaptive = _LETTERS["adaptive_p"] if isinstance(order, str) else "adaptive_p"
-        if adaptive in (order or ()):
+        if isinstance(order, str | list) and adaptive in order:
             del fields["samplers"]
         return replace(request, fields=fields)
 
