@@ -21,9 +21,9 @@ _NUMBER = (int, float)
 _LISTED, _LONGEST, _MOST = 3000, 200, 1000  # entries in an answer; tokens; above any text
 # These use draws or choices of their own, so that a text without a seed cannot be followed.
 _OWN_DRAWS = ("xtc_probability", "mirostat", "adaptive_target", "grammar")
-# A grammar refuses a token and draws again, and the others keep a state that comes from logits. So
-# the effect of logits that a batch moved has no bound that a near tie of one row shows.
-_ALONE = ("grammar", "mirostat", "adaptive_target")
+# A grammar refuses a token and draws again, two keep a state that comes from logits, and typical_p
+# has an order of its own. So a near tie of one row does not show the effect of moved logits.
+_ALONE = ("grammar", "mirostat", "adaptive_target", "typical_p")
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,8 @@ class Source:
             return replace(request, streamed=not request.streamed)
         if name == "n_predict":
             fields[name] = self._length()
+            if "n_probs" in fields:
+                self._ask_lists(fields)
         elif name == "n_probs":
             self._ask_lists(fields)
         elif name == "cache_prompt" or (name in self.rows and self.chance(0.4)):

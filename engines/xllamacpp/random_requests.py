@@ -253,7 +253,7 @@ class Asker:
             starts = [requests[max(0, at - n) : at + 1] for n in (0, 1, 3, at)]
         kept = next((several for several in starts if fails(several)), None)
         if kept is None:
-            return "seen once: "
+            return f"seen once, {_named(requests[at])}: "
         for one in [*kept]:
             if len(kept) > 1 and fails(fewer := [other for other in kept if other is not one]):
                 kept = fewer

@@ -154,7 +154,7 @@ def test_a_request_that_differs_is_shrunk_to_the_fields_that_it_needs() -> None:
 
 
 def test_a_request_that_differs_no_more_is_named_as_seen_once() -> None:
-    assert asker(lambda _: False).shrunk([DrawnRequest([1])], 0) == "seen once: "
+    assert asker(lambda _: False).shrunk([DrawnRequest([1])], 0) == 'seen once, {"prompt": [1]}: '
 
 
 class Stated(Fault):
