@@ -6,7 +6,6 @@ The draft of text 0 is accepted with 0.9, that of text 1 never. Modules that Ker
 sampler calls are mocks, and so are KerasHub's models.
 """
 
-import importlib
 import importlib.util
 import os
 import sys

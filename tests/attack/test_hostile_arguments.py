@@ -55,6 +55,8 @@ READ = {
     "why recording": ["why", "{}", "1"],
     "why --chain": ["why", "{good}", "1", "--chain", "{}"],
     "redact recording": ["redact", "{}", "-o", "x"],
+    "upgrade --settings": ["upgrade", "reference", "reference", "--settings", "{}"],
+    "upgrade --recording": ["upgrade", "reference", "reference", "--recording", "{}"],
 }
 # Commands that write a path: they write it, or refuse it in one line.
 WRITTEN = {
@@ -76,7 +78,7 @@ LATE |= {"gate --statement", "gate --verify"}
 LATE |= {"trie-bench --output", "fuzz --output", "history show --output"}
 LATE |= {"repro --output", "repro --report", "predict --json", "server check --output"}
 LATE |= {"server start --output", "server start --report", "predict --output"}
-LATE |= {"server fingerprint --json", "why --json"}
+LATE |= {"server fingerprint --json", "why --json", "upgrade --json"}
 
 
 def _pipe(folder: Path) -> str:

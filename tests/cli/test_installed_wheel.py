@@ -58,6 +58,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("server check http://example.com -d openai", 2, "example.com: is another machine"),
     ("server fingerprint http://example.com", 2, "example.com: is another machine"),
     ("server start nothing", 2, "server 'nothing': unknown"),
+    ("upgrade reference reference --settings none.json", 2, "none.json: cannot be read"),
     ("builds add here={libllama} --release v0.5.0", 0, "here  v0.5.0"),
     ("adapter check -- {python} -m sampler_parity.harness.backends.worker null", 0, "run greedy"),
 ]
