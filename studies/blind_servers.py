@@ -36,7 +36,7 @@ from studies import (
     blind_servers_fourth,
     blind_servers_third,
 )
-from studies.faulty_proxy import Body, Exchange, Fault, Faults, between, number, told
+from studies.faulty_proxy import Answers, Body, Exchange, Fault, Faults, between, number, told
 
 FAULTS = Faults()
 MAIN = 40  # The faults after these replace those that a planted fault repeats.
@@ -436,20 +436,6 @@ class ProbabilitiesInBaseTen(Fault):
 
     def piece(self, piece: Body, exchange: Exchange) -> bool:
         self.change(piece)
-        return True
-
-
-class Answers(Fault):
-    """Change whole answers and pieces in the same way."""
-
-    def change(self, answer: Body, asked: Body) -> None:
-        raise NotImplementedError
-
-    def answer(self, answer: Body, exchange: Exchange) -> None:
-        self.change(answer, exchange.asked)
-
-    def piece(self, piece: Body, exchange: Exchange) -> bool:
-        self.change(piece, exchange.asked)
         return True
 
 

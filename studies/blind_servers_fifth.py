@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from studies.faulty_proxy import Body, Exchange, Fault, Faults, number, told
+from studies.faulty_proxy import Answers, Body, Exchange, Fault, Faults, number, told
 
 NAMES = (
     "seed-without-top-bit",
@@ -131,20 +131,6 @@ MAIN = 40  # The faults after these are the reserve.
 fault, edit = FAULTS.fault, FAULTS.edit
 
 
-class Changed(Fault):
-    """Change whole answers and all pieces of streams in the same way."""
-
-    def change(self, answer: Body, asked: Body) -> None:
-        raise NotImplementedError
-
-    def answer(self, answer: Body, exchange: Exchange) -> None:
-        self.change(answer, exchange.asked)
-
-    def piece(self, piece: Body, exchange: Exchange) -> bool:
-        self.change(piece, exchange.asked)
-        return True
-
-
 def rewrite(part: Any, change: Callable[[Body], object]) -> None:
     """Apply a change to each object of a JSON value, in place."""
     if isinstance(part, dict):
@@ -253,7 +239,7 @@ class FirstPieceStripped(Fault):
 
 
 @fault
-class PostProbsOverTheList(Changed):
+class PostProbsOverTheList(Answers):
     """The probabilities after sampling are divided by the sum of the listed ones. It shows with
     post_sampling_probs if n_probs is less than the number of tokens that filters leave."""
 
@@ -351,7 +337,7 @@ class OwnTopPTurnsMinPOff(Fault):
 
 
 @fault
-class LowLogprobsClamped(Changed):
+class LowLogprobsClamped(Answers):
     """Logprobs below -10 are -10. It shows in a large n_probs."""
 
     def change(self, answer: Body, asked: Body) -> None:
@@ -418,7 +404,7 @@ def reward_is_no_penalty(body: Body) -> None:
 
 
 @fault
-class TruncatedAtLimit(Changed):
+class TruncatedAtLimit(Answers):
     """An answer that ends at n_predict is called truncated. It shows in truncated, which is about
     the context only."""
 
@@ -507,7 +493,7 @@ def min_p_two_decimals(body: Body) -> None:
 
 
 @fault
-class StopIsInTheText(Changed):
+class StopIsInTheText(Answers):
     """The stop string stays at the end of the text. It shows in every text that ends there."""
 
     def change(self, answer: Body, asked: Body) -> None:
@@ -578,7 +564,7 @@ class LengthCountsTokenPrompts(Fault):
 
 
 @fault
-class StopTokenNotCounted(Changed):
+class StopTokenNotCounted(Answers):
     """A text that ends at a stop string counts one token less. It shows in tokens_predicted: the
     timings count one more."""
 
@@ -607,7 +593,7 @@ def dynatemp_exponent_inverted(body: Body) -> None:
 
 
 @fault
-class StoppingWordIsFirst(Changed):
+class StoppingWordIsFirst(Answers):
     """The stop string that is reported is the first of the list. It shows if another one ended
     the text."""
 
@@ -667,7 +653,7 @@ class BiasesTruncated(OtherBiases):
 
 
 @fault
-class ChosenMissingFromTop(Changed):
+class ChosenMissingFromTop(Answers):
     """The list of probabilities lacks the chosen token. It shows in n_probs: the list is shorter
     by one if the token is among the most probable ones."""
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from studies.blind_servers_again import greedy, pairs, put, stops
 from studies.blind_servers_third import constrained
-from studies.faulty_proxy import Body, Exchange, Fault, Faults, number, told
+from studies.faulty_proxy import Answers, Body, Exchange, Fault, Faults, number, told
 
 FAULTS = Faults()
 MAIN = 40  # The faults after these are the reserve.
@@ -62,20 +62,6 @@ def edit_prompt(body: Body, old: str, new: str) -> None:
     """Replace a pattern in a prompt that is one string."""
     if isinstance(prompt := body.get("prompt"), str):
         body["prompt"] = re.sub(old, new, prompt)
-
-
-class Answers(Fault):
-    """Change whole answers and the pieces of streams in the same way."""
-
-    def change(self, body: Body, asked: Body) -> None:
-        """Change an answer or a piece in place."""
-
-    def answer(self, answer: Body, exchange: Exchange) -> None:
-        self.change(answer, exchange.asked)
-
-    def piece(self, piece: Body, exchange: Exchange) -> bool:
-        self.change(piece, exchange.asked)
-        return True
 
 
 # Seeds

@@ -68,6 +68,20 @@ class Fault:
         """Note that a client left in the middle of a stream."""
 
 
+class Answers(Fault):
+    """Change whole answers and the pieces of streams in the same way."""
+
+    def change(self, answer: Body, asked: Body) -> None:
+        """Change an answer or a piece in place."""
+
+    def answer(self, answer: Body, exchange: Exchange) -> None:
+        self.change(answer, exchange.asked)
+
+    def piece(self, piece: Body, exchange: Exchange) -> bool:
+        self.change(piece, exchange.asked)
+        return True
+
+
 class Faults(dict[str, Callable[[], Fault]]):
     """Faults by name, in order. Its methods are decorators."""
 

@@ -13,18 +13,18 @@ adapter: `run speculative -b "b11549=python -m studies.speculative b11549"`.
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.verifiers import VerifierAlone
 from sampler_parity.harness.checks.distribution.block import Speculative
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.protocol.in_place import InPlace
-from sampler_parity.harness.protocol.interface import Instance, Result, Rounds
+from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 from sampler_parity.harness.protocol.serve import run_worker
 from sampler_parity.harness.statistics.plan import Budget
@@ -59,7 +59,7 @@ STAGES = {
 }
 
 
-class Worker:
+class Worker(VerifierAlone):
     """One build's common_sampler, which is asked for nothing but rounds. different: those that came
     out otherwise than the reference's."""
 
@@ -85,15 +85,6 @@ class Worker:
             capabilities=["speculative"],
             samplers=[*STAGES, "logit_bias", "dist"],
         )
-
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        raise Unsupported("verifies drafts, and samples nothing alone")
-
-    def candidates(self, logits: NDArray[np.float32]) -> Any:
-        raise Unsupported("has no candidates to show")
-
-    def result(self, candidates: Any) -> Result:
-        raise Unsupported("has no candidates to show")
 
     def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
         if request.rule not in RULES[self.release]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.shared.import_stubs import stand_in_for
 from sampler_parity.harness.errors import Unsupported
 
 
@@ -25,6 +26,14 @@ def libraries() -> tuple[Any, Any]:
     mx = importlib.import_module("mlx.core")
     mx.disable_compile()
     return mx, importlib.import_module("mlx_lm.sample_utils")
+
+
+@cache
+def generation() -> Any:
+    """Import mlx_lm.generate, without tokenizers and what loads a model."""
+    libraries()
+    stand_in_for(["transformers", "mlx_lm.tokenizer_utils", "mlx_lm.utils", "mlx_lm.processors"])
+    return importlib.import_module("mlx_lm.generate")
 
 
 class DrawInput:

@@ -1,26 +1,14 @@
 """The log-probabilities that MLX LM's generate_step yields with a token: those of the whole row."""
 
-import importlib
-from functools import cache
 from typing import Any
 
 from sampler_parity.engines.mlx_lm.arguments import processors_of, sampler_of
-from sampler_parity.engines.mlx_lm.engine import libraries
-from sampler_parity.engines.shared.import_stubs import stand_in_for
+from sampler_parity.engines.mlx_lm.engine import generation, libraries
 from sampler_parity.engines.shared.reported import most_likely
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 MODES = ("generate_step",)
-# Imported by mlx_lm.generate: tokenizers, and what loads a model.
-NOT_CALLED = ("transformers", "mlx_lm.utils", "mlx_lm.tokenizer_utils", "mlx_lm.processors")
-
-
-@cache
-def _generate() -> Any:
-    libraries()
-    stand_in_for(NOT_CALLED)
-    return importlib.import_module("mlx_lm.generate")
 
 
 def report(chain: ChainSpec, logits: Any, tokens: list[int], seed: int, top: int) -> Result:
@@ -40,7 +28,7 @@ def report(chain: ChainSpec, logits: Any, tokens: list[int], seed: int, top: int
             elif name != "greedy":
                 sampler = sampler_of(name, given) | sampler
     mx.random.seed(seed)
-    step = _generate().generate_step(
+    step = generation().generate_step(
         mx.array(tokens or [0]),
         lambda given, cache: mx.broadcast_to(logits[:, None], (1, given.shape[1], logits.shape[1])),
         max_tokens=1,

@@ -5,7 +5,6 @@ The models are functions of the number of tokens so far. The draft's gives each 
 probability 1. The prompt is the history, or one token without effect.
 """
 
-import importlib
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -14,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.mlx_lm.arguments import processors_of
-from sampler_parity.engines.mlx_lm.engine import libraries
-from sampler_parity.engines.shared.import_stubs import stand_in_for
+from sampler_parity.engines.mlx_lm.engine import generation, libraries
 from sampler_parity.engines.shared.verifiers import Pairs, edited
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.interface import Rounds
@@ -40,9 +38,7 @@ class Model:
 @cache
 def generate(edits: Pairs) -> Any:
     """Return speculative_generate_step. edits: of its text."""
-    libraries()
-    stand_in_for(["transformers", "mlx_lm.tokenizer_utils", "mlx_lm.utils", "mlx_lm.processors"])
-    step = importlib.import_module("mlx_lm.generate").speculative_generate_step
+    step = generation().speculative_generate_step
     return edited(step, edits) if edits else step
 
 

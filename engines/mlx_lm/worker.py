@@ -41,14 +41,13 @@ SORTED = ("top_k", "top_p", "xtc")
 
 class Row:
     """scores: [1, n_vocab]; p: the same. order: the sort key of the candidates, ascending; None: by
-    id. whole: banned tokens are listed, too. logits: as given. reported: with
-    the token."""
+    id. whole: banned tokens are listed, too. logits: as given. reported: with the
+    token, once it is asked for."""
 
     def __init__(self, logits: NDArray[np.float32]) -> None:
         mx, _ = libraries()
         self.logits = self.scores = mx.array(logits)[None]
         self.reported: Result | None = None
-        self.shows_report = False
         self.p = mx.zeros_like(self.scores)
         self.order: Any = None
         self.token = -1
@@ -130,30 +129,6 @@ class Stage:
         self.seed = high << 32 | low
 
 
-class Reporting(Staged):
-    """A chain behind which generate_step reports the most likely tokens."""
-
-    def __init__(self, chain: ChainSpec, top: int) -> None:
-        super().__init__(chain, Stage, "MLX LM")
-        self.top = top
-
-    def apply(self, stage: int | None, row: Row) -> None:
-        if stage == len(self.stages):
-            row.shows_report = True
-            return
-        super().apply(stage, row)
-        if stage == len(self.stages) - 1:
-            seed = next((of["dist"]["seed"] for of in self.chain if "dist" in of), 0)
-            with self.refused():
-                row.reported = report(self.chain, row.logits, self.tokens, seed, self.top)
-            row.token = int(row.reported[0][0])
-
-    def clone(self) -> "Reporting":
-        twin = Reporting(self.chain, self.top)
-        twin.tokens, twin.n_prompt = list(self.tokens), self.n_prompt
-        return twin
-
-
 class Worker:
     edits: Pairs = ()  # of the verifier's text
 
@@ -169,13 +144,21 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
         chain, mode, top = reported.parted(chain)
-        return Reporting(chain, top) if mode else Staged(chain, Stage, "MLX LM")
+        if not mode:
+            return Staged(chain, Stage, "MLX LM")
+        seed = next((of["dist"]["seed"] for of in chain if "dist" in of), 0)
+        return reported.Reporting(
+            chain,
+            Stage,
+            "MLX LM",
+            lambda row, tokens: report(chain, row.logits, tokens, seed, top),
+        )
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
 
     def result(self, row: Row) -> Result:
-        if row.shows_report and row.reported is not None:
+        if row.reported is not None:
             return row.reported
         order = None if row.order is None else row.order[0]
         return listed(row.scores[0], row.p[0], row.token, order, row.whole)

@@ -1,15 +1,50 @@
 """The stage `logprobs/MODE`, which ends a chain: what an engine returns for the drawn token and for
 the most likely ones, in a mode of the engine (docs/background/log-probabilities.md)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.shared.staged import Staged
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 PREFIX = "logprobs/"
+Report = Callable[[Any, list[int]], Result]  # of a row and the tokens so far
+
+
+class Reporting(Staged):
+    """A chain behind which the engine's own generation draws the token and reports it.
+
+    The stages before the report show what the engine's functions do; `report` asks it as a whole.
+    """
+
+    def __init__(
+        self,
+        chain: ChainSpec,
+        make: Callable[[str, dict[str, Any]], Any],
+        engine: str,
+        report: Report,
+    ) -> None:
+        super().__init__(chain, make, engine)
+        self.report = report
+        self.came: Result | None = None
+
+    def apply(self, stage: int | None, row: Any) -> None:
+        if stage == len(self.stages):
+            row.reported = self.came
+            return
+        super().apply(stage, row)
+        if stage == len(self.stages) - 1:
+            with self.refused():
+                self.came = self.report(row, self.tokens)
+            row.token = int(self.came[0][0])
+
+    def clone(self) -> "Reporting":
+        twin = Reporting(self.chain, self.make, self.engine, self.report)
+        twin.tokens, twin.n_prompt = list(self.tokens), self.n_prompt
+        return twin
 
 
 def stages(modes: Iterable[str]) -> list[str]:

@@ -61,7 +61,6 @@ class Row:
         torch, _ = _libraries()
         self.logits = self.scores = torch.tensor(logits).unsqueeze(0)
         self.reported: Result | None = None
-        self.shows_report = False
         self.p = torch.zeros_like(self.scores)
         self.order: Any = None
         self.token = -1
@@ -134,29 +133,6 @@ class Stage:
         return int(_libraries()[0].multinomial(p, 1, generator=self.generator))
 
 
-class Reporting(Staged):
-    """A chain behind which `generate` reports its token in a mode."""
-
-    def __init__(self, chain: ChainSpec, mode: str, top: int) -> None:
-        super().__init__(chain, Stage, "transformers")
-        self.mode, self.top = mode, top
-
-    def apply(self, stage: int | None, row: Row) -> None:
-        if stage == len(self.stages):
-            row.shows_report = True
-            return
-        super().apply(stage, row)
-        if stage == len(self.stages) - 1:
-            with self.refused():
-                row.reported = report(self.chain, row.logits, self.tokens, self.mode, self.top)
-            row.token = int(row.reported[0][0])
-
-    def clone(self) -> "Reporting":
-        twin = Reporting(self.chain, self.mode, self.top)
-        twin.tokens, twin.n_prompt = list(self.tokens), self.n_prompt
-        return twin
-
-
 class Worker:
     edits: Pairs = ()  # of the verifier's text
 
@@ -172,13 +148,20 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
         chain, mode, top = reported.parted(chain)
-        return Reporting(chain, mode, top) if mode else Staged(chain, Stage, "transformers")
+        if not mode:
+            return Staged(chain, Stage, "transformers")
+        return reported.Reporting(
+            chain,
+            Stage,
+            "transformers",
+            lambda row, tokens: report(chain, row.logits, tokens, mode, top),
+        )
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
 
     def result(self, row: Row) -> Result:
-        if row.shows_report and row.reported is not None:
+        if row.reported is not None:
             return row.reported
         order = None if row.order is None else row.order[0]
         return listed(row.scores[0], row.p[0], row.token, order, row.whole)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.shared.triton_files import Edit
-from sampler_parity.engines.shared.verifiers import Pairs
+from sampler_parity.engines.shared.verifiers import VerifierAlone
 from sampler_parity.engines.vllm_gpu.package import SAMPLER, vllm_gpu
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.interface import Instance, Result, Rounds
-from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
+from sampler_parity.harness.protocol.interface import Rounds
+from sampler_parity.harness.protocol.messages import HelloReply, SpeculativeRequest
 
 _V1 = "vllm.v1.sample."
 FILES = (
@@ -29,11 +29,7 @@ AT_ONCE = 64  # rounds of a launch
 ORDER = ("penalties", "temp", "top_k", "top_p", "dist")
 
 
-class Worker:
-    """edits: of the text of the rejection sampler."""
-
-    edits: Pairs = ()
-
+class Worker(VerifierAlone):
     @property
     def engine(self) -> Any:
         edits = (Edit("v1.sample.rejection_sampler", *pair) for pair in self.edits)
@@ -46,15 +42,6 @@ class Worker:
             capabilities=["speculative"],
             samplers=list(ORDER),
         )
-
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        raise Unsupported("verifies drafts, and samples nothing alone")
-
-    def candidates(self, logits: NDArray[np.float32]) -> Any:
-        raise Unsupported("has no candidates to show")
-
-    def result(self, candidates: Any) -> Result:
-        raise Unsupported("has no candidates to show")
 
     def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
         if request.rule != "rejection":

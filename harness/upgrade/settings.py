@@ -29,11 +29,10 @@ def chain_of(path: Path) -> tuple[ChainSpec, list[str]]:
     content = read_file(path, limits.TOML)
     try:
         data = toml_of(path, content) if path.suffix == ".toml" else shallow(json_of(content))
-        asked = isinstance(data, dict) and "chain" not in data
-        chain = (
-            _of_request(path, data) if asked else data["chain"] if isinstance(data, dict) else data
-        )
-        left_out = sorted(data.keys() & _LEFT_OUT) if asked else []
+        if not isinstance(data, dict) or "chain" in data:
+            chain, left_out = data["chain"] if isinstance(data, dict) else data, []
+        else:
+            chain, left_out = _of_request(path, data), sorted(data.keys() & _LEFT_OUT)
         return TypeAdapter(ChainSpec).validate_python(chain), left_out
     except ValidationError as error:
         raise InputError(path, f"chain: {first_mistake(error)}") from None
