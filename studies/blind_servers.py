@@ -5,8 +5,8 @@ llama-server. Its docstring states how it shows. The groups of `server check` ru
 catch nothing, the predicted tokens of `server start llama-server --each 2` follow.
 
 Arguments are names of faults. All by default, between two runs of the faithful proxy. `again` as
-the first argument chooses the second list, studies/blind_servers_again.py, `third` the third one,
-`fourth` the fourth, and `fifth` the fifth. `plain` leaves the predicted tokens out.
+the first argument chooses the second list, studies/blind_servers_again.py, and `third` to `sixth`
+those after it. `random` asks the random requests first. `plain` leaves the predicted tokens out.
 """
 
 import json
@@ -34,6 +34,7 @@ from studies import (
     blind_servers_again,
     blind_servers_fifth,
     blind_servers_fourth,
+    blind_servers_sixth,
     blind_servers_third,
 )
 from studies.faulty_proxy import Answers, Body, Exchange, Fault, Faults, between, number, told
@@ -625,6 +626,7 @@ def main() -> int:
         "third": blind_servers_third.FAULTS,
         "fourth": blind_servers_fourth.FAULTS,
         "fifth": blind_servers_fifth.FAULTS,
+        "sixth": blind_servers_sixth.FAULTS,
     }
     kinds = [*["random"] * ("random" in sys.argv), "check"]
     kinds += ["predicted"] * ("plain" not in sys.argv)
