@@ -31,6 +31,7 @@ DISK: dict[str, Way] = {
     "ENOSPC behind a half": {"ERROR": errno.ENOSPC, "HALF": 1},
     "ENOSPC for ever": {"ERROR": errno.ENOSPC, "HALF": 1, "FOR_EVER": 1},
 }
+STOPPED = b'{"e":"stopped"'
 WHOLE = {"a half", "halves for ever"}  # after these nothing is missing
 
 
@@ -113,9 +114,9 @@ def judged(folder: Path) -> tuple[str, int]:
 
 
 def is_empty(path: Path) -> bool:
-    """Return whether the recorder could write nothing but why it stopped."""
-    lines = path.read_bytes().splitlines()
-    return all(line.startswith(b'{"e":"stopped"') for line in lines)
+    """Return whether the recorder could write no whole line but why it stopped."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    return not any(line.endswith(b"\n") and not line.startswith(STOPPED) for line in lines)
 
 
 def undisturbed(words: list[str], folder: Path, name: str) -> Ran:
