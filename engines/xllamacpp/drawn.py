@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from sampler_parity.engines.xllamacpp.schemas import schema
 from sampler_parity.harness.servers.dialects import Dialect, ServerParameter
 from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 from sampler_parity.reference.vocab import Vocab
@@ -20,21 +21,42 @@ _LETTERS = dict(zip((*DEFAULT_ORDER, "adaptive_p"), "edskypmxta", strict=True))
 _NUMBER = (int, float)
 _LISTED, _LONGEST, _MOST = 3000, 200, 1000  # entries in an answer; tokens; above any text
 # These use draws or choices of their own, so that a text without a seed cannot be followed.
-_OWN_DRAWS = ("xtc_probability", "mirostat", "adaptive_target", "grammar")
+_SHAPES = ("grammar", "json_schema")
+_OWN_DRAWS = ("xtc_probability", "mirostat", "adaptive_target", *_SHAPES)
+_NO_SEED = (-1, None)
 # A grammar refuses a token and draws again, two keep a state that comes from logits, and typical_p
 # has an order of its own. So a near tie of one row does not show the effect of moved logits.
-_ALONE = ("grammar", "mirostat", "adaptive_target", "typical_p")
+_ALONE = (*_SHAPES, "mirostat", "adaptive_target", "typical_p")
+# What may be asked of an answer alone, and does not depend on the time.
+_PARTS = (
+    *("content", "tokens", "index", "stop", "model", "tokens_predicted", "tokens_evaluated"),
+    *("generation_settings", "prompt", "has_new_line", "truncated", "stop_type", "stopping_word"),
+    *("tokens_cached", "generation_settings/seed", "generation_settings/top_k", "no_such_field"),
+    *("timings/predicted_n", "generation_settings/samplers", "completion_probabilities"),
+)
 
 
 @dataclass(frozen=True)
 class DrawnRequest:
     """Hold a request. fields: as sent, besides the prompt. leaves: the client leaves the stream
-    after so many events."""
+    after so many events. names: other names of fields. parts: then the same is asked again, for
+    these fields of the answer alone."""
 
     prompt: Any
     fields: dict[str, Any] = field(default_factory=dict)
     streamed: bool = False
     leaves: int | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """Return the fields by the names that are sent."""
+        return {self.names.get(name, name): value for name, value in self.fields.items()}
+
+    @property
+    def seeded(self) -> bool:
+        return self.fields.get("seed") not in _NO_SEED
 
     @property
     def several(self) -> bool:
@@ -45,7 +67,8 @@ class DrawnRequest:
 
 @dataclass(frozen=True)
 class Source:
-    """Draw requests. prompts: of tokens. size: of the context; 0: unknown."""
+    """Draw requests. prompts: of tokens. size: of the context; 0: unknown. schemas: whether a text
+    that obeys one can be followed."""
 
     rng: Random
     dialect: Dialect
@@ -53,6 +76,7 @@ class Source:
     prompts: list[list[int]]
     read: Callable[[Any], list[int]]
     size: int
+    schemas: bool = True
 
     @property
     def rows(self) -> dict[str, ServerParameter]:
@@ -76,34 +100,65 @@ class Source:
                 fields[other] = self.value(other)
         fields["seed"] = self.value("seed")
         fields["n_predict"] = self._length()
+        if self.chance(0.2):
+            shape = rng.choice(_SHAPES)
+            fields[shape] = self.value(shape)
+        if "grammar" in fields or not self.schemas:
+            fields.pop("json_schema", None)
+        if not self._own_draws(fields) and self.chance(0.15):
+            fields = self._without_seed(fields)
+            fields["n_predict"] = max(fields["n_predict"], rng.randint(1, 40))
         if self.chance(0.7):
             self._ask_lists(fields)
         if self.chance(0.12):
             fields["cache_prompt"] = True
-        if self.chance(0.1):
-            fields["grammar"] = self.value("grammar")
-        fields.pop("json_schema", None)  # The oracle has no grammar of one.
         prompt = self.prompt()
         if self.chance(0.03):
             fields["n_cmpl"] = rng.randint(1, 3)
         elif self.chance(0.05):
             prompt = [self.prompt(short=True) for _ in range(rng.randint(1, 4))]
-            prompt = [p if isinstance(p, str) else self._text(3) for p in prompt]
-        return self._sound(DrawnRequest(prompt, fields, self.chance(0.4)))
+            if self.chance(0.5):
+                prompt += rng.sample(prompt, 1)  # the same one again
+        spelled = {
+            name: rng.choice(others)
+            for name, others in self.dialect.aliases.items()
+            if name in fields and self.chance(0.1)
+        }
+        parts = rng.sample(_PARTS, rng.randint(1, 6)) if self.chance(0.1) else ()
+        one = DrawnRequest(prompt, fields, self.chance(0.4), names=spelled, parts=tuple(parts))
+        return self._sound(one)
+
+    def _own_draws(self, fields: Mapping[str, Any]) -> bool:
+        return any(fields.get(n) not in (None, self.rows[n].neutral) for n in _OWN_DRAWS)
+
+    def _without_seed(self, fields: dict[str, Any]) -> dict[str, Any]:
+        rest = {name: value for name, value in fields.items() if name != "seed"}
+        return rest if self.chance(0.3) else {**rest, "seed": self.rng.choice(_NO_SEED)}
+
+    def again(self, request: DrawnRequest) -> DrawnRequest:
+        """Return a request without a seed once more, which may state that in another way."""
+        return replace(request, fields=self._without_seed(request.fields))
 
     def _sound(self, request: DrawnRequest) -> DrawnRequest:
         """Return a request that fits the context, with a seed where draws cannot be followed."""
         fields = {k: v for k, v in request.fields.items() if v != {}}
-        if fields.get("seed", -1) in (-1, None) and any(n in fields for n in _OWN_DRAWS):
+        if not request.seeded and self._own_draws(fields):
             fields["seed"] = self.rng.getrandbits(31)
         biases = fields.get("logit_bias") or []
         bans = [*biases.values()] if isinstance(biases, dict) else [bias for _, bias in biases]
-        if fields.get("grammar"):  # With a ban or XTC no token may be left: the server answers 500.
+        # With a ban or XTC no token may be left: the server answers 500.
+        if any(fields.get(name) for name in _SHAPES):
             fields = {k: v for k, v in fields.items() if k not in ("ignore_eos", "xtc_probability")}
             if any(bias is False for bias in bans):
                 del fields["logit_bias"]
-        if (fields.get("temperature") or 0) < 0:  # A range around it gives nan.
+        temperature, span = (
+            self.rows[name].default if fields.get(name) is None else fields[name]
+            for name in ("temperature", "dynatemp_range")
+        )
+        if temperature < 0:  # A range around it gives nan.
             fields.pop("dynatemp_range", None)
+        elif span >= temperature:  # A p may then be nan, which JSON does not have.
+            fields.pop("post_sampling_probs", None)
         # `truncated` is then true, although all tokens came.
         one_of_texts = request.several and fields.get("n_cmpl", 1) == 1
         prompts = request.prompt if one_of_texts else [request.prompt]
@@ -125,7 +180,7 @@ class Source:
     def variant(self, request: DrawnRequest) -> DrawnRequest:
         """Return a request that differs from another one in one thing, or in nothing."""
         fields, rng = dict(request.fields), self.rng
-        name = rng.choice([*fields, "prompt", "stream", "nothing"])
+        name = rng.choice([*fields, "prompt", "stream", "nothing", "nothing"])
         if name == "prompt" and not request.several:
             return self._sound(replace(request, prompt=self.prompt()))
         if name == "stream":
@@ -145,7 +200,8 @@ class Source:
     def with_stops(self, request: DrawnRequest, text: str) -> DrawnRequest:
         """Return a request with stop strings from the text that it has without them."""
         stops = [self._stop(text) for _ in range(self.rng.choice((1, 1, 1, 2, 3, 6, 20)))]
-        return replace(request, fields={**request.fields, "stop": stops})
+        stop = stops[0] if len(stops) == 1 and self.chance(0.2) else stops
+        return replace(request, fields={**request.fields, "stop": stop})
 
     def _stop(self, text: str) -> str:
         rng, at = self.rng, self.rng.randrange(len(text))
@@ -193,6 +249,8 @@ class Source:
             return [self._text(1) for _ in range(rng.choice((0, 1, 2, 4, 8, 20)))]
         if name == "dry_sequence_breakers":
             return [self._text(1) for _ in range(rng.choice((1, 2, 5, 20)))]
+        if name == "json_schema":
+            return schema(rng)
         if name == "grammar":
             rule = rng.choice(TABLE["grammars"]["texts"])
             return rule + f'\nunused ::= "{"x" * (1 << rng.randrange(14))}"' * self.chance(0.2)
@@ -268,6 +326,8 @@ def stated(fields: Mapping[str, Any], vocab: Vocab) -> dict[str, Any]:
     plain = {name: value for name, value in fields.items() if value is not None}
     if plain.get("seed") == -1:
         del plain["seed"]
+    if isinstance(stop := plain.get("stop"), str):
+        plain["stop"] = [stop]
     if isinstance(letters := plain.get("samplers"), str):
         names = {letter: name for name, letter in _LETTERS.items()}
         plain["samplers"] = [names[letter] for letter in letters]

@@ -1,5 +1,7 @@
 """Compare answers to random requests with the oracle: every field that an answer states.
 
+
+Texts without a seed are judged by their law (free.py).
 Requests come alone, on one connection, and several at once. The texts of the last two, and of
 prompts that are kept, have logits that a batch moved (concurrency.py): near ties are followed
 there. A request that fails is shrunk to the fields that it needs.
@@ -8,7 +10,7 @@ there. A request that fails is shrunk to the fields that it needs.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from threading import Barrier
@@ -17,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.xllamacpp.drawn import TABLE, DrawnRequest, Source, stated
+from sampler_parity.engines.xllamacpp.free import FreeDraws
+from sampler_parity.engines.xllamacpp.schemas import grammar_of, missing
 from sampler_parity.engines.xllamacpp.slot import Slot
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.servers import invariants
+from sampler_parity.harness.servers import http, invariants
 from sampler_parity.harness.servers.answer import Answer, TokenReport
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.concurrency import MOVED, moved
@@ -38,6 +42,11 @@ from sampler_parity.reference.vocab import Vocab
 _CHUNK, _TRIES = 8, 120  # requests that one may depend on; requests of a shrinker
 _LONGEST = 1000  # tokens of an answer that are predicted
 _PLAIN: dict[str, Any] = {"n_predict": 8, "seed": 1}  # fields that are made plain, not left out
+# Fields that do not change what a token is drawn from.
+_NOT_SAMPLING = ("n_cmpl", "cache_prompt", "json_schema")
+_NOT_LAW = ("seed", "n_predict", "stop", "n_probs", "post_sampling_probs", *_NOT_SAMPLING[:2])
+_PIECE = {"index", "content", "tokens", "stop", "id_slot", "tokens_predicted", "tokens_evaluated"}
+_AT_TIMES = {"completion_probabilities", "timings"}  # the last piece has timings
 Ask = Callable[[Sequence[DrawnRequest]], list[Answer | ServerFailure]]
 
 
@@ -56,6 +65,7 @@ class Predictor:
 
     model: DecodedModel
     size: int
+    free: FreeDraws = field(default_factory=FreeDraws)
 
     def read(self, prompt: Any) -> list[int]:
         """Return the tokens that the server makes of a prompt: text or tokens or both."""
@@ -94,12 +104,15 @@ class Predictor:
         stops = [stop.encode() for stop in fields.get("stop", ())]
         context = self.size - len(prompt) if self.size else 0
         slot = Slot(vocab, fields.get("n_predict", -1), context, stops)
-        sampling = {k: v for k, v in fields.items() if k not in ("n_cmpl", "cache_prompt")}
-        sampler = llama_server(sampling, prompt, vocab)
+        sampling = {k: v for k, v in fields.items() if k not in _NOT_SAMPLING}
+        asked = fields.get("json_schema")
+        grammar = None if asked is None else grammar_of(asked, vocab)
+        sampler = llama_server(sampling, prompt, vocab, grammar)
         drawn: list[Drawn] = []
         seeded = "seed" in fields
-        # A stream does not name the tokens of a part of a character.
-        whole = not answer.sent.get("stream") or answer.text.isascii()
+        # A stream does not name the tokens of a part of a character, also of a stop string.
+        spelled = answer.text + "".join(fields.get("stop", ()))
+        whole = not answer.sent.get("stream") or spelled.isascii()
         if not whole and (loose or not seeded):  # cannot be followed
             return ""
         guess = answer.tokens or ()
@@ -124,7 +137,12 @@ class Predictor:
                 sampler.sampler.accept(named, is_generated=True)
             slot.add(named)
         line = _reported(answer, slot, prompt)
-        return line or _listed(vocab, answer, slot, drawn, fields, loose)
+        line = line or _listed(vocab, answer, slot, drawn, fields, loose)
+        if line or seeded:
+            return line
+        law = {name: value for name, value in fields.items() if name not in _NOT_LAW}
+        rows = [dict(zip(one.ids, one.p, strict=True)) for one in drawn]
+        return self.free.add(json.dumps([prompt, law]), slot.tokens, rows)
 
 
 def _reported(answer: Answer, slot: Slot, prompt: list[int]) -> str:
@@ -145,6 +163,12 @@ def _reported(answer: Answer, slot: Slot, prompt: list[int]) -> str:
     places = slot.reported if streamed else range(len(slot.tokens))
     want["tokens"] = [slot.tokens[i] for i in places]
     got["tokens"] = [*(answer.tokens or ())]
+    if streamed:
+        events = answer.events[:-1]
+        want["tokens_predicted of each"] = [place + 1 for place in slot.reported]
+        got["tokens_predicted of each"] = [event.get("tokens_predicted") for event in events]
+        want["fields of each"] = [sorted(_PIECE)] * len(slot.reported)
+        got["fields of each"] = [sorted({*event} - _AT_TIMES) for event in events]
     for name, value in want.items():
         if got[name] != value:
             return f"{name} {json.dumps(got[name])}, expected {json.dumps(value)}"
@@ -278,6 +302,8 @@ def _simpler(request: DrawnRequest) -> Iterator[Callable[[DrawnRequest], DrawnRe
     """Give functions that each make a request simpler: all fields at once, then one by one."""
     yield lambda one: replace(one, fields=dict(_PLAIN))
     yield lambda one: replace(one, streamed=False)
+    yield lambda one: replace(one, names={})
+    yield lambda one: replace(one, parts=())
     yield lambda one: replace(one, prompt=_SHORT)
     for name in request.fields:
         yield partial(_without, name)
@@ -298,12 +324,16 @@ def _with_stop(stop: str, request: DrawnRequest) -> DrawnRequest:
 
 def _named(request: DrawnRequest) -> str:
     """Name the fields of a request that are not plain."""
-    named = {k: v for k, v in request.fields.items() if k not in _PLAIN or v != _PLAIN[k]}
+    plain = (
+        {k: v for k, v in _PLAIN.items() if request.fields.get(k) == v} if not request.names else {}
+    )
+    named = {k: v for k, v in request.sent.items() if k not in plain}
     named |= {"prompt": request.prompt} if request.prompt != _SHORT else {}
     named |= {"stream": True} if request.streamed else {}
     named |= {"leaves": request.leaves} if request.leaves is not None else {}
+    named |= {"response_fields": [*request.parts]} if request.parts else {}
     line = json.dumps(named, ensure_ascii=False)
-    return line if len(line) < 250 else f"{line[:200]}... ({', '.join(named)})"
+    return line if len(line) < 200 else f"{line[:160]}... ({len(named)} fields)"
 
 
 def check_random(
@@ -322,7 +352,10 @@ def _random(way: str, size: int, seed: int, model: DecodedModel, client: Client)
     predictor = Predictor(model, size)
     prompts = [*model.known.prompts.values()]
     rng = Random(f"{seed} {way}")
-    source = Source(rng, client.dialect, model.known.vocab, prompts, predictor.read, size)
+    lacks = missing()
+    source = Source(
+        rng, client.dialect, model.known.vocab, prompts, predictor.read, size, not lacks
+    )
     ask = {"alone": _alone, "on one connection": _kept, "at once": _at_once}[way]
     asker = Asker(client, predictor, partial(ask, client), way == "at once")
     count = 0
@@ -333,19 +366,26 @@ def _random(way: str, size: int, seed: int, model: DecodedModel, client: Client)
             fields = asker.shrunk(requests, at)
             line = f"seed {seed}, request {count - len(requests) + at}: {fields}{line}"
             return Observation("other meaning", line, answer)
-    return Observation("honoured", f"{count} requests of seed {seed}, each as predicted")
+    if line := predictor.free.wrong:
+        return Observation("other meaning", f"seed {seed}: {line}")
+    done = f"{count} requests of seed {seed}, each as predicted"
+    return Observation("honoured", f"{done}; no JSON schemas: {lacks}" if lacks else done)
 
 
 def _chunks(way: str, source: Source, asker: Asker) -> Iterator[list[DrawnRequest]]:
-    """Give requests that come together. Some are like the one before, with its text's stop strings
+    """Give requests that come together. Some are like an earlier one, with its text's stop strings
     or another value; some are left, or refused."""
     rng, before = source.rng, source.request()
+    earlier = [before]
     sizes = {"alone": TABLE["alone"] // _CHUNK, "on one connection": TABLE["kept"] // _CHUNK}
     for _ in range(sizes.get(way, TABLE["batches"])):
         requests: list[DrawnRequest] = []
         for _ in range(_CHUNK if way != "at once" else rng.randint(2, _CHUNK)):
             kind = rng.random()
-            one = source.variant(before) if kind < 0.3 else source.request()
+            other = rng.choice(earlier) if rng.random() < 0.3 else before
+            one = source.variant(other) if kind < 0.3 else source.request()
+            if not before.seeded and rng.random() < 0.6:
+                one, kind = source.again(before), 0.5
             if way == "on one connection":
                 one = replace(one, streamed=False)
             if 0.3 <= kind < 0.45 and not before.several and way == "alone":
@@ -359,18 +399,46 @@ def _chunks(way: str, source: Source, asker: Asker) -> Iterator[list[DrawnReques
             left = bool(requests) and requests[-1].leaves is not None
             if way == "at once" or left or one.several or "cache_prompt" in one.fields:
                 one = source.beside(one)
+            if way != "alone" or one.several or not one.seeded or "cache_prompt" in one.fields:
+                one = replace(one, parts=())  # two answers may differ
             requests.append(one)
-            before = one if one.leaves is None and kind <= 0.97 else before
+            if one.leaves is None and kind <= 0.97:
+                before = one
+                earlier.append(one)
         yield requests
 
 
 def _one(client: Client, request: DrawnRequest) -> Answer | ServerFailure:
     try:
         if request.streamed:
-            return client.streamed(request.prompt, request.fields, request.leaves)
-        return client.complete(request.prompt, request.fields)
+            answer = client.streamed(request.prompt, request.sent, request.leaves)
+        else:
+            answer = client.complete(request.prompt, request.sent)
+        if request.parts and request.leaves is None and not answer.refusal:
+            _require_parts(client, request, answer)
+        return answer
     except ServerFailure as failure:
         return failure
+
+
+def _require_parts(client: Client, request: DrawnRequest, answer: Answer) -> None:
+    """Ask again for some fields of an answer alone. Raises ServerFailure if others come."""
+    sent = {**request.sent, "response_fields": [*request.parts]}
+    body, path = client.body(request.prompt, sent), client.dialect.path
+    if request.streamed:
+        body["stream"] = True
+        events = http.stream(client.address, path, body, client.seconds, client.most(body))
+        got = None if isinstance(events, http.Reply) else [event.data for event in events][-1]
+    else:
+        got = http.ask(client.address, path, body, client.seconds, client.most(body)).data
+    whole: Mapping[str, Any] = answer.last
+    nested = {
+        f"{k}/{n}": v for k, of in whole.items() if isinstance(of, dict) for n, v in of.items()
+    }
+    want = {name: v for name, v in {**whole, **nested}.items() if name in request.parts}
+    if got != want:
+        line = f"response_fields {json.dumps(request.parts)}: {json.dumps(got)[:200]} comes"
+        raise ServerFailure("rejected", f"{line}, expected {json.dumps(want)[:200]}")
 
 
 def _alone(client: Client, requests: Sequence[DrawnRequest]) -> list[Answer | ServerFailure]:
@@ -382,7 +450,7 @@ def _kept(client: Client, requests: Sequence[DrawnRequest]) -> list[Answer | Ser
     answers: list[Answer | ServerFailure] = []
     while rest := requests[len(answers) :]:
         try:
-            answers += client.in_turn([(one.prompt, one.fields) for one in rest])
+            answers += client.in_turn([(one.prompt, one.sent) for one in rest])
         except ServerFailure as failure:
             answers.append(failure)
     return answers

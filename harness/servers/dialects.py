@@ -49,10 +49,10 @@ class Dialect:
     temperature at which texts differ. always: fields of each request. group: the field that
     parameters stand in. probabilities: what asks for those of the five most likely tokens. drawn:
     what asks for the ids of those drawn, where they are not always named. several: what asks for
-    two completions. endless: parameters that each keep a text to a form without an end. together:
-    values that the engine's oracle.py sets at once. temperature_first:
-    filters see its result. chat: the prompt is the message of a user, which a template of the
-    server's puts into a text."""
+    two completions. aliases: by name of a field its other names. endless: parameters that each keep
+    a text to a form without an end. together: values that the engine's oracle.py sets at once.
+    temperature_first: filters see its result. chat: the prompt is the message of a user, which a
+    template of the server's puts into a text."""
 
     name: str
     path: str
@@ -65,6 +65,7 @@ class Dialect:
     probabilities: dict[str, Any] = field(default_factory=dict)
     drawn: dict[str, Any] = field(default_factory=dict)
     several: dict[str, Any] = field(default_factory=dict)
+    aliases: dict[str, list[str]] = field(default_factory=dict)
     endless: dict[str, Any] = field(default_factory=dict)
     together: dict[str, Any] = field(default_factory=dict)
     temperature_first: bool = False

@@ -3,6 +3,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sampler_parity.harness.servers.answer import Answer
@@ -40,7 +41,10 @@ def _ending(dialect: Dialect, answer: Answer) -> str:
         if came >= wanted + _CUT or short != truncated:
             line = f"{came} tokens in the place of {wanted}, ended by {answer.ended}"
             return f"{line}, truncated {truncated}"
-    if (word in stops) != (answer.ended == "word") and answer.ended in ("word", "limit", "eos"):
+    # Where the context ends at a stop string, the server reports both.
+    both = answer.last.get("truncated", False) and answer.ended == "limit"
+    known = not both and answer.ended in ("word", "limit", "eos")
+    if known and (word in stops) != (answer.ended == "word"):
         return f"ended by {answer.ended}, at the stop string {word!r}"
     found = [one for one in stops if one in answer.text and one != stated["stop"]]
     return f"the stop string {found[0]!r} is in the text" if found else ""
@@ -185,6 +189,8 @@ INVARIANTS: dict[str, Callable[[Dialect, Answer], str]] = {
 
 def broken(dialect: Dialect, answer: Answer) -> Iterator[tuple[str, str]]:
     """Give the name of each invariant that an answer breaks, and how."""
+    names = {other: name for name, others in dialect.aliases.items() for other in others}
+    answer = replace(answer, sent={names.get(k, k): v for k, v in answer.sent.items()})
     for name, wrong in INVARIANTS.items():
         if name in OF_LLAMA_SERVER and dialect.text != "llama-server":
             continue

@@ -6,15 +6,21 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sampler_parity.engines.xllamacpp.drawn import TABLE, DrawnRequest, Source, stated
+from sampler_parity.engines.xllamacpp.free import FreeDraws
 from sampler_parity.engines.xllamacpp.random_requests import (
     Asker,
     Predictor,
     check_random,
 )
+from sampler_parity.engines.xllamacpp.schemas import grammar_of, schema
+from sampler_parity.engines.xllamacpp.schemas import missing as missing_schemas
 from sampler_parity.engines.xllamacpp.slot import Slot
 from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.answer import Answer
@@ -31,8 +37,11 @@ from tests.support.table_model import KNOWN, logits
 DIALECT = DIALECTS["llama-server"]
 ROWS = {row.name: row for row in DIALECT.parameters}
 MORE = {"n_probs", "post_sampling_probs", "cache_prompt", "n_cmpl"}  # fields without a row
-# With both no token may be left.
-APART = ({"grammar", "ignore_eos"}, {"grammar", "xtc_probability"})
+# With both no token may be left, or one is not read.
+SHAPES = ("grammar", "json_schema")
+APART = [{shape, name} for shape in SHAPES for name in ("ignore_eos", "xtc_probability")]
+APART.append({*SHAPES})
+NOT_SAMPLING = ("n_cmpl", "cache_prompt", *SHAPES)
 SERVER = real_servers()["llama-server"]
 
 
@@ -58,13 +67,13 @@ def test_what_is_drawn_is_in_the_dialect_and_in_the_bounds_of_the_reference() ->
         fields = stated(request.fields, VOCAB)
         for name, (low, high) in TABLE["bounds"].items():
             assert low <= fields.get(name, low) <= high
-        rest = {k: v for k, v in fields.items() if k not in ("n_cmpl", "cache_prompt", "grammar")}
+        rest = {k: v for k, v in fields.items() if k not in NOT_SAMPLING}
         llama_server(rest, [1], VOCAB)  # raises ChainError for what it refuses
 
 
 def test_each_parameter_comes_with_each_class_of_values_and_with_each_other_one() -> None:
     several = [request.fields for request in drawn(2, 3000)]
-    names = {*ROWS} - {"json_schema"}
+    names = {*ROWS}
     for name in names:
         values = [one[name] for one in several if name in one]
         assert len({json.dumps(value) for value in values}) >= 2
@@ -78,7 +87,7 @@ def test_each_parameter_comes_with_each_class_of_values_and_with_each_other_one(
         if type(low) is float:
             assert any(0 < abs(v) < 0.01 for v in numbers) or low > 0, name
             assert any(v != round(v, 3) for v in numbers), name
-    seeds = [one["seed"] for one in several]
+    seeds = [one.get("seed") for one in several]
     assert {-1, 0} <= {*seeds}
     assert sum(seed >> 31 == 1 for seed in seeds if seed) > 100
     forms = {type(one["samplers"]) for one in several if one.get("samplers")}
@@ -126,6 +135,50 @@ def test_the_context_ends_a_text_before_its_length() -> None:
     assert slot.stop_type == "none"
     slot.add(8)
     assert (slot.stop_type, slot.truncated) == ("limit", True)
+
+
+PROBABILITIES = st.lists(st.floats(1e-6, 1), min_size=1, max_size=40)
+
+
+def draws(rng: Random, shares: list[list[float]], heat: float = 1.0) -> FreeDraws:
+    """Return a text of which each token has been drawn from its shares to the power of 1 / heat."""
+    free = FreeDraws()
+    text = [rng.choices(range(len(one)), [p ** (1 / heat) for p in one])[0] for one in shares]
+    assert free.add("a", text, [dict(enumerate(one)) for one in shares]) == ""
+    return free
+
+
+@settings(deadline=None)
+@given(st.lists(PROBABILITIES, max_size=40), st.integers(0, 2**32))
+def test_fair_draws_without_a_seed_are_never_wrong(shares: list[list[float]], seed: int) -> None:
+    assert draws(Random(seed), shares).wrong == ""
+
+
+@pytest.mark.parametrize(("heat", "word"), [(0.1, "more likely"), (9.0, "less likely")])
+def test_draws_at_another_temperature_are_wrong(heat: float, word: str) -> None:
+    rng = Random(3)
+    shares = [[rng.random() ** 4 + 1e-6 for _ in range(30)] for _ in range(200)]
+    assert draws(rng, shares).wrong == ""
+    assert word in draws(rng, shares, heat).wrong
+
+
+def test_a_long_text_without_a_seed_comes_once_and_a_determined_one_again() -> None:
+    free, even, sure = FreeDraws(), [dict.fromkeys(range(9), 0.1)] * 20, [{1: 0.3}] * 20
+    assert free.add("a", [1] * 20, even) == ""
+    assert free.add("b", [1] * 20, even) == ""
+    assert free.add("a", [1] * 10, even[:10]) == ""
+    assert "the same 20 tokens again" in free.add("a", [1] * 20, even)
+    assert [free.add("c", [1] * 20, sure) for _ in range(2)] == ["", ""]
+
+
+def test_every_schema_that_is_drawn_has_a_grammar() -> None:
+    if why := missing_schemas():
+        pytest.skip(f"unavailable: {why}")
+    rng = Random(1)
+    for _ in range(200):
+        assert grammar_of(schema(rng), VOCAB).name == "grammar"  # or InputError is raised
+    with pytest.raises(InputError, match="llguidance"):
+        grammar_of({"type": "no such type"}, VOCAB)
 
 
 def asker(differs: Callable[[DrawnRequest], bool]) -> Asker:
@@ -206,6 +259,55 @@ class KeepsBiases(Fault):
         self.before = asked
 
 
+class CountsLate(Fault):
+    """Count in a piece the tokens before it."""
+
+    def piece(self, piece: Body, exchange: Exchange) -> bool:
+        piece["tokens_predicted"] -= not piece["stop"]
+        return True
+
+
+class ForgetsPart(Fault):
+    """Send the whole answer where a part was asked for."""
+
+    def ask(self, body: Body, exchange: Exchange) -> None:
+        body.pop("response_fields", None)
+
+
+class FixedSeed(Fault):
+    """Take a seed of its own where none is sent."""
+
+    def ask(self, body: Body, exchange: Exchange) -> None:
+        if body.get("seed") in (None, -1):
+            body["seed"] = 4
+
+
+class FirstType(Fault):
+    """Take the first of the types of a schema."""
+
+    def ask(self, body: Body, exchange: Exchange) -> None:
+        schema = body.get("json_schema")
+        if schema is not None and isinstance(schema.get("type"), list):
+            schema["type"] = schema["type"][0]
+
+
+class OneName(Fault):
+    """Lose the other names of the length."""
+
+    def ask(self, body: Body, exchange: Exchange) -> None:
+        body.pop("max_tokens", None)
+        body.pop("max_completion_tokens", None)
+
+
+class OnceForEqual(Fault):
+    """Answer equal prompts of a list with the text of the first, and leave the rest out."""
+
+    def ask(self, body: Body, exchange: Exchange) -> None:
+        prompt = body["prompt"]
+        if isinstance(prompt, list) and not any(type(one) is int for one in prompt):
+            body["prompt"] = [one for i, one in enumerate(prompt) if one not in prompt[:i]]
+
+
 # Kinds: a value, a form, an answer, probabilities, a stream, a state. With each a word of the
 # evidence.
 PLANTED: dict[str, tuple[Callable[[], Fault], str]] = {
@@ -218,6 +320,12 @@ PLANTED: dict[str, tuple[Callable[[], Fault], str]] = {
     "sends p before top_p": (BeforeTopP, "post_sampling_probs"),
     "a stream loses ends of lines": (StreamLosesBlank, "stream"),
     "biases stay": (KeepsBiases, "logit_bias"),
+    "a piece counts late": (CountsLate, "tokens_predicted of each"),
+    "a part of an answer is not asked for": (ForgetsPart, "response_fields"),
+    "no seed is a fixed one": (FixedSeed, "without a seed, the same"),
+    "a schema has its first type": (FirstType, "json_schema"),
+    "another name of the length is lost": (OneName, "max_"),
+    "equal prompts are answered once": (OnceForEqual, "answers to"),
 }
 
 

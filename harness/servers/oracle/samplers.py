@@ -18,6 +18,7 @@ from sampler_parity.reference.pipelines.common_chain import (
     samplers_from_names,
 )
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.vocab import Vocab
 
@@ -59,11 +60,14 @@ class LlamaServerSampler:
 
 
 def llama_server(
-    parameters: Mapping[str, Any], prompt: Sequence[int], vocab: Vocab
+    parameters: Mapping[str, Any],
+    prompt: Sequence[int],
+    vocab: Vocab,
+    grammar: Sampler | None = None,
 ) -> LlamaServerSampler:
-    """Build the sampler of llama-server."""
-    text = parameters.get("grammar")
-    grammar = Grammar(text, "root", vocab=vocab) if text else None
+    """Build the sampler of llama-server. grammar: in the place of the request's text of one."""
+    if text := parameters.get("grammar"):
+        grammar = Grammar(text, "root", vocab=vocab)
     sampler = CommonSampler(params_of(parameters, vocab), len(vocab), vocab, grammar=grammar)
     for token in prompt:
         sampler.accept(token, is_generated=False)
