@@ -110,9 +110,9 @@ class Predictor:
         sampler = llama_server(sampling, prompt, vocab, grammar)
         drawn: list[Drawn] = []
         seeded = "seed" in fields
-        # A stream does not name the tokens of a part of a character, also of a stop string.
-        spelled = answer.text + "".join(fields.get("stop", ()))
-        whole = not answer.sent.get("stream") or spelled.isascii()
+        # A stream does not name the tokens of a part of a character.
+        named_all = len(answer.tokens or ()) == answer.last.get("tokens_predicted")
+        whole = not answer.sent.get("stream") or named_all
         if not whole and (loose or not seeded):  # cannot be followed
             return ""
         guess = answer.tokens or ()

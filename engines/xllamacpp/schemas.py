@@ -107,7 +107,7 @@ class _Tokens(Tokenizer):
             self.tokens[token] = text if vocab.piece(token, special=False) else b"\xff" + text
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _tokenizer(vocab: Vocab) -> Any:
     wrapped = library().TokenizerWrapper(_Tokens(vocab))
     return library().LLTokenizer(wrapped, eos_token=vocab.eot if vocab.eot >= 0 else vocab.eos)

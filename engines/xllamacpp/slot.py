@@ -40,6 +40,8 @@ class Slot:
         self.text += piece
         if not _incomplete(self.text):
             self._send(token, len(piece))
+        else:
+            self.has_new_line |= b"\n" in piece
         if self.context and len(self.tokens) >= self.context:
             self.truncated, self.stop_type = True, "limit"
         elif self.stop_type == "none" and 0 <= self.length <= len(self.tokens):

@@ -164,7 +164,8 @@ def _prompt(dialect: Dialect, answer: Answer) -> str:
     if isinstance(sent, str) and not shown.endswith(sent.replace(" ", "")):
         return f"the prompt {sent!r} is reported as {data['prompt']!r}"
     lines = "\n" in answer.text
-    unsure = _held(dialect, answer) if lines else answer.ended == "word"
+    hidden = len(answer.tokens or ()) < (_tokens(data) or 0)  # a stream's part of a character
+    unsure = _held(dialect, answer) if lines else answer.ended == "word" or hidden
     if data.get("has_new_line", lines) != lines and not unsure:
         return f"has_new_line {data['has_new_line']}: {answer.text!r}"
     return ""

@@ -166,7 +166,7 @@ def test_a_long_text_without_a_seed_comes_once_and_a_determined_one_again() -> N
     free, even, sure = FreeDraws(), [dict.fromkeys(range(9), 0.1)] * 20, [{1: 0.3}] * 20
     assert free.add("a", [1] * 20, even) == ""
     assert free.add("b", [1] * 20, even) == ""
-    assert free.add("a", [1] * 10, even[:10]) == ""
+    assert free.add("a", [1] * 8, even[:8]) == ""
     assert "the same 20 tokens again" in free.add("a", [1] * 20, even)
     assert [free.add("c", [1] * 20, sure) for _ in range(2)] == ["", ""]
 
