@@ -23,6 +23,7 @@ from sampler_parity.engines.xllamacpp.free import FreeDraws
 from sampler_parity.engines.xllamacpp.schemas import grammar_of, missing
 from sampler_parity.engines.xllamacpp.slot import Slot
 from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.servers import http, invariants
@@ -91,7 +92,7 @@ class Predictor:
             near = loose or "cache_prompt" in fields
             try:
                 line = self._difference(self.read(prompt), own, one, near)
-            except (BackendFailure, ChainError) as failure:
+            except (BackendFailure, ChainError, InputError) as failure:
                 line = f"not predicted: {failure}"
             if line:
                 return line if i == 0 else f"answer {i}: {line}"
@@ -106,7 +107,8 @@ class Predictor:
         slot = Slot(vocab, fields.get("n_predict", -1), context, stops)
         sampling = {k: v for k, v in fields.items() if k not in _NOT_SAMPLING}
         asked = fields.get("json_schema")
-        grammar = None if asked is None else grammar_of(asked, vocab)
+        reported = (answer.last.get("generation_settings") or {}).get("grammar", "")
+        grammar = None if asked is None else grammar_of(asked, vocab, reported)
         sampler = llama_server(sampling, prompt, vocab, grammar)
         drawn: list[Drawn] = []
         seeded = "seed" in fields

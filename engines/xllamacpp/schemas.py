@@ -1,6 +1,7 @@
 """Draw JSON schemas at random, and follow a text that obeys one.
 
-The llama-server of xllamacpp leaves schemas to llguidance, so the same library is asked here.
+The llama-server of xllamacpp leaves schemas to llguidance, so the same library is asked here. A
+build without it makes a GBNF grammar, which it reports, and which is then followed.
 Source: llama_sampler_init_llg of llama.cpp's common/llguidance.cpp.
 """
 
@@ -15,6 +16,7 @@ import numpy as np
 from sampler_parity.engines.llguidance.worker import Matcher, Tokenizer, library
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.vocab import Vocab
 
 _WORDS = ("abacus", "zebra", "line 1", "é", "漢字", "a b", "")
@@ -113,8 +115,11 @@ def _tokenizer(vocab: Vocab) -> Any:
     return library().LLTokenizer(wrapped, eos_token=vocab.eot if vocab.eot >= 0 else vocab.eos)
 
 
-def grammar_of(asked: Any, vocab: Vocab) -> SchemaGrammar:
-    """Return the grammar of a schema. Raises Unsupported, InputError."""
+def grammar_of(asked: Any, vocab: Vocab, reported: str = "") -> SchemaGrammar | Grammar:
+    """Return the grammar of a schema. reported: by the server. Raises Unsupported, InputError, and
+    ChainError for GBNF that the reference refuses."""
+    if reported and not reported.startswith("%llguidance"):
+        return Grammar(reported, "root", vocab=vocab)
     lark = f"%llguidance {{}}\nstart: %json {json.dumps(asked)}"
     grammar = library().LLMatcher.grammar_from_lark(lark)
     matcher = library().LLMatcher(_tokenizer(vocab), grammar, log_level=0)

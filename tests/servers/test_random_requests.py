@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ from sampler_parity.harness.servers.launch import CONTEXT, missing, real_servers
 from sampler_parity.harness.servers.oracle import registry
 from sampler_parity.harness.servers.oracle.model import DecodedModel
 from sampler_parity.harness.servers.oracle.samplers import llama_server
+from sampler_parity.reference.candidates import Candidates
 from studies.faulty_proxy import Body, Exchange, Fault, between
 from tests.support.fake_server import VOCAB, N, fake_server
 from tests.support.table_model import KNOWN, logits
@@ -179,6 +181,13 @@ def test_every_schema_that_is_drawn_has_a_grammar() -> None:
         assert grammar_of(schema(rng), VOCAB).name == "grammar"  # or InputError is raised
     with pytest.raises(InputError, match="llguidance"):
         grammar_of({"type": "no such type"}, VOCAB)
+
+
+def test_a_server_without_llguidance_is_followed_by_the_grammar_that_it_reports() -> None:
+    grammar = grammar_of({"const": "w7"}, VOCAB, 'root ::= " w7"')
+    cand = Candidates.from_logits([0.0] * N)
+    grammar.apply(cand)
+    assert np.flatnonzero(cand.logits == 0.0).tolist() == [7]
 
 
 def asker(differs: Callable[[DrawnRequest], bool]) -> Asker:
