@@ -1,4 +1,4 @@
-"""The commands `builds add`, `builds make` and `builds list`."""
+"""The commands `builds add`, `builds make`, `builds list` and `builds newest`."""
 
 from typing import Annotated
 
@@ -61,3 +61,19 @@ def builds_list() -> None:
 
     for line in describe():
         print_line(line)
+
+
+@builds_app.command("newest")
+def builds_newest() -> None:
+    """Ask npm and pip for packages with a newer llama.cpp than the modelled ones, and print the
+    command that adds each. `make follow` takes the newest.
+
+    Exit status: 0, or 2 if a registry does not answer.
+    """
+    from sampler_parity.harness.upgrade.newest import offers
+    from sampler_parity.reference.chronology import SEEN
+
+    print_line(f"{'modelled':<31} up to {SEEN}")
+    for one in offers():
+        take = f"sampler-parity builds add {one.package}@{one.version}" if one.newer else "known"
+        print_line(f"{one.package:<16} {one.version:<14} {one.release or 'unknown':<10} {take}")

@@ -26,6 +26,8 @@ from sampler_parity.reference.releases import CHANGES
 
 _PACKAGES = Path(__file__).with_name("packages.toml")
 _TIMEOUT_S = 120.0
+# of npm, then of pip
+_WHY = re.compile(r"npm error code (\w+)|broken by .*?: (.*?)'\)|^ERROR: (.*)", re.MULTILINE)
 
 
 def bisected(cases: Sequence[StagesCase], old: str, new: str) -> list[str]:
@@ -62,7 +64,7 @@ def between(old: str, new: str) -> list[str]:
 def _age(row: Engine, of: str) -> tuple[float, ...]:
     """Return a sort key of a version. Raises InputError."""
     if row.environment:
-        return _numbers(of or environments.known(row.environment).version)
+        return numbers(of or environments.known(row.environment).version)
     build = find(of) if row.builds and of else None
     return order((build.release if build else of) or NEWEST)
 
@@ -71,7 +73,7 @@ def _ages(row: Engine) -> dict[str, tuple[float, ...]]:
     """Return the sort keys of all versions of an engine, by backend."""
     if row.environment:
         own = environments.known(row.environment)
-        return {f"{row.name}@{v}": _numbers(v) for v in _published(own.needs[0], own.kind)}
+        return {f"{row.name}@{v}": numbers(v) for v in published(own.needs[0], own.kind)}
     ends = {end for change in CHANGES for end in (change.last_old, change.first_new)}
     releases = _of_builds() if row.builds else {release: release for release in ends}
     return {f"{row.name}@{name}": order(release) for name, release in releases.items()}
@@ -81,30 +83,34 @@ def _of_builds() -> dict[str, str]:
     """Return the releases of builds by name: registered ones, and those of packages.toml."""
     registered = (find(path.parent.name) for path in builds_folder().glob("*/build.json"))
     here = {b.name: b.release for b in registered if b and b.release and not b.platform}
-    return {name: name for name in _packages() if name not in here.values()} | here
+    return {name: name for name in packages() if name not in here.values()} | here
 
 
-def _packages() -> dict[str, str]:
+def packages() -> dict[str, str]:
     table: dict[str, str] = toml_of(_PACKAGES, _PACKAGES.read_bytes())["node-llama-cpp"]
     return table
 
 
-def _published(need: str, kind: str) -> list[str]:
+def published(need: str, kind: str) -> list[str]:
     """Return the released versions of a package by pip or npm. Raises InputError."""
     package = need.rpartition("==" if kind == "python" else "@")[0]
-    command = [sys.executable, "-m", "pip", "index", "versions", package]
-    command = command if kind == "python" else ["npm", "view", package, "versions", "--json"]
+    pip = [sys.executable, "-m", "pip", "index", "versions", "--retries", "1", package]
+    npm = ["npm", "view", package, "versions", "--json", "--fetch-retries", "1"]
+    command = pip if kind == "python" else npm
     try:
         done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_TIMEOUT_S)
-        done.check_returncode()
     except (OSError, subprocess.SubprocessError) as error:
         raise InputError(package, f"its versions cannot be listed: {error}") from None
+    if done.returncode:
+        found = [groups for groups in _WHY.findall(done.stderr) if any(groups)]
+        reason = "".join(found[0]) if found else f"exit status {done.returncode}"
+        raise InputError(package, f"its versions cannot be listed: {reason}")
     listed = re.search(r"Available versions: (.*)", done.stdout)
     words = listed[1].split(", ") if listed else json.loads(done.stdout)
     return [word for word in words if re.fullmatch(r"[0-9.]+", word)]  # no previews
 
 
-def _numbers(version: str) -> tuple[float, ...]:
+def numbers(version: str) -> tuple[float, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
@@ -115,5 +121,5 @@ def _made(name: str) -> str:
     if row.environment:
         installing.add(f"{row.environment}=={named.of}")
     elif row.builds and find(named.of) is None:
-        builds.add(f"node-llama-cpp@{_packages()[named.of]}")
+        builds.add(f"node-llama-cpp@{packages()[named.of]}")
     return name

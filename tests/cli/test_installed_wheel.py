@@ -51,6 +51,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("golden verify", 0, "equal to the reference to the bit"),
     ("builds list", 0, ""),
     ("builds make nothing", 2, "build 'nothing': no recipe"),
+    ("builds newest", 0, "xllamacpp "),
     ("engines list", 0, "sampler-parity engines add rwkv"),
     ("engines add nothing", 2, "engine 'nothing': unknown"),
     ("engines exec rwkv -- python", 2, "sampler-parity engines add rwkv"),

@@ -63,7 +63,7 @@ NPM = '["3.20.0", "3.21.1", "3.22.0", "3.22.1", "4.0.0-beta.1"]'
 def test_versions_of_an_engine_come_from_its_registry(
     monkeypatch: pytest.MonkeyPatch, old: str, new: str, printed: str, expected: list[str]
 ) -> None:
-    done = SimpleNamespace(stdout=printed, check_returncode=lambda: None)
+    done = SimpleNamespace(stdout=printed, returncode=0)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     assert bisect.between(old, new) == expected
 
