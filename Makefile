@@ -12,7 +12,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup tsampler wheel release-check docs site parity parity-full drift witness platforms portable distribution \
+.PHONY: setup tsampler wheel release-check docs site parity parity-full drift follow witness platforms portable distribution \
 	laws trie selfcheck engines servers fuzz types lint \
 	size profile check test pytest nightly scale commands attack fuzz-inputs sanitize selftest coverage native-mutants patches clean
 
@@ -101,6 +101,11 @@ drift: setup
 	$(BIN)/sampler-parity run parity removed --reference own -o bundles/drift \
 		$(DRIFT_RELEASES:%=-b llama.cpp@%)
 	$(BIN)/sampler-parity report bundles/drift -o $(REPORT)
+
+# The newest llama.cpp of npm or PyPI, if it is not modelled yet: fetched, compared and run. The page
+# that it prints has what a person must decide. WHAT=PACKAGE@VERSION: this one. bundles/follow
+follow: setup
+	$(BIN)/python -m studies.follow $(WHAT)
 
 # The second build alone: the suites, its structures, and common_sampler command by command.
 witness: setup

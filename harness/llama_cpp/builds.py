@@ -235,7 +235,7 @@ def add_package(package: str, version: str) -> Build:
             release: str | None = wheels.release_of(package, version)
             archive, folder = wheels.fetch(package, version, Path(temporary))
         else:
-            archive = _npm_pack(f"{package}@{version}", Path(temporary))
+            archive = npm_pack(f"{package}@{version}", Path(temporary))
             folder = _unpack(archive, Path(temporary) / "unpacked")
             release = release_of(folder)
             if package in recipes.packages() and package != f"@node-llama-cpp/{_platform()}":
@@ -273,7 +273,7 @@ def _platform() -> str:
     return _PLATFORMS[key]
 
 
-def _npm_pack(package: str, folder: Path) -> Path:
+def npm_pack(package: str, folder: Path) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         raise InputError("npm", "is not installed", "install Node.js, or add NAME=FOLDER")

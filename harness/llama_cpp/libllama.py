@@ -147,10 +147,10 @@ _TYPES: dict[str, Any] = TYPES | {
     "token_data_array *": POINTER(TokenDataArray),
     "counters": Counters,
 }
-_FILE = Path(__file__).with_name("functions.toml")
+FUNCTIONS_FILE = Path(__file__).with_name("functions.toml")
 _FUNCTIONS = {
     name: [_TYPES[kind] for kind in kinds]
-    for name, kinds in toml_of(_FILE, _FILE.read_bytes()).items()
+    for name, kinds in toml_of(FUNCTIONS_FILE, FUNCTIONS_FILE.read_bytes()).items()
 }
 
 

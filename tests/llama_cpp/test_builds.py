@@ -25,6 +25,7 @@ from sampler_parity.harness.llama_cpp.libllama import (
 )
 from sampler_parity.harness.llama_cpp.signatures import order, signature
 from sampler_parity.harness.llama_cpp.worker import Worker
+from studies.follow.structures import written_by
 from tests.support.command_line import cli, refused
 
 pytestmark = pytest.mark.skipif(
@@ -392,20 +393,6 @@ def test_dry_and_the_vocabulary_are_given_to_every_release_as_it_takes_them(name
     candidates = worker.candidates(np.full(8, 8, np.float32))
     chain.apply(0, candidates)
     assert candidates.current()["logit"].tolist() == [8.0, 8.0, 8.0, 6.0, 8.0, 8.0, 8.0, 8.0]
-
-
-def written_by(function: Any) -> bytes:
-    """Return the bytes that it writes of the structure it returns; 0xEE for a byte that it leaves
-    alone.
-    """
-    function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
-    filled = []
-    for fill in (0xAA, 0x55):
-        space = (ctypes.c_ubyte * 1024)(*[fill] * 1024)
-        function(ctypes.addressof(space))  # x86-64: the caller passes the address of a result
-        filled.append(bytes(space))
-    size = 1 + max(i for i in range(1024) if filled[0][i] == filled[1][i])
-    return bytes(a if a == b else 0xEE for a, b in zip(*filled, strict=True))[:size]
 
 
 def test_a_later_build_lays_out_a_model_s_parameters_as_v0_5_0_does_and_a_context_s_not() -> None:

@@ -1,0 +1,1 @@
+"""Follow a new release of llama.cpp: see __main__.py."""
