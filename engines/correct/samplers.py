@@ -127,7 +127,7 @@ def temp_ext(ops: Ops, cand: Candidates, of: Any) -> None:
     normalize(ops, cand)
     terms = cand.p * ops.log_p(cand.logits, cand.p)
     entropy = -ops.total(terms[cand.p > 0])
-    share = ops.power(max(entropy, kind(0)) / ops.log(kind(len(cand))), of.exponent)
+    share = ops.power(max(kind(0), entropy) / ops.log(kind(len(cand))), of.exponent)
     lowest = max(kind(0), kind(of.temp) - kind(of.delta))
     highest = kind(of.temp) + kind(of.delta)
     scale(ops, cand, lowest + (highest - lowest) * share)

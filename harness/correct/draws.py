@@ -140,14 +140,14 @@ def _kept_by_surprise(stage: Stage, mu: Interval, order: NDArray[np.int64]) -> t
 
     The first mu is 2 tau, which is exact. -log2 of a power of two is a whole number, and a
     function whose error is below 1 ULP gives it: then one cut is right. A subnormal p may be
-    flushed to 0, whose surprise is infinite.
+    flushed to 0, whose surprise is infinite. One that is 0 in float64 has that of its logit.
     """
-    p = stage.softmax.p[order]
+    p, x = stage.softmax.p[order], stage.before.logits[order].astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        surprise = -np.log2(p)
+        surprise = np.where(p > 0, -np.log2(p), (x.max() - x) / math.log(2) - np.log2(p.max()))
         error = np.maximum(*stage.softmax.off_in_log(order)) + stage.softmax.common
         error = error / math.log(2) + abs(surprise) * of_function(stage.arithmetic)
-    error = np.where(p > 0, error, 0.0)
+    error = np.where(p > 0, error, abs(surprise) * of_function(stage.arithmetic))
     low, high = float(mu.low), float(mu.high)
     if "mu" not in stage.memory and _powers_of_two(stage):
         error = np.zeros_like(error)
