@@ -36,6 +36,24 @@ def descending(values: FloatArray) -> NDArray[np.int64]:
     return np.asarray(sorting.std_sort_of(libstdcxx, values), np.int64)
 
 
+def largest(values: FloatArray, k: int) -> NDArray[np.int64]:
+    """Return the places of the k largest that torch.topk finds, 0 < k <= len(values), no NaN:
+    std::partial_sort if 64 k are at most all, else libstdc++'s std::nth_element."""
+    if 64 * k <= len(values):
+        return np.asarray(libstdcxx.std_partial_sort(values, k)[:k], np.int64)
+    keys, at = values.copy(), np.arange(len(values))
+    first, last, depth = 0, len(values), 2 * (len(values).bit_length() - 1)
+    while last - first > 3:
+        if depth == 0:
+            libstdcxx.sort_part(keys, at, first, k, last)
+            return at[:k]
+        depth -= 1
+        cut = int(libstdcxx.partition(keys, at, first, last))
+        first, last = (cut, last) if cut < k else (first, cut)
+    at[first:last] = at[first:last][np.argsort(-keys[first:last], kind="stable")]
+    return at[:k]
+
+
 def cumsum(values: FloatArray) -> FloatArray:
     """Sum in double, each step rounded."""
     return np.asarray(values.cumsum(dtype=np.float64).astype(values.dtype))

@@ -85,7 +85,7 @@ def _swap(keys: FloatArray, at: Order, a: Any, b: Any) -> None:
 
 
 @jit
-def _partition(keys: FloatArray, at: Order, first: int, last: int) -> int:
+def partition(keys: FloatArray, at: Order, first: int, last: int) -> int:
     """Partition at the median of three, moved to the front: __unguarded_partition_pivot."""
     a, b, c = first + 1, first + (last - first) // 2, last - 1
     if keys[a] > keys[b]:
@@ -142,7 +142,7 @@ def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
                 sort_part(keys, at, first, last, last)
                 break
             depth -= 1
-            cut = _partition(keys, at, first, last)
+            cut = partition(keys, at, first, last)
             parts.append((cut, last, depth))
             last = cut
     for i in range(begin + 1, min(begin + _SMALL, end)):
