@@ -401,6 +401,8 @@ def _chunks(way: str, source: Source, asker: Asker) -> Iterator[list[DrawnReques
             left = bool(requests) and requests[-1].leaves is not None
             if way == "at once" or left or one.several or "cache_prompt" in one.fields:
                 one = source.beside(one)
+            if way == "at once":  # several answers to one spoil a kept prompt (finding 76)
+                one = replace(one, fields={k: v for k, v in one.fields.items() if k != "n_cmpl"})
             if way != "alone" or one.several or not one.seeded or "cache_prompt" in one.fields:
                 one = replace(one, parts=())  # two answers may differ
             requests.append(one)

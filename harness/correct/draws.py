@@ -131,7 +131,7 @@ def _cut_and_draw(stage: Stage, kept: Kept) -> None:
 def orders(stage: Stage) -> list[NDArray[np.int64]]:
     """Return the candidates in descending order; and as they are, where llama.cpp takes them for
     sorted."""
-    by_size = np.argsort(-stage.softmax.p, kind="stable")
+    by_size = np.lexsort((-stage.before.logits, -stage.softmax.p))
     return [by_size, np.arange(len(by_size))] if stage.before.sorted else [by_size]
 
 
