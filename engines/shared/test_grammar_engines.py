@@ -13,7 +13,7 @@ import pytest
 
 from sampler_parity.engines.llguidance import rules as llguidance_rules
 from sampler_parity.engines.llguidance import worker as llguidance
-from sampler_parity.engines.shared.grammars import engine
+from sampler_parity.engines.shared.grammars import engine, guidance
 from sampler_parity.engines.shared.grammars.items import Class, Rule, Token, alternatives_of
 from sampler_parity.engines.xgrammar import rules as xgrammar_rules
 from sampler_parity.engines.xgrammar import worker as xgrammar
@@ -166,16 +166,16 @@ def _plain(case: Case) -> Case:
 
 
 def test_llguidance_by_default_leaves_one_token_of_a_text_that_must_come() -> None:
-    made = llguidance.library().LLMatcher
+    made = guidance.library().LLMatcher
     grammar = made.grammar_from_lark('start: "hello"')
-    matcher = llguidance.Matcher(made(llguidance.tokenizer_of(VOCAB), grammar), len(VOCAB))
+    matcher = guidance.Matcher(made(guidance.tokenizer_of(VOCAB), grammar), len(VOCAB))
     assert np.flatnonzero(matcher.allowed()).tolist() == [HELLO]
 
 
 def test_llguidance_takes_ends_for_a_negated_token_rule() -> None:
-    made = llguidance.library().LLMatcher
+    made = guidance.library().LLMatcher
     grammar = made.grammar_from_lark("start: <[^5]>")
-    matcher = llguidance.Matcher(made(llguidance.tokenizer_of(VOCAB), grammar), len(VOCAB))
+    matcher = guidance.Matcher(made(guidance.tokenizer_of(VOCAB), grammar), len(VOCAB))
     assert matcher.allowed()[[END, EOT, 5]].tolist() == [True, True, False]
     assert left("llguidance/rules", "root ::= !<[5]>") == [t for t in range(END) if t != 5]
 

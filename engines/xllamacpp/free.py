@@ -56,7 +56,7 @@ class FreeDraws:
 
     @property
     def wrong(self) -> str:
-        """Return whether the draws follow another law, as a line or ""."""
+        """Return whether the draws follow another distribution, as a line or ""."""
         if self.variance < _ENOUGH:
             return ""
         z = self.excess / math.sqrt(self.variance)

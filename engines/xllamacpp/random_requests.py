@@ -1,10 +1,9 @@
 """Compare answers to random requests with the oracle: every field that an answer states.
 
-
-Texts without a seed are judged by their law (free.py).
-Requests come alone, on one connection, and several at once. The texts of the last two, and of
-prompts that are kept, have logits that a batch moved (concurrency.py): near ties are followed
-there. A request that fails is shrunk to the fields that it needs.
+Texts without a seed are judged by what their tokens were drawn from (free.py). Requests come alone,
+on one connection, and several at once. The texts of the last two, and of prompts that are kept,
+have logits that a batch moved (concurrency.py): near ties are followed there. A request that fails
+is shrunk to the fields that it needs.
 """
 
 import json

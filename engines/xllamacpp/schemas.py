@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.engines.llguidance.worker import Matcher, Tokenizer, library
+from sampler_parity.engines.shared.grammars.guidance import Matcher, Tokenizer, library
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.samplers.grammar import Grammar
