@@ -82,6 +82,17 @@ def test_a_difficult_program_is_as_without_the_recorder(
     assert checked.judged == 5 * checked.applies
 
 
+def test_a_child_whose_parent_has_ended_is_recorded_with_its_texts(
+    tmp_path: Path, steps: Path
+) -> None:
+    source = PROGRAMS / "orphan.cpp"
+    orphan = built("orphan", [source], ["-fvisibility=default"], [source])
+    more = {"LD_PRELOAD": str(orphan)}
+    done = recorded(tmp_path / "r", steps, 20, 0, "fork", env=os.environ | more)
+    assert stops(done) == []
+    assert judged(tmp_path / "r").applies >= MODES["fork"][0]
+
+
 def test_a_program_that_removes_the_folder_goes_on(tmp_path: Path, steps: Path) -> None:
     alone = run(steps, 20, 0)
     done = recorded(tmp_path / "r", steps, 20, 0, "no folder", options=("--check",))

@@ -562,7 +562,7 @@ void make_conditions() {
 // A child has files of its own. Its first line names those of its parent, up to the fork.
 void in_child() {
     State fresh;
-    fresh.parent = state.opened ? static_cast<long>(getppid()) : state.parent;
+    fresh.parent = state.opened ? static_cast<long>(state.pid) : state.parent;
     fresh.parent_size = state.opened ? state.events.size : state.parent_size;
     close_file(state.arrays);
     close_file(state.events);
