@@ -34,7 +34,14 @@ SAMPLER = (
     _SAMPLE + "logits_processor.interface",
     _GPU + "spec_decode.rejection_sampler_utils",
 )
-_LOGPROBS = namedtuple("_LOGPROBS", ["logprob_token_ids", "logprobs", "selected_token_ranks"])
+_LOGPROBS = namedtuple(
+    "_LOGPROBS",
+    [
+        *("logprob_token_ids", "logprobs", "selected_token_ranks"),
+        *("cu_num_generated_tokens", "cu_num_generated_tokens_tensor"),
+    ],
+    defaults=[None, None],
+)
 BAD_WORDS, BAD_WORD_TOKENS = 128, 1024  # the defaults of vllm/envs.py
 
 
