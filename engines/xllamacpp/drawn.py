@@ -20,8 +20,8 @@ TABLE = tomllib.loads(Path(__file__).with_name("random_requests.toml").read_text
 _LETTERS = dict(zip((*DEFAULT_ORDER, "adaptive_p"), "edskypmxta", strict=True))
 _NUMBER = (int, float)
 _LISTED, _LONGEST, _MOST = 3000, 200, 1000  # entries in an answer; tokens; above any text
-# These use draws or choices of their own, so that a text without a seed cannot be followed.
 _SHAPES = ("grammar", "json_schema")
+# These use draws or choices of their own, so that a text without a seed cannot be followed.
 _OWN_DRAWS = ("xtc_probability", "mirostat", "adaptive_target", *_SHAPES)
 _NO_SEED = (-1, None)
 # A grammar refuses a token and draws again, two keep a state that comes from logits, and typical_p
