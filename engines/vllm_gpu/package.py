@@ -8,12 +8,11 @@ nothing. Nothing compiled is loaded, and no GPU is looked for.
 import importlib
 import inspect
 import os
-from collections import namedtuple
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sampler_parity.engines.shared.triton_files import Edit, Files, patched_once, root_of
 from sampler_parity.engines.vllm_gpu.edits import INTERPRETER, ON_GPU
@@ -34,14 +33,18 @@ SAMPLER = (
     _SAMPLE + "logits_processor.interface",
     _GPU + "spec_decode.rejection_sampler_utils",
 )
-_LOGPROBS = namedtuple(
-    "_LOGPROBS",
-    [
-        *("logprob_token_ids", "logprobs", "selected_token_ranks"),
-        *("cu_num_generated_tokens", "cu_num_generated_tokens_tensor"),
-    ],
-    defaults=[None, None],
-)
+
+
+class _Logprobs(NamedTuple):
+    """The fields of vLLM's LogprobsTensors (v1/outputs.py)."""
+
+    logprob_token_ids: Any
+    logprobs: Any
+    selected_token_ranks: Any
+    cu_num_generated_tokens: Any = None
+    cu_num_generated_tokens_tensor: Any = None
+
+
 BAD_WORDS, BAD_WORD_TOKENS = 128, 1024  # the defaults of vllm/envs.py
 
 
@@ -128,7 +131,7 @@ def _given(num_sm: int) -> dict[str, dict[str, Any]]:
             "PIN_MEMORY": False,
         },
         "vllm._custom_ops": {"apply_repetition_penalties": _repetition},
-        "vllm.v1.outputs": {"LogprobsTensors": _LOGPROBS, "SamplerOutput": SimpleNamespace},
+        "vllm.v1.outputs": {"LogprobsTensors": _Logprobs, "SamplerOutput": SimpleNamespace},
         "vllm.v1.serial_utils": {"PydanticMsgspecMixin": type("Mixin", (), {})},
         "vllm.model_executor.warmup.jit_warmup_triton_helper": {
             "triton_kernel_dispatcher_with_warmup": dispatcher(num_sm)
