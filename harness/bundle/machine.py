@@ -38,6 +38,11 @@ def digest_of_code() -> str:
     return _digest("reference", "harness")
 
 
+def digest_of_engines() -> str:
+    """Return the digest of engines, whose files add lines to suites, and of the golden fixtures."""
+    return _digest("engines", "golden")
+
+
 def _digest(*folders: str) -> str:
     """Return the digest of the files that decide what is computed, by name and content."""
     digest = hashlib.sha256()

@@ -1,0 +1,76 @@
+"""What earlier runs of the same code computed: one SQLite file for each state of the code, in the
+user's cache folder.
+
+The name of the file is a digest of everything that decides a value apart from its key: this
+package's files, the libraries that it computes with, and the processor. So a changed sampler reads
+another file. A file that cannot be read counts as empty.
+"""
+
+import functools
+import hashlib
+import os
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+
+Table = Literal["answers", "suites"]
+_KEPT_DAYS = 30  # after its last change
+_WAIT_S = 5.0  # for another process that writes
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Bytes by table and key. path: of the SQLite file, which need not exist."""
+
+    path: Path
+
+    def get(self, table: Table, key: bytes) -> bytes | None:
+        if not self.path.exists():
+            return None
+        try:
+            query = f"SELECT value FROM {table} WHERE key = ?"
+            row = _connected(self.path, os.getpid()).execute(query, (key,)).fetchone()
+        except sqlite3.Error:
+            return None
+        return row[0] if row and isinstance(row[0], bytes) else None
+
+    def put(self, table: Table, values: Mapping[bytes, bytes]) -> None:
+        """Add values. If that fails, later runs compute them again."""
+        if not values:
+            return
+        try:
+            with _connected(self.path, os.getpid()) as database:  # commits at its end
+                columns = "(key BLOB PRIMARY KEY, value BLOB)"
+                database.execute(f"CREATE TABLE IF NOT EXISTS {table} {columns}")
+                query = f"INSERT OR REPLACE INTO {table} VALUES (?, ?)"
+                database.executemany(query, values.items())
+        except sqlite3.Error:
+            return
+
+
+@functools.lru_cache(maxsize=1)
+def _connected(path: Path, pid: int) -> sqlite3.Connection:
+    """Return this process's connection: a forked process must not use its parent's. May raise
+    sqlite3.Error."""
+    database = sqlite3.connect(path, timeout=_WAIT_S)
+    database.execute("PRAGMA synchronous = OFF")  # a lost value is computed again
+    return database
+
+
+def of_this_code() -> Cache:
+    """Return the cache of the code as its files are now; delete those that are long unused."""
+    state = machine.describe().model_dump_json(exclude={"memory_bytes", "cores", "system"})
+    digest = hashlib.sha256(f"{state} {machine.digest_of_engines()}".encode()).hexdigest()
+    folder = cache_folder() / "computed"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"{digest[:32]}.sqlite"
+    for other in folder.glob("*.sqlite"):
+        if other != path and time.time() - other.stat().st_mtime > _KEPT_DAYS * 86_400:
+            other.unlink(missing_ok=True)
+    return Cache(path)

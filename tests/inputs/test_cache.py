@@ -1,0 +1,78 @@
+"""The cache of computed values: what it returns, and what it never returns."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.inputs import cache
+from sampler_parity.harness.inputs.cache import Cache
+
+
+def test_a_value_is_found_by_its_key_in_its_table_alone(tmp_path: Path) -> None:
+    kept = Cache(tmp_path / "a.sqlite")
+    assert kept.get("answers", b"k") is None
+    kept.put("answers", {b"k": b"one", b"l": b"two"})
+    kept.put("answers", {b"k": b"three"})
+    assert [kept.get("answers", key) for key in (b"k", b"l", b"m")] == [b"three", b"two", None]
+    assert kept.get("suites", b"k") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"no database" * 100, b"SQLite format 3\0" + b"x" * 90])
+def test_a_damaged_file_counts_as_empty(tmp_path: Path, content: bytes) -> None:
+    kept = Cache(tmp_path / "a.sqlite")
+    kept.path.write_bytes(content)
+    assert kept.get("answers", b"k") is None
+    kept.put("answers", {b"k": b"v"})  # raises nothing
+    assert kept.get("answers", b"k") in (None, b"v")
+
+
+def test_a_forked_process_reads_and_writes_it(tmp_path: Path) -> None:
+    kept = Cache(tmp_path / "a.sqlite")
+    kept.put("answers", {b"k": b"of the parent"})
+    child = os.fork()
+    if child == 0:
+        found = kept.get("answers", b"k")
+        kept.put("answers", {b"l": b"of the child"})
+        os._exit(found != b"of the parent")
+    assert os.waitpid(child, 0)[1] == 0
+    assert kept.get("answers", b"l") == b"of the child"
+
+
+def test_a_change_of_any_file_that_decides_a_value_names_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = tmp_path / "package"
+    changed = ["reference/top_p.py", "harness/judge.py", "suites/a.toml", "engines/e/engine.toml",
+               "golden/manifest.toml"]  # fmt: skip
+    for name in changed:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("a = 1\n", encoding="utf-8")
+    monkeypatch.setattr(machine, "_ROOT", root)
+    paths = {cache.of_this_code().path}
+    assert paths == {cache.of_this_code().path}
+    for name in changed:
+        (root / name).write_text("a = 2\n", encoding="utf-8")
+        paths.add(cache.of_this_code().path)
+    monkeypatch.setattr(machine, "_version", lambda package: "another")
+    paths.add(cache.of_this_code().path)
+    assert len(paths) == 2 + len(changed)
+
+
+def test_files_of_other_states_of_the_code_are_deleted_when_long_unused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = cache.of_this_code().path.parent
+    old, recent = folder / "old.sqlite", folder / "recent.sqlite"
+    for path in (old, recent):
+        path.touch()
+    long_ago = time.time() - 31 * 86_400
+    os.utime(old, (long_ago, long_ago))
+    cache.of_this_code()
+    assert (old.exists(), recent.exists()) == (False, True)
+    shutil.rmtree(folder)
