@@ -12,6 +12,7 @@ from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.info import FileInfo
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.checks import Profile
+from sampler_parity.harness.checks.stages.answers import Answers
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.statistics.plan import Budget, Errors
 from sampler_parity.harness.verdicts import Accept
@@ -75,6 +76,7 @@ class Terms:
     files: of each backend at the start of the run. fatal: the backends that ended the run twice, by
     the id of the item. in_flight: the bundle where processes write what they ask; None: nowhere.
     rounds: of a timed chain; None: the profile's. instructions: count those of a timed chain, too.
+    answers: the cache of the reference's results; None: all are computed.
     """
 
     backends: Mapping[str, str | None]
@@ -91,6 +93,7 @@ class Terms:
     profile: Profile = "quick"
     rounds: int | None = None
     instructions: bool = False
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,13 @@ def run_command(
     require_all: Annotated[
         bool, typer.Option("--require-all", help="fail cases that a backend does not support")
     ] = False,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            help="read results of the reference that this code computed before",
+            show_default=False,
+        ),
+    ] = True,
     plan: Annotated[
         bool, typer.Option("--plan", help="list what would run, with counts, and run nothing")
     ] = False,
@@ -124,6 +131,7 @@ def run_command(
         sandbox=sandbox,
         accept=accept,
         require_all=require_all,
+        cache=cache,
     )
     folder = output or dated()
     with lines_to(line_target(json, quiet)):

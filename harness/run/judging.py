@@ -19,6 +19,7 @@ from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.checks.context import Executor, Ready, RunContext, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
+from sampler_parity.harness.checks.stages.answers import answering
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import ChangedFilesError, InputError
 from sampler_parity.harness.failures import drift
@@ -47,7 +48,7 @@ def run_portion(portion: Sequence[CheckItem], terms: Terms, folder: str | None) 
     ready = Ready(backends, Path(folder) / "artifacts" if folder else None, terms)
     records: list[Any] = []
     late = LateFailures(backends)
-    with InFlight(terms.in_flight) as in_flight:
+    with answering(terms.answers), InFlight(terms.in_flight) as in_flight:
         try:
             for item in portion:
                 in_flight.item = item.id

@@ -24,7 +24,8 @@ from sampler_parity.reference.chronology import NEWEST
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of `run` that decide what is done."""
+    """The options of `run` that decide what is done. cache: read what the same code computed
+    before."""
 
     suites: list[str]
     backends: list[str]
@@ -43,6 +44,7 @@ class RunOptions:
     sandbox: bool = False
     accept: Accept = "identical"
     require_all: bool = False
+    cache: bool = False
 
 
 @dataclass(frozen=True)

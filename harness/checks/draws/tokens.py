@@ -52,9 +52,10 @@ def _draws(ready: Prepared) -> Iterator[Candidates]:
         yield cand
 
 
-def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
+def compare_draws(
+    ready: Prepared, want: Tokens, drawn: DrawnTokens, backend: Backend
+) -> BackendResult:
     """Compare the draws of a backend with `want`. Raises BackendFailure."""
-    drawn = client.draws(backend, ready.setting, ready.rows[0], ready.case.n_draws)
     got = drawn.tokens
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:

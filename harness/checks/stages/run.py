@@ -4,17 +4,18 @@ The reference runs first, in this process. If it refuses a step (UndefinedInputE
 before still count; the backend is not asked for the rest, which is undefined.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.checks.draws.tokens import draws_on
+from sampler_parity.harness.checks.draws.tokens import compare_draws
 from sampler_parity.harness.checks.outcome import outcome
+from sampler_parity.harness.checks.stages.answers import Expected, expected_of
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
@@ -47,14 +48,12 @@ def judge(
 ) -> CaseResult:
     ready = prepare(case)
     meanings = Meanings(ready)
-    start = time.perf_counter()
-    wanted = wanted_of(ready)
-    reference_s = time.perf_counter() - start
+    expected = expected_of(ready, partial(_unmet, ready))
 
     def on(backend: Backend) -> tuple[BackendResult, list[Verdict]]:
         release = releases.get(backend.name)
         if release is None:
-            return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
+            return on_backend(ready, expected, backend, artifacts), case.required(backend.name)
         return meanings.judge(
             backend, release, lambda ready, want: on_backend(ready, want, backend, artifacts)
         )
@@ -63,50 +62,70 @@ def judge(
     return CaseResult(
         id=case.id,
         samplers=case.samplers,
-        steps=wanted.steps,
+        steps=expected.steps,
         draws=case.n_draws,
-        reference_s=reference_s,
-        refusal=wanted.refusal,
-        unmet="" if case.n_draws else unmet(case, _published(case, ready, wanted.trace)),
+        reference_s=expected.seconds,
+        refusal=expected.refusal,
+        unmet=expected.unmet,
         backends={name: result for name, (result, _) in judged.items()},
         required={name: required for name, (_, required) in judged.items()},
     )
 
 
-def _published(case: StagesCase, ready: Prepared, trace: Trace) -> Trace:
-    """Return the trace for published results: that of x86-64 Linux, wherever the backends run."""
-    if case.expect is None or platforms.current().name == platforms.DEFAULT:
-        return trace
+def _unmet(ready: Prepared, trace: Trace) -> str:
+    """Compare with a published result, which is that of x86-64 Linux, wherever the backends run."""
+    if ready.case.n_draws or ready.case.expect is None:
+        return ""
+    if platforms.current().name == platforms.DEFAULT:
+        return unmet(ready.case, trace)
     with platforms.on(platforms.DEFAULT):
-        return wanted_of(ready).trace
+        return unmet(ready.case, wanted_of(ready).trace)
 
 
 def on_backend(
-    ready: Prepared, wanted: Wanted, backend: Backend, artifacts: Path | None
+    ready: Prepared, wanted: Wanted | Expected, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
     """Return the case on a backend, compared with the reference."""
-    draws = wanted.draws
-    if draws is not None:
-        return outcome(lambda: draws_on(ready, draws, backend))
+    drawn = ready.case.n_draws and not wanted.refusal
+    return outcome(
+        (lambda: _draws_on(ready, wanted, backend))
+        if drawn
+        else (lambda: _run_on(ready, wanted, backend, artifacts))
+    )
 
-    def placed() -> BackendResult:
-        result = _run_on(ready, wanted.trace, backend, artifacts)
-        return by_written_rows(ready, wanted.trace, backend, result)
 
-    return outcome(placed)
+def _draws_on(ready: Prepared, wanted: Wanted | Expected, backend: Backend) -> BackendResult:
+    got = client.draws(backend, ready.setting, ready.rows[0], ready.case.n_draws)
+    if isinstance(wanted, Expected):
+        if wanted.answer is not None and wanted.answer.is_of_draws(got.tokens):
+            return BackendResult(verdict="identical", ns=got.ns)
+        wanted = wanted.computed
+    assert wanted.draws is not None
+    return compare_draws(ready, wanted.draws, got, backend)
 
 
 def _run_on(
-    ready: Prepared, trace: Trace, backend: Backend, artifacts: Path | None
+    ready: Prepared, wanted: Wanted | Expected, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
     ran = client.run(
         backend,
         ready.setting,
         ready.rows,
-        ready.steps[: len(trace)],
+        ready.steps[: wanted.steps],
         instances=ready.instances,
         detail=ready.case.detail,
     )
+    if isinstance(wanted, Expected):
+        if wanted.answer is not None and wanted.answer.is_of(ran):
+            return BackendResult(verdict="identical", ns=ran.ns)
+        wanted = wanted.computed
+    result = _compared(ready, wanted.trace, ran, backend, artifacts)
+    return by_written_rows(ready, wanted.trace, backend, result)
+
+
+def _compared(
+    ready: Prepared, trace: Trace, ran: Ran, backend: Backend, artifacts: Path | None
+) -> BackendResult:
     if fairly():
         return _fairly(ready, trace, ran, backend)
     followed = Followed()

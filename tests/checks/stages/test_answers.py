@@ -1,0 +1,230 @@
+"""Answers from the cache: the verdicts are the same, and no answer is to another question."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages import answers, prepared
+from sampler_parity.harness.checks.stages.answers import Answers, answering
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.meanings import wanted_of
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.faults import MUTANTS
+from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.inputs.cache import Cache
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.strict import like
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.reference import platforms
+
+CHAIN = [{"top_k": {"k": 2}}, {"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}]
+ROW = {"values": [0.5, 3.0, -1.0, 2.0]}
+BASE = {"id": "a", "why": "", "description": "", "chain": CHAIN, "logits": ROW, "steps": 3}
+
+
+class Counting:
+    """Answers of a new file, and how often the reference ran."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kept = Answers(Cache(folder / "kept.sqlite"), "")
+        self.kept.is_drawn = lambda case: False  # type: ignore[method-assign]
+        self.runs = 0
+        monkeypatch.setattr(answers, "wanted_of", self.wanted_of)
+
+    def wanted_of(self, ready: Any) -> Any:
+        self.runs += 1
+        return wanted_of(ready)
+
+
+Start = Callable[..., list[InPlace]]
+
+
+@pytest.fixture
+def started() -> Iterator[Start]:
+    """Return a function that starts a right backend and mutants, which are closed at the end."""
+    made: list[InPlace] = []
+
+    def start(*mutants: str) -> list[InPlace]:
+        made.extend([InPlace("right", Worker()), *map(InProcess, mutants)])
+        return made[-1 - len(mutants) :]
+
+    yield start
+    for backend in made:
+        backend.close()
+
+
+@pytest.fixture
+def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Counting:
+    return Counting(tmp_path, monkeypatch)
+
+
+def some(name: str, count: int = 100) -> list[Case]:
+    cases = expand(find_suites([name])[0], "quick")
+    return [case for case in cases if case.check == "stages"][:: max(1, len(cases) // count)]
+
+
+def case(**changes: Any) -> Case:
+    return case_from(
+        {"id": "a", "why": "", "description": "", "chain": CHAIN, "logits": ROW, "steps": 3}
+        | changes
+    )
+
+
+def ready_of(asked: Case) -> Prepared:
+    assert isinstance(asked, StagesCase)
+    return prepare(asked)
+
+
+def timeless(result: CaseResult) -> CaseResult:
+    got = {name: like(b, ns=0, wall_s=0.0) for name, b in result.backends.items()}
+    return like(result, reference_s=0.0, backends=got)
+
+
+SUITES = ("top_k", "penalties", "dist", "xtc")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("accept", ["identical", "correct"])
+def test_right_and_wrong_backends_get_the_same_records_as_without_a_cache(
+    suite: str, accept: Any, counting: Counting, started: Start
+) -> None:
+    wrong = [name for name in MUTANTS if name.startswith(f"{suite}/")][:4]
+    backends = started(*wrong)
+    cases = some(f"parity/{suite}")
+    with accepting(accept):
+        without = [timeless(execute(case, backends)) for case in cases]
+        with answering(counting.kept):
+            first = [timeless(execute(case, backends)) for case in cases]
+        counting.runs = 0
+        with answering(counting.kept):
+            again = [timeless(execute(case, backends)) for case in cases]
+            assert counting.runs == sum(
+                any(got.verdict != "identical" for got in result.backends.values())
+                or getattr(case, "relation", None) is not None
+                for case, result in zip(cases, without, strict=True)
+            )
+    assert first == without
+    assert again == without
+    assert any(got.verdict != "identical" for result in without for got in result.backends.values())
+    assert sum(result.backends["right"].verdict == "identical" for result in again) == len(cases)
+
+
+def test_draws_and_tokens_alone_are_answered_too(counting: Counting, started: Start) -> None:
+    backends = started("dist/words-swapped")
+    cases = [case(draws=50, steps=1), case(id="b", detail="token")]
+    for runs in (2, 2 + 2):  # the wrong one needs both, each time
+        with answering(counting.kept):
+            results = [execute(case, backends) for case in cases]
+        verdicts = [[got.verdict for got in result.backends.values()] for result in results]
+        assert verdicts == [["identical", "diverged"]] * 2
+        assert counting.runs == runs
+    with answering(counting.kept):
+        assert execute(cases[0], backends[:1]).backends["right"].verdict == "identical"
+    assert counting.runs == 4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": "b"},
+        {"steps": 4},
+        {"history": [1]},
+        {"prompt": [1]},
+        {"output": [1]},
+        {"detail": "token"},
+        {"dtype": "bfloat16"},
+        {"logits": {"values": [0.5, 3.0, -1.0, 2.5]}},
+        {"logits": {"values": [0.5, 3.0, -0.0, 2.0]}},
+        {"chain": [{"top_k": {"k": 3}}, *CHAIN[1:]]},
+        {"chain": [*CHAIN[:1], {"temp": {"temp": "inf"}}, *CHAIN[2:]]},
+        {"chain": [*CHAIN[:1], {"temp": {"temp": "-inf"}}, *CHAIN[2:]]},
+        {"chain": [*CHAIN[:1], {"temp": {"temp": "nan"}}, *CHAIN[2:]]},
+        {"chain": [*CHAIN[:1], {"temp": {"temp": 0.0}}, *CHAIN[2:]]},
+        {"chain": [*CHAIN[:1], {"temp": {"temp": -0.0}}, *CHAIN[2:]]},
+        {"chain": CHAIN[::-1]},
+        {"draws": 5, "steps": 1},
+    ],
+    ids=str,
+)
+def test_another_question_has_another_key(changes: dict[str, Any]) -> None:
+    keys = [answers.key_of(ready_of(case(**some))) for some in ({}, {}, changes)]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_questions_that_differ_in_infinities_alone_have_other_keys() -> None:
+    chains = [[{"temp": {"temp": value}}] for value in ("inf", "-inf", "nan", 1.0, 1)]
+    keys = {answers.key_of(ready_of(case(chain=chain))) for chain in chains}
+    assert len(keys) >= 4
+
+
+def test_other_rows_of_the_same_name_have_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = case()
+    before = answers.key_of(ready_of(asked))
+    rows = [np.array([0.5, 3.0, -1.0, 2.25], np.float32)] * 3
+    monkeypatch.setattr(prepared, "rows_of", lambda *_: rows)
+    assert answers.key_of(ready_of(asked)) != before
+
+
+def test_another_vocabulary_of_the_same_name_has_another_key(tmp_path: Path) -> None:
+    ready = ready_of(case())
+    keys = set()
+    for content in (b"one", b"two"):
+        file = tmp_path / content.decode()
+        file.write_bytes(content)
+        keys.add(answers.key_of(replace(ready, vocab_file=str(file))))
+    assert len(keys) == 2
+
+
+def test_another_platform_has_another_key() -> None:
+    ready = ready_of(case())
+    keys = set()
+    for name in platforms.PLATFORMS:
+        with platforms.on(name):
+            keys.add(answers.key_of(ready))
+    assert len(keys) == len(platforms.PLATFORMS)
+
+
+def test_a_wrong_answer_ends_the_run_if_it_is_computed_again(
+    counting: Counting, started: Start
+) -> None:
+    (right,) = started()
+    with answering(counting.kept):
+        execute(case(), [right])
+    key = answers.key_of(ready_of(case()))
+    value = json.loads(counting.kept.cache.get("answers", key) or b"")
+    value[6][1][0][0] = "0" * 32  # a stage of the second step
+    counting.kept.cache.put("answers", {key: json.dumps(value).encode()})
+    counting.kept.is_drawn = lambda case: True  # type: ignore[method-assign]
+    with answering(counting.kept), pytest.raises(InputError, match=r"kept\.sqlite: the answer to"):
+        execute(case(), [right])
+
+
+def test_one_of_64_answers_is_computed_again_and_other_ones_in_another_run(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "kept.sqlite")
+    drawn = [
+        {i for i in range(20_000) if Answers(cache, nonce).is_drawn(f"top_k/{i}")}
+        for nonce in ("2026-11-26T20:00:00", "2026-11-26T20:00:01")
+    ]
+    assert all(200 < len(these) < 430 for these in drawn)
+    assert len(drawn[0] & drawn[1]) < 30
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"{", b"[]", b"null", b'[1,"","",0,"",[1],[[]]]', b'[1,"","",0,"",[1],[["a"]]]']
+)
+def test_a_value_that_is_no_answer_counts_as_none(value: bytes, counting: Counting) -> None:
+    ready = ready_of(case())
+    counting.kept.cache.put("answers", {answers.key_of(ready): value})
+    assert counting.kept.of(ready) is None
