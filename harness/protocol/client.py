@@ -7,7 +7,7 @@ does not claim, `crashed` for a reply that breaks the protocol, which ends the b
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -26,6 +26,7 @@ from sampler_parity.harness.protocol.measured import Measured
 
 Row = NDArray[np.float32]
 Detail = Literal["stages", "token"]
+UNWRITTEN = -(2**31)  # in the table, before the backend writes it
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -156,6 +157,13 @@ def run(
     placed, out = put(backend, rows, setting.n_vocab, setting.dtype)
     whole_chain = whole_chain and detail == "stages" and "whole_chain" in hello.capabilities
     whole_chain = whole_chain and "no_stages" not in hello.capabilities
+    expected = len(setting.chain) + whole_chain if detail == "stages" else 0
+    if "no_stages" in hello.capabilities:
+        expected = min(1, expected)
+    table = out if expected and "table" in hello.capabilities else None
+    if table is not None:
+        blank_rows = np.full(3 * expected * len(steps), UNWRITTEN, np.int32)
+        out = backend.scratch.write(table, blank_rows)
     backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * len(steps))
     request = p.RunRequest(
         **setting.fields(),
@@ -165,18 +173,33 @@ def run(
         instances=instances,
         detail=detail,
         whole_chain=whole_chain,
+        table=table,
         out=out,
     )
     reply = backend.ask(request, p.RunReply)
-    expected = len(setting.chain) + whole_chain if detail == "stages" else 0
-    if "no_stages" in hello.capabilities:
-        expected = min(1, expected)
+    listed = expected and table is None
     if len(reply.tokens) != len(steps) or (
-        expected and [len(stages) for stages in reply.stages] != [expected] * len(steps)
+        listed and [len(stages) for stages in reply.stages] != [expected] * len(steps)
     ):
         raise backend.violation("the reply has another number of steps or stages")
+    if table is not None:
+        got = tabulated(backend, table, out, expected * len(steps), setting.n_vocab)
+        shown_stages = [[next(got) for _ in range(expected)] for _ in steps]
+        return Ran(reply.tokens, shown_stages, reply.ns)
     stages = reply.stages if expected else [[] for _ in steps]
     return Ran(reply.tokens, shown(backend, stages, out, setting.n_vocab), reply.ns)
+
+
+def tabulated(backend: Backend, table: int, out: int, count: int, n_vocab: int) -> Iterator[Got]:
+    """Return the stages of a table, which lie one behind the other from `out` on."""
+    flat = _written(backend, table, 3 * count, np.int32).tolist()
+    rows = [*zip(flat[::3], flat[1::3], flat[2::3], strict=True)]
+    for n, is_sorted, selected in rows:
+        if not (0 <= n <= n_vocab and -1 <= is_sorted <= 1):
+            row = f"n {n}, sorted {is_sorted}, selected {selected}"
+            raise backend.violation(f"a row of the table is no stage of {n_vocab} tokens: {row}")
+    values = _written(backend, out, 3 * sum(n for n, _, _ in rows), np.int32)
+    return _cut(values, rows)
 
 
 def shown(backend: Backend, stages: list[p.Stages], out: int, n_vocab: int) -> list[list[Got]]:
@@ -388,9 +411,15 @@ def _got(backend: Backend, stages: p.Stages) -> list[Got]:
 
 def _got_of_run(backend: Backend, run: p.Stages) -> Iterator[Got]:
     values = _written(backend, run[0].at, 3 * sum(stage.n for stage in run), np.int32)
+    known = {True: 1, False: 0, None: -1}
+    return _cut(values, [(stage.n, known[stage.sorted], stage.selected) for stage in run])
+
+
+def _cut(values: NDArray[np.int32], stages: Iterable[tuple[int, int, int]]) -> Iterator[Got]:
+    """Yield stages that lie one behind the other, by n, sorted (-1: not known) and selected."""
     floats, at = values.view(np.float32), 0
-    for stage in run:
-        n = stage.n
+    for n, is_sorted, selected in stages:
         ids, logits, end = values[at : at + n], floats[at + n : at + 2 * n], at + 3 * n
-        yield Got(ids, logits, floats[at + 2 * n : end], stage.sorted, stage.selected)
+        flag = None if is_sorted < 0 else bool(is_sorted)
+        yield Got(ids, logits, floats[at + 2 * n : end], flag, selected)
         at = end

@@ -80,7 +80,8 @@ class HelloReply(Numbered):
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
                 "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
-                "numbers", "batch", "origin", "sequences", "speculative",
+                "numbers", "table", "batch", "origin", "sequences",
+                "speculative",
             ]
         ],
         FailFast(),
@@ -135,6 +136,7 @@ class RunRequest(Numbered):
     float32[n]. whole_chain asks for one more stage in each step: the result of applying the chain
     as one object, if the backend has such a thing. A backend that has nothing else claims no_stages
     and writes the candidates after the whole chain alone. vocab is the path of a GGUF file or null.
+    With a table the stages lie one behind the other from `out` on, and the reply lists none.
     """
 
     do: Literal["run"] = "run"
@@ -153,6 +155,9 @@ class RunRequest(Numbered):
     detail: Literal["stages", "token"] = "stages"
     whole_chain: bool = False
     """add one stage to each step: the chain applied as one object to fresh candidates"""
+    table: int | None = Field(
+        default=None, ge=0, description="byte offset for a table of the stages, for `table`"
+    )
     out: int = Field(ge=0)
 
 
@@ -669,6 +674,8 @@ def to_line(message: BaseModel, number: int | None = None) -> str:
         del data["number"]
     if data.get("n_prompt", 1) == 0:
         del data["n_prompt"]
+    if data.get("table", 0) is None:
+        del data["table"]
     if isinstance(rows := data.get("rows"), dict) and rows.get("dtype") == "float32":
         del rows["dtype"]
     try:

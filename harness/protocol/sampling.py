@@ -11,6 +11,7 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.dtypes import widened
 from sampler_parity.harness.protocol.interface import Instance, Result, Worker
 from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.harness.strict import like
 
 
 @dataclass
@@ -70,11 +71,29 @@ def accept_past(instance: Instance, history: list[int], n_prompt: int) -> None:
         instance.accept(token)
 
 
+_STAGE = p.StageResult(at=0, n=0)
+
+
 def write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:
     ids, logits, probs, is_sorted, selected = result
     n = len(ids)
     place = scratch.view(at, 3 * n, np.int32)
+    floats = place.view(np.float32)
     place[:n] = ids
-    place[n:].view(np.float32)[:n] = logits
-    place[2 * n :].view(np.float32)[:] = probs
-    return p.StageResult(at=at, n=n, sorted=is_sorted, selected=selected), at + 12 * n
+    floats[n : 2 * n] = logits
+    floats[2 * n :] = probs
+    # as StageResult(...), of which a run has hundreds
+    return like(_STAGE, at=at, n=n, sorted=is_sorted, selected=selected), at + 12 * n
+
+
+def write_table(scratch: Scratch, at: int, stages: list[list[p.StageResult]]) -> None:
+    """Write n, sorted and selected of each stage as int32. sorted: 0 or 1, or -1 if not known. A
+    larger `selected` becomes the largest, which is no index either."""
+    rows = [
+        (stage.n, -1 if stage.sorted is None else stage.sorted, stage.selected)
+        for of_step in stages
+        for stage in of_step
+    ]
+    limits = np.iinfo(np.int32)
+    table = np.array(rows, np.int64).clip(limits.min, limits.max).ravel()
+    scratch.view(at, len(table), np.int32)[:] = table

@@ -37,7 +37,8 @@ def serve(worker: Worker, replies: Any) -> None:
                 reply = answer(worker, scratch, request)
         if isinstance(reply, p.HelloReply):
             reply = in_version(reply, spoken)
-            reply = reply.model_copy(update={"capabilities": [*reply.capabilities, "numbers"]})
+            more = [*reply.capabilities, "numbers", "table"]
+            reply = reply.model_copy(update={"capabilities": more})
         replies.write(p.to_line(reply, number) + "\n")
         replies.flush()
 

@@ -33,6 +33,7 @@ from sampler_parity.harness.protocol.sampling import (
     accept_past,
     rows_of,
     write,
+    write_table,
 )
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.protocol.serving import Serving
@@ -65,6 +66,9 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
         tokens.append(token)
         stages.append(results)
         accept(instance, step.accept, token)
+    if request.table is not None:
+        write_table(scratch, request.table, stages)
+        stages = []
     return p.RunReply(tokens=tokens, stages=stages, ns=sampling.ns)
 
 

@@ -1,0 +1,157 @@
+"""Stages in a table of the scratch file are those of JSON, and a wrong table is noticed."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.protocol import client
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.client import Ran
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.suite.file import expand, find_suites
+
+Edit = Callable[[Any], object]
+
+
+class Tabulating(InPlace):
+    """The reference with the capability. edit: of the table, after each run."""
+
+    def __init__(self, edit: Edit = lambda table: None) -> None:
+        super().__init__("reference", Worker())
+        self.edit = edit
+        self.asked: list[int | None] = []
+
+    def hello(self) -> p.HelloReply:
+        hello = super().hello()
+        return hello.model_copy(update={"capabilities": [*hello.capabilities, "table"]})
+
+    def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
+        reply = super().answer(request, timeout_s)
+        self.asked.append(request.table)
+        if request.table is not None and isinstance(reply, p.RunReply):
+            assert reply.stages == []
+            rows = len(request.steps) * len(request.chain)
+            self.edit(self.scratch.view(request.table, 3 * rows, np.int32).reshape(rows, 3))
+        return reply
+
+
+class Idle(Tabulating):
+    """Replies without writing anything."""
+
+    def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
+        return p.RunReply(tokens=[None] * len(request.steps))
+
+
+class Far(Worker):
+    """Selects a token at an index that no int32 holds."""
+
+    def result(self, candidates: Any) -> Any:
+        return (*super().result(candidates)[:4], 2**32 + 1)
+
+
+@pytest.fixture
+def tabulating() -> Iterator[Tabulating]:
+    backend = Tabulating()
+    yield backend
+    backend.close()
+
+
+def cases(name: str) -> list[Prepared]:
+    every = expand(find_suites([name])[0], "quick")
+    return [prepare(case) for case in every if isinstance(case, StagesCase) and not case.n_draws]
+
+
+def ran_on(backend: InPlace, ready: Prepared) -> Ran | str:
+    try:
+        return client.run(
+            backend,
+            ready.setting,
+            ready.rows,
+            ready.steps,
+            instances=ready.instances,
+            detail=ready.case.detail,
+        )
+    except BackendFailure as failure:
+        return failure.verdict
+
+
+def shown(ran: Ran | str) -> list[Any]:
+    if isinstance(ran, str):
+        return [ran]
+    stages = [
+        (got.ids.tobytes(), got.logits.tobytes(), got.p.tobytes(), got.sorted, got.selected)
+        for each in ran.stages
+        for got in each
+    ]
+    return [ran.tokens, stages]
+
+
+@pytest.mark.parametrize("suite", ["parity/top_k", "parity/state", "parity/dtypes", "parity/xtc"])
+def test_a_table_has_the_same_stages_as_json(suite: str, tabulating: Tabulating) -> None:
+    plain = InPlace("reference", Worker())
+    try:
+        listed = [shown(ran_on(plain, ready)) for ready in cases(suite)]
+    finally:
+        plain.close()
+    assert [shown(ran_on(tabulating, ready)) for ready in cases(suite)] == listed
+    assert sum(len(stages) for _, *each in listed for stages in each) > 20
+    assert any(table is not None for table in tabulating.asked)
+
+
+SETTING = client.Setting([{"top_k": {"k": 2}}, {"temp": {"temp": 0.5}}], 4)
+ROW = np.array([0.5, 3.0, -1.0, 2.0], np.float32)
+
+
+def put(row: int, column: int, value: int) -> Edit:
+    def edit(table: Any) -> None:
+        table[row, column] = value
+
+    return edit
+
+
+def run(backend: InPlace) -> Ran:
+    steps = [p.Step(row=0, accept=None)] * 2
+    return client.run(backend, SETTING, [ROW], steps, whole_chain=False)
+
+
+@pytest.mark.parametrize(
+    ("edit", "row"),
+    [
+        (put(0, 0, -1), "n -1, sorted 1, selected -1"),
+        (put(1, 0, 5), "n 5, sorted 1, selected -1"),
+        (put(3, 1, 2), "n 2, sorted 2, selected -1"),
+        (put(2, 1, -2), "n 2, sorted -2, selected -1"),
+        (lambda table: table.fill(client.UNWRITTEN), f"n {-(2**31)}, sorted {-(2**31)}"),
+    ],
+)
+def test_a_row_that_is_no_stage_breaks_the_protocol(
+    edit: Edit, row: str, tabulating: Tabulating
+) -> None:
+    tabulating.edit = edit
+    with pytest.raises(BackendFailure, match=f"no stage of 4 tokens: {row}"):
+        run(tabulating)
+
+
+def test_a_table_of_an_earlier_request_is_no_answer(tabulating: Tabulating) -> None:
+    run(tabulating)
+    idle = Idle()
+    idle.scratch.remove()
+    idle.scratch = tabulating.scratch
+    with pytest.raises(BackendFailure, match="no stage of 4 tokens"):
+        run(idle)
+
+
+def test_an_index_beyond_int32_stays_no_index(tabulating: Tabulating) -> None:
+    tabulating.worker = Far()
+    assert {got.selected for stages in run(tabulating).stages for got in stages} == {2**31 - 1}
+
+
+def test_tokens_alone_need_no_table(tabulating: Tabulating) -> None:
+    client.run(tabulating, SETTING, [ROW], [p.Step(row=0)], detail="token")
+    assert tabulating.asked == [None]
