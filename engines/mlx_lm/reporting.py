@@ -11,7 +11,9 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 MODES = ("generate_step",)
 
 
-def report(chain: ChainSpec, logits: Any, tokens: list[int], seed: int, top: int) -> Result:
+def report(
+    chain: ChainSpec, logits: Any, tokens: list[int], seed: int, top: int
+) -> tuple[int, Result]:
     """Generate one token of a model with these logits, [1, n_vocab], and list what comes with it.
     Without filters, temperature and draw in the chain the token is the greedy one."""
     mx, mlx = libraries()
@@ -37,4 +39,4 @@ def report(chain: ChainSpec, logits: Any, tokens: list[int], seed: int, top: int
         prompt_cache=[],
     )
     token, logprobs = next(step)
-    return most_likely(logprobs, int(token), top)
+    return int(token), most_likely(logprobs, int(token), top)

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sampler_parity.engines.mlx_lm import worker
-from sampler_parity.engines.mlx_lm.engine import libraries
+from sampler_parity.engines.mlx_lm.engine import generation, libraries
+from sampler_parity.engines.shared.reported_faults import faults_of_logprobs
 from sampler_parity.harness.faults.engine_faults import Fault
 
 
@@ -69,4 +70,5 @@ FAULTS = [
         "mlx_lm/key-stays", KeyStays, "sampler/filters/normal-V129-s0-plain-plain", "mlx_sampler"
     ),
     Fault("mlx_lm/presence-each", PresenceEach, "penalties/presence-once", "mlx_penalties"),
+    *faults_of_logprobs("mlx_lm", worker.Worker, generation),
 ]

@@ -3,7 +3,9 @@
 from typing import Any
 
 from sampler_parity.engines.sglang.batch import Batch
+from sampler_parity.engines.sglang.engine import sglang
 from sampler_parity.engines.sglang.worker import Instance, Worker
+from sampler_parity.engines.shared.reported_faults import faults_of_logprobs
 from sampler_parity.harness.faults.engine_faults import Fault
 from sampler_parity.harness.protocol.messages import ChainSpec
 
@@ -112,4 +114,5 @@ FAULTS = [
         case="sglang_sample/top_k-ties",
         stage="sglang_sample",
     ),
+    *faults_of_logprobs("sglang", Worker, sglang),
 ]

@@ -11,7 +11,8 @@ from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 PREFIX = "logprobs/"
-Report = Callable[[Any, list[int]], Result]  # of a row and the tokens so far
+# Of a row and the tokens so far: the token that is drawn, and what is returned with it.
+Report = Callable[[Any, list[int]], tuple[int, Result]]
 
 
 class Reporting(Staged):
@@ -38,8 +39,7 @@ class Reporting(Staged):
         super().apply(stage, row)
         if stage == len(self.stages) - 1:
             with self.refused():
-                self.came = self.report(row, self.tokens)
-            row.token = int(self.came[0][0])
+                row.token, self.came = self.report(row, self.tokens)
 
     def clone(self) -> "Reporting":
         twin = Reporting(self.chain, self.make, self.engine, self.report)

@@ -84,15 +84,17 @@ def rows_of(
 
 
 def edited(function: Any, edits: Pairs, scope: dict[str, Any] | None = None) -> Any:
-    """Return a function after edits of its text. Raises ValueError for one that does not fit."""
+    """Return a function after edits of its text. scope: names that it sees in place of its
+    module's. Raises ValueError for an edit that does not fit."""
     text = textwrap.dedent(inspect.getsource(function))
     for old, new in edits:
         if text.count(old) != 1:
             raise ValueError(f"{old!r} occurs {text.count(old)} times in {function.__name__}")
         text = text.replace(old, new)
-    names = dict(function.__globals__) | (scope or {})
-    exec(compile(text, f"<{function.__name__}, edited>", "exec"), names)
-    return names[function.__name__]
+    names = function.__globals__ | scope if scope else function.__globals__
+    made: dict[str, Any] = {}
+    exec(compile(text, f"<{function.__name__}, edited>", "exec"), names, made)
+    return made[function.__name__]
 
 
 def faults() -> list[dict[str, Any]]:

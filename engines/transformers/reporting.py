@@ -60,7 +60,9 @@ def arguments_of(chain: ChainSpec) -> tuple[dict[str, Any], int]:
     return given, seed
 
 
-def report(chain: ChainSpec, row: Any, tokens: list[int], mode: str, top: int) -> Result:
+def report(
+    chain: ChainSpec, row: Any, tokens: list[int], mode: str, top: int
+) -> tuple[int, Result]:
     """Generate one token and list it; behind it the most likely ones, where a mode has the row."""
     torch = importlib.import_module("torch")
     model = _model(row.shape[-1])
@@ -79,8 +81,8 @@ def report(chain: ChainSpec, row: Any, tokens: list[int], mode: str, top: int) -
     )
     token = int(output.sequences[0, -1])
     if mode in ("logits", "scores"):
-        return most_likely(output[mode][0][0], token, top)
+        return token, most_likely(output[mode][0][0], token, top)
     scores = model.compute_transition_scores(
         output.sequences, output.scores, normalize_logits=mode.endswith("normalized")
     )
-    return reported([token], scores[0])
+    return token, reported([token], scores[0])

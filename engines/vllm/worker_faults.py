@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from sampler_parity.engines.shared.reported_faults import faults_of_logprobs
 from sampler_parity.engines.vllm.batch import Batch
+from sampler_parity.engines.vllm.engine import vllm
 from sampler_parity.engines.vllm.requests import Request
 from sampler_parity.engines.vllm.serving import Serving
 from sampler_parity.engines.vllm.worker import Instance, Worker
@@ -82,4 +84,5 @@ FAULTS = [
     _fault("stops-left-out", StopsLeftOut, "vllm/min_tokens-last-banned", "vllm_min_tokens"),
     _fault("rows-of-another", OthersRows, "vllm_batches/requests", "relation"),
     _fault("reset-keeps-output", ResetKeepsOutput, "vllm_batches/requests", "vllm_min_tokens"),
+    *faults_of_logprobs("vllm", Worker, vllm),
 ]

@@ -67,7 +67,7 @@ def try_faults(engine: str, names: list[str]) -> list[EngineResult]:
 def case_of(fault: Fault) -> Case:
     """Return the case that must catch the fault. Raises InputError if there is none."""
     of_suite = fault.case.partition("/")[0]
-    paths = find_suites(list(ENGINES[fault.engine].suites))
+    paths = find_suites([*ENGINES[fault.engine].suites, *ENGINES[fault.engine].draws])
     for path in (path for path in paths if path.stem == of_suite):
         for case in expand(path, "quick"):
             if case.id.startswith(fault.case):

@@ -24,7 +24,7 @@ TESTED_IN = {"softmax": "removed_samplers", "tail_free": "removed_samplers"}
 # Their workers run text of ours, an extra or a grammar: their models' faults stand for them.
 # The engines of `correct` are the mirror of the faults: each must pass.
 NO_WORKER_FAULTS = {
-    "akunu", "correct", "llguidance", "power_law", "transformers", "tsampler", "xgrammar",
+    "akunu", "correct", "llguidance", "power_law", "tsampler", "xgrammar",
 }  # fmt: skip
 FAULTS = 3  # of each sampler and of each other engine
 

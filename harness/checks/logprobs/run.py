@@ -55,32 +55,32 @@ def _on(ready: Prepared[LogprobsCase], rows: Rows, backend: Backend) -> BackendR
 
 
 def _problem(case: LogprobsCase, rows: Rows, step: int, drawn: Any, got: Any) -> str:
-    means, ids = case.block.modes[case.mode], got.ids
+    means, ids, top = case.block.modes[case.mode], got.ids, case.block.top
     values = rows[step][KINDS.index(means)]
     if not len(ids) or ids.min() < 0 or ids.max() >= len(values) or drawn not in (None, ids[0]):
         return f"lists tokens {ids.tolist()}, drawn was {drawn}"
-    if not _near(got.logits, values[ids], rows[step][0]):
+    if not near(got.logits, values[ids], rows[step][0]):
         return f"{means} is declared, the values are {_meaning(rows, step, got)}"
-    listed, best = np.sort(values[ids[1:]])[::-1], np.sort(values)[::-1][: case.block.top]
-    same = np.array_equal(listed[listed > -np.inf], best[best > -np.inf])
-    if not same or len({*ids[1:].tolist()}) < len(listed):
-        return f"lists {ids[1:].tolist()}, not the {len(best)} most likely tokens"
+    listed, best = (of[of > -np.inf] for of in (values[ids[1:]], -np.sort(-values)[:top]))
+    same = len(listed) == len(best) and near(listed, best, rows[step][0])
+    if not same or len({*ids[1:].tolist()}) < len(ids) - 1:
+        return f"lists {ids[1:].tolist()}, not the {len(best)} most likely tokens in their order"
     first = case.block.rank == "first"
     rank = int((values > values[ids[0]] if first else values >= values[ids[0]]).sum()) + first
     right = not case.block.rank or rank == got.p[0]
     return "" if right else f"the rank of token {ids[0]} is {got.p[0]:g}, and not {rank}"
 
 
-def _near(got: Any, want: Any, logits: Any) -> bool:
-    """Return whether values are exact within what a log-softmax in float32 loses."""
+def near(got: Any, want: Any, logits: Any, rounding: float = 0) -> bool:
+    """Return whether values are exact but for what a log-softmax in float32 loses, and rounding."""
     with np.errstate(invalid="ignore"):
-        bound = (len(logits) + 16 + 4 * np.abs(logits).max() + 4 * np.abs(want)) * 2.0**-24
+        bound = rounding + (len(logits) + 16 + 4 * (np.abs(logits).max() + np.abs(want))) * 2.0**-24
         return bool(np.where(np.isfinite(want), np.abs(got - want) <= bound, got == want).all())
 
 
 def _meaning(rows: Rows, step: int, got: Any) -> str:
     for number in sorted(range(len(rows)), key=lambda other: other != step):
         for kind, values in zip(KINDS, rows[number], strict=True):
-            if _near(got.logits, values[got.ids], rows[number][0]):
+            if near(got.logits, values[got.ids], rows[number][0]):
                 return kind + (f" of row {number}" if number != step else "")
     return "of no known kind"

@@ -281,6 +281,12 @@ class LeastLikely(Listed):
         return ids, values[ids], p
 
 
+class ById(Listed):
+    def changed(self, ids: Any, got: Any, p: Any, values: Any, before: Any) -> Any:
+        ids = np.r_[ids[0], np.sort(ids[1:])]
+        return ids, values[ids], p
+
+
 class Twice(Listed):
     def changed(self, ids: Any, got: Any, p: Any, values: Any, before: Any) -> Any:
         return np.r_[ids[:-1], ids[-2]], np.r_[got[:-1], got[-2]], p
@@ -317,6 +323,7 @@ class Clamped(Listed):
         (FirstOfTheList, "drawn was"),
         (OneFewer, "not the 5 most likely tokens"),
         (LeastLikely, "not the 5 most likely tokens"),
+        (ById, "not the 5 most likely tokens in their order"),
         (Twice, "not the 5 most likely tokens"),
         (Rounded, "the values are of no known kind"),
         (Probabilities, "the values are of no known kind"),
