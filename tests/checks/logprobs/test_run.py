@@ -382,8 +382,8 @@ def test_a_rank_that_is_off_by_one_is_caught(rank: str, off: int) -> None:
 @pytest.mark.parametrize(
     ("suite", "modes"),
     [
-        ("vllm_logprobs", 4), ("vllm_logprobs_ties", 4), ("sglang_logprobs", 2),
-        ("mlx_lm_logprobs", 1), ("transformers_logprobs", 4), ("logprobs", 7),
+        ("vllm_logprobs", 4), ("vllm_logprobs_ties", 4), ("vllm_gpu_logprobs", 4), ("logprobs", 7),
+        ("sglang_logprobs", 2), ("mlx_lm_logprobs", 1), ("transformers_logprobs", 4),
     ],
 )  # fmt: skip
 def test_no_logit_of_a_suite_is_near_a_cut(suite: str, modes: int) -> None:
