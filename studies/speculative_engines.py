@@ -4,8 +4,8 @@ Without further words, every engine of VERIFIERS judges the cells of its suite. 
 and, by their names, cells or faults. A line for each cell has the decision and the distance of the
 rule's first token from the target, which is above 0 if the stated q is not that of the drafts.
 `... ENGINE faults` plants the faults of engines/shared/verifier_faults.toml in the engine's text:
-the cell that a fault names must catch it. Exit status 1 if a verifier is not equivalent, or a fault
-is not caught.
+the cell that a fault names must catch it. Exit status 1 if a cell has another decision than it
+requires, or a fault is not caught.
 """
 
 import sys
@@ -23,12 +23,20 @@ from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 
 REJECTION, MATCHING = "speculative/verifiers", "speculative/verifiers_by_matching"
-# The folder of an engine: its worker, its environment, and the suite of its rule.
+# A verifier: its worker, its environment, the suite of its rule, and its worker with faults.
 VERIFIERS = {
-    "transformers": ("transformers", "", REJECTION),
-    "vllm_gpu": ("vllm_gpu/v1", "vllm_gpu", REJECTION),
-    "mlx_lm": ("mlx_lm", "mlx_lm", MATCHING),
-    "keras_hub": ("keras_hub/verifier", "keras_hub", REJECTION),
+    "transformers": ("transformers", "", REJECTION, "transformers/verifier_faults"),
+    "vllm_gpu": ("vllm_gpu/v1", "vllm_gpu", REJECTION, "vllm_gpu/verifier_faults"),
+    "mlx_lm": ("mlx_lm", "mlx_lm", MATCHING, "mlx_lm/verifier_faults"),
+    "keras_hub": ("keras_hub/verifier", "keras_hub", REJECTION, "keras_hub/verifier_faults"),
+    "litgpt": ("litgpt/verifier", "litgpt", REJECTION, "litgpt/verifier_faults"),
+    "lmdeploy": ("lmdeploy/verifier", "lmdeploy", REJECTION, "lmdeploy/verifier_faults"),
+    "vllm_gpu_v2": ("vllm_gpu", "vllm_gpu", REJECTION, "vllm_gpu/verifier_faults_v2"),
+    "sglang": ("sglang/verifier", "sglang_kernels", REJECTION, "sglang/verifier_faults"),
+    "sglang_tree": (
+        *("sglang/verifier", "sglang_kernels"),
+        *(MATCHING, "sglang/verifier_faults_tree"),
+    ),
 }
 
 
@@ -55,13 +63,13 @@ def started(folder: str, worker: str) -> BackendProcess:
     environment, command = VERIFIERS[folder][1], [*WORKER_COMMAND, worker]
     if environment:
         command = environments.worker_command(environment, "", [worker])
-    return BackendProcess(folder, command, 300.0, start_timeout_s=300.0)
+    return BackendProcess(worker, command, 300.0, start_timeout_s=300.0)
 
 
 def print_cells(folder: str, only: list[str]) -> int:
-    """Judge an engine, print a line for each cell, and return how many are not equivalent."""
-    name, _, suite = VERIFIERS[folder]
-    cells, counts = cells_of(suite), defaultdict[str, int](int)
+    """Judge an engine, print a line for each cell, and return how many are not as required."""
+    name, _, suite, _ = VERIFIERS[folder]
+    cells, counts, failed = cells_of(suite), defaultdict[str, int](int), 0
     backend = started(folder, name)
     try:
         print(f"{name}: {backend.hello().version}")
@@ -73,12 +81,15 @@ def print_cells(folder: str, only: list[str]) -> int:
             tv = "" if got.high is None else f"TV {got.estimate:.3f} < {got.high:.3f}"
             rule = f"the rule's own distance {distance(cell):.3f}"
             print(f"  {got.decision:<12} {cell_id:<30} {got.draws:>6,} rounds  {tv}  {rule}")
-            if got.decision != "equivalent":
-                print(f"    {got.detail}")
+            asked = cell.required(name)
+            as_required = got.decision in (*asked, "skipped")
+            failed += not as_required
+            if asked != ["equivalent"] or not as_required:
+                print(f"    required: {', '.join(asked)}. {got.detail}")
     finally:
         backend.close()
     print(f"  {dict(counts)}", flush=True)
-    return sum(n for decision, n in counts.items() if decision not in ("equivalent", "skipped"))
+    return failed
 
 
 def print_faults(folder: str, only: list[str]) -> int:
@@ -86,7 +97,7 @@ def print_faults(folder: str, only: list[str]) -> int:
     cells = cells_of(VERIFIERS[folder][2])
     tried = [(i, row) for i, row in enumerate(faults()) if folder in row]
     tried = [(i, row) for i, row in tried if not only or row["name"] in only]
-    backend, missed = started(folder, f"{folder}/verifier_faults"), 0
+    backend, missed = started(folder, VERIFIERS[folder][3]), 0
     for i, row in tried:
         cell = cells[row["cell"]]
         chain = [*cell.chain[:-1], {"dist": {"seed": i}}]

@@ -27,6 +27,7 @@ SAMPLER = (
     *(_PT + "strategies." + name for name in ("base.sampling", "ar.sampling")),
 )
 _LOGITS, _KERNEL = "engine.logits_process", "kernels.cuda.multinomial_sampling"
+AGENT = _PT + "spec_decode.spec_agent"
 EDITS = (
     # The interpreter takes a tuple where Triton's launcher takes a list, too.
     Edit(_KERNEL, "grid = [batch_size]", "grid = (batch_size, )"),
@@ -66,8 +67,10 @@ class _Spec:
 
 
 @cache
-def lmdeploy(edits: tuple[Edit, ...] = ()) -> SimpleNamespace:
+def lmdeploy(edits: tuple[Edit, ...] = (), more: tuple[str, ...] = ()) -> SimpleNamespace:
     """Load the sampler with further edits of its text. Raises Unsupported if a package is missing.
+
+    more: further files.
 
     The modules have the last part of their names; `kernel` and `rejection` are those with kernels.
     """
@@ -77,11 +80,11 @@ def lmdeploy(edits: tuple[Edit, ...] = ()) -> SimpleNamespace:
     try:
         torch = importlib.import_module("torch")
         patched_once(importlib.import_module("triton.runtime.interpreter"))
-        Files("lmdeploy", SAMPLER, (*EDITS, *edits), _given()).enter()
+        Files("lmdeploy", (*SAMPLER, *more), (*EDITS, *edits), _given()).enter()
         kernel = importlib.import_module(_PT + _KERNEL)
         package = importlib.import_module(_PT + "kernels.cuda")
         vars(package)["multinomial_sampling"] = kernel.multinomial_sampling
-        modules = {name: importlib.import_module(name) for name in SAMPLER}
+        modules = {name: importlib.import_module(name) for name in (*SAMPLER, *more)}
     except ImportError as error:
         raise Unsupported(f"lmdeploy's sampler does not load: {error}") from None
     torch.set_num_threads(1)
@@ -104,4 +107,5 @@ def lmdeploy(edits: tuple[Edit, ...] = ()) -> SimpleNamespace:
         Inputs=modules[_PT + _LOGITS].SamplingInputs,
         kernel=kernel,
         rejection=modules[_PT + "kernels.cuda.rejection_sampling"],
+        agent=modules.get(AGENT),
     )

@@ -119,8 +119,7 @@ class Files(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         if isinstance(module, StandIn):
             return
-        file = self.root.joinpath(*module.__name__.split(".")[1:]).with_suffix(".py")
-        text = file.read_text(encoding="utf-8")
+        text = text_of(module.__name__)
         for edit in self.edits:
             if module.__name__.endswith(edit.module):
                 text = edit.applied(text)
@@ -128,6 +127,25 @@ class Files(MetaPathFinder, Loader):
         name = f"<{module.__name__} of {id(self)}>"
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         exec(compile(text, name, "exec"), vars(module))
+
+
+def text_of(module: str) -> str:
+    """Return the text of a module of an installed package."""
+    package, *names = module.split(".")
+    file = root_of(package).joinpath(*names).with_suffix(".py")
+    return file.read_text(encoding="utf-8")
+
+
+def placed(pairs: Sequence[tuple[str, str]], modules: Sequence[str]) -> tuple[Edit, ...]:
+    """Return edits of the modules that have the old texts. Raises ValueError for a text that more
+    of them have, or none."""
+    edits = []
+    for old, new in pairs:
+        found = [module for module in modules if old in text_of(module)]
+        if len(found) != 1:
+            raise ValueError(f"{old!r} is in {len(found)} files")
+        edits.append(Edit(found[0], old, new))
+    return tuple(edits)
 
 
 _ROOTS: dict[str, Path] = {}

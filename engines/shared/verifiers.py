@@ -8,6 +8,7 @@ import inspect
 import textwrap
 import tomllib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -54,6 +55,50 @@ def speculate(
         given = verify(logits, rounds.draft_rows, draft, int(rounds.seeds[i]))
         tokens[i, : len(given)] = given[: request.drafted + 1]
     return tokens
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Rounds that are requests of one launch. Every second one is turned: token t is V - 1 - t.
+
+    A kernel that reads another request's rows then changes the distribution of the rounds.
+    logits: [n, drafted + 1, n_vocab]. q: [n, drafted, n_vocab]. drafts: [n, drafted]. certain: q is
+    1 at every drafted token, so that an engine may get no q.
+    """
+
+    logits: Floats
+    q: Floats
+    drafts: NDArray[np.int32]
+    seeds: list[int]
+    turned: NDArray[np.bool_]
+    certain: bool
+
+    def back(self, tokens: NDArray[Any]) -> NDArray[Any]:
+        """Return tokens of the launch with the turned rounds turned back; -1 stays."""
+        last = self.logits.shape[2] - 1
+        return np.where(self.turned[:, None] & (tokens >= 0), last - tokens, tokens)
+
+
+def in_launches(
+    rounds: Rounds, at_once: int, verify: Callable[[Launch], NDArray[Any]]
+) -> NDArray[np.int32]:
+    """Return int32[n, drafted + 1]: the tokens of each round, -1 behind the last.
+
+    verify: of a launch, in the same form. at_once: rounds of a launch.
+    """
+    parts = []
+    for at in range(0, len(rounds.drafts), at_once):
+        drafts, seeds = rounds.drafts[at : at + at_once], rounds.seeds[at : at + at_once]
+        turned = np.arange(len(drafts)) % 2 == 1
+        logits, q = (
+            np.where(turned[:, None, None], rows[None, :, ::-1], rows[None])
+            for rows in (rounds.logits, rounds.draft_rows)
+        )
+        drafts = np.where(turned[:, None], rounds.logits.shape[1] - 1 - drafts, drafts)
+        certain = bool((rounds.draft_rows.max(1) == 1).all())
+        launch = Launch(logits, q, drafts, seeds.tolist(), turned, certain)
+        parts.append(launch.back(verify(launch)))
+    return np.concatenate(parts).astype(np.int32)
 
 
 def rows_of(

@@ -1,8 +1,4 @@
-"""The rejection sampler of vLLM's first model runner in Triton's interpreter: vllm_gpu/v1.
-
-Rounds are requests of a launch, every second of them mirrored: token t is V - 1 - t in its rows and
-drafts. A kernel that reads another request's numbers then changes the distribution of the rounds.
-"""
+"""The rejection sampler of vLLM's first model runner in Triton's interpreter: vllm_gpu/v1."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.shared.triton_files import Edit
-from sampler_parity.engines.shared.verifiers import VerifierAlone
+from sampler_parity.engines.shared.verifiers import Launch, VerifierAlone, in_launches
 from sampler_parity.engines.vllm_gpu.package import SAMPLER, vllm_gpu
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.interface import Rounds
@@ -46,36 +42,23 @@ class Worker(VerifierAlone):
     def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
         if request.rule != "rejection":
             raise Unsupported("vLLM's rejection sampler matches no drafts at a temperature")
-        parts = range(0, request.n, AT_ONCE)
-        return np.concatenate(
-            [self.launched(request, rounds, slice(at, at + AT_ONCE)) for at in parts]
-        )
+        return in_launches(rounds, AT_ONCE, lambda launch: self.launched(request, launch))
 
-    def launched(
-        self, request: SpeculativeRequest, rounds: Rounds, some: slice
-    ) -> NDArray[np.int32]:
-        torch, last = self.engine.torch, rounds.logits.shape[1] - 1
-        drafts, seeds = rounds.drafts[some], rounds.seeds[some].tolist()
-        n, k = drafts.shape
-        turned = np.arange(n) % 2 == 1
-        logits = np.tile(rounds.logits, (n, 1, 1))
-        logits[turned] = logits[turned, :, ::-1]
-        q = np.tile(rounds.draft_rows, (n, 1, 1))
-        q[turned] = q[turned, :, ::-1]
-        drafts = np.where(turned[:, None], last - drafts, drafts)
-        history = [last - np.array(request.history, int) if t else request.history for t in turned]
-        certain = bool((rounds.draft_rows.max(1) == 1).all())
+    def launched(self, request: SpeculativeRequest, launch: Launch) -> NDArray[np.int32]:
+        torch, last = self.engine.torch, request.n_vocab - 1
+        past = np.array(request.history, int)
+        history = [last - past if turned else past for turned in launch.turned]
         module = self.engine.rejection_sampler
         sampler = module.RejectionSampler(module.Sampler())
         with np.errstate(all="ignore"):
             given = sampler(
-                self.drafted(drafts),
-                None if certain else torch.tensor(q).reshape(n * k, -1),
-                torch.tensor(logits).reshape(n * (k + 1), -1),
-                self.parameters(request, history, drafts, seeds),
+                self.drafted(launch.drafts),
+                None if launch.certain else torch.tensor(launch.q).flatten(0, 1),
+                torch.tensor(launch.logits).flatten(0, 1),
+                self.parameters(request, history, launch.drafts, launch.seeds),
             )
         tokens: NDArray[np.int32] = given.sampled_token_ids.numpy()
-        return np.where(turned[:, None] & (tokens >= 0), last - tokens, tokens)
+        return tokens
 
     def drafted(self, drafts: NDArray[np.int32]) -> Any:
         """Return the description of a launch's drafts, as vLLM's runner makes it."""
