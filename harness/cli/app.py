@@ -1,7 +1,7 @@
 """The command line `sampler-parity`. Exit status: 0 met, 1 not met, 2 usage or set-up error.
 
-The file of a command has its options and its output. It imports everything else inside its
-function, so that no other command waits for that.
+The file of a command has its options and its output. It is loaded when the command is used, and
+imports everything else inside its function.
 """
 
 import os
@@ -12,36 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sampler_parity.harness.cli import (
-    adapter,
-    backends,
-    builds,
-    calibrate,
-    capture,
-    check,
-    compare,
-    engines,
-    explain,
-    fuzz,
-    gate,
-    golden,
-    history,
-    init,
-    lint,
-    predict,
-    record,
-    redact,
-    report,
-    repro,
-    run,
-    selftest,
-    server,
-    timing_selfcheck,
-    trie_bench,
-    upgrade,
-    why,
-)
-from sampler_parity.harness.cli import list as list_
+from sampler_parity.harness.cli.commands import LazyCommands
 from sampler_parity.harness.cli.output import ReaderGone, error, print_line
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.processes.interrupts import interrupts_delayed
@@ -50,10 +21,8 @@ from sampler_parity.harness.sanitize.printable import cut
 DEFECT = "a defect of sampler-parity"
 INTERRUPTED = 128 + 2  # as if by SIGINT
 
-_MINE, _MEASURE, _GATE, _MAINTAIN = "Check mine", "Measure", "Gate", "For maintainers"
-
 app = typer.Typer(
-    no_args_is_help=True,
+    cls=LazyCommands,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Checks LLM token samplers against a reference, to the bit.",
@@ -64,8 +33,8 @@ app = typer.Typer(
   sampler-parity report bundles/mine
   sampler-parity gate bundles/mine
 
-Exit status: 0 as required; 1 not as required; 2 bad input, or a run that cannot go on;
-130 interrupted.""",
+Exit status: 0 as required; 1 not as required; 2 bad input, or a run that cannot
+go on; 130 interrupted.""",
 )
 
 
@@ -84,38 +53,6 @@ def _root(
     ] = False,
 ) -> None:
     """Handle the options of all commands."""
-
-
-app.command("init", rich_help_panel=_MINE)(init.init)
-app.command("list", rich_help_panel=_MINE)(list_.list_command)
-app.command("run", rich_help_panel=_MINE)(run.run_command)
-app.command("explain", rich_help_panel=_MINE)(explain.explain)
-app.command("predict", rich_help_panel=_MINE)(predict.predict_command)
-app.command("repro", rich_help_panel=_MINE)(repro.repro)
-app.command("record", rich_help_panel=_MINE, context_settings={"ignore_unknown_options": True})(
-    record.record
-)
-app.command("check", rich_help_panel=_MINE)(check.check)
-app.command("why", rich_help_panel=_MINE)(why.why)
-app.command("upgrade", rich_help_panel=_MINE)(upgrade.upgrade_command)
-app.command("redact", rich_help_panel=_MINE)(redact.redact)
-app.command("report", rich_help_panel=_MINE)(report.report)
-app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
-app.command("backends", rich_help_panel=_MINE)(backends.backends)
-app.add_typer(adapter.adapter_app, name="adapter", rich_help_panel=_MINE)
-app.add_typer(server.server_app, name="server", rich_help_panel=_MINE)
-app.command("compare", rich_help_panel=_MEASURE)(compare.compare)
-app.add_typer(history.history_app, name="history", rich_help_panel=_MEASURE)
-app.command("trie-bench", rich_help_panel=_MEASURE)(trie_bench.trie_bench)
-app.command("capture", rich_help_panel=_MEASURE)(capture.capture)
-app.command("gate", rich_help_panel=_GATE)(gate.gate_command)
-app.add_typer(builds.builds_app, name="builds", rich_help_panel=_MAINTAIN)
-app.add_typer(engines.engines_app, name="engines", rich_help_panel=_MINE)
-app.add_typer(golden.golden_app, name="golden", rich_help_panel=_MAINTAIN)
-app.command("lint", rich_help_panel=_MAINTAIN)(lint.lint)
-app.command("selftest", rich_help_panel=_MAINTAIN)(selftest.selftest)
-app.command("calibrate", rich_help_panel=_MAINTAIN)(calibrate.calibrate)
-app.command("timing-selfcheck", rich_help_panel=_MAINTAIN)(timing_selfcheck.timing_selfcheck)
 
 
 def main() -> None:

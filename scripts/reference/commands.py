@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 from typer.models import ArgumentInfo, ParameterInfo
 from typer.utils import get_params_from_function
 
-from sampler_parity.harness.cli.app import app
+from sampler_parity.harness.cli.commands import COMMANDS, registered
 from scripts.reference.tables import alternatives, code, table
 from scripts.reference.type_names import figure, type_name
 
@@ -48,6 +48,7 @@ class CommandParameter(NamedTuple):
 def commands() -> str:
     """Return the sections of all commands, one panel of `sampler-parity --help` after the other."""
     panels: dict[str, list[str]] = {}
+    app = registered(*COMMANDS)
     every: list[Any] = [*app.registered_commands, *app.registered_groups]
     for one in every:
         panel = str(one.rich_help_panel)

@@ -1,10 +1,11 @@
-"""The help: in panels, with examples that are commands, and with exit statuses."""
+"""The help: commands by panel, with examples that are commands, and with exit statuses."""
 
 import re
 import shlex
 
 import pytest
 
+from sampler_parity.harness.cli.commands import COMMANDS as ROWS
 from tests.support.command_line import APP, COMMANDS, check_command, cli
 
 PANELS = ["Check mine", "Measure", "Gate", "For maintainers"]
@@ -19,6 +20,28 @@ EXAMPLES = [
 
 def test_every_command_is_in_a_panel() -> None:
     assert {command.rich_help_panel for command in APP.commands.values()} == {*PANELS}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_line_of_a_command_is_the_beginning_of_its_help(name: str) -> None:
+    text = re.sub(r"\s+", " ", APP.commands[name].help)
+    about = ROWS[name].about
+    assert text.startswith(about.rstrip(".?"))
+    assert re.match(r"[.?,:; ]", text[len(about.rstrip(".?")) :])  # a whole word ends there
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_the_help_lists_every_command_below_its_panel(arguments: list[str]) -> None:
+    done = cli(*arguments)
+    assert (done.returncode, done.stderr) == (0 if arguments else 2, "")
+    shown: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            shown[line[:-1]] = []
+        elif re.match(r"  \w", line) and shown:
+            [*shown.values()][-1].append(line.split()[0])
+    for panel in PANELS:
+        assert shown[panel] == [name for name, row in ROWS.items() if row.panel == panel]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -56,6 +56,23 @@ def test_start_up_leaves_libraries_for_later(module: str, unwanted: list[str]) -
 
 
 @pytest.mark.slow
+def test_the_help_loads_no_command_and_no_library_but_typer() -> None:
+    code = (
+        "import sys; from sampler_parity.harness.cli.__main__ import main; sys.argv[1:] = ['-h']\n"
+        "try: main()\nfinally: print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "typer" in loaded
+    commands = "sampler_parity.harness.cli."
+    assert {name.removeprefix(commands) for name in loaded if name.startswith(commands)} == {
+        *("__main__", "app", "colour", "commands", "output"),
+    }
+    heavy = {"numpy", "pydantic", "numba", "scipy", "hypothesis", "rich", "markdown_it", "sqlite3"}
+    assert heavy.isdisjoint(loaded)
+
+
+@pytest.mark.slow
 def test_start_up_compiled_function_calls_another_and_loads_numba_then() -> None:
     code = (
         "import sys, numpy as np; from sampler_parity.reference import sorting;"
