@@ -9,7 +9,7 @@ from pathlib import Path
 from sampler_parity.engines.correct import worker
 from sampler_parity.engines.correct.program import CALLS, Program
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 
 SOURCE = Path(__file__).with_suffix(".cpp")

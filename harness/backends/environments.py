@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from sampler_parity.harness.engines.engine_file import Environment, engine_file, engine_names
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, sha256_of
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Strict
 

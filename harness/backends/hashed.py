@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.info import FileInfo
 from sampler_parity.harness.files import sha256_of
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 
 _SETTLED_NS = 2_000_000_000  # a file that changed later may change again without a new ctime
 _LARGE = 1 << 16

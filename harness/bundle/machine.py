@@ -7,31 +7,42 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sampler_parity.harness.bundle.info import MachineInfo
+if TYPE_CHECKING:  # a command that only reads the cache must not wait for the models
+    from sampler_parity.harness.bundle.info import MachineInfo
 
 _ROOT = Path(__file__).parents[2]
 _OWN = (".py", ".js", ".mjs", ".json", ".toml")
 _PACKAGES = ("sampler-parity", "numpy", "numba", "llvmlite", "scipy", "gguf", "llama-cpp-python")
 
 
-def describe() -> MachineInfo:
-    cpu, flags = _cpu()
+def describe() -> "MachineInfo":
+    from sampler_parity.harness.bundle.info import MachineInfo  # as above
+
     return MachineInfo(
         system=f"{platform.system()} {platform.release()}",
-        machine=platform.machine(),
-        cpu=cpu,
-        cpu_flags=flags,
         cores=os.cpu_count() or 1,
         memory_bytes=_memory(),
-        libc=" ".join(platform.libc_ver()),
-        libm=_libm(),
-        driver=_driver(),
-        python=platform.python_version(),
-        packages={name: _version(name) for name in _PACKAGES},
-        code=digest_of_code(),
-        suites=_digest("suites"),
+        **deciding(),
     )
+
+
+def deciding() -> dict[str, Any]:
+    """Return the fields of MachineInfo that may decide what is computed."""
+    cpu, flags = _cpu()
+    return {
+        "machine": platform.machine(),
+        "cpu": cpu,
+        "cpu_flags": flags,
+        "libc": " ".join(platform.libc_ver()),
+        "libm": _libm(),
+        "driver": _driver(),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "code": digest_of_code(),
+        "suites": _digest("suites"),
+    }
 
 
 def digest_of_code() -> str:

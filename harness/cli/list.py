@@ -1,15 +1,18 @@
 """The command `list`: suites, cases, samplers, backends, by names that can be pasted."""
 
+import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
 
 from sampler_parity.harness.cli import complete
-from sampler_parity.harness.cli.output import print_line
+from sampler_parity.harness.cli.output import print_lines
 from sampler_parity.harness.errors import InputError
 
 Kind = Literal["suites", "cases", "samplers", "backends"]
+_AT_ONCE = 1000  # lines: some are printed before all are known
 Lines = Iterator[tuple[str, str]]  # a name and its description
 
 
@@ -26,6 +29,10 @@ def list_command(
         typer.Argument(metavar="PATTERN", help="patterns of names; for cases also suites"),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="describe each")] = False,
+    cache: Annotated[
+        bool,
+        typer.Option(help="read ids of cases that this code listed before", show_default=False),
+    ] = True,
 ) -> None:
     """List suites, cases, samplers or backends: names that other commands take.
 
@@ -39,9 +46,10 @@ def list_command(
     """
     asked = patterns or []
     listed = False
-    for name, what in KINDS[kind](asked):
+    lines = cases(asked, verbose, cache) if kind == "cases" else KINDS[kind](asked)
+    while some := [*itertools.islice(lines, _AT_ONCE)]:
         listed = True
-        print_line(f"{name:<24}  {what}".rstrip() if verbose else name)
+        print_lines(f"{name:<24}  {what}".rstrip() if verbose else name for name, what in some)
     if not listed:
         raise InputError(f"{kind} {' '.join(asked)}", "there are none", _meant(kind, asked))
 
@@ -57,22 +65,38 @@ def suites(patterns: list[str]) -> Lines:
             yield name, str(toml_of(path, read_file(path, limits.TOML)).get("name", ""))
 
 
-def cases(patterns: list[str]) -> Lines:
+def cases(patterns: list[str], about: bool = True, cache: bool = False) -> Lines:
     """Yield all names that `--case` takes. Suites among the patterns limit the search; else the
-    first part of a pattern does, which is the name of a suite's file."""
-    from sampler_parity.harness.run.plan import RunOptions, plan_of
+    first part of a pattern does, which is the name of a suite's file. about: with descriptions."""
+    from sampler_parity.harness.inputs.cache import of_this_code
     from sampler_parity.harness.suite.ids import id_fits
+    from sampler_parity.harness.suite.kept import Expansions
     from sampler_parity.harness.suite.shipped import shipped, suites_of
 
-    folders = {name.partition("/")[0] for name in shipped()}
-    where = [p for p in patterns if p in shipped() or p in folders or p.endswith(".toml")]
+    files = shipped()
+    folders = {name.partition("/")[0] for name in files}
+    where = [p for p in patterns if p in files or p in folders or p.endswith(".toml")]
     wanted = [p for p in patterns if p not in where] or ["*"]
+    kept = Expansions(of_this_code()) if cache else None
     for suite in where or [*dict.fromkeys(s for p in wanted for s in suites_of(p))]:
-        plan = plan_of(RunOptions([suite], ["null"], "full"))
-        about = {item.id: item.check.description for item in plan.of("cases")}
-        for item in plan.items:
-            if any(id_fits(item.id, pattern.partition("@")[0]) for pattern in wanted):
-                yield item.id, about.get(item.id, "")
+        if kept is None or suite.endswith(".toml"):
+            names = _names(suite)
+        else:
+            paths = [files[name] for name in files if suite in (name, name.partition("/")[0])]
+            names = kept.names(suite, paths, about, partial(_names, suite))
+        if "*" in wanted:
+            yield from names
+        else:
+            fitting = [pattern.partition("@")[0] for pattern in wanted]
+            yield from (one for one in names if any(id_fits(one[0], each) for each in fitting))
+
+
+def _names(suite: str) -> list[tuple[str, str]]:
+    from sampler_parity.harness.run.plan import RunOptions, plan_of
+
+    plan = plan_of(RunOptions([suite], ["null"], "full"))
+    about = {item.id: item.check.description for item in plan.of("cases")}
+    return [(item.id, about.get(item.id, "")) for item in plan.items]
 
 
 def samplers(patterns: list[str]) -> Lines:

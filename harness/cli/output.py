@@ -5,14 +5,14 @@ Lines are for people. `lines_to` sends them elsewhere, or drops them, while data
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from sampler_parity.harness.cli.colour import coloured, wanted
 from sampler_parity.harness.errors import cannot_write
-from sampler_parity.harness.sanitize.printable import line, visible
+from sampler_parity.harness.sanitize.printable import line, lines, visible
 
 Where = Literal["stdout", "stderr", "nowhere"]
 STDOUT = Path("-")
@@ -30,6 +30,12 @@ def print_line(text: object) -> None:
         shown = line(str(text))
         stream = sys.stdout if _where == "stdout" else sys.stderr
         _write(coloured(shown) if wanted(stream) else shown, _where)
+
+
+def print_lines(texts: Iterable[str]) -> None:
+    """Print many lines at once."""
+    shown = lines(texts)
+    _write("\n".join(map(coloured, shown) if wanted(sys.stdout) else shown), "stdout")
 
 
 def print_data(text: str) -> None:

@@ -3,13 +3,16 @@ user's cache folder.
 
 The name of the file is a digest of everything that decides a value apart from its key: this
 package's files, the libraries that it computes with, and the processor. So a changed sampler reads
-another file. A file that cannot be read counts as empty.
+another file. A file that cannot be read counts as empty, and so does one that another user could
+write: values may be unpickled.
 """
 
 import functools
 import hashlib
+import json
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from sampler_parity.harness.bundle import machine
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 
 Table = Literal["answers", "suites"]
 _KEPT_DAYS = 30  # after its last change
@@ -58,14 +61,33 @@ class Cache:
 def _connected(path: Path, pid: int) -> sqlite3.Connection:
     """Return this process's connection: a forked process must not use its parent's. May raise
     sqlite3.Error."""
+    if not _is_private(path):
+        raise sqlite3.OperationalError("another user could write it")
     database = sqlite3.connect(path, timeout=_WAIT_S)
     database.execute("PRAGMA synchronous = OFF")  # a lost value is computed again
     return database
 
 
+def _is_private(path: Path) -> bool:
+    """Return whether folder and file are ours, the folder closed to others and the file not theirs
+    to write. The file need not exist."""
+    if not hasattr(os, "geteuid"):
+        return True  # Windows: a user's folders are closed to others
+    try:
+        folder = os.lstat(path.parent)
+        file = os.lstat(path) if os.path.lexists(path) else None
+    except OSError:
+        return False
+    if not stat.S_ISDIR(folder.st_mode) or folder.st_mode & 0o077 or folder.st_uid != os.geteuid():
+        return False
+    return file is None or (
+        stat.S_ISREG(file.st_mode) and not file.st_mode & 0o022 and file.st_uid == os.geteuid()
+    )
+
+
 def of_this_code() -> Cache:
     """Return the cache of the code as its files are now; delete those that are long unused."""
-    state = machine.describe().model_dump_json(exclude={"memory_bytes", "cores", "system"})
+    state = json.dumps(machine.deciding())
     digest = hashlib.sha256(f"{state} {machine.digest_of_engines()}".encode()).hexdigest()
     folder = cache_folder() / "computed"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.files import sha256_of
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
 
 Weights = dict[str, NDArray[np.float32]]

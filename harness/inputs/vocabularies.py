@@ -7,7 +7,6 @@ demand in the user's cache folder, the same to the byte every time.
 
 import functools
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.inputs.fixtures import golden_folder
 from sampler_parity.reference import Vocab
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
@@ -61,23 +61,6 @@ _EOG_NAMES = _EOT_NAMES | frozenset(
         "[e~[",
     ]
 )
-
-
-def cache_folder() -> Path:
-    """Return where made files live: in the user's cache folder."""
-    folder = _cache_of_user(sys.platform) / "sampler-parity"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _cache_of_user(platform: str) -> Path:
-    """Return the system's cache folder; XDG_CACHE_HOME names another one anywhere."""
-    if named := os.environ.get("XDG_CACHE_HOME"):
-        return Path(named)
-    if platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return Path(local) if local else Path.home() / "AppData" / "Local"
-    return Path.home() / ("Library/Caches" if platform == "darwin" else ".cache")
 
 
 def _merges_for(words: list[str]) -> tuple[list[str], list[str]]:

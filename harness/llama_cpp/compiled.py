@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 
 SOURCES = Path(__file__).parent / "native"

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp.build_files import (
     digests,
     digests_of_all,

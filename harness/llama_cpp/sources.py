@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import extract
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 
 PACKAGE = "llama_cpp_python==0.3.36"  # as constraints.txt pins it
 WANTED = re.compile(r"[^/]+/vendor/llama\.cpp/(src|include|ggml/include|common|vendor)/.*")

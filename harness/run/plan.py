@@ -11,6 +11,7 @@ from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.timing.run import ROUNDS
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.cache import of_this_code
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.processes import sandboxes
 from sampler_parity.harness.run.describing import Intent
@@ -18,6 +19,7 @@ from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.ids import id_fits
+from sampler_parity.harness.suite.kept import Expansions
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
 
@@ -54,6 +56,7 @@ class Plan:
     suites: the digest of each. left_out: suites of a folder that lack an extra, with the reason.
     paths: where the suites that were given as files are.
     releases: the release that each backend is judged by; None: v0.5.0, as the cases require.
+    kept: the expansions of earlier runs, if they may be read.
     """
 
     asked: RunOptions
@@ -62,6 +65,7 @@ class Plan:
     paths: dict[str, str]
     releases: dict[str, str | None]
     items: list[CheckItem]
+    kept: Expansions | None = None
 
     @property
     def backends(self) -> list[str]:
@@ -158,7 +162,9 @@ class Plan:
 
 def plan_of(asked: RunOptions) -> Plan:
     """Read the suites and make a plan. Raises InputError for mistakes in them or in the options."""
-    files = [suite.read_suite(path) for path in suite.find_suites(asked.suites)]
+    kept = Expansions(of_this_code()) if asked.cache else None
+    read = suite.read_unparsed if kept else suite.read_suite
+    files = [read(path) for path in suite.find_suites(asked.suites)]
     named = [(suite.suite_id(file.path), file) for file in files]
     left_out = {
         name: why
@@ -179,7 +185,8 @@ def plan_of(asked: RunOptions) -> Plan:
             if not suite.is_shipped(file.path)
         },
         releases=registry.references(_named(asked), asked.reference),
-        items=items_of(dict(named), asked.profile, asked.seed, asked.only),
+        items=items_of(dict(named), asked.profile, asked.seed, asked.only, kept),
+        kept=kept,
     )
     if address_of(asked) and any(item.kind.timed for item in plan.items):
         problem = "timings and skip-ratio measurements are taken on this machine alone"
@@ -191,14 +198,18 @@ def plan_of(asked: RunOptions) -> Plan:
 
 
 def items_of(
-    files: dict[str, suite.SuiteFile], profile: Profile, seed: int, only: tuple[str, ...]
+    files: dict[str, suite.SuiteFile],
+    profile: Profile,
+    seed: int,
+    only: tuple[str, ...],
+    kept: Expansions | None = None,
 ) -> list[CheckItem]:
     """Return the items of suites, by name, in the order of their kinds. only: patterns of `--case`,
-    which also name cases of the full profile. Raises InputError."""
+    which also name cases of the full profile. kept: as in `checks_of`. Raises InputError."""
     items = [
         CheckItem(name, check)
         for name, file in files.items()
-        for check in suite.checks_of(file, "full" if only else profile, seed, only)
+        for check in suite.checks_of(file, "full" if only else profile, seed, only, kept)
     ]
     _refuse_repeated(items)
     items.sort(key=lambda item: NOUNS.index(item.kind.noun))

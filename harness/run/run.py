@@ -121,6 +121,8 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
             footer = _footer(stopped, time.monotonic() - start)
             return FinishedRun(replace(stopped, footer=footer), absent, unasked)
         _measure(plan, left, context, say)
+        if plan.kept:
+            plan.kept.spot_check()  # last, so that no result waits for it
         for name, files in {} if apart else terms.files.items():
             registry.refuse_changed(name, files)
         return FinishedRun(finish(writer, time.monotonic() - start), absent)

@@ -6,6 +6,7 @@ obeys lines that begin with `::` or contain `##[`.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 LONGEST_LINE = 4_000  # characters; our longest line, the list of all suites, has 1,300
@@ -48,3 +49,11 @@ def line(text: str, limit: int = LONGEST_LINE) -> str:
     if shown.lstrip().startswith("::"):
         shown = shown.replace("::", "\\x3a:", 1)
     return shown.replace("##[", "#\\x23[")
+
+
+def lines(texts: Iterable[str]) -> list[str]:
+    """Do as `line` with each: at once if none has anything to escape."""
+    every = [*texts]
+    together = "".join(every)
+    plain = together.isprintable() and "::" not in together and "##[" not in together
+    return every if plain and max(map(len, every)) <= LONGEST_LINE else [*map(line, every)]

@@ -30,25 +30,34 @@ ByBackend = dict[str, Any]
 _LINES = TypeAdapter(dict[str, dict[str, dict[str, ByBackend]]])  # suite, block, key
 
 
-def with_lines(path: Path, data: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Return a suite with the lines of all engines, and these lines, for its digest.
-
-    The lines are b"" if no engine names the suite, or if it is not shipped. Raises InputError for a
-    line about a block that the suite lacks, and for a line that the block already has.
-    """
+def _lines_of(path: Path) -> list[tuple[Path, Any]]:
+    """Return each file of an engine that has lines for a suite of the package, with the lines."""
     suite = suite_id(path)
     lines = [(file, of[suite]) for file, of in all_lines() if suite in of]
-    if not lines or shipped()[suite].resolve() != path.resolve():
-        return data, b""
-    merged = deepcopy(data)
-    blocks = {block["id"]: block for block in _blocks(merged)}
+    return lines if lines and shipped()[suite].resolve() == path.resolve() else []
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return the lines of all engines for a suite, for its digest; b"" if there are none."""
+    lines = [of for _, of in _lines_of(path)]
+    return json.dumps(lines, sort_keys=True).encode() if lines else b""
+
+
+def merged(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """Return a suite with the lines of all engines. Raises InputError for a line about a block that
+    the suite lacks, and for a line that the block already has."""
+    lines = _lines_of(path)
+    if not lines:
+        return data
+    both = deepcopy(data)
+    blocks = {block["id"]: block for block in _blocks(both)}
     for file, of in lines:
         for name, keys in of.items():
             if name not in blocks:
                 hint = did_you_mean(name, list(blocks))
-                raise InputError(file, f"{suite}: no block {name!r}", hint)
+                raise InputError(file, f"{suite_id(path)}: no block {name!r}", hint)
             _merge(file, blocks[name], keys)
-    return merged, json.dumps([of for _, of in lines], sort_keys=True).encode()
+    return both
 
 
 @functools.cache

@@ -5,51 +5,44 @@ that names the file, the block and the field.
 """
 
 import hashlib
-import inspect
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from sampler_parity.harness.checks import KINDS, Profile
-from sampler_parity.harness.checks.distribution.block import KINDS as OF_CELLS
-from sampler_parity.harness.errors import InputError, lacking, lacks, need
+from sampler_parity.harness.checks import Profile
+from sampler_parity.harness.errors import InputError, lacking, lacks
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
-from sampler_parity.harness.sanitize.printable import cut
-from sampler_parity.harness.strict import ABOUT_KEYS
-from sampler_parity.harness.suite.engine_lines import with_lines
+from sampler_parity.harness.suite import engine_lines
 from sampler_parity.harness.suite.ids import may_be_of
-from sampler_parity.harness.suite.model import BLOCKS, Suite, explain, reason_of
+from sampler_parity.harness.suite.kept import Expansions
+from sampler_parity.harness.suite.shipped import is_shipped as is_shipped
 from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.harness.suite.shipped import suite_id as suite_id
 from sampler_parity.harness.suite.shipped import suites_folder as suites_folder
-from sampler_parity.harness.suite.validation import FileValidator
 
-_OTHERS = (*OF_CELLS, "skip_ratio", "chain", "grid")  # blocks that make no case
-_OWN_IDS = ("timing", "throughput")  # they begin with the kind, and not with the suite
-_OF_CASES = tuple(name for name in BLOCKS if name not in _OTHERS)
-_FEW = 3  # of each random block, if a few are enough
+if TYPE_CHECKING:  # loads every kind of block
+    from sampler_parity.harness.suite.model import Suite
 
 
 @dataclass(frozen=True)
 class SuiteFile:
     """A suite as its file was when it was read, once. sha256: of the file and of the lines that
-    engines add to it."""
+    engines add to it. content: of the file, or what it means."""
 
     path: Path
-    suite: Suite
+    content: "bytes | Suite"
     sha256: str
 
-
-def is_shipped(path: Path) -> bool:
-    """Return whether it is a suite of the package, which is found by its name from any folder."""
-    suite = shipped().get(suite_id(path.resolve()))
-    return suite is not None and suite.resolve() == path.resolve()
+    @cached_property
+    def suite(self) -> "Suite":
+        """The suite. May raise InputError if the file was not read by read_suite."""
+        return (
+            _suite_of(self.path, self.content) if isinstance(self.content, bytes) else self.content
+        )
 
 
 def find_suites(names: list[str]) -> list[Path]:
@@ -83,18 +76,32 @@ def meant(name: str) -> str:
 
 def read_suite(path: Path) -> SuiteFile:
     """Read a suite. Raises InputError if the file cannot be read, is no TOML, or is not a suite."""
+    file = read_unparsed(path)
+    return replace(file, content=file.suite)
+
+
+def read_unparsed(path: Path) -> SuiteFile:
+    """Do as read_suite, and find mistakes when its blocks are first needed."""
     content = read_file(path, limits.TOML)
-    data, lines = with_lines(path, toml_of(path, content))
-    digest = hashlib.sha256(content + lines).hexdigest()
+    lines = engine_lines.bytes_of(path)
+    return SuiteFile(path, content, hashlib.sha256(content + lines).hexdigest())
+
+
+def _suite_of(path: Path, content: bytes) -> "Suite":
+    from pydantic import ValidationError
+
+    from sampler_parity.harness.suite.model import Suite, explain  # as in _expanded
+
+    data = engine_lines.merged(path, toml_of(path, content))
     try:
-        return SuiteFile(path, Suite.model_validate(data), digest)
+        return Suite.model_validate(data)
     except ValidationError as error:
         raise InputError(path, *explain(error, data)) from None
 
 
 def lacking_extra(file: SuiteFile) -> str:
     """Return the message for a suite whose cases need an extra that is not installed; else ""."""
-    return lacking("fuzz") if file.suite.fuzz and lacks("fuzz") else ""
+    return lacking("fuzz") if lacks("fuzz") and file.suite.fuzz else ""
 
 
 def expand(
@@ -107,20 +114,40 @@ def expand(
     them.
     """
     read = read_suite(file) if isinstance(file, Path) else file
-    return _expanded(read, _OF_CASES, profile, seed, few_random)
+    return _expanded(read, True, profile, seed, few_random)
 
 
 def expand_others(file: SuiteFile, profile: Profile) -> list[Any]:
     """Return the checks of a suite in this profile that are not cases. Raises InputError."""
-    return _expanded(file, _OTHERS, profile)
+    return _expanded(file, False, profile)
 
 
 def checks_of(
-    file: SuiteFile, profile: Profile, seed: int = 0, only: Sequence[str] = ()
+    file: SuiteFile,
+    profile: Profile,
+    seed: int = 0,
+    only: Sequence[str] = (),
+    kept: Expansions | None = None,
 ) -> list[Any]:
-    """Return all checks of a suite. only: patterns; without cases if none can match."""
-    cases = expand(file, profile, seed) if may_be_of(file.path.stem, only) else []
-    return [*cases, *expand_others(file, profile)]
+    """Return all checks of a suite. only: patterns; without cases if none can match. kept: what
+    earlier runs expanded, which is read and added to."""
+
+    def cases() -> list[Any]:
+        return expand(file, profile, seed)
+
+    def others() -> list[Any]:
+        return expand_others(file, profile)
+
+    wanted = {"others": others}
+    if may_be_of(file.path.stem, only):
+        wanted = {"cases": cases, **wanted}
+    if kept is None:
+        return [check for make in wanted.values() for check in make()]
+    return [
+        check
+        for part, make in wanted.items()
+        for check in kept.of(file.path, file.sha256, (part, profile, seed), make)
+    ]
 
 
 def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:
@@ -128,70 +155,7 @@ def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:
     return [check for check in expand_others(file, profile) if check.check == kind]
 
 
-def _expanded(
-    file: SuiteFile,
-    blocks: Sequence[str],
-    profile: Profile,
-    seed: int = 0,
-    few_random: bool = False,
-) -> list[Any]:
-    validation, checks = FileValidator(file.path), dict[tuple[str, str], Any]()
-    for name in blocks:
-        for block in getattr(file.suite, name):
-            place = f"{name} {block.id!r}"
-            if name == "fuzz":
-                need("fuzz", f"{file.path}: {place}")
-            takes = inspect.signature(block.items).parameters
-            if few_random:
-                block = _few(name, block, "shift" in takes)
-            known = {
-                "quick": profile == "quick" or (few_random and "shift" in takes),
-                "shift": seed,
-                "shared": file.suite.chains,
-                "sizes": file.suite.sizes,
-            }
-            with _placed(file.path, place):
-                for short in block.items(**{name: known[name] for name in takes}):
-                    check = short
-                    if check.check not in _OWN_IDS:
-                        check = short.model_copy(update={"id": f"{file.path.stem}/{short.id}"})
-                    _add(file.path, place, checks, check)
-                    validation.check(place, check)
-    return list(checks.values())
+def _expanded(file: SuiteFile, *how: Any) -> list[Any]:
+    from sampler_parity.harness.suite.expansion import expanded  # loads every kind of block
 
-
-def _few(name: str, block: Any, is_random: bool) -> Any:
-    """Return a block that makes only a few random cases."""
-    if is_random:
-        return block.model_copy(update={"quick": min(block.count, _FEW)})
-    if name == "batch":
-        return block.model_copy(update={"seeds": block.seeds[:1]})
-    if name == "grammar":
-        return block.model_copy(update={"walks": min(block.walks, 1)})
-    return block
-
-
-@contextmanager
-def _placed(path: Path, place: str) -> Iterator[None]:
-    """Add the file and the place to every mistake in a block."""
-    try:
-        yield
-    except ValidationError as error:
-        wrong = reason_of(error)
-        field = f"{wrong.location[-1]}: " if wrong.type in ABOUT_KEYS else ""
-        raise InputError(path, f"{place}: {field}{wrong.reason}") from None
-    except ValueError as error:
-        raise InputError(path, f"{place}: {error}") from None
-
-
-def _add(path: Path, place: str, checks: dict[tuple[str, str], Any], check: Any) -> None:
-    name = check.id
-    if len(name) > limits.ID:
-        problem = f"{place}: the id {cut(name, 40)!r} has {len(name):,} characters"
-        raise InputError(path, problem, f"use {limits.ID} at most")
-    if len(checks) >= limits.CASES:
-        raise InputError(path, f"{place}: over {limits.CASES:,} cases in one file", "split it")
-    key = KINDS[check.check].noun, name
-    if key in checks:
-        raise InputError(path, f"{place}: duplicate id {name!r}", "give every block its own")
-    checks[key] = check
+    return expanded(file.path, file.suite, *how)

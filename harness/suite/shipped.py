@@ -26,6 +26,12 @@ def shipped() -> dict[str, Path]:
     return dict(sorted((f"{path.parent.name}/{path.stem}", path) for path in paths))
 
 
+def is_shipped(path: Path) -> bool:
+    """Return whether it is a suite of the package, which is found by its name from any folder."""
+    suite = shipped().get(suite_id(path.resolve()))
+    return suite is not None and suite.resolve() == path.resolve()
+
+
 def suites_of_cases(patterns: list[str]) -> list[str]:
     """Return the suites that the patterns of ids name; none if one pattern names no suite."""
     named = [

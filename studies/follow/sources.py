@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import extract
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp.builds import npm_pack
 
 HEADER = "include/llama.h"

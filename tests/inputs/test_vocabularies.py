@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 
 
 # As platformdirs' `user_cache_path` but that it adds a folder "Cache" on Windows.

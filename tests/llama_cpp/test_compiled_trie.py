@@ -278,7 +278,7 @@ def test_it_is_identical_to_the_reference_on_the_cases_written_by_hand(worker: W
     (path,) = find_suites(["trie/token_trie"])
     file = read_suite(path)
     by_hand = file.suite.model_copy(update={"random_tries": []})
-    cases = expand(replace(file, suite=by_hand), "quick")
+    cases = expand(replace(file, content=by_hand), "quick")
     assert len(cases) > 22
     with closing(Inside(worker, name="token_trie/compiled")) as backend:
         for case in cases:

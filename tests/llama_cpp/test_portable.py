@@ -8,7 +8,7 @@ import pytest
 
 from sampler_parity.harness.backends import reference
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp import sources
 from sampler_parity.harness.llama_cpp.platforms import recipes
 from sampler_parity.harness.llama_cpp.platforms.make import make

@@ -15,7 +15,7 @@ import yaml
 from sampler_parity.harness.backends.environments import engines_folder
 from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from scripts import nightly_diff
 from scripts.make_engines import chosen
 from scripts.site.measured import SETS

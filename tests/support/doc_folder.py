@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from tests.support.doc_commands import ROOT
 from tests.support.report_bundles import got

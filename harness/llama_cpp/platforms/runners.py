@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp.recorded import Build, find
 
 
