@@ -17,7 +17,7 @@ from typing import Any
 
 from sampler_parity.engines.shared.triton_files import Edit, root_of
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.inputs.cache_folder import cache_folder
 
 KERNEL = "kernels/jit/include/sgl_kernel/speculative/sampling.cuh"
 DRAW = "data/include/flashinfer/sampling.cuh"
