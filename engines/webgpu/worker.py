@@ -89,7 +89,7 @@ class Serving(serving.Serving):
             if self.sampling.shown:
                 for i in taking:
                     left = worker.result(Place(rows, i))
-                    results[i].append(self.sampling.write(left))
+                    self.sampling.write(left, results[i])
         tokens = [rows.read(i).token for i in range(len(wanted))]
         for one, chain, token in zip(wanted, chains, tokens, strict=True):
             accept(chain, one.accept, token)

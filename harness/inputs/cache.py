@@ -34,7 +34,7 @@ class Cache:
     path: Path
 
     def get(self, table: Table, key: bytes) -> bytes | None:
-        if not self.path.exists():
+        if not os.path.exists(self.path):
             return None
         try:
             query = f"SELECT value FROM {table} WHERE key = ?"

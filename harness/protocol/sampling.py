@@ -11,18 +11,19 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.dtypes import widened
 from sampler_parity.harness.protocol.interface import Instance, Result, Worker
 from sampler_parity.harness.protocol.scratch import Scratch
-from sampler_parity.harness.strict import like
 
 
 @dataclass
 class Sampling:
-    """Chains on rows of logits, for one request. at: where the next stage is written. ns: spent in
-    the backend's own code."""
+    """Chains on rows of logits, for one request. at: where the next stage is written. table: n,
+    sorted and selected of each stage, if the reply has none. ns: spent in the backend's own code.
+    """
 
     worker: Worker
     scratch: Scratch
     at: int
     shown: bool
+    table: list[tuple[int, int, int]] | None = None
     ns: int = 0
 
     def sample(
@@ -31,21 +32,27 @@ class Sampling:
         """Return the selected token and, if shown, the candidates after each stage."""
         result_of, clock = self.worker.result, time.perf_counter_ns
         candidates = self.worker.candidates(row)
-        results, ns = [], 0
+        results: list[p.StageResult] = []
+        ns = 0
         for stage in range(stages) if self.shown else [None]:
             start = clock()
             instance.apply(stage, candidates)
             ns += clock() - start
             if self.shown:
-                shown, self.at = write(self.scratch, self.at, result_of(candidates))
-                results.append(shown)
+                self.write(result_of(candidates), results)
         self.ns += ns
         ids, _, _, _, selected = result_of(candidates)
         return int(ids[selected]) if 0 <= selected < len(ids) else None, results
 
-    def write(self, result: Result) -> p.StageResult:
-        stage, self.at = write(self.scratch, self.at, result)
-        return stage
+    def write(self, result: Result, results: list[p.StageResult]) -> None:
+        """Write a stage, and add it to the table or to the results."""
+        if self.table is None:
+            stage, self.at = write(self.scratch, self.at, result)
+            results.append(stage)
+            return
+        flag = -1 if result[3] is None else result[3]
+        self.table.append((len(result[0]), flag, result[4]))
+        self.at = write_arrays(self.scratch, self.at, result)
 
 
 def rows_of(scratch: Scratch, rows: p.Rows) -> NDArray[np.float32]:
@@ -71,29 +78,27 @@ def accept_past(instance: Instance, history: list[int], n_prompt: int) -> None:
         instance.accept(token)
 
 
-_STAGE = p.StageResult(at=0, n=0)
-
-
 def write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:
-    ids, logits, probs, is_sorted, selected = result
+    n, is_sorted, selected = len(result[0]), result[3], result[4]
+    end = write_arrays(scratch, at, result)
+    return p.StageResult(at=at, n=n, sorted=is_sorted, selected=selected), end
+
+
+def write_arrays(scratch: Scratch, at: int, result: Result) -> int:
+    """Write the candidates at a byte offset; return the offset behind them."""
+    ids, logits, probs, _, _ = result
     n = len(ids)
     place = scratch.view(at, 3 * n, np.int32)
     floats = place.view(np.float32)
     place[:n] = ids
     floats[n : 2 * n] = logits
     floats[2 * n :] = probs
-    # as StageResult(...), of which a run has hundreds
-    return like(_STAGE, at=at, n=n, sorted=is_sorted, selected=selected), at + 12 * n
+    return at + 12 * n
 
 
-def write_table(scratch: Scratch, at: int, stages: list[list[p.StageResult]]) -> None:
-    """Write n, sorted and selected of each stage as int32. sorted: 0 or 1, or -1 if not known. A
-    larger `selected` becomes the largest, which is no index either."""
-    rows = [
-        (stage.n, -1 if stage.sorted is None else stage.sorted, stage.selected)
-        for of_step in stages
-        for stage in of_step
-    ]
+def write_table(scratch: Scratch, at: int, rows: list[tuple[int, int, int]]) -> None:
+    """Write n, sorted (0 or 1, or -1 if not known) and selected of each stage as int32. A larger
+    `selected` becomes the largest, which is no index either."""
     limits = np.iinfo(np.int32)
     table = np.array(rows, np.int64).clip(limits.min, limits.max).ravel()
     scratch.view(at, len(table), np.int32)[:] = table

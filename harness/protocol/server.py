@@ -50,7 +50,8 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
         accept_past(instance, request.history, request.n_prompt)
     tokens: list[int | None] = []
     stages: list[list[p.StageResult]] = []
-    sampling = Sampling(worker, scratch, request.out, request.detail == "stages")
+    table: list[tuple[int, int, int]] | None = None if request.table is None else []
+    sampling = Sampling(worker, scratch, request.out, request.detail == "stages", table)
     for step in request.steps:
         for operation, index in step.before:
             if operation == "reset":
@@ -62,12 +63,12 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
         if request.whole_chain and request.detail == "stages":
             whole = worker.candidates(rows[step.row])
             instance.apply(None, whole)
-            results.append(sampling.write(worker.result(whole)))
+            sampling.write(worker.result(whole), results)
         tokens.append(token)
         stages.append(results)
         accept(instance, step.accept, token)
-    if request.table is not None:
-        write_table(scratch, request.table, stages)
+    if request.table is not None and table:
+        write_table(scratch, request.table, table)
         stages = []
     return p.RunReply(tokens=tokens, stages=stages, ns=sampling.ns)
 
