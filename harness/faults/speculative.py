@@ -4,6 +4,7 @@ The exact distribution of a function is enumerated and compared with the right o
 compared stage by stage, so the first difference is at the stage of the fault.
 """
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -98,13 +99,18 @@ def check_drafts(way: Callable[..., Any]) -> str:
     )
     backend = InPlace("made", worker)
     try:
-        for case in expand(find_suites(["speculative/rounds"])[0], "quick"):
+        for case in _rounds():
             result = execute(case, [backend]).backends["made"]
             if result.verdict != "identical":
                 return f"{case.id}: {result.detail}, {result.values}"
     finally:
         backend.close()
     return ""
+
+
+@functools.cache
+def _rounds() -> list[Any]:
+    return expand(find_suites(["speculative/rounds"])[0], "quick")
 
 
 def check_several(select: Select) -> str:
