@@ -13,8 +13,8 @@ import json
 import os
 import sqlite3
 import stat
-import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,7 +23,7 @@ from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.inputs.cache_folder import cache_folder
 
 Table = Literal["answers", "suites"]
-_KEPT_DAYS = 30  # after its last change
+_KEPT = 8  # files of states of the code, those that were used last
 _WAIT_S = 5.0  # for another process that writes
 
 
@@ -86,13 +86,19 @@ def _is_private(path: Path) -> bool:
 
 
 def of_this_code() -> Cache:
-    """Return the cache of the code as its files are now; delete those that are long unused."""
+    """Return the cache of the code as its files are now; delete all but the last ones used."""
     state = json.dumps(machine.deciding())
     digest = hashlib.sha256(f"{state} {machine.digest_of_engines()}".encode()).hexdigest()
     folder = cache_folder() / "computed"
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{digest[:32]}.sqlite"
-    for other in folder.glob("*.sqlite"):
-        if other != path and time.time() - other.stat().st_mtime > _KEPT_DAYS * 86_400:
-            other.unlink(missing_ok=True)
+    with suppress(OSError):  # another process may delete them, too
+        if path.exists():
+            path.touch()
+        for other in sorted(folder.glob("*.sqlite"), key=_changed)[:-_KEPT]:
+            other.unlink()
     return Cache(path)
+
+
+def _changed(path: Path) -> float:
+    return path.stat().st_mtime

@@ -1,8 +1,6 @@
 """The cache of computed values: what it returns, and what it never returns."""
 
 import os
-import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -63,16 +61,18 @@ def test_a_change_of_any_file_that_decides_a_value_names_another_file(
     assert len(paths) == 2 + len(changed)
 
 
-def test_files_of_other_states_of_the_code_are_deleted_when_long_unused(
+def test_the_files_of_the_last_states_of_the_code_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = cache.of_this_code().path.parent
-    old, recent = folder / "old.sqlite", folder / "recent.sqlite"
-    for path in (old, recent):
-        path.touch()
-    long_ago = time.time() - 31 * 86_400
-    os.utime(old, (long_ago, long_ago))
-    cache.of_this_code()
-    assert (old.exists(), recent.exists()) == (False, True)
-    shutil.rmtree(folder)
+    own = cache.of_this_code()
+    own.put("answers", {b"k": b"v"})
+    for i in range(10):
+        other = own.path.parent / f"{i}.sqlite"
+        other.touch()
+        os.utime(other, (1000 + i, 1000 + i))
+    os.utime(own.path, (500, 500))
+    assert cache.of_this_code() == own
+    kept = {path.name for path in own.path.parent.iterdir()}
+    assert kept == {own.path.name, *(f"{i}.sqlite" for i in range(3, 10))}
+    assert own.get("answers", b"k") == b"v"
