@@ -86,11 +86,15 @@ def _is_private(path: Path) -> bool:
 
 
 def of_this_code() -> Cache:
-    """Return the cache of the code as its files are now; delete all but the last ones used."""
+    """Return the cache of the code as its files are now; delete all but the last ones used. Without
+    a folder to write, it is empty and stays empty."""
+    try:
+        folder = cache_folder() / "computed"
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return Cache(Path(os.devnull) / "none")
     state = json.dumps(machine.deciding())
     digest = hashlib.sha256(f"{state} {machine.digest_of_engines()}".encode()).hexdigest()
-    folder = cache_folder() / "computed"
-    folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{digest[:32]}.sqlite"
     with suppress(OSError):  # another process may delete them, too
         if path.exists():

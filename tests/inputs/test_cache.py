@@ -8,6 +8,7 @@ import pytest
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.inputs import cache
 from sampler_parity.harness.inputs.cache import Cache
+from tests.support.command_line import cli
 
 
 def test_a_value_is_found_by_its_key_in_its_table_alone(tmp_path: Path) -> None:
@@ -76,3 +77,16 @@ def test_the_files_of_the_last_states_of_the_code_are_kept(
     kept = {path.name for path in own.path.parent.iterdir()}
     assert kept == {own.path.name, *(f"{i}.sqlite" for i in range(3, 10))}
     assert own.get("answers", b"k") == b"v"
+
+
+@pytest.mark.parametrize("home", ["/dev/null", "/proc/nothing"])
+def test_without_a_folder_to_write_nothing_is_kept_and_a_run_goes_on(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", home)
+    kept = cache.of_this_code()
+    kept.put("answers", {b"k": b"v"})
+    assert kept.get("answers", b"k") is None
+    for arguments in ("run parity/top_k -b reference -j 1 -o b", "list cases parity/top_k"):
+        done = cli(*arguments.split(), folder=tmp_path)
+        assert done.returncode == 0, done.stderr
