@@ -18,6 +18,7 @@ from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.checks.distribution.rounds import Models, prepared
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
+from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
@@ -116,8 +117,14 @@ def print_faults(folder: str, only: list[str]) -> int:
 def main(words: list[str]) -> int:
     run = print_faults if "faults" in words else print_cells
     only = [word for word in words if word not in VERIFIERS and word != "faults"]
-    folders = [word for word in words if word in VERIFIERS] or list(VERIFIERS)
-    return int(sum(run(folder, only) for folder in folders) > 0)
+    failed = 0
+    for folder in [word for word in words if word in VERIFIERS] or list(VERIFIERS):
+        try:
+            failed += run(folder, only)
+        except BackendFailure as failure:
+            print(f"{folder}: unavailable: {failure}", flush=True)
+            failed += 1
+    return int(failed > 0)
 
 
 if __name__ == "__main__":
