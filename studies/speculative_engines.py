@@ -5,7 +5,7 @@ and, by their names, cells or faults. A line for each cell has the decision and 
 rule's first token from the target, which is above 0 if the stated q is not that of the drafts.
 `... ENGINE faults` plants the faults of engines/shared/verifier_faults.toml in the engine's text:
 the cell that a fault names must catch it. Exit status 1 if a cell has another decision than it
-requires, or a fault is not caught.
+requires, a fault is not caught, or an engine is not installed.
 """
 
 import sys
