@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler wheel release-check docs site parity parity-full drift follow witness platforms portable distribution \
 	laws trie selfcheck engines servers fuzz types lint \
-	size profile check test pytest nightly scale commands attack fuzz-inputs sanitize selftest coverage native-mutants patches clean
+	size profile speed check test pytest nightly scale commands attack fuzz-inputs sanitize selftest coverage native-mutants patches clean
 
 setup: .venv/ready .venv/common
 	@$(MAKE) --no-print-directory tsampler || \
@@ -189,6 +189,13 @@ RUN ?= parity generate -b llama.cpp -j 1
 profile: setup
 	rm -rf bundles/profile
 	$(BIN)/python -m scripts.profile_run run $(RUN) -o bundles/profile
+
+# The processor time of common commands divided by that of another commit: BASE is its checkout, after
+# `make setup` there. Ratios with intervals; ten minutes on two cores.
+BASE ?= ../base
+
+speed: setup
+	$(BIN)/python -m scripts.compare_speed $(BASE) $(WHAT)
 
 types: setup
 	$(BIN)/ruff check .

@@ -295,7 +295,7 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
         jobs = yaml.safe_load(path.read_text())["jobs"].values()
         assert all(0 < job["timeout-minutes"] <= most for job in jobs if "steps" in job)
     outs = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(outs) == 20
+    assert len(outs) == 22
     assert all(step["with"]["persist-credentials"] is False for step in outs)
 
 

@@ -1,0 +1,54 @@
+"""The comparison of two checkouts: a slower one is named, and a command that fails ends it."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts import compare_speed
+
+BURN = """#!/usr/bin/env python3
+import sys, time
+from pathlib import Path
+if "-o" in sys.argv:
+    Path(sys.argv[sys.argv.index("-o") + 1]).mkdir()
+while time.process_time() < {seconds}:
+    pass
+sys.exit({status})
+"""
+
+
+def checkout(folder: Path, seconds: float, status: int = 0) -> Path:
+    program = folder / ".venv" / "bin" / "sampler-parity"
+    program.parent.mkdir(parents=True)
+    program.write_text(BURN.format(seconds=seconds, status=status), encoding="utf-8")
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seconds", "verdict"), [(0.4, "slower"), (0.02, "faster")])
+def test_another_time_is_named(
+    seconds: float,
+    verdict: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    base = checkout(tmp_path / "base", 0.15)
+    monkeypatch.setattr(compare_speed, "HERE", checkout(tmp_path / "here", seconds))
+    monkeypatch.setattr("sys.argv", ["compare_speed", str(base), "report", "--rounds", "6"])
+    assert compare_speed.main() == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("report ")
+    assert verdict in line
+
+
+def test_a_command_that_fails_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = checkout(tmp_path / "base", 0, status=1)
+    monkeypatch.setattr(compare_speed, "HERE", checkout(tmp_path / "here", 0))
+    monkeypatch.setattr("sys.argv", ["compare_speed", str(base), "start"])
+    with pytest.raises(SystemExit, match="2"):
+        compare_speed.main()
+    assert f"{base}: run parity/chains" in capsys.readouterr().err
