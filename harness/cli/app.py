@@ -33,8 +33,8 @@ app = typer.Typer(
   sampler-parity report bundles/mine
   sampler-parity gate bundles/mine
 
-Exit status: 0 as required; 1 not as required; 2 bad input, or a run that cannot
-go on; 130 interrupted.""",
+Exit status: 0 as required; 1 not as required; 2 bad input, or a run that
+cannot go on; 130 interrupted.""",
 )
 
 
