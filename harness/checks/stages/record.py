@@ -106,7 +106,7 @@ class CaseResult(Strict):
     draws: int = 0
     """draws of the case"""
     reference_s: float = 0.0
-    """seconds of the reference"""
+    """seconds of the reference, in the run that computed its result: that may be an earlier one"""
     refusal: str = ""
     """why the reference stopped early"""
     unmet: str = ""
