@@ -35,6 +35,7 @@ COMMANDS = {
 def main() -> int:
     parser = argparse.ArgumentParser("scripts.compare_speed", description=__doc__)
     parser.add_argument("base", type=Path, metavar="BASE")
+    # [] is what argparse looks up if no name is given.
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[*COMMANDS, []])
     parser.add_argument("--rounds", type=int, default=8, metavar="N")
     asked = parser.parse_args()

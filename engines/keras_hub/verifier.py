@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.keras_hub.worker import keras_hub
-from sampler_parity.engines.shared.verifiers import Pairs, VerifierAlone, edited
+from sampler_parity.engines.shared.verifiers import Pairs, VerifierAlone, edited, one_by_one
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.messages import HelloReply, SpeculativeRequest
@@ -53,11 +53,9 @@ class Worker(VerifierAlone):
             raise Unsupported("SpeculativeSampler with a base sampler rejects drafts")
         named = {name: values for stage in request.chain for name, values in stage.items()}
         temperature = named.get("temp", {"temp": 1.0})["temp"]
-        tokens = np.full((request.n, request.drafted + 1), -1, np.int32)
-        for i, draft in enumerate(rounds.drafts.tolist()):
-            given = verify(rounds, draft, int(rounds.seeds[i]), temperature, self.edits)
-            tokens[i, : len(given)] = given
-        return tokens
+        return one_by_one(
+            rounds, lambda draft, seed: verify(rounds, draft, seed, temperature, self.edits)
+        )
 
 
 def verify(

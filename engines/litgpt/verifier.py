@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.litgpt.worker import litgpt, request_of
-from sampler_parity.engines.shared.verifiers import Pairs, VerifierAlone, edited
+from sampler_parity.engines.shared.verifiers import Pairs, VerifierAlone, edited, one_by_one
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.messages import HelloReply, SpeculativeRequest
@@ -42,11 +42,9 @@ class Worker(VerifierAlone):
         if request.rule != "rejection":
             raise Unsupported("LitGPT rejects drafts, and matches none")
         options = request_of(request.chain).options
-        tokens = np.full((request.n, request.drafted + 1), -1, np.int32)
-        for i, draft in enumerate(rounds.drafts.tolist()):
-            given = verify(rounds, draft, int(rounds.seeds[i]), options, self.edits)
-            tokens[i, : len(given)] = given
-        return tokens
+        return one_by_one(
+            rounds, lambda draft, seed: verify(rounds, draft, seed, options, self.edits)
+        )
 
 
 def verify(

@@ -49,11 +49,24 @@ def speculate(
     if request.rule != rule:
         raise Unsupported(f"its verifier knows {rule} alone")
     behind = rows_of(worker, request, rounds)
-    tokens = np.full((request.n, request.drafted + 1), -1, np.int32)
-    for i, draft in enumerate(rounds.drafts.tolist()):
+
+    def one(draft: list[int], seed: int) -> Sequence[int]:
         logits = np.array([behind(draft[:at]) for at in range(len(draft) + 1)])
-        given = verify(logits, rounds.draft_rows, draft, int(rounds.seeds[i]))
-        tokens[i, : len(given)] = given[: request.drafted + 1]
+        return verify(logits, rounds.draft_rows, draft, seed)[: request.drafted + 1]
+
+    return one_by_one(rounds, one)
+
+
+def one_by_one(
+    rounds: Rounds, verify: Callable[[list[int], int], Sequence[int]]
+) -> NDArray[np.int32]:
+    """Return int32[n, drafted + 1]: the tokens of each round, -1 behind the last. verify: returns
+    those of a round from its drafts and its seed."""
+    n, drafted = rounds.drafts.shape
+    tokens = np.full((n, drafted + 1), -1, np.int32)
+    for i, draft in enumerate(rounds.drafts.tolist()):
+        given = verify(draft, int(rounds.seeds[i]))
+        tokens[i, : len(given)] = given
     return tokens
 
 

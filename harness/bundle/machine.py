@@ -39,7 +39,7 @@ def deciding() -> dict[str, Any]:
         "libm": _libm(),
         "driver": _driver(),
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": {name: version_of(name) for name in _PACKAGES},
         "code": digest_of_code(),
         "suites": _digest("suites"),
     }
@@ -105,7 +105,7 @@ def _memory() -> int:
         return 0
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:

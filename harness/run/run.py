@@ -25,7 +25,6 @@ from sampler_parity.harness.checks.distribution.decisions import unmet
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.answers import Answers
 from sampler_parity.harness.correct.bias import biases
-from sampler_parity.harness.inputs import cache
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.describing import Intent, absent_of, describe, versions_of
@@ -105,14 +104,13 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
             progress = until_closed.enter_context(watch(work_of(plan, writer.done)))
             if isinstance(executor, Pool):
                 executor.waiting = lambda: progress([])
-            cached = plan.asked.cache and not apart and bool(left.of("cases"))
             terms = replace(
                 plan.terms,
                 versions=versions_of(info, plan.backends),
                 files={name: info.backends[command_of(name)[0]].files for name in plan.backends},
                 fatal=fatal_of(died),
                 in_flight=None if apart else folder,
-                answers=Answers(cache.of_this_code(), info.started) if cached else None,
+                answers=Answers(plan.kept.cache, info.started) if plan.kept and not apart else None,
             )
             context = RunContext(terms, writer, executor, progress, apart)
             unasked = _judge(plan, left, context, {item for item, _ in died})
@@ -122,7 +120,7 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
             return FinishedRun(replace(stopped, footer=footer), absent, unasked)
         _measure(plan, left, context, say)
         if plan.kept:
-            plan.kept.spot_check()  # last, so that no result waits for it
+            plan.kept.spot_check(info.started)  # last, so that no result waits for it
         for name, files in {} if apart else terms.files.items():
             registry.refuse_changed(name, files)
         return FinishedRun(finish(writer, time.monotonic() - start), absent)

@@ -13,11 +13,11 @@ import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sampler_parity.harness.bundle.machine import version_of
 from sampler_parity.harness.errors import InputError, lacks
 from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.suite.shipped import is_shipped, suite_id
@@ -88,11 +88,11 @@ class Expansions:
     def _key(self, *parts: Any) -> bytes:
         return hashlib.sha256(repr((parts, self._around)).encode()).digest()
 
-    def spot_check(self) -> None:
+    def spot_check(self, seed: str) -> None:
         """Make the expansion of one suite that was read again. Raises InputError if it differs.
 
-        The suite is drawn by chance, in inverse proportion to the time that its expansion took. So
-        the check is short, and no suite is left out for ever. The message names the suite.
+        The seed draws the suite, in inverse proportion to the time that its expansion took. So the
+        check is short, and no suite is left out for ever. The message names the suite.
         """
         suites: dict[str, list[_Read]] = {}
         for read in self._read:
@@ -101,7 +101,7 @@ class Expansions:
             return
         took = (sum(read.seconds for read in parts) for parts in suites.values())
         weights = [1 / max(_LEAST_S, seconds) for seconds in took]
-        (drawn,) = random.SystemRandom().choices([*suites], weights)
+        (drawn,) = random.Random(seed).choices([*suites], weights)
         # As text, because NaN is not equal to itself.
         if any(repr(read.make()) != repr(read.checks) for read in suites[drawn]):
             problem = f"the suite {drawn} has other cases than were kept here"
@@ -113,7 +113,7 @@ def _around() -> str:
     golden = Path(str(files("sampler_parity.golden")))
     stats = sorted((str(path), path.stat()) for path in golden.rglob("*.gguf"))
     fixtures = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-    return repr((fixtures, [_version(name) for name in _LIBRARIES], lacks("fuzz")))
+    return repr((fixtures, [version_of(name) for name in _LIBRARIES], lacks("fuzz")))
 
 
 def packed(value: Any) -> bytes:
@@ -126,10 +126,3 @@ def unpacked(value: bytes | None) -> Any:
     if value is None or hashlib.sha256(value[32:]).digest() != value[:32]:
         return None
     return pickle.loads(zlib.decompress(value[32:]))
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

@@ -57,7 +57,7 @@ def test_a_change_of_any_file_that_decides_a_value_names_another_file(
     for name in changed:
         (root / name).write_text("a = 2\n", encoding="utf-8")
         paths.add(cache.of_this_code().path)
-    monkeypatch.setattr(machine, "_version", lambda package: "another")
+    monkeypatch.setattr(machine, "version_of", lambda package: "another")
     paths.add(cache.of_this_code().path)
     assert len(paths) == 2 + len(changed)
 

@@ -9,11 +9,12 @@ import hashlib
 import json
 import marshal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from sampler_parity.harness.checks.draws.tokens import Tokens
 from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
@@ -23,6 +24,7 @@ from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.protocol.client import Got, Ran
 from sampler_parity.reference import Candidates, platforms
 
+T = TypeVar("T")
 _AGAIN = 64  # one of so many answers is computed again
 
 
@@ -40,20 +42,24 @@ class KeptAnswer:
     stages: list[list[tuple[str, bool]]]
 
     def is_of(self, ran: Ran) -> bool:
-        """Return whether the run is identical. A whole chain repeats the last stage; a backend may
-        show only that one, or tokens alone."""
+        """Return whether the run is identical."""
         if ran.tokens != self.tokens:
             return False
         for stages, shown in zip(self.stages, ran.stages, strict=True):
-            wanted = stages if len(shown) >= len(stages) else stages[len(stages) - len(shown) :]
-            wanted = [*wanted, *[stages[-1]] * (len(shown) - len(wanted))]
-            for got, (digest, is_sorted) in zip(shown, wanted, strict=True):
+            for got, (digest, is_sorted) in zip(shown, as_shown(stages, len(shown)), strict=True):
                 if got.sorted not in (None, is_sorted) or digest_of(got) != digest:
                     return False
         return True
 
     def is_of_draws(self, tokens: Tokens) -> bool:
         return hashlib.sha256(tokens.tobytes()).hexdigest() == self.drawn
+
+
+def as_shown(stages: Sequence[T], n: int) -> list[T]:
+    """Return the n stages that a backend should show. It may show the last ones alone, or none; one
+    more is that of the whole chain, which repeats the last."""
+    ends = stages if n >= len(stages) else stages[len(stages) - n :]
+    return [*ends, *[stages[-1]] * (n - len(ends))]
 
 
 def digest_of(got: Got | Candidates) -> str:
@@ -96,8 +102,8 @@ class Answers:
     nonce: str
     _new: dict[bytes, bytes] = field(default_factory=dict)
 
-    def of(self, ready: Prepared) -> KeptAnswer | None:
-        value = self.cache.get("answers", key_of(ready))
+    def of(self, key: bytes) -> KeptAnswer | None:
+        value = self.cache.get("answers", key)
         try:
             steps, refusal, unmet, seconds, drawn, tokens, stages = json.loads(value or b"")
             pairs = [[(digest, is_sorted) for digest, is_sorted in each] for each in stages]
@@ -107,8 +113,8 @@ class Answers:
             return None
         return KeptAnswer(steps, refusal, unmet, seconds, drawn, tokens, pairs)
 
-    def add(self, ready: Prepared, answer: KeptAnswer) -> None:
-        self._new[key_of(ready)] = json.dumps([*vars(answer).values()]).encode()
+    def add(self, key: bytes, answer: KeptAnswer) -> None:
+        self._new[key] = json.dumps([*vars(answer).values()]).encode()
 
     def write(self) -> None:
         self.cache.put("answers", self._new)
@@ -156,14 +162,15 @@ def expected_of(ready: Prepared, unmet_of: Callable[[Trace], str]) -> Expected:
     answer that is not what the reference computes.
     """
     answers = _ANSWERS.get() if ready.case.relation is None else None
-    answer = answers.of(ready) if answers else None
+    key = key_of(ready) if answers else b""
+    answer = answers.of(key) if answers else None
     if answers and answer and not answers.is_drawn(ready.case.id):
         return Expected(ready, answer.steps, answer.refusal, answer.unmet, answer.seconds, answer)
     start = time.perf_counter()
     wanted = wanted_of(ready)
     seconds, unmet = time.perf_counter() - start, unmet_of(wanted.trace)
     if answers and answer is None:
-        answers.add(ready, answer_of(wanted, unmet, seconds))
+        answers.add(key, answer_of(wanted, unmet, seconds))
     elif answers and answer and answer_of(wanted, unmet, answer.seconds) != answer:
         problem = f"the answer to case {ready.case.id} is not what the reference computes"
         raise InputError(answers.cache.path, problem, "delete it, and run again")

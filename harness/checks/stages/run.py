@@ -15,7 +15,7 @@ import numpy as np
 
 from sampler_parity.harness.checks.draws.tokens import compare_draws
 from sampler_parity.harness.checks.outcome import outcome
-from sampler_parity.harness.checks.stages.answers import Expected, expected_of
+from sampler_parity.harness.checks.stages.answers import Expected, as_shown, expected_of
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
@@ -171,9 +171,8 @@ def _fairly(ready: Prepared, trace: Trace, ran: Ran, backend: Backend) -> Backen
 def _all_identical(trace: Trace, ran: Ran) -> bool:
     """Return whether each stage that is shown, and each token, is the reference's."""
     for wanted, shown, token in zip(trace, ran.stages, ran.tokens, strict=True):
-        ends = wanted if len(shown) >= len(wanted) else wanted[len(wanted) - len(shown) :]
-        expected = [*ends, *[wanted[-1]] * (len(shown) - len(ends))]
-        if not all(map(identical, expected, shown)) or token != wanted[-1].token:
+        same = all(map(identical, as_shown(wanted, len(shown)), shown))
+        if not same or token != wanted[-1].token:
             return False
     return True
 

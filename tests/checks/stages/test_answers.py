@@ -226,4 +226,4 @@ def test_one_of_64_answers_is_computed_again_and_other_ones_in_another_run(tmp_p
 def test_a_value_that_is_no_answer_counts_as_none(value: bytes, counting: Counting) -> None:
     ready = ready_of(case())
     counting.kept.cache.put("answers", {answers.key_of(ready): value})
-    assert counting.kept.of(ready) is None
+    assert counting.kept.of(answers.key_of(ready)) is None
