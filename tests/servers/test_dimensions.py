@@ -105,7 +105,7 @@ def test_a_number_has_values_of_each_class_that_its_span_allows(
     low, high = row.span
     whole = type(row.default) is int
     classes = {
-        "a fraction that no float16 has": lambda v: v != float(np.float16(v)),
+        "a fraction that no float16 has": lambda v: abs(v) < 65504 and v != float(np.float16(v)),
         "below 1, near 0": lambda v: 0 < abs(v) < 0.05,
         "near 1": lambda v: 0 < abs(v - 1) < 0.05,
         "a neighbour of 16": lambda v: v in (15, 17),
