@@ -88,11 +88,20 @@ class Got:
 
 @dataclass(frozen=True)
 class Ran:
-    """The selected token of each step, or None; and step by step the candidates of each stage."""
+    """The selected token of each step, or None; and step by step the candidates of each stage.
+
+    settled: the caller knows the stages by their table; then there are none here.
+    """
 
     tokens: list[int | None]
     stages: list[list[Got]]
     ns: int
+    settled: bool = False
+
+
+# Tells from all stages, as the table int32[stages, 3] and the candidates, whether they are known.
+# The first argument is the number of stages of a step.
+Settles = Callable[[int, NDArray[np.int32], NDArray[np.int32]], bool]
 
 
 @dataclass(frozen=True)
@@ -148,9 +157,10 @@ def run(
     instances: int = 1,
     detail: Detail = "stages",
     whole_chain: bool = True,
+    settles: Settles | None = None,
 ) -> Ran:
     """Take the steps. whole_chain: as one more stage, the chain as one object, where it is
-    claimed."""
+    claimed. settles: asked about a table, before it is cut into stages."""
     hello = claim(backend, "run", setting.chain)
     if setting.n_prompt:
         claim(backend, "origin")
@@ -183,23 +193,27 @@ def run(
     ):
         raise backend.violation("the reply has another number of steps or stages")
     if table is not None:
-        got = tabulated(backend, table, out, expected * len(steps), setting.n_vocab)
+        listing = _table(backend, table, expected * len(steps), setting.n_vocab)
+        values = _written(backend, out, 3 * int(listing[:, 0].sum()), np.int32)
+        if settles is not None and settles(expected, listing, values):
+            return Ran(reply.tokens, [], reply.ns, settled=True)
+        got = _cut(values, listing.tolist())
         shown_stages = [[next(got) for _ in range(expected)] for _ in steps]
         return Ran(reply.tokens, shown_stages, reply.ns)
     stages = reply.stages if expected else [[] for _ in steps]
     return Ran(reply.tokens, shown(backend, stages, out, setting.n_vocab), reply.ns)
 
 
-def tabulated(backend: Backend, table: int, out: int, count: int, n_vocab: int) -> Iterator[Got]:
-    """Return the stages of a table, which lie one behind the other from `out` on."""
-    flat = _written(backend, table, 3 * count, np.int32).tolist()
-    rows = [*zip(flat[::3], flat[1::3], flat[2::3], strict=True)]
-    for n, is_sorted, selected in rows:
-        if not (0 <= n <= n_vocab and -1 <= is_sorted <= 1):
-            row = f"n {n}, sorted {is_sorted}, selected {selected}"
-            raise backend.violation(f"a row of the table is no stage of {n_vocab} tokens: {row}")
-    values = _written(backend, out, 3 * sum(n for n, _, _ in rows), np.int32)
-    return _cut(values, rows)
+def _table(backend: Backend, table: int, count: int, n_vocab: int) -> NDArray[np.int32]:
+    """Return n, sorted and selected of each stage: int32[count, 3]."""
+    rows = _written(backend, table, 3 * count, np.int32).reshape(count, 3)
+    n, is_sorted = rows[:, 0], rows[:, 1]
+    wrong = (n < 0) | (n > n_vocab) | (is_sorted < -1) | (is_sorted > 1)
+    if wrong.any():
+        first = rows[wrong.argmax()].tolist()
+        row = "n {}, sorted {}, selected {}".format(*first)
+        raise backend.violation(f"a row of the table is no stage of {n_vocab} tokens: {row}")
+    return rows
 
 
 def shown(backend: Backend, stages: list[p.Stages], out: int, n_vocab: int) -> list[list[Got]]:

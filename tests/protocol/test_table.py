@@ -1,6 +1,6 @@
 """Stages in a table of the scratch file are those of JSON, and a wrong table is noticed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,30 +15,7 @@ from sampler_parity.harness.protocol.client import Ran
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.suite.file import expand, find_suites
-
-Edit = Callable[[Any], object]
-
-
-class Tabulating(InPlace):
-    """The reference with the capability. edit: of the table, after each run."""
-
-    def __init__(self, edit: Edit = lambda table: None) -> None:
-        super().__init__("reference", Worker())
-        self.edit = edit
-        self.asked: list[int | None] = []
-
-    def hello(self) -> p.HelloReply:
-        hello = super().hello()
-        return hello.model_copy(update={"capabilities": [*hello.capabilities, "table"]})
-
-    def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
-        reply = super().answer(request, timeout_s)
-        self.asked.append(request.table)
-        if request.table is not None and isinstance(reply, p.RunReply):
-            assert reply.stages == []
-            rows = len(request.steps) * len(request.chain)
-            self.edit(self.scratch.view(request.table, 3 * rows, np.int32).reshape(rows, 3))
-        return reply
+from tests.support.tabulating import Edit, Tabulating, put
 
 
 class Idle(Tabulating):
@@ -108,13 +85,6 @@ SETTING = client.Setting([{"top_k": {"k": 2}}, {"temp": {"temp": 0.5}}], 4)
 ROW = np.array([0.5, 3.0, -1.0, 2.0], np.float32)
 
 
-def put(row: int, column: int, value: int) -> Edit:
-    def edit(table: Any) -> None:
-        table[row, column] = value
-
-    return edit
-
-
 def run(backend: InPlace) -> Ran:
     steps = [p.Step(row=0, accept=None)] * 2
     return client.run(backend, SETTING, [ROW], steps, whole_chain=False)
@@ -127,7 +97,7 @@ def run(backend: InPlace) -> Ran:
         (put(1, 0, 5), "n 5, sorted 1, selected -1"),
         (put(3, 1, 2), "n 2, sorted 2, selected -1"),
         (put(2, 1, -2), "n 2, sorted -2, selected -1"),
-        (lambda table: table.fill(client.UNWRITTEN), f"n {-(2**31)}, sorted {-(2**31)}"),
+        (lambda table, values: table.fill(client.UNWRITTEN), f"n {-(2**31)}, sorted {-(2**31)}"),
     ],
 )
 def test_a_row_that_is_no_stage_breaks_the_protocol(

@@ -1,6 +1,6 @@
-"""The reference's results in the cache: the tokens of a case, and a digest of each stage.
+"""The reference's results in the cache: the tokens of a case, and a digest of all stages.
 
-A backend with the same tokens and digests is identical, so the reference runs only for the others.
+A backend with the same tokens and digest is identical, so the reference runs only for the others.
 In each run some of the answers are computed again and compared.
 """
 
@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sampler_parity.harness.checks.draws.tokens import Tokens
 from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace
@@ -28,10 +31,13 @@ T = TypeVar("T")
 _AGAIN = 64  # one of so many answers is computed again
 
 
+Flags = list[list[bool]]  # `sorted` of each stage of each step
+
+
 @dataclass(frozen=True)
 class KeptAnswer:
     """The reference's result of a case. seconds: that it took. drawn: a digest of all draws.
-    tokens: of each step. stages: of each step, the digest and `sorted` of each stage."""
+    tokens: of each step. digests: of all stages, by the number of stages that a step shows."""
 
     steps: int
     refusal: str
@@ -39,17 +45,30 @@ class KeptAnswer:
     seconds: float
     drawn: str
     tokens: list[int | None]
-    stages: list[list[tuple[str, bool]]]
+    flags: Flags
+    digests: dict[str, str]
 
     def is_of(self, ran: Ran) -> bool:
-        """Return whether the run is identical."""
+        """Return whether the run is identical. Runs that show no stages have tokens alone."""
         if ran.tokens != self.tokens:
             return False
-        for stages, shown in zip(self.stages, ran.stages, strict=True):
-            for got, (digest, is_sorted) in zip(shown, as_shown(stages, len(shown)), strict=True):
-                if got.sorted not in (None, is_sorted) or digest_of(got) != digest:
-                    return False
-        return True
+        shown = len(ran.stages[0]) if ran.stages else 0
+        if ran.settled or not shown:
+            return True
+        every = [got for each in ran.stages for got in each]
+        flags = [-1 if got.sorted is None else int(got.sorted) for got in every]
+        return self._has(shown, flags, digest_of(every))
+
+    def is_of_table(self, shown: int, table: NDArray[np.int32], values: NDArray[np.int32]) -> bool:
+        """Return whether the stages of a table are identical. shown: stages of a step."""
+        digest = hashlib.blake2b(np.ascontiguousarray(table[:, ::2]).data, digest_size=16)
+        digest.update(values.data)
+        return self._has(shown, table[:, 1].tolist(), digest.hexdigest())
+
+    def _has(self, shown: int, flags: list[int], digest: str) -> bool:
+        wanted = [flag for each in self.flags for flag in as_shown(each, shown)]
+        known = all(got in (-1, flag) for got, flag in zip(flags, wanted, strict=True))
+        return known and self.digests.get(str(shown)) == digest
 
     def is_of_draws(self, tokens: Tokens) -> bool:
         return hashlib.sha256(tokens.tobytes()).hexdigest() == self.drawn
@@ -62,17 +81,29 @@ def as_shown(stages: Sequence[T], n: int) -> list[T]:
     return [*ends, *[stages[-1]] * (n - len(ends))]
 
 
-def digest_of(got: Got | Candidates) -> str:
-    """Return the digest of candidates, but for whether they are sorted."""
-    parts = (b"%d" % got.selected, got.ids.tobytes(), got.logits.tobytes(), got.p.tobytes())
-    return hashlib.blake2b(b"|".join(parts), digest_size=16).hexdigest()
+def digest_of(stages: Sequence[Got | Candidates]) -> str:
+    """Return the digest of stages as a table has them, but for whether they are sorted: n and
+    `selected` of all, then the candidates of all."""
+    limits = np.iinfo(np.int32)
+    pairs = [(len(each.ids), max(limits.min, min(each.selected, limits.max))) for each in stages]
+    digest = hashlib.blake2b(np.array(pairs, np.int32).data, digest_size=16)
+    for each in stages:
+        for values in (each.ids, each.logits, each.p):
+            digest.update(np.ascontiguousarray(values).data)
+    return digest.hexdigest()
 
 
 def answer_of(wanted: Wanted, unmet: str, seconds: float) -> KeptAnswer:
     drawn = "" if wanted.draws is None else hashlib.sha256(wanted.draws.tobytes()).hexdigest()
-    stages = [[(digest_of(s), bool(s.sorted)) for s in each] for each in wanted.trace]
     tokens = [each[-1].token for each in wanted.trace]
-    return KeptAnswer(wanted.steps, wanted.refusal, unmet, seconds, drawn, tokens, stages)
+    flags = [[bool(stage.sorted) for stage in each] for each in wanted.trace]
+    every = {len(each) for each in wanted.trace}
+    counts = {1, *every, *(n + 1 for n in every)} if every else set()
+    digests = {
+        str(n): digest_of([stage for each in wanted.trace for stage in as_shown(each, n)])
+        for n in sorted(counts)
+    }
+    return KeptAnswer(wanted.steps, wanted.refusal, unmet, seconds, drawn, tokens, flags, digests)
 
 
 @dataclass
@@ -105,13 +136,13 @@ class Answers:
     def of(self, key: bytes) -> KeptAnswer | None:
         value = self.cache.get("answers", key)
         try:
-            steps, refusal, unmet, seconds, drawn, tokens, stages = json.loads(value or b"")
-            pairs = [[(digest, is_sorted) for digest, is_sorted in each] for each in stages]
+            steps, refusal, unmet, seconds, drawn, tokens, flags, digests = json.loads(value or b"")
+            is_whole = all(flags) and isinstance(digests, dict)
         except (ValueError, TypeError):
             return None
-        if not all(pairs):
+        if not is_whole:
             return None
-        return KeptAnswer(steps, refusal, unmet, seconds, drawn, tokens, pairs)
+        return KeptAnswer(steps, refusal, unmet, seconds, drawn, tokens, flags, digests)
 
     def add(self, key: bytes, answer: KeptAnswer) -> None:
         self._new[key] = json.dumps([*vars(answer).values()]).encode()

@@ -107,6 +107,7 @@ def _draws_on(ready: Prepared, wanted: Wanted | Expected, backend: Backend) -> B
 def _run_on(
     ready: Prepared, wanted: Wanted | Expected, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
+    answer = wanted.answer if isinstance(wanted, Expected) else None
     ran = client.run(
         backend,
         ready.setting,
@@ -114,10 +115,11 @@ def _run_on(
         ready.steps[: wanted.steps],
         instances=ready.instances,
         detail=ready.case.detail,
+        settles=answer.is_of_table if answer else None,
     )
+    if answer and answer.is_of(ran):
+        return BackendResult(verdict="identical", ns=ran.ns)
     if isinstance(wanted, Expected):
-        if wanted.answer is not None and wanted.answer.is_of(ran):
-            return BackendResult(verdict="identical", ns=ran.ns)
         wanted = wanted.computed
     result = _compared(ready, wanted.trace, ran, backend, artifacts)
     return by_written_rows(ready, wanted.trace, backend, result)
