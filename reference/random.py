@@ -22,7 +22,7 @@ _BELOW_ONE_F = np.nextafter(np.float32(1), np.float32(0))
 
 class Mt19937:
     """std::mt19937. Its 624 words and the place of the next one are `_state`: NumPy's generator of
-    the same stream takes ten times as long to make as to seed."""
+    the same stream takes ten times as long to make as to seed. They are made for the first draw."""
 
     def __init__(self, seed: int) -> None:
         self.seed(seed)
@@ -36,10 +36,12 @@ class Mt19937:
     def seed_exactly(self, seed: int) -> None:
         """Seed with any number, also with DEFAULT_SEED."""
         self.seed_cur = seed
-        self._state: NDArray[np.uint32] = _seeded(int(seed))
+        self._state: NDArray[np.uint32] | None = None
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """Return the next n 32-bit outputs."""
+        if self._state is None:
+            self._state = _seeded(int(self.seed_cur))
         return _words(self._state, n)  # type: ignore[no-any-return]
 
     def uniform_double(self) -> float:
@@ -58,7 +60,8 @@ class Mt19937:
     def clone(self) -> "Mt19937":
         """Return a generator that continues this stream on its own."""
         twin = copy(self)
-        twin._state = self._state.copy()
+        if self._state is not None:
+            twin._state = self._state.copy()
         return twin
 
 

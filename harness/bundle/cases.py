@@ -49,6 +49,7 @@ class Cases(Sequence[CaseResult]):
         self._chain_at: dict[bytes, int] = {}
         self._made: dict[int, CaseResult] = {}
         self._alike: list[list[int]] = []  # the first of them, and their number
+        self._firsts: list[tuple[CaseResult, int]] = []  # the same as cases, if they are few
         self._escaped = False
 
     def add_line(self, line: bytes) -> str | None:
@@ -115,7 +116,7 @@ class Cases(Sequence[CaseResult]):
     def escaped(self) -> "Cases":
         """Return the same cases as `visible` makes them. It shares the columns."""
         other = copy(self)
-        other._made, other._escaped = {}, True
+        other._made, other._alike, other._escaped = {}, [], True
         other._ids = [visible(id) for id in self._ids]
         other._chains = [(visible(samplers), *rest) for samplers, *rest in self._chains]
         return other
@@ -150,7 +151,9 @@ class Cases(Sequence[CaseResult]):
             for i in self._order:
                 counted.setdefault((self._shape[i], self._chain[i]), [i, 0])[1] += 1
             self._alike = [*counted.values()]
-        return ((self._case(first), n) for first, n in self._alike)
+            few = self._alike if len(self._alike) <= _MADE else []
+            self._firsts = [(self._case(first), n) for first, n in few]
+        return iter(self._firsts or ((self._case(first), n) for first, n in self._alike))
 
     def _case(self, i: int) -> CaseResult:
         template = self._made.get(self._shape[i]) or self._template(self._shape[i])

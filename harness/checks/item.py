@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sampler_parity.harness.backends import registry
@@ -19,7 +20,7 @@ class CheckItem:
     def kind(self) -> CheckKind:
         return KINDS[self.check.check]
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The id that `--case` takes."""
         name: str = getattr(self.check, "result_id", self.check.id)

@@ -291,13 +291,23 @@ Logits = Annotated[
 ]
 
 
-@functools.lru_cache(maxsize=48)
 def _generate(family: Family, n: int, seed: int, step: int) -> Row:
+    make = _short if n <= _SHORT else _long
+    return make(family, n, seed, step)
+
+
+def _made(family: Family, n: int, seed: int, step: int) -> Row:
     rng = np.random.default_rng([seed, step, n, sorted(FAMILIES).index(family)])
     with np.errstate(over="ignore", under="ignore"):
         row = FAMILIES[family](rng, n).astype(np.float32)
     row.flags.writeable = False
     return row
+
+
+# Many cases have the same short rows: 16 MB of them at most.
+_SHORT = 1024
+_short = functools.lru_cache(maxsize=4096)(_made)
+_long = functools.lru_cache(maxsize=48)(_made)
 
 
 @functools.lru_cache(maxsize=48)

@@ -1,6 +1,6 @@
 """llama_token_data_array, alike in llama.cpp of every release and in its forks."""
 
-from ctypes import Structure, c_bool, c_int64, c_size_t, c_void_p
+from ctypes import Structure, byref, c_bool, c_int64, c_size_t, c_void_p
 from functools import lru_cache
 from typing import Any
 
@@ -28,8 +28,9 @@ class NativeCandidates:
         values = _numbered(len(logits)).copy()  # copying TOKEN_DATA takes six times as long
         values[1::3] = logits
         self.data = values.view(TOKEN_DATA)
-        self.start = self.data.ctypes.data
+        self.start: int = values.__array_interface__["data"][0]
         self.array = TokenDataArray(self.start, len(logits), -1, False)
+        self.reference = byref(self.array)
 
     def current(self) -> NDArray[Any]:
         """Return the current candidates; xtc moves the start."""

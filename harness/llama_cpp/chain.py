@@ -1,7 +1,5 @@
 """A chain of llama.cpp's native samplers."""
 
-import ctypes
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,11 +16,13 @@ class NativeChain:
 
     def apply(self, stage: int | None, candidates: NativeCandidates) -> None:
         sampler = self.chain if stage is None else self.stages[stage]
-        self.library.llama_sampler_apply(sampler, ctypes.byref(candidates.array))
+        self.library.llama_sampler_apply(sampler, candidates.reference)
 
     def accept(self, token: int) -> None:
-        for sampler in (*self.stages, self.chain):
-            self.library.llama_sampler_accept(sampler, token)
+        accept = self.library.llama_sampler_accept
+        for sampler in self.stages:
+            accept(sampler, token)
+        accept(self.chain, token)
 
     def draw(
         self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
@@ -32,9 +32,9 @@ class NativeChain:
         if uniforms is not None:
             raise Unsupported("llama.cpp takes no uniforms")
         for stage in self.stages[:-1]:
-            self.library.llama_sampler_apply(stage, ctypes.byref(candidates.array))
+            self.library.llama_sampler_apply(stage, candidates.reference)
         apply, last = self.library.llama_sampler_apply, self.stages[-1]
-        array, reference = candidates.array, ctypes.byref(candidates.array)
+        array, reference = candidates.array, candidates.reference
         selected = np.empty(n, np.int64)
         for i in range(n):
             apply(last, reference)

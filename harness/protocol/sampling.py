@@ -23,7 +23,7 @@ class Sampling:
     scratch: Scratch
     at: int
     shown: bool
-    table: list[tuple[int, int, int]] | None = None
+    table: list[int] | None = None
     ns: int = 0
 
     def sample(
@@ -51,7 +51,7 @@ class Sampling:
             results.append(stage)
             return
         flag = -1 if result[3] is None else result[3]
-        self.table.append((len(result[0]), flag, result[4]))
+        self.table += (len(result[0]), flag, result[4])
         self.at = write_arrays(self.scratch, self.at, result)
 
 
@@ -88,17 +88,16 @@ def write_arrays(scratch: Scratch, at: int, result: Result) -> int:
     """Write the candidates at a byte offset; return the offset behind them."""
     ids, logits, probs, _, _ = result
     n = len(ids)
-    place = scratch.view(at, 3 * n, np.int32)
-    floats = place.view(np.float32)
-    place[:n] = ids
+    words, floats = scratch.words(at, 3 * n)
+    words[:n] = ids
     floats[n : 2 * n] = logits
     floats[2 * n :] = probs
     return at + 12 * n
 
 
-def write_table(scratch: Scratch, at: int, rows: list[tuple[int, int, int]]) -> None:
+def write_table(scratch: Scratch, at: int, values: list[int]) -> None:
     """Write n, sorted (0 or 1, or -1 if not known) and selected of each stage as int32. A larger
     `selected` becomes the largest, which is no index either."""
     limits = np.iinfo(np.int32)
-    table = np.array(rows, np.int64).clip(limits.min, limits.max).ravel()
-    scratch.view(at, len(table), np.int32)[:] = table
+    words, _ = scratch.words(at, len(values))
+    words[:] = np.array(values, np.int64).clip(limits.min, limits.max)

@@ -41,6 +41,7 @@ class Scratch:
         self._length = self.size()
         self._reserved = 0
         self._map: mmap.mmap | None = None
+        self._words = (np.empty(0, np.int32), np.empty(0, np.float32))
         self._copy: NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def size(self) -> int:
@@ -73,10 +74,24 @@ class Scratch:
     def view(self, at: int, n: int, dtype: DTypeLike) -> NDArray[Any]:
         """Return the n values at a byte offset, mapped: for a worker. Changes with the file."""
         size = at + n * np.dtype(dtype).itemsize
+        return np.frombuffer(self._mapped(size), dtype, n, at)
+
+    def words(self, at: int, n: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return n words at a byte offset, a multiple of 4, as `view` of both types does: in half
+        of the time."""
+        first, end = at >> 2, (at >> 2) + n
+        if end > len(self._words[0]):
+            content = self._mapped(4 * end)
+            self._words = (np.frombuffer(content, np.int32), np.frombuffer(content, np.float32))
+        ints, floats = self._words
+        return ints[first:end], floats[first:end]
+
+    def _mapped(self, size: int) -> mmap.mmap:
+        """Return a mapping of at least so many bytes."""
         if self._map is None or size > len(self._map):
             self.ensure(size)
             self._map = mmap.mmap(self._file.fileno(), 0)
-        return np.frombuffer(self._map, dtype, n, at)
+        return self._map
 
     def read(self, at: int, n: int, dtype: DTypeLike) -> NDArray[Any]:
         """Return a copy of the n values at a byte offset; fewer if the file ends before.

@@ -50,7 +50,7 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
         accept_past(instance, request.history, request.n_prompt)
     tokens: list[int | None] = []
     stages: list[list[p.StageResult]] = []
-    table: list[tuple[int, int, int]] | None = None if request.table is None else []
+    table: list[int] | None = None if request.table is None else []
     sampling = Sampling(worker, scratch, request.out, request.detail == "stages", table)
     for step in request.steps:
         for operation, index in step.before:

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from sampler_parity.harness.checks.stages.block import GivenCase, StagesCase
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.logits import Logits
+from sampler_parity.harness.inputs.logits import Literals, Logits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Setting
@@ -82,6 +82,8 @@ def rows_of(
     logits: Logits, dtype: Dtype, count: int
 ) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
     """Return the rows to sample from: the first rows of the logits, rounded to the format."""
+    if isinstance(logits, Literals):  # the same at every step
+        return [rounded(logits.row(0), dtype)] * count
     return [rounded(logits.row(i), dtype) for i in range(count)]
 
 
