@@ -99,8 +99,8 @@ class Ran:
     settled: bool = False
 
 
-# Tells from all stages, as the table int32[stages, 3] and the candidates, whether they are known.
-# The first argument is the number of stages of a step.
+# Returns whether all stages are known. Arguments: the number of stages of a step, the table
+# int32[stages, 3], and the candidates of all.
 Settles = Callable[[int, NDArray[np.int32], NDArray[np.int32]], bool]
 
 

@@ -80,7 +80,7 @@ class BackendProcess:
     _hello: p.HelloReply | None = None
 
     def hello(self) -> p.HelloReply:
-        """Return the backend's hello; start the backend if none has said one. Raises
+        """Return the backend's hello; start the backend if there is none. Raises
         BackendFailure."""
         if self._hello is None:
             self._start()

@@ -13,7 +13,7 @@ Edit = Callable[[Any, Any], object]
 
 
 def _unchanged(table: Any, values: Any) -> None:
-    """Edit nothing."""
+    """Leave all as it is."""
 
 
 class Tabulating(InPlace):
