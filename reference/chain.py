@@ -15,10 +15,11 @@ from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.vocab import Vocab
 
+_HERE = nullcontext()
 Spec = Sequence[Mapping[str, Mapping[str, Any]]]  # [{name: {parameter: value}}, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Stage:
     """The result of a stage: its position and name, and the candidates after it (a copy)."""
 
@@ -43,7 +44,7 @@ class Chain:
 
     def there(self) -> AbstractContextManager[None]:
         """Enter the chain's platform, for callers that apply its samplers one by one."""
-        return nullcontext() if self.platform is None else platforms.on(self.platform)
+        return _HERE if self.platform is None else platforms.on(self.platform)
 
     def apply(self, cand: Candidates) -> None:
         with self.there():

@@ -13,9 +13,12 @@ float64 the result without (much) rounding.
 
 import ctypes
 import ctypes.util
+import functools
 import math
 import sys
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -28,6 +31,27 @@ FloatArray: TypeAlias = arrays.FloatArray
 Float: TypeAlias = np.floating[Any]
 
 _BOTH = ["f4(f4)", "f8(f8)"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+def quiet(function: F) -> F:
+    """Compute as C does: overflow, 0 / 0 and NaN warn of nothing. `np.errstate` takes as long as an
+    operation on a short row, so only the outermost of nested calls enters it."""
+    entered = np.errstate(all="ignore")(function)
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        if _quiet.get():
+            return function(*arguments, **named)
+        token = _quiet.set(True)
+        try:
+            return entered(*arguments, **named)
+        finally:
+            _quiet.reset(token)
+
+    return cast(F, called)
 
 
 @vectorize(_BOTH)
@@ -207,7 +231,7 @@ def add_products(a: Any, b: Any, c: Any, d: Any) -> Any:
     return a * b + c * d
 
 
-@np.errstate(all="ignore")
+@quiet
 def fused(a: Any, b: Any, c: Any) -> Any:
     """Return fmaf, a * b + c rounded once.
 

@@ -296,10 +296,10 @@ def _generate(family: Family, n: int, seed: int, step: int) -> Row:
     return make(family, n, seed, step)
 
 
+@floats.quiet
 def _made(family: Family, n: int, seed: int, step: int) -> Row:
     rng = np.random.default_rng([seed, step, n, sorted(FAMILIES).index(family)])
-    with np.errstate(over="ignore", under="ignore"):
-        row = FAMILIES[family](rng, n).astype(np.float32)
+    row = FAMILIES[family](rng, n).astype(np.float32)
     row.flags.writeable = False
     return row
 

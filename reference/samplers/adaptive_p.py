@@ -52,14 +52,14 @@ class AdaptiveP:
         self.original_p: floats.FloatArray = np.empty(0, np.float32)
         self._forget()
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def _forget(self) -> None:
         one = np.float32(1)
         self.weighted_sum: Any = self.target / (one - self.decay)
         self.total_weight: Any = one / (one - self.decay)
         self.pending_token, self.pending_index = NO_TOKEN, -1
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         cand.softmax(sort=False)
         if self.target < 0:
@@ -78,7 +78,7 @@ class AdaptiveP:
         self.pending_token = int(cand.ids[cand.selected])
         self.pending_index = cand.selected
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def accept(self, token: int) -> None:
         if token == self.pending_token:
             if self.pending_index == -1 or self.pending_index >= len(self.original_p):

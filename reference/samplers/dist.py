@@ -49,7 +49,7 @@ class Dist:
         return twin
 
 
-@np.errstate(all="ignore")
+@floats.quiet
 def draw(cand: Candidates, rng: Mt19937) -> None:
     """Apply `llama_sampler_dist_apply`, as the dist of older releases does, too."""
     if len(cand) == 0:

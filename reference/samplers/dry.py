@@ -63,7 +63,7 @@ class Dry:
         self.breakers = breaker_sequences(seq_breakers, vocab, needed=bool(self.on))
         self.history: deque[int] = deque(maxlen=self.dry_penalty_last_n)
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         if not self.on or len(self.history) <= self.dry_allowed_length:
             return

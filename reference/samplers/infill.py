@@ -42,7 +42,7 @@ class Infill:
         self.end = vocab.eot if vocab.eot >= 0 else vocab.eos
         self.eog = np.array(sorted(vocab.eog), np.int32)
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         cand.softmax(sort=True)
         kind = cand.p.dtype.type

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import bias, int32
@@ -36,7 +37,7 @@ class LogitBias:
                 raise ChainError(f"logit_bias must hold pairs [token, bias], got {pair!r}")
             self.logit_bias.append((int32("token", pair[0]), bias("bias", pair[1])))
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         if not self.logit_bias:
             return

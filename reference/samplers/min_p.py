@@ -37,7 +37,7 @@ class MinP:
         self.p = float32("p", p)
         self.min_keep = size("min_keep", min_keep)
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         if self.p <= 0 or len(cand) == 0:
             return

@@ -51,11 +51,11 @@ class Mirostat:
         self.rng = Mt19937(self.seed)
         self.mu: Any = self._first_mu()
 
-    @np.errstate(over="ignore")
+    @floats.quiet
     def _first_mu(self) -> Any:
         return np.float32(2) * self.tau
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         cand.softmax(sort=True)
         keep_most_likely(cand, max(floats.to_int32(self._k(cand.p)), 1))

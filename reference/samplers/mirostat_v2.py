@@ -40,11 +40,11 @@ class MirostatV2:
         self.rng = Mt19937(self.seed)
         self.mu: Any = self._first_mu()
 
-    @np.errstate(over="ignore")
+    @floats.quiet
     def _first_mu(self) -> Any:
         return np.float32(2) * self.tau
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         kind = cand.logits.dtype.type
         cand.softmax(sort=True)

@@ -51,7 +51,7 @@ class Penalties:
         self.penalty_present = float32("penalty_present", penalty_present)
         self.history = History(self.penalty_last_n)
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         off = self.penalty_repeat == 1 and self.penalty_freq == 0 and self.penalty_present == 0
         if off or self.penalty_last_n == 0:

@@ -32,7 +32,7 @@ class TailFree:
         self.z = float32("z", z)
         self.min_keep = size("min_keep", min_keep)
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         if self.z >= 1 or len(cand) <= 2:
             return

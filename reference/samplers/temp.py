@@ -42,7 +42,7 @@ class Temp:
         return Temp(self.temp)
 
 
-@np.errstate(all="ignore")
+@floats.quiet
 def scale(cand: Candidates, temp: floats.Float) -> None:
     """Apply `llama_sampler_temp_impl`, as temp_ext does, too."""
     if len(cand) == 0:

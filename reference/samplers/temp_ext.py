@@ -55,7 +55,7 @@ class TempExt:
         return TempExt(self.temp, self.delta, self.exponent)
 
 
-@np.errstate(all="ignore")
+@floats.quiet
 def follow_entropy(
     cand: Candidates,
     middle: np.float32,

@@ -31,7 +31,7 @@ class TopNSigma:
     def __init__(self, n: Any) -> None:
         self.n = float32("n", n)
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         if self.n <= 0 or len(cand) <= 1:
             return

@@ -22,8 +22,6 @@ Suite: suites/parity/typical_p.toml
 
 from typing import Any
 
-import numpy as np
-
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32, size
@@ -36,7 +34,7 @@ class TypicalP:
         self.p = float32("p", p)
         self.min_keep = size("min_keep", min_keep)
 
-    @np.errstate(all="ignore")
+    @floats.quiet
     def apply(self, cand: Candidates) -> None:
         if self.p >= 1:
             return
@@ -58,7 +56,7 @@ class TypicalP:
         return TypicalP(self.p, self.min_keep)
 
 
-@np.errstate(all="ignore")
+@floats.quiet
 def distances(p: floats.FloatArray) -> floats.FloatArray:
     """Return the distance of each surprise from the entropy. p: in descending order."""
     log_p = floats.log(p)

@@ -15,7 +15,7 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Setting
 from sampler_parity.harness.protocol.dtypes import Dtype, rounded
-from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
+from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, floats
 from sampler_parity.reference.sampler import Sampler
 
 Trace = list[list[Candidates]]
@@ -78,6 +78,7 @@ def prepare(case: C) -> Prepared[C]:
     )
 
 
+@floats.quiet
 def rows_of(
     logits: Logits, dtype: Dtype, count: int
 ) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
@@ -87,6 +88,7 @@ def rows_of(
     return [rounded(logits.row(i), dtype) for i in range(count)]
 
 
+@floats.quiet
 def reference_trace(ready: Prepared[Any]) -> tuple[Trace, str]:
     """Return the candidates after each stage of each step, and why it stopped early, or ""."""
     trace: Trace = []
