@@ -23,7 +23,6 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Executor, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.blocks.campaign import chunk
-from sampler_parity.harness.checks.stages.blocks.coverage import classes_of
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.counterexample import DIFFERENCES, looks
@@ -105,7 +104,7 @@ class Campaign(Strict):
 def run_number(seed: int, number: int, terms: Terms, seen: Set[str] = frozenset()) -> Chunk:
     """Run one chunk. seen: outcome classes of earlier ones."""
     start = time.perf_counter()
-    cases = {case.id: case for case in chunk(seed, number, seen)}
+    cases, classes = chunk(seed, number, seen)
     results = run_portion([CheckItem("fuzz", case) for case in cases.values()], terms, None)
     judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
     small = _minimized(judged, cases, terms)
@@ -116,7 +115,7 @@ def run_number(seed: int, number: int, terms: Terms, seen: Set[str] = frozenset(
         refused=sum(bool(result.refusal) for result in judged),
         seconds=time.perf_counter() - start,
         findings=[f for result in judged for f in findings_of(cases[result.id], result, small)],
-        classes=Counter(c for result in judged for c in sorted(classes_of(cases[result.id]))),
+        classes=Counter(c for result in judged for c in sorted(classes[result.id])),
     )
 
 
@@ -178,24 +177,17 @@ def begin(
     folder: Path, seed: int | None, backends: list[str], resume: bool, reference: str | None = None
 ) -> Campaign:
     """Create a campaign, or resume the one in the folder. Raises InputError if that is another."""
-    path = folder / "chunks.jsonl"
+    path, of_this = folder / "chunks.jsonl", version("sampler-parity")
+    wanted = Identity(seed=seed or 0, backends=backends, version=of_this, reference=reference)
     if not path.exists():
-        of_this = version("sampler-parity")
-        header = Identity(seed=seed or 0, backends=backends, version=of_this, reference=reference)
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(header.model_dump_json() + "\n")
-        return Campaign(header=header)
+        path.write_text(wanted.model_dump_json() + "\n")
+        return Campaign(header=wanted)
     if not resume:
         raise InputError(folder, "holds a campaign", "use --resume, or choose another -o")
     campaign = read(folder)
-    wanted = campaign.header.model_copy(
-        update={
-            "seed": campaign.header.seed if seed is None else seed,
-            "backends": backends,
-            "version": version("sampler-parity"),
-            "reference": reference,
-        }
-    )
+    if seed is None:
+        wanted = wanted.model_copy(update={"seed": campaign.header.seed})
     if wanted != campaign.header:
         was = f"seed {campaign.header.seed}, {', '.join(campaign.header.backends)}"
         was += f" by {campaign.header.reference}" if campaign.header.reference else ""

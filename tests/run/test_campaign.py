@@ -1,6 +1,6 @@
 """campaign: a fuzz campaign's chunks, its folder, its findings as a suite."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any, get_args
 
@@ -71,10 +71,16 @@ def done(folder: Path, seconds: float, backend: str, resume: bool = False) -> ca
     return begun
 
 
+def drawn(seed: int, number: int, seen: Set[str] = frozenset()) -> list[Case]:
+    cases, classes_of_each = chunk(seed, number, seen)
+    assert all(classes_of_each[key] == classes_of(case) for key, case in cases.items())
+    return [*cases.values()]
+
+
 def test_a_chunk_depends_on_seed_and_number_alone() -> None:
-    made = [[repr(case) for case in chunk(*at)] for at in ((3, 1), (3, 1), (4, 1), (3, 6))]
+    made = [[repr(case) for case in drawn(*at)] for at in ((3, 1), (3, 1), (4, 1), (3, 6))]
     assert made[0] == made[1]
-    chains = [[case.chains for case in chunk(*at)] for at in ((3, 1), (4, 1), (3, 6))]
+    chains = [[case.chains for case in drawn(*at)] for at in ((3, 1), (4, 1), (3, 6))]
     assert chains[0] != chains[1] != chains[2] != chains[0]
 
 
@@ -84,14 +90,14 @@ def classes(cases: list[Case]) -> set[str]:
 
 @pytest.mark.parametrize("number", [1, 15, 16])
 def test_cases_with_unseen_classes_come_first_and_take_the_place_of_others(number: int) -> None:
-    first = chunk(3, number)
+    first = drawn(3, number)
     seen = classes(first)
-    directed = chunk(3, number, seen)
+    directed = drawn(3, number, seen)
     unseen = [len(classes_of(case) - seen) for case in directed]
     assert unseen[0] > 0
     assert unseen == sorted(unseen, reverse=True)
     assert len(directed) == len(first)
-    assert [case.id for case in chunk(3, number, seen)] == [case.id for case in directed]
+    assert [case.id for case in drawn(3, number, seen)] == [case.id for case in directed]
 
 
 @pytest.mark.slow
@@ -106,7 +112,7 @@ def test_the_classes_of_a_chunk_are_kept_in_its_line(in_process: None, tmp_path:
 
 @pytest.mark.slow
 def test_the_chunks_reach_state_scripts_hostile_logits_and_large_vocabularies() -> None:
-    made: list[Any] = [case for number in range(18) for case in chunk(1, number)]
+    made: list[Any] = [case for number in range(18) for case in drawn(1, number)]
     assert {name for case in made for name in case.samplers} >= set(of_newest()) - OF_GRAMMARS
     assert {case.id.partition("/")[0] for case in made} >= {"outcomes", "pairs", "scripts"}
     assert any(case.id.startswith("pieces/") and "dry" in case.samplers for case in made)
@@ -151,8 +157,9 @@ def test_a_planted_fault_is_found_and_written_small_as_a_suite(
 def test_a_campaign_that_was_killed_in_a_line_goes_on_with_that_chunk(
     in_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = chunk(7, 1)[:1]
-    monkeypatch.setattr(campaign, "chunk", lambda *_: few)
+    cases, classes_of_each = chunk(7, 1)
+    few = dict([*cases.items()][:1])
+    monkeypatch.setattr(campaign, "chunk", lambda *_: (few, classes_of_each))
     first = done(tmp_path, 0.2, FAULT)
     path = tmp_path / "chunks.jsonl"
     path.write_bytes(path.read_bytes()[:-9])

@@ -37,18 +37,24 @@ _SELECTED = ("outcomes", "pairs", "scripts")
 _TURN = ("state", "hostile", "state", *("state", "state", "hostile") * 3, *_SELDOM, *_SELECTED)
 
 
-def chunk(seed: int, number: int, seen: Set[str] = frozenset()) -> list[Case]:
-    """Return the cases of one chunk, named KIND/SEED-CHUNK/..., those with new classes first.
+def chunk(
+    seed: int, number: int, seen: Set[str] = frozenset()
+) -> tuple[dict[str, Case], dict[str, set[str]]]:
+    """Return the cases of one chunk by id, those with new classes first, and the classes of each.
+    An id is KIND/SEED-CHUNK/...
 
     seen: outcome classes (coverage.py) that the campaign has had.
     """
     start = int(np.random.default_rng([seed, number]).integers(2**31))
     kind = _TURN[number % len(_TURN)]
     cases = _KINDS[kind](f"{kind}/{seed}-{number}", start)
-    if kind in _SELDOM:
-        return cases
-    cases += _KINDS[kind](f"{kind}/{seed}-{number}/more", start + 1)
-    return sorted(cases, key=lambda case: -len(classes_of(case) - seen))[: len(cases) // 2]
+    if kind not in _SELDOM:
+        cases += _KINDS[kind](f"{kind}/{seed}-{number}/more", start + 1)
+    classes = {case.id: classes_of(case) for case in cases}
+    if kind not in _SELDOM:
+        cases.sort(key=lambda case: -len(classes[case.id] - seen))
+        del cases[len(cases) // 2 :]
+    return {case.id: case for case in cases}, classes
 
 
 def _hypothesis(name: str, start: int) -> list[Case]:

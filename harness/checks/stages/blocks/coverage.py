@@ -5,6 +5,7 @@ two, a cut at the end of the first block of a partial sort, a tie at the cut, an
 largest gap.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
+from sampler_parity.reference import floats
 
 _BLOCKS = (128, 256, 1024)
 _GAPS = (20.0, 87.3, 103.3)  # nats: p is small, subnormal, 0
 
 
-@np.errstate(all="ignore")
+@floats.quiet
 def classes_of(case: Case) -> set[str]:
     """Return the classes of a case on its first row, as the reference samples it."""
     if not isinstance(case, StagesCase):
@@ -44,7 +46,7 @@ def _possible(logits: NDArray[Any]) -> NDArray[Any]:
 def _facts(before: NDArray[Any], after: NDArray[Any]) -> Iterator[str]:
     n = len(after)
     yield f"survivors<{1 << n.bit_length()}"
-    yield f"gap{int(np.digitize(np.diff(after).max(initial=0), _GAPS))}"
+    yield f"gap{bisect_right(_GAPS, float((after[1:] - after[:-1]).max(initial=0)))}"
     if 0 < n < len(before):
         if n in _BLOCKS:
             yield f"cut at {n}"
