@@ -25,22 +25,30 @@ class NativeCandidates:
     """n llama_token_data and the llama_token_data_array that points at them."""
 
     def __init__(self, logits: NDArray[np.float32]) -> None:
-        values = _numbered(len(logits)).copy()  # copying TOKEN_DATA takes six times as long
+        self.values = values = _numbered(len(logits)).copy()
         values[1::3] = logits
-        self.data = values.view(TOKEN_DATA)
         self.start: int = values.__array_interface__["data"][0]
         self.array = TokenDataArray(self.start, len(logits), -1, False)
         self.reference = byref(self.array)
 
+    @property
+    def data(self) -> NDArray[Any]:
+        return self.values.view(TOKEN_DATA)
+
     def current(self) -> NDArray[Any]:
-        """Return the current candidates; xtc moves the start."""
-        first = ((self.array.data or self.start) - self.start) // TOKEN_DATA.itemsize
-        return self.data[first : first + self.array.size]
+        """Return the current candidates."""
+        return self._left().view(TOKEN_DATA)
 
     def result(self) -> tuple[Any, Any, Any, bool | None, int]:
-        """Return ids, logits, p, sorted, selected."""
-        data, array = self.current(), self.array
-        return data["id"], data["logit"], data["p"], array.sorted, array.selected
+        """Return ids, logits, p, sorted, selected: arrays that follow later changes. A view as
+        TOKEN_DATA and its fields would take several times as long."""
+        array, left = self.array, self._left()
+        return left[::3].view(np.int32), left[1::3], left[2::3], array.sorted, array.selected
+
+    def _left(self) -> NDArray[np.float32]:
+        """Return the values of the current candidates; xtc moves the start."""
+        first = ((self.array.data or self.start) - self.start) // 4
+        return self.values[first : first + 3 * self.array.size]
 
 
 @lru_cache(maxsize=4)

@@ -13,16 +13,16 @@ class NativeChain:
 
     def __init__(self, library: Libllama, stages: list[int], chain: int) -> None:
         self.library, self.stages, self.chain = library, stages, chain
+        self._apply, self._accept = library.llama_sampler_apply, library.llama_sampler_accept
+        self._all = (*stages, chain)
 
     def apply(self, stage: int | None, candidates: NativeCandidates) -> None:
         sampler = self.chain if stage is None else self.stages[stage]
-        self.library.llama_sampler_apply(sampler, candidates.reference)
+        self._apply(sampler, candidates.reference)
 
     def accept(self, token: int) -> None:
-        accept = self.library.llama_sampler_accept
-        for sampler in self.stages:
-            accept(sampler, token)
-        accept(self.chain, token)
+        for sampler in self._all:
+            self._accept(sampler, token)
 
     def draw(
         self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
@@ -56,7 +56,7 @@ class NativeChain:
         return [*(name[:1] in (b"+", b"?") for name in names), False].index(False)
 
     def reset(self) -> None:
-        for sampler in (*self.stages, self.chain):
+        for sampler in self._all:
             self.library.llama_sampler_reset(sampler)
 
     def clone(self) -> "NativeChain":
@@ -64,5 +64,5 @@ class NativeChain:
         return NativeChain(self.library, [clone(s) for s in self.stages], clone(self.chain))
 
     def __del__(self) -> None:
-        for sampler in (*self.stages, self.chain):
+        for sampler in self._all:
             self.library.llama_sampler_free(sampler)
