@@ -1,12 +1,13 @@
 """The cost of a campaign of 10^9 steps on a Dask cluster of 10, 100 and 1,000 workers.
 
-    python -m studies.cluster_scale [chunks] [scheduler] [record] [plan]
+    python -m studies.cluster_scale [chunks] [scheduler] [record] [plan] [workers]
 
 chunks: runs chunks of `fuzz` on llama.cpp
 scheduler: gives tasks of a millisecond to simulated workers, all in one process, and counts the
 processor time that the scheduler spends on each, and while they do nothing
 record: writes and reads the file of a long campaign
 plan: does all three and combines them
+workers: runs the same chunks on 1 to 16 Dask workers of this machine
 
 Times are processor times, so other programs on the machine do not count.
 """
@@ -31,12 +32,15 @@ from sampler_parity.harness.run.campaign import (
     chunks_of_a_task,
     read,
     run_number,
+    run_numbers,
 )
 from studies.sections import main
 
 STEPS = 10**9
 TERMS = Terms({"llama.cpp": None})
 WORKERS = (10, 100, 1000)
+HERE = (1, 2, 4, 8, 16)  # workers on one machine
+TURN = 18  # chunks that have each kind once
 CHUNKS, TASKS, LINES = 20, 4000, 100_000
 TASK_S, IDLE_S = 0.001, 5.0
 UP_S = 900  # 1,000 workers in one process came up in nine minutes on a busy machine
@@ -70,11 +74,17 @@ def _spent(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _children() -> list[int]:
+def _children(process: int | str = "self") -> list[int]:
     listed = (
-        path.read_text(encoding="utf-8") for path in Path("/proc/self/task").glob("*/children")
+        path.read_text(encoding="utf-8")
+        for path in Path(f"/proc/{process}/task").glob("*/children")
     )
     return [int(child) for line in listed for child in line.split()]
+
+
+def _all_spent(process: int) -> float:
+    """Return the processor seconds of a process and of all below it."""
+    return _spent(process) + sum(map(_all_spent, _children(process)))
 
 
 @functools.cache
@@ -229,8 +239,73 @@ def plan() -> Iterator[str]:
         )
 
 
+@contextlib.contextmanager
+def cluster_here(n: int, folder: Path) -> Iterator[tuple[str, list[int]]]:
+    """Start a scheduler and n real workers; yield its address and the processes, its own first."""
+    file = folder / "scheduler.json"
+    module = [sys.executable, "-m", "distributed.cli"]
+    scheduler = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    worker = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0"]
+    commands = [["dask_scheduler", *scheduler]] + n * [
+        ["dask_worker", *worker, "--local-directory", str(folder)]
+    ]
+    started: list[subprocess.Popen[bytes]] = []
+    with (folder / "log").open("wb") as log:
+        try:
+            for program, *options in commands:
+                command = [*module[:2], f"{module[2]}.{program}", *options]
+                command += ["--scheduler-file", str(file)]
+                started.append(subprocess.Popen(command, stdout=log, stderr=log))
+                while not file.exists():
+                    time.sleep(0.05)
+            address = json.loads(file.read_text(encoding="utf-8"))["address"]
+            yield address, [process.pid for process in started]
+        finally:
+            for process in reversed(started):
+                process.terminate()
+                process.wait()
+
+
+def workers() -> Iterator[str]:
+    """Run eight turns of chunks on 1 to 16 workers of this machine, a chunk a task."""
+    from sampler_parity.harness.run.cluster import Cluster
+
+    for n in HERE:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            cluster_here(n, Path(folder)) as (address, (of_scheduler, *processes)),
+            Cluster(address, []) as executor,
+        ):
+            while executor.size < n:
+                time.sleep(0.5)
+            warm = ([*range(TURN)], 1, TERMS, frozenset[str]())
+            list(executor.each(run_numbers, [warm] * n))
+            before = [_spent(of_scheduler), sum(map(_all_spent, processes)), _spent(os.getpid())]
+            start = time.monotonic()
+            calls = [([number], 2, TERMS, frozenset[str]()) for number in range(8 * TURN)]
+            done = [chunk for _, some in executor.each(run_numbers, calls) for chunk in some]
+            wall = time.monotonic() - start
+            after = [_spent(of_scheduler), sum(map(_all_spent, processes)), _spent(os.getpid())]
+            time.sleep(IDLE_S)
+            idle = (sum(map(_all_spent, processes)) - after[1]) / IDLE_S / n
+        steps = sum(chunk.steps for chunk in done)
+        spent = [b - a for a, b in zip(before, after, strict=True)]
+        yield (
+            f"{n} workers: {steps:,} steps, {steps / sum(spent):,.0f} a second of a processor,"
+            f" {steps / wall:,.0f} a second; us a task: scheduler"
+            f" {spent[0] / len(calls) * 1e6:,.0f}, client {spent[2] / len(calls) * 1e6:,.0f};"
+            f" an idle worker {idle:.1%} of a processor"
+        )
+
+
 if __name__ == "__main__":
     main(
         "What a campaign of 10^9 steps costs on a cluster.",
-        {"chunks": chunks, "scheduler": scheduler, "record": record, "plan": plan},
+        {
+            "chunks": chunks,
+            "scheduler": scheduler,
+            "record": record,
+            "plan": plan,
+            "workers": workers,
+        },
     )
