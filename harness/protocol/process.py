@@ -80,8 +80,8 @@ class BackendProcess:
     _hello: p.HelloReply | None = None
 
     def hello(self) -> p.HelloReply:
-        """Return the backend's hello; start the backend if there is none. Raises
-        BackendFailure."""
+        """Return the backend's hello; start the backend if needed. Raises BackendFailure."""
+        self.settle()
         if self._hello is None:
             self._start()
         assert self._hello is not None
@@ -95,7 +95,6 @@ class BackendProcess:
         if self.refused:
             raise BackendFailure("crashed", self.refused)
         scratch = self.scratch
-        self.settle()  # after that a dead backend is started again
         self.hello()
         if self.scratch is not scratch:
             raise NotAsked("its rows were in another scratch file")

@@ -22,6 +22,8 @@ Suite: suites/parity/typical_p.toml
 
 from typing import Any
 
+import numpy as np
+
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32, size
@@ -34,7 +36,7 @@ class TypicalP:
         self.p = float32("p", p)
         self.min_keep = size("min_keep", min_keep)
 
-    @floats.quiet
+    @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
         if self.p >= 1:
             return
@@ -56,7 +58,7 @@ class TypicalP:
         return TypicalP(self.p, self.min_keep)
 
 
-@floats.quiet
+@np.errstate(all="ignore")
 def distances(p: floats.FloatArray) -> floats.FloatArray:
     """Return the distance of each surprise from the entropy. p: in descending order."""
     log_p = floats.log(p)
