@@ -4,6 +4,7 @@ HTTP.
 The answering function between it and a check may be faulty (tests/support/server_faults.py).
 """
 
+import io
 import json
 import math
 import re
@@ -11,11 +12,14 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
+from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.oracle.samplers import params_of
@@ -241,9 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        status, data = self.answering(sent)
-        streams = status == 200 and sent.get("stream")
-        body = _streamed(data) if streams else json.dumps(data).encode()
+        status, body = _body(self.answering, sent)
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -251,6 +253,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+
+def _body(answering: Answering, sent: Sent) -> tuple[int, bytes]:
+    status, data = answering(sent)
+    streams = status == 200 and sent.get("stream")
+    return status, _streamed(data) if streams else json.dumps(data).encode()
 
 
 def _streamed(data: Any) -> bytes:
@@ -300,3 +308,39 @@ def fake_server(answering: Answering = answered) -> Iterator[Address]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class _Inside:
+    """What a client uses of a socket, for one request: HTTP without a connection or a thread."""
+
+    def __init__(self, answering: Answering) -> None:
+        self.answering, self.sent = answering, b""
+        self.reply: io.BytesIO | None = None
+
+    def settimeout(self, seconds: float) -> None:
+        pass
+
+    def sendall(self, content: bytes) -> None:
+        self.sent += content
+
+    def recv_into(self, buffer: memoryview) -> int:
+        if self.reply is None:
+            status, body = _body(self.answering, json.loads(self.sent.partition(b"\r\n\r\n")[2]))
+            head = f"HTTP/1.0 {status} {HTTPStatus(status).phrase}\r\nContent-Length: {len(body)}"
+            self.reply = io.BytesIO(f"{head}\r\n\r\n".encode() + body)
+        return self.reply.readinto(buffer)
+
+    def close(self) -> None:
+        pass
+
+
+@contextmanager
+def fake_server_inside(answering: Answering) -> Iterator[Address]:
+    """Answer in the threads of the client, which takes half the time: for checks of answers."""
+    ours, connected = Address("http", "127.0.0.1", 1), vars(http)["connected"]
+
+    def connected_inside(address: Address, until: float) -> Any:
+        return _Inside(answering) if address == ours else connected(address, until)
+
+    with mock.patch.object(http, "connected", connected_inside):
+        yield ours
