@@ -14,14 +14,17 @@ import pytest
 import typer.main
 import typer.testing
 
+from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.llama_cpp.libllama import Libllama, default_folder
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.processes import groups
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run import shrinking as smaller
+from sampler_parity.harness.suite.kept import Expansions
 from tests.support.chromium import See, Seen, chromium, look
 from tests.support.copied import copying
 from tests.support.inside import Inside
+from tests.support.once import checked_once, once_of
 from tests.support.suites import SMALL
 from tests.support.tiny_model import write_tiny_model
 
@@ -52,6 +55,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 # Building a command line from its functions takes 20 ms: do it once, not for a thousand calls.
 typer.main.get_command = cache(typer.main.get_command)
 vars(typer.testing)["_get_command"] = typer.main.get_command
+
+# A command of a user has the digest of the code made, and one suite expanded again, once in its
+# process. Tests run hundreds of commands in one process, whose own files stay as they are.
+machine._digest = once_of(machine._digest, lambda: machine._ROOT)
+Expansions.spot_check = checked_once(Expansions.spot_check)  # type: ignore[method-assign]
 
 
 def pytest_collection(session: pytest.Session) -> None:

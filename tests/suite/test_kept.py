@@ -1,5 +1,6 @@
 """Expansions that earlier runs made: what is read, what never is, and the spot check."""
 
+import inspect
 import os
 import sqlite3
 import subprocess
@@ -21,6 +22,7 @@ from sampler_parity.harness.suite import kept
 from sampler_parity.harness.suite.kept import Expansions, packed, unpacked
 from sampler_parity.harness.suite.shipped import shipped
 from tests.support.command_line import cli, refused
+from tests.support.once import checked_once
 
 SUITE = """
 name = "one"
@@ -36,6 +38,12 @@ seed = 5
 families = ["normal"]
 sizes = [5]
 """
+
+
+@pytest.fixture(autouse=True)
+def _each_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check each run's expansions, though conftest.py checks those of a suite once."""
+    monkeypatch.setattr(Expansions, "spot_check", inspect.unwrap(Expansions.spot_check))
 
 
 @pytest.fixture
@@ -202,6 +210,27 @@ def test_the_spot_check_draws_every_suite_and_cheap_ones_more_often(cache: Cache
         expansions.spot_check(str(seed))
     assert {*drawn} == {"cheap", "dear"}
     assert drawn.count("cheap") > drawn.count("dear")
+
+
+def test_in_tests_a_run_of_one_suite_is_checked_until_it_has_passed_once(cache: Cache) -> None:
+    checked: list[str] = []
+
+    def check(kept: Expansions, seed: str) -> None:
+        checked.append(seed)
+        if seed == "fails":
+            raise InputError(cache.path, "other cases", "")
+
+    def of(*suites: str) -> Expansions:
+        expansions = Expansions(cache)
+        expansions._read.extend(kept._Read(name, [], 0.0, list) for name in suites)
+        return expansions
+
+    spot_check = checked_once(check)
+    with pytest.raises(InputError):
+        spot_check(of("a"), "fails")
+    for seed, suites in (("a", "a"), ("again", "a"), ("b", "b"), ("both", "ab"), ("both", "ab")):
+        spot_check(of(*suites), seed)
+    assert checked == ["fails", "a", "b", "both", "both"]
 
 
 def test_a_run_with_a_planted_value_is_refused(
