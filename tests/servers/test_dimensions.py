@@ -20,10 +20,11 @@ from sampler_parity.engines.xllamacpp.requests import (
 )
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, ServerParameter
-from sampler_parity.harness.servers.run import EVERYWHERE
 from sampler_parity.harness.servers.state import KINDS, LOUD, LOUD_STREAM, PLAIN, kinds_of, leaving
-from tests.support.fake_server import EOS, Answered, N, Sent, answered, fake_server, instance
+from tests.support.fake_server import Answered, N, Sent, answered, fake_server, instance
+from tests.support.once import once_of_all
 from tests.support.server_faults import without
+from tests.support.server_results import results
 
 DIALECT = DIALECTS["llama-server"]
 ROWS = [row for row in DIALECT.parameters if row.documented]
@@ -51,19 +52,32 @@ APART = {
 
 
 @pytest.fixture(scope="module")
-def asked() -> list[Sent]:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> list[Sent]:
     """Return all requests of a check, in order."""
+    several: list[Sent] = once_of_all(tmp_path_factory, "requests", all_requests)
+    return several
+
+
+def all_requests() -> list[Sent]:
     several: list[Sent] = []
 
     def recorded(sent: Sent) -> Answered:
         several.append(sent)
         return answered(sent)
 
-    with fake_server(recorded) as address:
-        client = Client(address, DIALECT, eos=EOS)
-        for group in EVERYWHERE:
-            list(group(client))
+    list(results(recorded))
     return [sent for sent in several if "prompt" in sent]
+
+
+def test_what_all_processes_share_is_made_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    made: list[int] = []
+
+    def make() -> list[int]:
+        made.append(1)
+        return made
+
+    assert [once_of_all(tmp_path_factory, "shared", make) for _ in range(2)] == [[1], [1]]
+    assert made in ([1], [])  # or another process made it
 
 
 def values(asked: list[Sent], name: str, streams: bool) -> set[str]:
