@@ -4,11 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from scripts.profile_run import report
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_each_process_of_a_run_is_sampled(tmp_path: Path) -> None:
     run = ["run", "parity/dry", "-b", "llama.cpp", "-j", "1", "-o", str(tmp_path / "bundle")]
     command = [sys.executable, "-m", "scripts.profile_run", *run]
@@ -25,6 +28,7 @@ def test_each_process_of_a_run_is_sampled(tmp_path: Path) -> None:
     assert "judge    harness/run/judging.py:run_portion" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_exit_status_is_that_of_the_command() -> None:
     command = [sys.executable, "-m", "scripts.profile_run", "run", "no-such-suite", "-b", "null"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)

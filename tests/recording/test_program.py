@@ -143,6 +143,7 @@ def test_a_limit_ends_the_recording_in_one_line(tmp_path: Path, steps: Path) -> 
     assert 40 < judged(tmp_path / "r").applies < 400
 
 
+@pytest.mark.slow
 def test_a_ring_of_time_has_the_newest_and_the_rest_is_not_judged(
     tmp_path: Path, steps: Path
 ) -> None:

@@ -30,6 +30,7 @@ def forged(folder: Path, to: Path) -> Path:
     return to
 
 
+@pytest.mark.slow
 def test_bundle_as_the_run_wrote_it_gives_the_same_records(folder: Path) -> None:
     done = cli("gate", folder / "right", "--replay", "10%", "--seed", "7")
     assert done.returncode == 0
@@ -39,6 +40,7 @@ def test_bundle_as_the_run_wrote_it_gives_the_same_records(folder: Path) -> None
     assert line.endswith("met   met")  # a failure that was recorded is no contradiction
 
 
+@pytest.mark.slow
 def test_complete_forgery_passes_without_and_fails_with_a_replay(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -49,6 +51,7 @@ def test_complete_forgery_passes_without_and_fails_with_a_replay(
     assert "diverged when asked again   asked: identical, as the bundle has it" in done.stdout
 
 
+@pytest.mark.slow
 def test_program_that_was_exchanged_since_the_run_is_named(folder: Path) -> None:
     program = folder / "right.py"
     before = program.read_bytes()
