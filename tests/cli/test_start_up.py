@@ -121,7 +121,15 @@ app.main()
 @pytest.mark.slow
 def test_a_run_loads_what_its_first_case_needs(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(SUITE)
-    command = ["run", str(tmp_path / "one.toml"), "-b", "llama.cpp", "-o", str(tmp_path / "b")]
+    command = [
+        "run",
+        str(tmp_path / "one.toml"),
+        "-b",
+        "llama.cpp",
+        "--no-cache",
+        "-o",
+        str(tmp_path / "b"),
+    ]
     done = subprocess.run([sys.executable, "-c", RUN, *command], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = (line.split() for line in done.stderr.splitlines())
