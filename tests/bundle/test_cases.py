@@ -22,6 +22,7 @@ from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.parity.page import PARITY
 from tests.support.large_bundle import large_bundle
 from tests.support.report_bundles import HOSTILE, case, diverged, got, run_info
@@ -69,6 +70,13 @@ def test_cases_in_columns_are_those_of_their_lines(tmp_path: Path) -> None:
     assert [*read[3:9]] == wanted[3:9]
     assert read[-1] == wanted[-1]
     assert [*read.ids()] == [one.id for one in wanted]
+
+
+def test_cases_that_were_visited_before_are_escaped_too(tmp_path: Path) -> None:
+    read = bundle.read_finished(small(tmp_path / "b")).cases
+    plain = [case.id for case, _ in read.alike()]
+    assert [case.id for case, _ in read.escaped().alike()] == [visible(id) for id in plain]
+    assert [case.id for case, _ in read.alike()] == plain != [visible(id) for id in plain]
 
 
 def test_where_and_alike_give_what_every_case_gives(tmp_path: Path) -> None:
