@@ -209,6 +209,7 @@ selftest: setup
 # check: all but the slow tests, which are those that wait. Each process loads all tests.
 # With -k, mypy (one process) and the tests run in parallel, each to its end.
 PYTEST = $(BIN)/pytest -n $(or $(PROCESSES),3) --dist worksteal
+HANGS = -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 
 check:
 	@$(MAKE) --no-print-directory -j2 -k types pytest PROCESSES=2 SOME="not slow and not nightly"
@@ -216,8 +217,9 @@ check:
 test:
 	@$(MAKE) --no-print-directory -j2 -k types pytest
 
+# A test that hangs ends its process after 15 minutes, which names it. Most take less than a minute.
 pytest: setup
-	$(PYTEST) -m "$(or $(SOME),not nightly)"
+	$(PYTEST) $(HANGS) -m "$(or $(SOME),not nightly)"
 
 # The engines of the extras (minutes to install), the longest tests, the planted faults.
 nightly: setup
