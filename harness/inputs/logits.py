@@ -90,8 +90,11 @@ class Literals(Strict):
     def row(self, step: int) -> Row:
         if self.values:
             return np.array(self.values, np.float32)
+        probs = np.array(self.probs, np.float32)
+        if len(probs) <= _SHORT:
+            return floats.log_of_few(probs)
         with np.errstate(divide="ignore"):
-            return floats.log(np.array(self.probs, np.float32))  # type: ignore[no-any-return]
+            return floats.log(probs)  # type: ignore[no-any-return]
 
 
 class LiteralRows(Strict):

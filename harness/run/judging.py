@@ -22,7 +22,6 @@ from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.checks.stages.answers import answering
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import ChangedFilesError, InputError
-from sampler_parity.harness.failures import drift
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run.in_flight import REASON, InFlight
@@ -33,6 +32,7 @@ from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.platforms import DEFAULT
 
+_FIRST_ITEMS = (1, 9)
 _PORTION_ITEMS = 50
 _PORTION_VALUES = 4_000_000
 
@@ -91,16 +91,18 @@ def run_apart(portion: Sequence[CheckItem], terms: Terms) -> tuple[list[Any], di
 
 
 def portions(items: Sequence[CheckItem]) -> Iterator[list[CheckItem]]:
-    """Yield items in portions of about equal work."""
+    """Yield items in portions of about equal work. The first ones are small: their records show at
+    once that a run works."""
+    most = itertools.chain(_FIRST_ITEMS, itertools.repeat(_PORTION_ITEMS))
     for _, alike in itertools.groupby(items, lambda item: item.kind.noun):
         portion: list[CheckItem] = []
-        values = 0.0
+        values, size = 0.0, next(most)
         for item in alike:
             portion.append(item)
             values += item.check.cost
-            if len(portion) == _PORTION_ITEMS or values > _PORTION_VALUES:
+            if len(portion) == size or values > _PORTION_VALUES:
                 yield portion
-                portion, values = [], 0
+                portion, values, size = [], 0, next(most)
         if portion:
             yield portion
 
@@ -194,6 +196,8 @@ def run_changes(
 ) -> list[ChangeResult]:
     """Return the changes since the releases that judged these backends. An executor may call
     this."""
+    from sampler_parity.harness.failures import drift  # few runs have changes
+
     releases = {registry.command_of(name)[0]: release for name, release in names.items()}
     full = {registry.command_of(name)[0]: name for name in names}
 

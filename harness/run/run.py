@@ -5,10 +5,11 @@ machine. At the end the bundle is read once and closed with its footer.
 """
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.hashed import changed_inside
@@ -24,6 +25,7 @@ from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.checks.distribution.decisions import unmet
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.answers import Answers
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
@@ -33,7 +35,6 @@ from sampler_parity.harness.run.in_flight import deaths, fatal_of
 from sampler_parity.harness.run.judging import has_changed, judge, portions, run_changes
 from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Plan, RunOptions, address_of
-from sampler_parity.harness.run.shrinking import minimize, seconds_for, with_known
 from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.reference.chronology import NEWEST
 
@@ -168,10 +169,7 @@ def _judge(plan: Plan, left: Plan, context: RunContext, suspects: Collection[str
     unasked = sum(item.id not in ended for item in left.of("cases"))
     judged = bundle.read(writer.folder).cases if plan.of("cases") else []
     by_id = {item.id: item.check for item in plan.of("cases")}
-    seconds = seconds_for(time.monotonic() - start)
-    small = [*minimize(judged, by_id, context, seconds)]
-    for record in with_known(small, judged, by_id, context):
-        writer.append(record)
+    _minimize(judged, by_id, context, time.monotonic() - start)
     old = {n: r for n, r in plan.releases.items() if r is not None and has_changed(r)}
     if old and by_id and not unasked:  # else its process would be the first, forked with the lock
         timeout_s = context.terms.timeout_s
@@ -179,6 +177,18 @@ def _judge(plan: Plan, left: Plan, context: RunContext, suspects: Collection[str
             if change.id not in writer.done:
                 writer.append(change)
     return unasked
+
+
+def _minimize(
+    judged: Sequence[CaseResult], by_id: dict[str, Any], context: RunContext, cases_s: float
+) -> None:
+    """Append the counterexamples of the failures. cases_s: the time that the cases took."""
+    # It loads all kinds of cases, for which the first verdict would wait.
+    from sampler_parity.harness.run.shrinking import minimize, seconds_for, with_known
+
+    small = [*minimize(judged, by_id, context, seconds_for(cases_s))]
+    for record in with_known(small, judged, by_id, context):
+        context.writer.append(record)
 
 
 def _measure(plan: Plan, left: Plan, context: RunContext, say: Say) -> None:

@@ -1,5 +1,6 @@
 """Modules that a process loads before it knows its task: every worker and command pays for them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,7 @@ def test_start_up_numba_loads_no_linear_algebra_and_still_has_it() -> None:
 
 
 # Prints the modules of a run: in its process when a case is in the bundle, and in the judging one.
+# Kept answers are not computed again.
 RUN = """
 import contextlib, sys
 from sampler_parity.harness.cli import app, run
@@ -108,32 +110,39 @@ def watched():
     yield
     from sampler_parity.harness.bundle.writer import BundleWriter
     from sampler_parity.harness.checks import execute as cases
+    from sampler_parity.harness.checks.stages.answers import Answers
     execute, append = cases.execute, BundleWriter.append
     cases.execute = lambda *arguments: (execute(*arguments), say("judge"))[0]
     BundleWriter.append = lambda *arguments: (append(*arguments), say("run"))[0]
+    Answers.is_drawn = lambda *arguments: False
 
 run.collection_paused = watched
 app.main()
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what judges is no copy of the run")
+def loaded_by(folder: Path, bundle: str, *options: str) -> dict[str, set[str]]:
+    """Return the modules that each process of a run had loaded at its first verdict."""
+    command = ["run", str(folder / "one.toml"), "-b", "llama.cpp", *options]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *command, "-o", str(folder / bundle)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"XDG_CACHE_HOME": str(folder)},
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in reversed(done.stderr.splitlines())]  # so the first one stays
+    return {name: set(modules) for name, *modules in lines}
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a judge is no copy")
+
+
+@linux
 @pytest.mark.slow
 def test_a_run_loads_what_its_first_case_needs(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(SUITE)
-    command = [
-        "run",
-        str(tmp_path / "one.toml"),
-        "-b",
-        "llama.cpp",
-        "--no-cache",
-        "-o",
-        str(tmp_path / "b"),
-    ]
-    done = subprocess.run([sys.executable, "-c", RUN, *command], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    lines = (line.split() for line in done.stderr.splitlines())
-    loaded = {process: set(modules) for process, *modules in lines}
+    loaded = loaded_by(tmp_path, "b", "--no-cache")
     assert loaded.keys() == {"run", "judge"}
     never = {"rich", "matplotlib", "hypothesis", "gguf", "scipy.stats", "scipy.special", "dask"}
     never |= {
@@ -141,6 +150,19 @@ def test_a_run_loads_what_its_first_case_needs(tmp_path: Path) -> None:
         "scipy.linalg",
         "sampler_parity.reports",
         "sampler_parity.harness.faults",
+        "sampler_parity.harness.failures.shrink",
+        "sampler_parity.harness.run.shrinking",
     }
-    assert never.isdisjoint(loaded["run"] | loaded["judge"])
+    assert not never & (loaded["run"] | loaded["judge"])
     assert "numba" in loaded["judge"] - loaded["run"]  # of the two, the one that needs it
+
+
+@linux
+@pytest.mark.slow
+def test_a_kept_answer_to_probabilities_needs_no_numba(tmp_path: Path) -> None:
+    probs = SUITE.replace("values = [1.0, 2.0, 0.0]", "probs = [0.25, 0.5, 0.25]")
+    (tmp_path / "one.toml").write_text(probs)
+    (tmp_path / "sampler-parity").mkdir(mode=0o700)
+    first, second = loaded_by(tmp_path, "a"), loaded_by(tmp_path, "b")
+    assert "numba" in first["judge"]
+    assert "numba" not in second["judge"] | second["run"]

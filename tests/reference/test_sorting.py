@@ -221,8 +221,13 @@ def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
 
 @pytest.mark.parametrize(
     ("function", "operation", "positive"),
-    [(floats.exp, EXP, False), (floats.log, LOG, True), (floats.log2, LOG2, True)],
-    ids=["exp", "log", "log2"],
+    [
+        (floats.exp, EXP, False),
+        (floats.log, LOG, True),
+        (floats.log_of_few, LOG, True),
+        (floats.log2, LOG2, True),
+    ],
+    ids=["exp", "log", "log of few", "log2"],
 )
 def test_floats_are_glibc_floats(
     cpp: Cpp, function: Callable[[Keys], Keys], operation: int, positive: bool

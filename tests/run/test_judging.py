@@ -72,4 +72,4 @@ def test_chunk_whose_process_dies_is_run_case_by_case(tmp_path: Path) -> None:
     (guilty,) = (r for r in results if r.id == "112")
     assert guilty.backends["null"].detail == "the process that judged it died: signal SIGBUS"
     assert (guilty.suite, guilty.ok, guilty.required["null"]) == ("suite", False, ["identical"])
-    assert [len(ids) for ids in executor.calls] == [50, 50, 30] + [1] * 80
+    assert [len(ids) for ids in executor.calls] == [1, 9, 50, 50, 20] + [1] * 21
