@@ -217,7 +217,7 @@ check:
 test:
 	@$(MAKE) --no-print-directory -j2 -k types pytest
 
-# A test that hangs ends its process after 15 minutes, which names it. Most take less than a minute.
+# A test that takes 15 minutes hangs: pytest prints the stack, ends the process and names the test.
 pytest: setup
 	$(PYTEST) $(HANGS) -m "$(or $(SOME),not nightly)"
 

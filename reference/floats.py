@@ -102,7 +102,7 @@ _libm.pow.argtypes = [ctypes.c_double, ctypes.c_double]
 
 
 def log_of_few(x: FloatArray) -> FloatArray:
-    """Return glibc's `logf` of a few float32, elementwise, without Numba: it loads for longer."""
+    """Return glibc's `logf` of a few float32, elementwise. To load Numba would take longer."""
     return np.array([_libm.logf(value) for value in x.tolist()], np.float32)
 
 

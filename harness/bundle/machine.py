@@ -63,8 +63,8 @@ def _digest(*folders: str) -> str:
     digest = hashlib.sha256()
     for name in sorted(name for folder in folders for name in _own_files(f"{_ROOT / folder}")):
         digest.update(name.removeprefix(f"{_ROOT}{os.sep}").replace(os.sep, "/").encode())
-        with open(name, "rb", 0) as file:
-            digest.update(hashlib.sha256(file.readall()).digest())
+        with open(name, "rb") as file:
+            digest.update(hashlib.sha256(file.read()).digest())
     return digest.hexdigest()
 
 

@@ -16,6 +16,7 @@ from sampler_parity.harness.strict import Seed, Size, Strict, Tokens
 from sampler_parity.reference import floats
 
 Row = NDArray[np.float32]
+_FEW = 64
 
 
 def _zipf(rng: np.random.Generator, n: int) -> NDArray[Any]:
@@ -91,7 +92,7 @@ class Literals(Strict):
         if self.values:
             return np.array(self.values, np.float32)
         probs = np.array(self.probs, np.float32)
-        if len(probs) <= _SHORT:
+        if len(probs) <= _FEW:
             return floats.log_of_few(probs)
         with np.errstate(divide="ignore"):
             return floats.log(probs)  # type: ignore[no-any-return]

@@ -32,7 +32,7 @@ from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.platforms import DEFAULT
 
-_FIRST_ITEMS = (1, 9)
+_FIRST_ITEMS = (1, 9)  # so that the first verdict shows at once
 _PORTION_ITEMS = 50
 _PORTION_VALUES = 4_000_000
 
@@ -90,19 +90,18 @@ def run_apart(portion: Sequence[CheckItem], terms: Terms) -> tuple[list[Any], di
         return records, {path.name: path.read_bytes() for path in artifacts.iterdir()}
 
 
-def portions(items: Sequence[CheckItem]) -> Iterator[list[CheckItem]]:
-    """Yield items in portions of about equal work. The first ones are small: their records show at
-    once that a run works."""
-    most = itertools.chain(_FIRST_ITEMS, itertools.repeat(_PORTION_ITEMS))
+def portions(items: Sequence[CheckItem], first: Sequence[int] = ()) -> Iterator[list[CheckItem]]:
+    """Yield items in portions of about equal work. first: how many items the first ones have."""
+    sizes = itertools.chain(first, itertools.repeat(_PORTION_ITEMS))
     for _, alike in itertools.groupby(items, lambda item: item.kind.noun):
         portion: list[CheckItem] = []
-        values, size = 0.0, next(most)
+        values, size = 0.0, next(sizes)
         for item in alike:
             portion.append(item)
             values += item.check.cost
             if len(portion) == size or values > _PORTION_VALUES:
                 yield portion
-                portion, values, size = [], 0, next(most)
+                portion, values, size = [], 0, next(sizes)
         if portion:
             yield portion
 
@@ -130,7 +129,7 @@ def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -
     after so many failures (0: never), counted after each round of portions that run at once."""
     done: list[str] = []
     failed = 0
-    every = [*portions(items)]
+    every = [*portions(items, _FIRST_ITEMS)]
     at_once = context.executor.size if fail_fast else max(1, len(every))
     function = run_apart if context.apart else run_portion
     more = (context.terms,) if context.apart else (context.terms, str(context.writer.folder))

@@ -131,11 +131,15 @@ def loaded_by(folder: Path, bundle: str, *options: str) -> dict[str, set[str]]:
         env=os.environ | {"XDG_CACHE_HOME": str(folder)},
     )
     assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in reversed(done.stderr.splitlines())]  # so the first one stays
+    lines = [
+        line.split() for line in reversed(done.stderr.splitlines())
+    ]  # a process's first line stays
     return {name: set(modules) for name, *modules in lines}
 
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a judge is no copy")
+linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere what judges is no copy of the run"
+)
 
 
 @linux
