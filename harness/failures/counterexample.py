@@ -6,7 +6,8 @@ with its verdict, at its stage, in the same kind of value.
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,10 @@ Releases = dict[str, str]
 Looks = tuple[Verdict, str, DifferenceKind]
 
 
-def to_shrink(groups: Sequence[Group], cases: dict[str, Case]) -> list[tuple[Group, list[Case]]]:
+def to_shrink(groups: Sequence[Group], cases: Mapping[str, Case]) -> list[tuple[Group, list[Case]]]:
     """Return the groups that can be minimized, the worst first, each with its cheapest cases."""
     return [
-        (group, sorted((cases[name] for name in group.cases), key=lambda c: c.cost)[:TRIED])
+        (group, nsmallest(TRIED, (cases[name] for name in group.cases), key=lambda c: c.cost))
         for group in groups
         if group.verdict in DIFFERENCES and group.stage != "relation"
     ]

@@ -7,7 +7,7 @@ process by itself is recorded as such, and the run continues.
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,7 +98,7 @@ def portions(items: Sequence[CheckItem], first: Sequence[int] = ()) -> Iterator[
         values, size = 0.0, next(sizes)
         for item in alike:
             portion.append(item)
-            values += item.check.cost
+            values += item.cost
             if len(portion) == size or values > _PORTION_VALUES:
                 yield portion
                 portion, values, size = [], 0, next(sizes)
@@ -189,7 +189,7 @@ def has_changed(meaning: str) -> bool:
 
 def run_changes(
     done: list[CaseResult],
-    cases: dict[str, Any],
+    cases: Mapping[str, Any],
     names: dict[str, str],
     timeout_s: float = 60.0,
 ) -> list[ChangeResult]:

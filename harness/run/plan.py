@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sampler_parity.harness.backends import names, registry
 from sampler_parity.harness.checks import KINDS, NOUNS, Profile
 from sampler_parity.harness.checks.context import Terms
-from sampler_parity.harness.checks.item import CheckItem
+from sampler_parity.harness.checks.item import CheckItem, packed
 from sampler_parity.harness.checks.timing.run import ROUNDS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import of_this_code
@@ -207,9 +207,11 @@ def items_of(
     """Return the items of suites, by name, in the order of their kinds. only: patterns of `--case`,
     which also name cases of the full profile. kept: as in `checks_of`. Raises InputError."""
     items = [
-        CheckItem(name, check)
+        item
         for name, file in files.items()
-        for check in suite.checks_of(file, "full" if only else profile, seed, only, kept)
+        for item in packed(
+            name, suite.checks_of(file, "full" if only else profile, seed, only, kept)
+        )
     ]
     _refuse_repeated(items)
     items.sort(key=lambda item: NOUNS.index(item.kind.noun))

@@ -5,7 +5,7 @@ machine. At the end the bundle is read once and closed with its footer.
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from sampler_parity.harness.bundle.writer import resume as resume_bundle
 from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.checks.distribution.decisions import unmet
-from sampler_parity.harness.checks.item import CheckItem
+from sampler_parity.harness.checks.item import CheckItem, Checks
 from sampler_parity.harness.checks.stages.answers import Answers
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.correct.bias import biases
@@ -168,7 +168,7 @@ def _judge(plan: Plan, left: Plan, context: RunContext, suspects: Collection[str
     ended.update(judge(others, context, plan.asked.fail_fast))
     unasked = sum(item.id not in ended for item in left.of("cases"))
     judged = bundle.read(writer.folder).cases if plan.of("cases") else []
-    by_id = {item.id: item.check for item in plan.of("cases")}
+    by_id = Checks(plan.of("cases"))
     _minimize(judged, by_id, context, time.monotonic() - start)
     old = {n: r for n, r in plan.releases.items() if r is not None and has_changed(r)}
     if old and by_id and not unasked:  # else its process would be the first, forked with the lock
@@ -180,7 +180,7 @@ def _judge(plan: Plan, left: Plan, context: RunContext, suspects: Collection[str
 
 
 def _minimize(
-    judged: Sequence[CaseResult], by_id: dict[str, Any], context: RunContext, cases_s: float
+    judged: Sequence[CaseResult], by_id: Mapping[str, Any], context: RunContext, cases_s: float
 ) -> None:
     """Append the counterexamples of the failures. cases_s: the time that the cases took."""
     # It loads all kinds of cases, for which the first verdict would wait.

@@ -76,11 +76,12 @@ def minimize(
     full = {registry.command_of(name)[0]: name for name in context.terms.backends}
     left = [
         (group, of_group)
-        for group, of_group in to_shrink(groups(info, judged), dict(cases))
+        for group, of_group in to_shrink(groups(info, judged), cases)
         if not any(f"{case} on {group.backend}" in done for case in group.cases)
     ]
     firsts = {group.cases[0] for group, _ in left}
-    results = {result.id: result for result in judged if result.id in firsts}
+    seen = judged if left else []  # to read a million results takes long
+    results = {result.id: result for result in seen if result.id in firsts}
     total = len(left)
     while left:
         context.progress([], f"minimizing failure {total - len(left) + 1} of {total}")

@@ -30,9 +30,9 @@ def expanded(
     profile: Profile,
     seed: int = 0,
     few_random: bool = False,
-) -> list[Any]:
-    """Return the cases of a suite, or its other checks. Raises InputError."""
-    validation, checks = FileValidator(path), dict[tuple[str, str], Any]()
+) -> Iterator[Any]:
+    """Yield the cases of a suite, or its other checks. Raises InputError."""
+    validation, names = FileValidator(path), set[tuple[str, str]]()
     for name in _OF_CASES if cases else _OTHERS:
         for block in getattr(suite, name):
             place = f"{name} {block.id!r}"
@@ -52,9 +52,9 @@ def expanded(
                     check = short
                     if check.check not in _OWN_IDS:
                         check = short.model_copy(update={"id": f"{path.stem}/{short.id}"})
-                    _add(path, place, checks, check)
+                    _add(path, place, names, check)
                     validation.check(place, check)
-    return list(checks.values())
+                    yield check
 
 
 def _few(name: str, block: Any, is_random: bool) -> Any:
@@ -81,14 +81,14 @@ def _placed(path: Path, place: str) -> Iterator[None]:
         raise InputError(path, f"{place}: {error}") from None
 
 
-def _add(path: Path, place: str, checks: dict[tuple[str, str], Any], check: Any) -> None:
+def _add(path: Path, place: str, names: set[tuple[str, str]], check: Any) -> None:
     name = check.id
     if len(name) > limits.ID:
         problem = f"{place}: the id {cut(name, 40)!r} has {len(name):,} characters"
         raise InputError(path, problem, f"use {limits.ID} at most")
-    if len(checks) >= limits.CASES:
+    if len(names) >= limits.CASES:
         raise InputError(path, f"{place}: over {limits.CASES:,} cases in one file", "split it")
     key = KINDS[check.check].noun, name
-    if key in checks:
+    if key in names:
         raise InputError(path, f"{place}: duplicate id {name!r}", "give every block its own")
-    checks[key] = check
+    names.add(key)

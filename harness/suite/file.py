@@ -5,7 +5,7 @@ that names the file, the block and the field.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -114,12 +114,12 @@ def expand(
     them.
     """
     read = read_suite(file) if isinstance(file, Path) else file
-    return _expanded(read, True, profile, seed, few_random)
+    return [*_expanded(read, True, profile, seed, few_random)]
 
 
 def expand_others(file: SuiteFile, profile: Profile) -> list[Any]:
     """Return the checks of a suite in this profile that are not cases. Raises InputError."""
-    return _expanded(file, False, profile)
+    return [*_expanded(file, False, profile)]
 
 
 def checks_of(
@@ -128,26 +128,22 @@ def checks_of(
     seed: int = 0,
     only: Sequence[str] = (),
     kept: Expansions | None = None,
-) -> list[Any]:
-    """Return all checks of a suite. only: patterns; without cases if none can match. kept: what
+) -> Iterator[Any]:
+    """Yield all checks of a suite. only: patterns; without cases if none can match. kept: what
     earlier runs expanded, which is read and added to."""
 
-    def cases() -> list[Any]:
-        return expand(file, profile, seed)
+    def cases() -> Iterator[Any]:
+        return _expanded(file, True, profile, seed)
 
-    def others() -> list[Any]:
-        return expand_others(file, profile)
+    def others() -> Iterator[Any]:
+        return _expanded(file, False, profile)
 
     wanted = {"others": others}
     if may_be_of(file.path.stem, only):
         wanted = {"cases": cases, **wanted}
-    if kept is None:
-        return [check for make in wanted.values() for check in make()]
-    return [
-        check
-        for part, make in wanted.items()
-        for check in kept.of(file.path, file.sha256, (part, profile, seed), make)
-    ]
+    for part, make in wanted.items():
+        how = (part, profile, seed)
+        yield from kept.of(file.path, file.sha256, how, make) if kept else make()
 
 
 def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:
@@ -155,7 +151,7 @@ def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:
     return [check for check in expand_others(file, profile) if check.check == kind]
 
 
-def _expanded(file: SuiteFile, *how: Any) -> list[Any]:
+def _expanded(file: SuiteFile, *how: Any) -> Iterator[Any]:
     from sampler_parity.harness.suite.expansion import expanded  # loads every kind of block
 
     return expanded(file.path, file.suite, *how)

@@ -34,7 +34,7 @@ class _Read:
     suite: str
     checks: list[Any]
     seconds: float
-    make: Callable[[], list[Any]]
+    make: Callable[[], Iterable[Any]]
 
 
 @dataclass
@@ -46,8 +46,8 @@ class Expansions:
     _read: list[_Read] = field(default_factory=list)
 
     def of(
-        self, path: Path, sha256: str, how: tuple[Any, ...], make: Callable[[], list[Any]]
-    ) -> list[Any]:
+        self, path: Path, sha256: str, how: tuple[Any, ...], make: Callable[[], Iterable[Any]]
+    ) -> Iterable[Any]:
         """Return an expansion of the suite in a file. how: the options of the expansion."""
         if not is_shipped(path):
             return make()
@@ -56,9 +56,9 @@ class Expansions:
         if found is not None:
             checks, seconds = found
             self._read.append(_Read(suite_id(path), checks, seconds, make))
-            return list(checks)
+            return [*checks]
         start = time.process_time()
-        checks = make()
+        checks = [*make()]
         value = packed((checks, time.process_time() - start))
         self.cache.put("suites", {key: value})
         return checks
@@ -103,7 +103,7 @@ class Expansions:
         weights = [1 / max(_LEAST_S, seconds) for seconds in took]
         (drawn,) = random.Random(seed).choices([*suites], weights)
         # As text, because NaN is not equal to itself.
-        if any(repr(read.make()) != repr(read.checks) for read in suites[drawn]):
+        if any(repr([*read.make()]) != repr(read.checks) for read in suites[drawn]):
             problem = f"the suite {drawn} has other cases than were kept here"
             raise InputError(self.cache.path, problem, "delete the file, and run again")
 

@@ -1,11 +1,11 @@
 """harness/run/plan.py: a run is planned, counted and printed before it starts."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.plan import Plan, RunOptions, lines, plan_of
 from sampler_parity.harness.suite import file as suite
@@ -52,13 +52,13 @@ def test_plan_has_what_case_names_of_every_kind_in_the_full_profile() -> None:
 
 def test_a_case_is_found_without_expanding_other_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     expanded: list[str] = []
-    really = suite.expand
+    really = suite._expanded
 
-    def expand(file: SuiteFile, *options: Any) -> list[Case]:
-        expanded.append(file.path.stem)
-        return really(file, *options)
+    def expand(file: SuiteFile, cases: bool, *options: Any) -> Iterator[Any]:
+        expanded.extend([file.path.stem] * cases)
+        return really(file, cases, *options)
 
-    monkeypatch.setattr(suite, "expand", expand)
+    monkeypatch.setattr(suite, "_expanded", expand)
     named = plan("parity", only=("greedy/first-of-equals",))
     assert [item.id for item in named.items] == ["greedy/first-of-equals"]
     assert expanded == ["greedy"]

@@ -57,7 +57,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
 def made(cache: Cache, path: Path, profile: Profile = "quick", seed: int = 0) -> tuple[bool, str]:
     """Expand a suite. Return whether the expansion was read, and its text."""
     expansions = Expansions(cache)
-    checks = suite.checks_of(suite.read_unparsed(path), profile, seed, (), expansions)
+    checks = [*suite.checks_of(suite.read_unparsed(path), profile, seed, (), expansions)]
     return bool(expansions._read), repr(checks)
 
 
@@ -120,7 +120,7 @@ def test_a_changed_sampler_is_never_answered_from_before(
     sampler.write_text("P = 0.9\n", encoding="utf-8")
 
     def of(checks: list[Any]) -> list[Any]:
-        return Expansions(of_this_code()).of(tmp_path / "a" / "b.toml", "0", (), lambda: checks)
+        return [*Expansions(of_this_code()).of(tmp_path / "a" / "b.toml", "0", (), lambda: checks)]
 
     assert (of([1]), of([2])) == ([1], [1])
     sampler.write_text("P = 0.8\n", encoding="utf-8")
@@ -180,7 +180,7 @@ def test_the_spot_check_names_the_file_with_another_value(
 ) -> None:
     made(cache, written(tmp_path))
     right = Expansions(cache)
-    suite.checks_of(suite.read_unparsed(written(tmp_path)), "quick", 0, (), right)
+    assert [*suite.checks_of(suite.read_unparsed(written(tmp_path)), "quick", 0, (), right)]
     right.spot_check("")
     get = Cache.get
 
@@ -190,7 +190,7 @@ def test_the_spot_check_names_the_file_with_another_value(
 
     monkeypatch.setattr(Cache, "get", planted)
     wrong = Expansions(cache)
-    suite.checks_of(suite.read_unparsed(written(tmp_path)), "quick", 0, (), wrong)
+    assert [*suite.checks_of(suite.read_unparsed(written(tmp_path)), "quick", 0, (), wrong)]
     with pytest.raises(InputError, match=r"a\.sqlite: the suite .*/one .*delete the file"):
         wrong.spot_check("")
 
@@ -274,9 +274,9 @@ def other(folder: Path, profile: Profile) -> Iterator[str]:
     for name, path in shipped().items():
         file = suite.read_suite(path)
         Expansions(cache)
-        fresh = suite.checks_of(file, profile, 0, (), Expansions(cache))
+        fresh = [*suite.checks_of(file, profile, 0, (), Expansions(cache))]
         again = Expansions(cache)
-        read = suite.checks_of(file, profile, 0, (), again)
+        read = [*suite.checks_of(file, profile, 0, (), again)]
         kinds = [type(check) for check in fresh] == [type(check) for check in read]
         if len(again._read) != 2 or not kinds or repr(read) != repr(fresh):
             yield name

@@ -1,0 +1,94 @@
+"""harness/checks/item.py: packed checks are what they were, and take little memory."""
+
+import pickle
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.checks import item
+from sampler_parity.harness.checks.item import CheckItem, Checks, packed
+from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.file import SuiteFile
+
+MANY = """
+name = "many"
+[[random_chains]]
+id = "many"
+description = "A random chain of up to ten stages"
+why = "A million cases must fit the memory."
+count = 2000
+quick = 2000
+seed = 1
+families = ["normal", "ties"]
+sizes = [16]
+max_steps = 4
+scripts = ["plain", "reset"]
+history = { length = 20, alphabet = 6 }
+"""
+PER_CHECK = 1500  # bytes of an item; as a model each takes over 5,000
+MIXED = ["parity/top_p", "distribution/tail", "timing/samplers", "skip_ratio/skip_ratio"]
+
+
+def read(folder: Path) -> SuiteFile:
+    (folder / "many.toml").write_text(MANY, encoding="utf-8")
+    return suite.read_suite(folder / "many.toml")
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_an_item_is_as_if_its_check_were_not_packed(name: str) -> None:
+    file = suite.read_suite(*suite.find_suites([name]))
+    checks = [*suite.checks_of(file, "quick")]
+    items = [*packed(name, checks)]
+    assert len(items) == len(checks) > 0
+    for check, one in zip(checks, items, strict=True):
+        plain = CheckItem(name, check)
+        for each in (one, pickle.loads(pickle.dumps(one))):
+            assert repr(each.check) == repr(check) == repr(plain.check)  # with NaN, too
+            assert (each.id, each.kind, each.suite) == (plain.id, plain.kind, plain.suite)
+            assert each.cost == plain.cost == getattr(check, "cost", 0)
+    by_id = {one.id: check for one, check in zip(items, checks, strict=True)}
+    assert repr(dict(Checks(items))) == repr(by_id)
+
+
+def test_a_plan_of_many_checks_takes_little_memory(tmp_path: Path) -> None:
+    file = read(tmp_path)
+    assert bytes_of(packed("many", suite.checks_of(file, "quick"))) < PER_CHECK
+    assert bytes_of(CheckItem("many", one) for one in suite.checks_of(file, "quick")) > PER_CHECK
+
+
+def bytes_of(items: Iterator[CheckItem]) -> float:
+    """Return the bytes that an item takes, with its check, at most while they are made."""
+    item._unpacked.cache_clear()
+    tracemalloc.start()
+    kept = [*items]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak / len(kept)
+
+
+def test_a_portion_is_sent_with_each_group_once(tmp_path: Path) -> None:
+    items = [*packed("many", suite.checks_of(read(tmp_path), "quick"))]
+    sent = len(pickle.dumps(items[:50]))
+    groups = {items[i]._group for i in range(50)}
+    assert len(groups) == 5
+    assert sum(map(len, groups)) < sent < 2 * sum(map(len, groups))
+
+
+def test_groups_are_unpacked_once_while_they_are_read_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [*packed("many", suite.checks_of(read(tmp_path), "quick"))][:100]
+    item._unpacked.cache_clear()
+    unpacked: list[bytes] = []
+    loads = pickle.loads
+
+    def counted(data: bytes) -> Any:
+        unpacked.append(data)
+        return loads(data)
+
+    monkeypatch.setattr(pickle, "loads", counted)
+    assert len({one.check.id for one in items}) == 100
+    assert len(unpacked) == 10
