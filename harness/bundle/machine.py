@@ -5,7 +5,7 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,15 @@ _OWN = (".py", ".js", ".mjs", ".json", ".toml")
 _PACKAGES = ("sampler-parity", "numpy", "numba", "llvmlite", "scipy", "gguf", "llama-cpp-python")
 
 
-def describe() -> "MachineInfo":
+def describe(state: Mapping[str, Any] | None = None) -> "MachineInfo":
+    """Return the machine. state: `deciding()`, if the caller has it."""
     from sampler_parity.harness.bundle.info import MachineInfo  # as above
 
     return MachineInfo(
         system=f"{platform.system()} {platform.release()}",
         cores=os.cpu_count() or 1,
         memory_bytes=_memory(),
-        **deciding(),
+        **(deciding() if state is None else state),
     )
 
 

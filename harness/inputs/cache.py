@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.inputs.cache_folder import cache_folder
@@ -85,16 +85,16 @@ def _is_private(path: Path) -> bool:
     )
 
 
-def of_this_code() -> Cache:
+def of_this_code(state: Mapping[str, Any] | None = None) -> Cache:
     """Return the cache of the code as its files are now; delete all but the last ones used. Without
-    a folder to write, it is empty and stays empty."""
+    a folder to write, it is empty and stays empty. state: `machine.deciding()`, if just asked."""
     try:
         folder = cache_folder() / "computed"
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError:
         return Cache(Path(os.devnull) / "none")
-    state = json.dumps(machine.deciding())
-    digest = hashlib.sha256(f"{state} {machine.digest_of_engines()}".encode()).hexdigest()
+    text = json.dumps(machine.deciding() if state is None else state)
+    digest = hashlib.sha256(f"{text} {machine.digest_of_engines()}".encode()).hexdigest()
     path = folder / f"{digest[:32]}.sqlite"
     with suppress(OSError):  # another process may delete them, too
         if path.exists():

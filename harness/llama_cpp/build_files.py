@@ -72,7 +72,8 @@ def check(folder: Path) -> Path:
 def _check_elf(path: Path) -> None:
     """Check that a file is complete and built for this processor: dlopen crashes on some truncated
     files."""
-    data = path.read_bytes()[:64]
+    with path.open("rb") as file:
+        data = file.read(64)
     if len(data) < 64 or data[:4] != b"\x7fELF":
         raise InputError(path, "is truncated or no shared library", "fetch the build again")
     machine = struct.unpack_from("<H", data, 18)[0]

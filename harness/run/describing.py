@@ -2,9 +2,10 @@
 
 import datetime
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from typing import Any
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
@@ -21,7 +22,8 @@ def _command_line() -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Intent:
     """The fields of run.json that neither the backends nor the machine report. backends: as in
-    `Terms`. ready_s: keep the backends running, for requests of so many seconds."""
+    `Terms`. ready_s: keep the backends running, for requests of so many seconds. state: the
+    machine's `deciding()`, if the plan asked; only for processes of this machine."""
 
     backends: dict[str, str | None]
     suites: dict[str, str] = field(default_factory=dict)
@@ -29,6 +31,7 @@ class Intent:
     seed: int = 0
     only: tuple[str, ...] = ()
     ready_s: float | None = None
+    state: Mapping[str, Any] | None = None
     command: tuple[str, ...] = field(default_factory=_command_line)
 
 
@@ -54,7 +57,7 @@ def describe(intent: Intent) -> RunInfo:
             )
             for name, release in intent.backends.items()
         },
-        machine=machine.describe(),
+        machine=machine.describe(intent.state),
     )
 
 

@@ -2,10 +2,12 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sampler_parity.harness.backends import names, registry
+from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.checks import KINDS, NOUNS, Profile
 from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.checks.item import CheckItem, packed
@@ -56,7 +58,7 @@ class Plan:
     suites: the digest of each. left_out: suites of a folder that lack an extra, with the reason.
     paths: where the suites that were given as files are.
     releases: the release that each backend is judged by; None: v0.5.0, as the cases require.
-    kept: the expansions of earlier runs, if they may be read.
+    kept: the expansions of earlier runs, if they may be read; state: by which they were chosen.
     """
 
     asked: RunOptions
@@ -66,6 +68,7 @@ class Plan:
     releases: dict[str, str | None]
     items: list[CheckItem]
     kept: Expansions | None = None
+    state: Mapping[str, Any] | None = None
 
     @property
     def backends(self) -> list[str]:
@@ -125,7 +128,13 @@ class Plan:
         """The content of its header before anything is run."""
         asked = self.asked
         return Intent(
-            self.releases, self.suites, asked.profile, asked.seed, asked.only, asked.timeout_s
+            self.releases,
+            self.suites,
+            asked.profile,
+            asked.seed,
+            asked.only,
+            asked.timeout_s,
+            state=self.state,
         )
 
     @property
@@ -162,9 +171,10 @@ class Plan:
 
 def plan_of(asked: RunOptions) -> Plan:
     """Read the suites and make a plan. Raises InputError for mistakes in them or in the options."""
-    kept = Expansions(of_this_code()) if asked.cache else None
-    read = suite.read_unparsed if kept else suite.read_suite
-    files = [read(path) for path in suite.find_suites(asked.suites)]
+    state = machine.deciding() if asked.cache else None
+    kept = Expansions(of_this_code(state)) if state else None
+    paths = suite.find_suites(asked.suites)
+    files = [suite.read_unparsed(p, kept) if kept else suite.read_suite(p) for p in paths]
     named = [(suite.suite_id(file.path), file) for file in files]
     left_out = {
         name: why
@@ -187,6 +197,7 @@ def plan_of(asked: RunOptions) -> Plan:
         releases=registry.references(_named(asked), asked.reference),
         items=items_of(dict(named), asked.profile, asked.seed, asked.only, kept),
         kept=kept,
+        state=state,
     )
     if address_of(asked) and any(item.kind.timed for item in plan.items):
         problem = "timings and skip-ratio measurements are taken on this machine alone"

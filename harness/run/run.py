@@ -142,7 +142,7 @@ def described(intent: Intent, executor: Pool | Cluster | None) -> RunInfo:
     if executor is None:
         return describe(replace(intent, ready_s=None))
     if isinstance(executor, Cluster):
-        return executor.describe(intent)
+        return executor.describe(replace(intent, state=None))
     info: RunInfo = executor.call(describe, intent)
     return info
 

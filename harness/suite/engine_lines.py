@@ -27,26 +27,28 @@ from sampler_parity.harness.suite.shipped import shipped, suite_id
 FILE = "shared_suites.toml"
 KEYS = ("instead", "requires")
 ByBackend = dict[str, Any]
+Lines = tuple[tuple[Path, Mapping[str, Any]], ...]  # each file with its lines
 _LINES = TypeAdapter(dict[str, dict[str, dict[str, ByBackend]]])  # suite, block, key
 
 
-def _lines_of(path: Path) -> list[tuple[Path, Any]]:
+def _lines_of(path: Path, every: Lines) -> list[tuple[Path, Any]]:
     """Return each file of an engine that has lines for a suite of the package, with the lines."""
     suite = suite_id(path)
-    lines = [(file, of[suite]) for file, of in all_lines() if suite in of]
+    lines = [(file, of[suite]) for file, of in every if suite in of]
     return lines if lines and shipped()[suite].resolve() == path.resolve() else []
 
 
-def bytes_of(path: Path) -> bytes:
-    """Return the lines of all engines for a suite, for its digest; b"" if there are none."""
-    lines = [of for _, of in _lines_of(path)]
+def bytes_of(path: Path, every: Lines | None = None) -> bytes:
+    """Return the lines of all engines for a suite, for its digest; b"" if there are none. every:
+    `all_lines`, if the caller has them."""
+    lines = [of for _, of in _lines_of(path, all_lines() if every is None else every)]
     return json.dumps(lines, sort_keys=True).encode() if lines else b""
 
 
 def merged(path: Path, data: dict[str, Any]) -> dict[str, Any]:
     """Return a suite with the lines of all engines. Raises InputError for a line about a block that
     the suite lacks, and for a line that the block already has."""
-    lines = _lines_of(path)
+    lines = _lines_of(path, all_lines())
     if not lines:
         return data
     both = deepcopy(data)
@@ -61,7 +63,7 @@ def merged(path: Path, data: dict[str, Any]) -> dict[str, Any]:
 
 
 @functools.cache
-def all_lines() -> tuple[tuple[Path, Mapping[str, Any]], ...]:
+def all_lines() -> Lines:
     """Return each file with its lines. Raises InputError for a bad file, an unknown suite, or a
     backend of another engine."""
     known = [*shipped()]

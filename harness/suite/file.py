@@ -80,10 +80,11 @@ def read_suite(path: Path) -> SuiteFile:
     return replace(file, content=file.suite)
 
 
-def read_unparsed(path: Path) -> SuiteFile:
-    """Do as read_suite, and find mistakes when its blocks are first needed."""
+def read_unparsed(path: Path, kept: Expansions | None = None) -> SuiteFile:
+    """Do as read_suite, and find mistakes when its blocks are first needed. kept: has the lines of
+    engines from earlier runs."""
     content = read_file(path, limits.TOML)
-    lines = engine_lines.bytes_of(path)
+    lines = engine_lines.bytes_of(path, kept.lines if kept else None)
     return SuiteFile(path, content, hashlib.sha256(content + lines).hexdigest())
 
 

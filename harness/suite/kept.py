@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from typing import Any
 from sampler_parity.harness.bundle.machine import version_of
 from sampler_parity.harness.errors import InputError, lacks
 from sampler_parity.harness.inputs.cache import Cache
-from sampler_parity.harness.suite.shipped import is_shipped, suite_id
+from sampler_parity.harness.suite import engine_lines
+from sampler_parity.harness.suite.shipped import is_shipped, shipped, suite_id
 
 Names = list[tuple[str, str]]  # ids with descriptions
 _LIBRARIES = ("pydantic", "hypothesis")  # those that are not in the name of the cache's file
@@ -63,6 +65,17 @@ class Expansions:
         self.cache.put("suites", {key: value})
         return checks
 
+    @cached_property
+    def lines(self) -> engine_lines.Lines:
+        """The lines of engines for suites: to parse their files takes longer than to read these. A
+        suite that is gone has another key, so a line for it is still an error."""
+        key = self._key("lines", [*shipped()])
+        found: engine_lines.Lines | None = unpacked(self.cache.get("suites", key))
+        if found is None:
+            found = engine_lines.all_lines()
+            self.cache.put("suites", {key: packed(found)})
+        return found
+
     def names(
         self, name: str, paths: Iterable[Path], about: bool, make: Callable[[], Names]
     ) -> Names:
@@ -89,11 +102,15 @@ class Expansions:
         return hashlib.sha256(repr((parts, self._around)).encode()).digest()
 
     def spot_check(self, seed: str) -> None:
-        """Make the expansion of one suite that was read again. Raises InputError if it differs.
+        """Read the lines of engines again, and make the expansion of one suite that was read again.
+        Raises InputError if one differs.
 
         The seed draws the suite, in inverse proportion to the time that its expansion took. So the
         check is short, and no suite is left out for ever. The message names the suite.
         """
+        fix = "delete the file, and run again"
+        if "lines" in vars(self) and self.lines != engine_lines.all_lines():
+            raise InputError(self.cache.path, "other lines of engines were kept here", fix)
         suites: dict[str, list[_Read]] = {}
         for read in self._read:
             suites.setdefault(read.suite, []).append(read)
@@ -105,7 +122,7 @@ class Expansions:
         # As text, because NaN is not equal to itself.
         if any(repr([*read.make()]) != repr(read.checks) for read in suites[drawn]):
             problem = f"the suite {drawn} has other cases than were kept here"
-            raise InputError(self.cache.path, problem, "delete the file, and run again")
+            raise InputError(self.cache.path, problem, fix)
 
 
 def _around() -> str:

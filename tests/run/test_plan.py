@@ -1,13 +1,19 @@
 """harness/run/plan.py: a run is planned, counted and printed before it starts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run.cluster import Cluster
+from sampler_parity.harness.run.describing import Intent, describe
 from sampler_parity.harness.run.plan import Plan, RunOptions, lines, plan_of
+from sampler_parity.harness.run.run import described
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.file import SuiteFile
 from tests.support.command_line import cli
@@ -136,3 +142,26 @@ def test_two_files_of_one_suite_are_refused(tmp_path: Path) -> None:
         plan_of(RunOptions([str(path) for path in paths], ["null"]))
     line = f"{paths[1]}: is suite mine/small, as is {paths[0]} - rename one of them"
     assert str(error.value) == line
+
+
+class _Elsewhere(Cluster):
+    """A cluster that keeps what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[Intent] = []
+
+    def describe(self, intent: Intent) -> RunInfo:
+        self.asked.append(intent)
+        return describe(replace(intent, backends={}))
+
+
+def test_a_run_records_the_state_that_its_cache_was_chosen_by_and_a_cluster_its_own() -> None:
+    asked = RunOptions(["parity/greedy"], ["null"], cache=True)
+    intent = plan_of(asked).intent
+    assert intent.state == machine.deciding()
+    planted = replace(intent, state={**machine.deciding(), "code": "planted"}, ready_s=None)
+    assert described(planted, None).machine.code == "planted"
+    elsewhere = _Elsewhere()
+    assert described(planted, elsewhere).machine == machine.describe()
+    assert elsewhere.asked[0].state is None
+    assert plan_of(replace(asked, cache=False)).intent.state is None

@@ -7,8 +7,10 @@ import pytest
 
 from sampler_parity.harness.checks.kept.block import KeptCase
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.suite import engine_lines
+from sampler_parity.harness.inputs.cache import Cache
+from sampler_parity.harness.suite import engine_lines, kept
 from sampler_parity.harness.suite.file import expand, read_suite
+from sampler_parity.harness.suite.kept import Expansions
 
 SUITE = """
 name = "shared"
@@ -108,3 +110,25 @@ def test_a_line_that_the_suite_has_itself_is_refused(
     suite.write_text(SUITE.replace("other =", '"some/cpu" ='))
     with pytest.raises(InputError, match="one: the suite has requires for some/cpu, too"):
         read_suite(suite)
+
+
+def test_the_lines_of_engines_are_kept_with_the_suites_that_there_are(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tree, LINES)
+    (tree / "private").mkdir(mode=0o700)
+    cache = Cache(tree / "private" / "a.sqlite")
+    made = Expansions(cache).lines
+    assert made == engine_lines.all_lines() != ()
+    with monkeypatch.context() as unparsed:
+        unparsed.setattr(engine_lines, "all_lines", lambda: ())
+        read = Expansions(cache)
+        assert read.lines == made
+        with pytest.raises(InputError, match=r"a\.sqlite: other lines of engines were kept here"):
+            read.spot_check("")
+    Expansions(cache).spot_check("")
+    monkeypatch.setattr(engine_lines, "shipped", dict)
+    monkeypatch.setattr(kept, "shipped", dict)
+    engine_lines.all_lines.cache_clear()
+    with pytest.raises(InputError, match="no such suite: properties/mine"):
+        assert Expansions(cache).lines
