@@ -28,8 +28,10 @@ def shipped() -> dict[str, Path]:
 
 def is_shipped(path: Path) -> bool:
     """Return whether it is a suite of the package, which is found by its name from any folder."""
-    suite = shipped().get(suite_id(path.resolve()))
-    return suite is not None and suite.resolve() == path.resolve()
+    there, ours = path.resolve(), suites_folder().resolve()
+    folder = there.parent.parent
+    engine = folder.name == "suites" and folder.parent.parent == engines_folder().resolve()
+    return there.suffix == ".toml" and there.is_file() and (folder == ours or engine)
 
 
 def suites_of_cases(patterns: list[str]) -> list[str]:

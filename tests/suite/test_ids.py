@@ -1,9 +1,17 @@
 """harness/suite/ids.py and shipped.py: an id that one command prints can be pasted into another."""
 
+from pathlib import Path
+
 import pytest
 
 from sampler_parity.harness.suite.ids import fits, id_fits, may_be_of, names_of
-from sampler_parity.harness.suite.shipped import suites_of, suites_of_cases
+from sampler_parity.harness.suite.shipped import (
+    is_shipped,
+    shipped,
+    suites_folder,
+    suites_of,
+    suites_of_cases,
+)
 
 
 @pytest.mark.parametrize("name", ["", "a[b", "[!", "x*?", "a\nb", "[z-a]"])
@@ -80,3 +88,20 @@ def test_a_suite_is_expanded_where_a_pattern_may_be_about_it(
     patterns: list[str], meant: bool
 ) -> None:
     assert may_be_of("top_p", patterns) == meant
+
+
+def test_a_suite_of_the_package_is_known_by_its_path_and_no_other_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = shipped().values()
+    monkeypatch.chdir(tmp_path)
+    assert all(map(is_shipped, every))
+    first, of_engine = suites_folder() / "parity" / "top_p.toml", [*every][-1]
+    (tmp_path / "link.toml").symlink_to(first)
+    copy = tmp_path / "suites" / "parity" / "top_p.toml"
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(first.read_bytes())
+    others = [copy, first.parent, first.with_name("none.toml"), first.parents[1] / "__init__.py"]
+    others += [of_engine.parents[3] / "engine.toml", Path("/x.toml"), Path("/"), Path("top_p.toml")]
+    assert is_shipped(tmp_path / "link.toml")
+    assert not any(map(is_shipped, others))
