@@ -29,6 +29,13 @@ from tests.support.report_bundles import HOSTILE, case, diverged, got, run_info
 
 FEW, MANY = 2_000, 12_000
 PER_CASE = 400  # bytes; a model takes 4,000
+# Runs a command and prints the peak of its largest process. This process counts earlier ones too.
+PEAK = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:])
+print("peak", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, "MiB")
+sys.exit(status)
+"""
 BACKENDS = {"x": got(ns=5, wall_s=0.5), "y": got(ns=7, wall_s=1e-7)}
 PEAK_MIB = 1024
 CASES = 1_000_000
@@ -226,3 +233,35 @@ def test_commands_read_a_million_cases_in_a_gibibyte(tmp_path: Path, command: st
     print(f"{command}: {seconds:.1f} s of a core, {after.ru_maxrss / 1024:,.0f} MiB")
     assert done.returncode == (1 if command == "gate" else 0), done.stderr
     assert after.ru_maxrss / 1024 < PEAK_MIB
+
+
+SUITE = """
+name = "many-{i}"
+[[random_chains]]
+id = "many"
+description = "A random chain of one stage"
+why = "A million cases must fit the memory."
+count = 100000
+quick = 100000
+seed = 1
+families = ["normal"]
+sizes = [3]
+max_steps = 1
+scripts = ["plain"]
+"""
+
+
+@pytest.mark.nightly
+def test_a_run_of_a_million_cases_takes_a_gibibyte(tmp_path: Path) -> None:
+    """`make scale`. One suite has 100,000 random cases of a block at most."""
+    paths = [tmp_path / f"many-{i}.toml" for i in range(CASES // 100_000)]
+    for i, path in enumerate(paths):
+        path.write_text(SUITE.format(i=i))
+    line = [sys.executable, "-m", "sampler_parity.harness.cli", "run", *map(str, paths)]
+    where = ["-b", "reference", "-o", str(tmp_path / "b")]
+    peak = [sys.executable, "-c", PEAK, *line, *where]
+    done = subprocess.run(peak, capture_output=True, text=True, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert f"{CASES:,}/{CASES:,} as required" in done.stdout
+    assert int(done.stdout.split()[-2]) < PEAK_MIB
