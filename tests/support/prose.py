@@ -122,9 +122,21 @@ def python_sentences(file: str, source: str) -> Iterator[Sentence]:
             yield Sentence(file, constant.lineno, "message", text)
 
 
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_READ = {*_DOCUMENTED, ast.Constant, ast.JoinedStr}
+
+
 @lru_cache(maxsize=4)
 def _nodes(source: str) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(source)))
+    """Return the nodes that are read, in the order of ast.walk, which takes twice as long."""
+    nodes: list[ast.AST] = [ast.parse(source)]
+    for node in nodes:  # grows
+        for value in vars(node).values():
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif isinstance(value, list):
+                nodes += [one for one in value if isinstance(one, ast.AST)]
+    return [node for node in nodes if type(node) in _READ]
 
 
 @dataclass(frozen=True)
@@ -138,8 +150,7 @@ class _Docstring:
 
 
 def _docstring(node: ast.AST) -> _Docstring | None:
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    first = node.body[0] if isinstance(node, documented) and node.body else None
+    first = node.body[0] if isinstance(node, _DOCUMENTED) and node.body else None
     value = first.value if isinstance(first, ast.Expr) else None
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
         return _Docstring(value, value.value)
@@ -177,6 +188,8 @@ def _python_comments(source: str) -> Iterator[tuple[int, str]]:
             isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
         ):
             end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
+            if end_line == node.lineno and b"#" not in lines[end_line - 1]:
+                continue
             for number in range(node.lineno, end_line + 1):
                 first = node.col_offset if number == node.lineno else 0
                 last = end if number == end_line else 1 << 30
