@@ -1,6 +1,7 @@
 """Faults planted in engines: run by name, in their environment, caught by the case they name."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.worker import Worker as Mutant
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.suite.file import expand
 from sampler_parity.harness.verdicts import Verdict
 
 TOP_K = StagesCase(
@@ -150,7 +152,8 @@ def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_
     assert f"skipped  engine/bare: sampler-parity engines add {row.name}" in printed
 
 
-def test_every_fault_names_a_case_of_its_engine() -> None:
+def test_every_fault_names_a_case_of_its_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_trial, "expand", cache(expand))  # many of each suite
     for name, fault in faults().items():
         assert 0 < len(fault.fault) <= 100, name
         assert engine_trial.case_of(fault).id.startswith(fault.case), name
