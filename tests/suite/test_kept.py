@@ -237,7 +237,7 @@ def test_a_run_with_a_planted_value_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    command = ["run", "parity/greedy", "-b", "reference", "-j", "1", "-q"]
+    command = ["run", "parity/unseeded", "-b", "reference", "-j", "1", "-q"]
     for name in "12":
         assert cli(*command, "-o", tmp_path / name).returncode == 0
     with sqlite3.connect(of_this_code().path) as database:
@@ -247,7 +247,7 @@ def test_a_run_with_a_planted_value_is_refused(
                 wrong = packed((checks[:-1], *seconds))
                 database.execute("UPDATE suites SET value = ? WHERE key = ?", (wrong, key))
     done = cli(*command, "-o", tmp_path / "3")
-    assert f"{of_this_code().path}: the suite parity/greedy has other cases" in refused(done)
+    assert f"{of_this_code().path}: the suite parity/unseeded has other cases" in refused(done)
     assert cli(*command, "-o", tmp_path / "4", "--no-cache").returncode == 0
 
 
