@@ -27,7 +27,7 @@ sha256 = ["{sha256}"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with bundles, a policy for each, and the statement of the right one."""
     made = tmp_path_factory.mktemp("statement")
-    make_bundles(made, ("parity/greedy",))
+    make_bundles(made, ("parity/greedy",), minimized=False)
     for name in ("right", "wrong"):
         text = POLICY.format(sha256=digest_of(made / f"{name}.py"))
         (made / f"{name}.toml").write_text(text, encoding="utf-8")

@@ -16,7 +16,7 @@ from tests.support.two_programs import make_bundles
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("again")
-    make_bundles(made, ("parity/greedy",))
+    make_bundles(made, ("parity/greedy",), minimized=False)
     return made
 
 
@@ -31,7 +31,7 @@ def forged(folder: Path, to: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_bundle_as_the_run_wrote_it_gives_the_same_records(folder: Path) -> None:
+def test_bundle_as_the_run_wrote_it_gives_the_same_records(folder: Path, as_it_fails: None) -> None:
     done = cli("gate", folder / "right", "--replay", "10%", "--seed", "7")
     assert done.returncode == 0
     assert "seed 7   " in done.stdout
@@ -42,7 +42,7 @@ def test_bundle_as_the_run_wrote_it_gives_the_same_records(folder: Path) -> None
 
 @pytest.mark.slow
 def test_complete_forgery_passes_without_and_fails_with_a_replay(
-    folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, as_it_fails: None
 ) -> None:
     bundle = forged(folder, tmp_path / "b")
     assert cli("gate", bundle).returncode == 0
@@ -52,7 +52,7 @@ def test_complete_forgery_passes_without_and_fails_with_a_replay(
 
 
 @pytest.mark.slow
-def test_program_that_was_exchanged_since_the_run_is_named(folder: Path) -> None:
+def test_program_that_was_exchanged_since_the_run_is_named(folder: Path, as_it_fails: None) -> None:
     program = folder / "right.py"
     before = program.read_bytes()
     shutil.copy(folder / "wrong.py", program)

@@ -3,7 +3,9 @@
 import sys
 from hashlib import sha256
 from pathlib import Path
+from unittest import mock
 
+from sampler_parity.harness.run import shrinking
 from tests.support.command_line import cli
 
 SUITES = ("parity/greedy", "parity/logit_bias")
@@ -17,13 +19,18 @@ worker.main()
 """
 
 
-def make_bundles(folder: Path, suites: tuple[str, ...] = SUITES) -> None:
-    """Write wrong.py, right.py and their bundles `wrong` and `right` into a folder."""
+def make_bundles(folder: Path, suites: tuple[str, ...] = SUITES, minimized: bool = True) -> None:
+    """Write wrong.py, right.py and their bundles `wrong` and `right` into a folder.
+
+    minimized: false to leave failures as they are, which saves seconds.
+    """
+    limits = {} if minimized else {"AT_LEAST": 0.0, "SHARE": 0.0}
     for name, arguments in (("wrong", ["mutant", FAULT]), ("right", ["reference"])):
         program = folder / f"{name}.py"
         program.write_text(PROGRAM.format(arguments=["worker", *arguments]))
         backend = f"mine={sys.executable} {program}"
-        cli("run", *suites, "-b", backend, "-o", folder / name, "-q", "-j", "1")
+        with mock.patch.dict(vars(shrinking), limits):
+            cli("run", *suites, "-b", backend, "-o", folder / name, "-q", "-j", "1")
 
 
 def digest_of(path: Path) -> str:
