@@ -39,6 +39,7 @@ _COPIED = [
     "sampler_parity.harness.llama_cpp.worker",
     "sampler_parity.harness.faults.worker",
     "tests.support.copied",
+    "tests.support.warm",
 ]
 _LONGEST = ("test_lint.py", "test_installed_wheel.py")  # the second takes what the first compiled
 
