@@ -9,7 +9,7 @@ does not claim, `crashed` for a reply that breaks the protocol, which ends the b
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,10 @@ class Got:
     sorted: bool | None
     selected: int
 
+    def copy(self) -> "Got":
+        arrays = (self.ids.copy(), self.logits.copy(), self.p.copy())
+        return Got(*arrays, self.sorted, self.selected)
+
     @property
     def token(self) -> int | None:
         return int(self.ids[self.selected]) if 0 <= self.selected < len(self.ids) else None
@@ -98,10 +102,15 @@ class Ran:
     ns: int
     settled: bool = False
 
+    def copy(self) -> "Ran":
+        """Return the same in arrays of its own."""
+        stages = [[got.copy() for got in each] for each in self.stages]
+        return Ran(self.tokens, stages, self.ns, self.settled)
 
-# Returns whether all stages are known. Arguments: the number of stages of a step, the table
+
+# Returns whether all is known. Arguments: the tokens, the number of stages of a step, the table
 # int32[stages, 3], and the candidates of all.
-Settles = Callable[[int, NDArray[np.int32], NDArray[np.int32]], bool]
+Settles = Callable[[list[int | None], int, NDArray[np.int32], NDArray[np.int32]], bool]
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,11 @@ class GeneratedRows:
 
 def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -> p.HelloReply:
     """Return the hello. Raises Unclaimed if it lacks the capability or a sampler of the chain."""
-    hello = backend.hello()
+    return claimed(backend.hello(), capability, chain)
+
+
+def claimed(hello: p.HelloReply, capability: str, chain: p.ChainSpec | None = None) -> p.HelloReply:
+    """Return the hello. Raises Unclaimed if it lacks the capability or a sampler of the chain."""
     if capability not in hello.capabilities:
         raise Unclaimed(_WITHOUT[capability])
     missing = sorted({name for stage in chain or [] for name in stage} - set(hello.samplers))
@@ -147,61 +160,120 @@ def asked_again(function: Callable[P, T]) -> Callable[P, T]:
     return asked
 
 
-@asked_again
-def run(
-    backend: Backend,
-    setting: Setting,
-    rows: Sequence[Row],
-    steps: list[p.Step],
-    *,
-    instances: int = 1,
-    detail: Detail = "stages",
-    whole_chain: bool = True,
-    settles: Settles | None = None,
-) -> Ran:
-    """Take the steps. whole_chain: as one more stage, the chain as one object, where it is
+@dataclass(frozen=True)
+class RunCall:
+    """Steps to take on rows. whole_chain: as one more stage, the chain as one object, where it is
     claimed. settles: asked about a table, before it is cut into stages."""
-    hello = claim(backend, "run", setting.chain)
-    if setting.n_prompt:
-        claim(backend, "origin")
-    placed, out = put(backend, rows, setting.n_vocab, setting.dtype)
-    whole_chain = whole_chain and detail == "stages" and "whole_chain" in hello.capabilities
-    whole_chain = whole_chain and "no_stages" not in hello.capabilities
-    expected = len(setting.chain) + whole_chain if detail == "stages" else 0
-    if "no_stages" in hello.capabilities:
-        expected = min(1, expected)
-    table = out if expected and "table" in hello.capabilities else None
-    if table is not None:
-        blank_rows = np.full(3 * expected * len(steps), UNWRITTEN, np.int32)
-        out = backend.scratch.write(table, blank_rows)
-    backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * len(steps))
-    request = p.RunRequest(
-        **setting.fields(),
-        n_prompt=setting.n_prompt,
-        rows=placed,
-        steps=steps,
-        instances=instances,
-        detail=detail,
-        whole_chain=whole_chain,
-        table=table,
-        out=out,
-    )
-    reply = backend.ask(request, p.RunReply)
-    listed = expected and table is None
-    if len(reply.tokens) != len(steps) or (
-        listed and [len(stages) for stages in reply.stages] != [expected] * len(steps)
-    ):
-        raise backend.violation("the reply has another number of steps or stages")
-    if table is not None:
-        listing = _table(backend, table, expected * len(steps), setting.n_vocab)
-        values = _written(backend, out, 3 * int(listing[:, 0].sum()), np.int32)
-        if settles is not None and settles(expected, listing, values):
-            return Ran(reply.tokens, [], reply.ns, settled=True)
-        got = _cut(values, listing.tolist())
-        shown_stages = [[next(got) for _ in range(expected)] for _ in steps]
-        return Ran(reply.tokens, shown_stages, reply.ns)
-    stages = reply.stages if expected else [[] for _ in steps]
-    return Ran(reply.tokens, shown(backend, stages, out, setting.n_vocab), reply.ns)
+
+    setting: Setting
+    rows: Sequence[Row]
+    steps: list[p.Step]
+    instances: int = 1
+    detail: Detail = "stages"
+    whole_chain: bool = True
+    settles: Settles | None = None
+
+    @property
+    def room(self) -> int:
+        """Return how many bytes behind its rows the backend may write."""
+        return 12 * self.setting.n_vocab * (len(self.setting.chain) + 1) * len(self.steps)
+
+    def check(self, backend: Backend) -> None:
+        claim(backend, "run", self.setting.chain)
+        if self.setting.n_prompt:
+            claim(backend, "origin")
+
+    def placed(
+        self, backend: Backend, claims: Sequence[str], at: int = 0
+    ) -> tuple[p.RunRequest, int]:
+        """Write the rows into the scratch file from a byte offset on, and reserve space behind
+        them. Return the request and the offset behind all."""
+        placed, out = put(backend, self.rows, self.setting.n_vocab, self.setting.dtype, at)
+        whole_chain = self.whole_chain and self.detail == "stages" and "whole_chain" in claims
+        whole_chain = whole_chain and "no_stages" not in claims
+        table, shown = None, self._shown(claims, whole_chain)
+        if shown and "table" in claims:
+            blank_rows = np.full(3 * shown * len(self.steps), UNWRITTEN, np.int32)
+            table, out = out, backend.scratch.write(out, blank_rows)
+        backend.scratch.ensure(out + self.room)
+        request = p.RunRequest(
+            **self.setting.fields(),
+            n_prompt=self.setting.n_prompt,
+            rows=placed,
+            steps=self.steps,
+            instances=self.instances,
+            detail=self.detail,
+            whole_chain=whole_chain,
+            table=table,
+            out=out,
+        )
+        return request, out + self.room
+
+    def _shown(self, claims: Sequence[str], whole_chain: bool) -> int:
+        """Return how many stages of each step the backend shows."""
+        stages = len(self.setting.chain) + whole_chain if self.detail == "stages" else 0
+        return min(1, stages) if "no_stages" in claims else stages
+
+    def ran(
+        self, backend: Backend, claims: Sequence[str], request: p.RunRequest, reply: p.RunReply
+    ) -> Ran:
+        """Return what the backend did. Raises BackendFailure if the reply does not fit."""
+        steps, n_vocab, table = self.steps, self.setting.n_vocab, request.table
+        expected = self._shown(claims, request.whole_chain)
+        listed = expected and table is None
+        if len(reply.tokens) != len(steps) or (
+            listed and [len(stages) for stages in reply.stages] != [expected] * len(steps)
+        ):
+            raise backend.violation("the reply has another number of steps or stages")
+        if table is not None:
+            listing = _table(backend, table, expected * len(steps), n_vocab)
+            values = _written(backend, request.out, 3 * int(listing[:, 0].sum()), np.int32)
+            settles = self.settles
+            if settles is not None and settles(reply.tokens, expected, listing, values):
+                return Ran(reply.tokens, [], reply.ns, settled=True)
+            got = _cut(values, listing.tolist())
+            shown_stages = [[next(got) for _ in range(expected)] for _ in steps]
+            return Ran(reply.tokens, shown_stages, reply.ns)
+        stages = reply.stages if expected else [[] for _ in steps]
+        return Ran(reply.tokens, shown(backend, stages, request.out, n_vocab), reply.ns)
+
+
+@asked_again
+def one(backend: Backend, run: RunCall) -> Ran:
+    run.check(backend)
+    claims = backend.hello().capabilities
+    request, _ = run.placed(backend, claims)
+    return run.ran(backend, claims, request, backend.ask(request, p.RunReply))
+
+
+def _with_fields(make: Callable[P, RunCall]) -> Callable[Concatenate[Backend, P], Ran]:
+    def run(backend: Backend, /, *fields: P.args, **more: P.kwargs) -> Ran:
+        return one(backend, make(*fields, **more))
+
+    return run
+
+
+run = _with_fields(RunCall)
+
+
+@asked_again
+def many(backend: Backend, runs: Sequence[RunCall]) -> list[Ran | BackendFailure]:
+    """Take the steps of all runs in one request. Returns the failure of a run that the backend
+    refuses. The caller has checked that it claims `many` and the runs."""
+    requests: list[p.RunRequest] = []
+    end, claims = 0, backend.hello().capabilities
+    for run in runs:
+        request, end = run.placed(backend, claims, end)
+        requests.append(request)
+    replies = backend.ask(p.ManyRequest(runs=requests), p.ManyReply).replies
+    if len(replies) != len(runs):
+        raise backend.violation(f"{len(replies)} replies to {len(runs)} runs")
+    return [
+        run.ran(backend, claims, request, reply)
+        if isinstance(reply, p.RunReply)
+        else BackendFailure(reply.kind, reply.message)
+        for run, request, reply in zip(runs, requests, replies, strict=True)
+    ]
 
 
 def _table(backend: Backend, table: int, count: int, n_vocab: int) -> NDArray[np.int32]:
@@ -375,14 +447,14 @@ def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) 
 
 
 def put(
-    backend: Backend, rows: Sequence[Row], n: int, dtype: Dtype = "float32"
+    backend: Backend, rows: Sequence[Row], n: int, dtype: Dtype = "float32", at: int = 0
 ) -> tuple[p.Rows, int]:
-    """Write rows at the start of the scratch file, in this format if the backend takes it. Return
-    them and the offset behind them."""
+    """Write rows into the scratch file, in this format if the backend takes it. Return them and the
+    offset behind them."""
     if dtype != "float32" and dtype not in backend.hello().dtypes:
         dtype = "float32"
-    end = backend.scratch.write(0, *[narrowed(row, dtype) for row in rows])
-    return p.Rows(at=0, count=len(rows), n=n, dtype=dtype), end + -end % 4
+    end = backend.scratch.write(at, *[narrowed(row, dtype) for row in rows])
+    return p.Rows(at=at, count=len(rows), n=n, dtype=dtype), end + -end % 4
 
 
 def blank(backend: Backend, n: int) -> None:

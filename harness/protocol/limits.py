@@ -22,7 +22,8 @@ MOST_DRAWS = 100_000  # a process that hangs is found after eleven times the lim
 
 def reply_bytes(request: BaseModel) -> int:
     """Return the most bytes that the reply to a request may have."""
-    return min(MOST, MESSAGE + _lists(request))
+    runs = request.runs if isinstance(request, p.ManyRequest) else [request]
+    return min(MOST, sum(MESSAGE + _lists(each) for each in runs))
 
 
 def patience(request: BaseModel) -> float:

@@ -80,7 +80,7 @@ class HelloReply(Numbered):
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
                 "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
-                "numbers", "table", "batch", "origin", "sequences",
+                "numbers", "table", "many", "batch", "origin", "sequences",
                 "speculative",
             ]
         ],
@@ -565,6 +565,20 @@ class ErrorReply(Numbered):
     """the reason, for the report"""
 
 
+class ManyRequest(Numbered):
+    """Many runs, one after the other, each with its own places in the scratch file."""
+
+    do: Literal["many"] = "many"
+    runs: list[RunRequest]
+    """the runs, each as a request of its own"""
+
+
+class ManyReply(Numbered):
+    ok: Literal[True] = True
+    replies: Annotated[list[RunReply | ErrorReply], FailFast()]
+    """a reply to each run, in their order"""
+
+
 Request = (
     HelloRequest
     | RunRequest
@@ -580,6 +594,7 @@ Request = (
     | SequencesRequest
     | SkipRatioRequest
     | SpeculativeRequest
+    | ManyRequest
     | ByeRequest
 )
 Reply = (
@@ -597,6 +612,7 @@ Reply = (
     | SequencesReply
     | SkipRatioReply
     | SpeculativeReply
+    | ManyReply
 )
 
 _REQUESTS: dict[str, type[Request]] = {
@@ -614,13 +630,17 @@ def request_of(data: Any) -> Request:
 
 
 # check_circular: data of a model contain no cycle.
-_ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_ENCODE = json.JSONEncoder(
+    allow_nan=False, check_circular=False, separators=(",", ":"), default=vars
+).encode
 
 
 def plain(value: Any) -> Any:
     """Return JSON data with non-finite numbers as strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if isinstance(value, BaseModel):
+        value = vars(value)
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -659,25 +679,31 @@ def numbers(value: Any) -> Any:
 
 
 def _text(key: str, item: Any) -> bool:
-    """Return whether a field holds texts. The texts of a request about sequences are tables, each
-    with a chain. Breakers of dry may be none, or lists of tokens, too."""
+    """Return whether a field holds texts, or steps, in which no such number is. The texts of a
+    request about sequences are tables, each with a chain. Breakers of dry may be none, or lists of
+    tokens, too."""
     texts = item if isinstance(item, list) else [item]
-    return key in TEXTS and not any(isinstance(text, dict) for text in texts)
+    return key == "steps" or (key in TEXTS and not any(isinstance(text, dict) for text in texts))
 
 
 def to_line(message: BaseModel, number: int | None = None) -> str:
     """Return the JSON of a message. number: of a request or of the one that a reply answers."""
-    data = message.model_dump()
+    # model_dump would take longer than all the rest for the steps of a run
+    data = dict(vars(message)) if isinstance(message, Message) else message.model_dump()
     if number is not None:
         data["number"] = number
     if data.get("number", 0) is None:  # older backends may know no such key
         del data["number"]
+    if isinstance(message, ManyRequest | ManyReply):
+        key = "runs" if isinstance(message, ManyRequest) else "replies"
+        inner = ",".join(map(to_line, data.pop(key)))
+        return f'{_ENCODE(data)[:-1]},"{key}":[{inner}]}}'
     if data.get("n_prompt", 1) == 0:
         del data["n_prompt"]
     if data.get("table", 0) is None:
         del data["table"]
-    if isinstance(rows := data.get("rows"), dict) and rows.get("dtype") == "float32":
-        del rows["dtype"]
+    if isinstance(rows := data.get("rows"), Rows) and rows.dtype == "float32":
+        data["rows"] = {"at": rows.at, "count": rows.count, "n": rows.n}
     try:
         return _ENCODE(data)
     except ValueError:  # a number that JSON lacks

@@ -55,7 +55,7 @@ class BackendProcess:
     asked: the number of requests sent, and of the last one. late: what happened after a good reply,
     by the number of its request. check: called before each start and when it has replied. It raises
     for files that are not those of the run. asking: called before each request with the name, and
-    after it with "". refused: why no request is sent, or "".
+    after it with "". refused: why no request is sent, or "". slow: for many cases in one request.
     """
 
     name: str
@@ -72,6 +72,7 @@ class BackendProcess:
     check: Callable[[], object] = lambda: None
     asking: Callable[[str], object] = lambda name: None
     refused: str = ""
+    slow: bool = False
     _first: int = 0
     _sent: int = 0
     _group: ProcessGroup | None = None

@@ -98,6 +98,5 @@ def write_arrays(scratch: Scratch, at: int, result: Result) -> int:
 def write_table(scratch: Scratch, at: int, values: list[int]) -> None:
     """Write n, sorted (0 or 1, or -1 if not known) and selected of each stage as int32. A larger
     `selected` becomes the largest, which is no index either."""
-    limits = np.iinfo(np.int32)
     words, _ = scratch.words(at, len(values))
-    words[:] = np.array(values, np.int64).clip(limits.min, limits.max)
+    words[:] = np.minimum(np.maximum(np.array(values, np.int64), -(2**31)), 2**31 - 1)

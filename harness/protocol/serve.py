@@ -37,7 +37,7 @@ def serve(worker: Worker, replies: Any) -> None:
                 reply = answer(worker, scratch, request)
         if isinstance(reply, p.HelloReply):
             reply = in_version(reply, spoken)
-            more = [*reply.capabilities, "numbers", "table"]
+            more = [*reply.capabilities, "numbers", "table", "many"]
             reply = reply.model_copy(update={"capabilities": more})
         replies.write(p.to_line(reply, number) + "\n")
         replies.flush()

@@ -213,6 +213,11 @@ def batch(worker: Worker, scratch: Scratch, request: p.BatchRequest) -> p.BatchR
     return cast(p.BatchReply, serving(worker, scratch, request).answer())
 
 
+def many(worker: Worker, scratch: Scratch, request: p.ManyRequest) -> p.ManyReply:
+    replies = [answer(worker, scratch, each) for each in request.runs]
+    return p.ManyReply.model_construct(replies=replies)
+
+
 # Answered by the worker's method of that name: the protocol that it needs, and how it lacks that.
 _BY_WORKER: dict[type[BaseModel], tuple[type, str]] = {
     p.TokenizeRequest: (Capturer, "captures no logits"),
@@ -230,6 +235,7 @@ _HANDLERS: dict[type[BaseModel], Callable[[Worker, Scratch, Any], p.Reply]] = {
     p.GenerateRequest: generate,
     p.SequencesRequest: sequences,
     p.SpeculativeRequest: speculative,
+    p.ManyRequest: many,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from sampler_parity.harness.checks.batch.relations import changed, first_broken
+from sampler_parity.harness.checks.stages.answers import digest_of
 from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, separates_prompt
 from sampler_parity.harness.failures.format_difference import row_of
 from sampler_parity.harness.inputs.chains import complete
@@ -107,6 +108,8 @@ def _run(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
     yield _answers("run with reset", backend, usable[0], [p.Step(row=0), reset])
     yield _answers("run with clone", backend, usable[0], [p.Step(row=0), clone])
     yield _answers("run, tokens only", backend, usable[0], STEPS, detail="token")
+    if "many" in hello.capabilities:
+        yield _many(backend, usable)
 
 
 def _run_one(backend: Backend, sampler: str) -> ProtocolCheck:
@@ -134,6 +137,30 @@ def _answers(
     except BackendFailure as failure:
         return ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
     return ProtocolCheck(name, True)
+
+
+def _many(backend: Backend, usable: list[str]) -> ProtocolCheck:
+    """Check that runs in one request give what each gives alone: the first two select from
+    different rows, and the last shows tokens only."""
+    select = next((name for name in ("greedy", "dist") if name in usable), usable[0])
+    names = [select, select, *usable, select]
+    runs = [client.RunCall(_setting(name), ROWS, STEPS, whole_chain=False) for name in names]
+    runs[1] = replace(runs[1], rows=[row[::-1].copy() for row in ROWS])
+    runs[-1] = replace(runs[-1], detail="token")
+    try:
+        alone = [_plain(client.one(backend, run)) for run in runs]
+        got = client.many(backend, runs)
+        together = [_plain(ran) if isinstance(ran, client.Ran) else None for ran in got]
+    except BackendFailure as failure:
+        return ProtocolCheck("many", False, f"{failure.verdict}: {failure}")
+    places = [i for i, ran in enumerate(together) if ran != alone[i]]
+    detail = f"run {places[0] + 1} of {len(runs)} differs from the same run alone" if places else ""
+    return ProtocolCheck("many", not places, detail)
+
+
+def _plain(ran: client.Ran) -> list[object]:
+    """Return what a run has written, without its time."""
+    return [ran.tokens, digest_of([got for stages in ran.stages for got in stages])]
 
 
 def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:

@@ -1,16 +1,17 @@
 """Remember which item a backend was asked for when a run dies, so that `--resume` gets past it.
 
 An adapter outside a sandbox can end the run itself. Each process of a run keeps a file in the
-bundle's folder `in-flight`, with the id and the backend of its request. `--resume` counts them in
-the file `deaths`. It runs those items first, one by one, so that only the backend that ends a run
-is counted twice. Then it is not asked for that item again.
+bundle's folder `in-flight`, with the backend of its request and the items that it is about.
+`--resume` counts them in the file `deaths`. It runs those items first, one by one, so that only the
+backend that ends a run is counted twice. Then it is not asked for that item again.
 """
 
+import itertools
 import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
@@ -27,10 +28,11 @@ Deaths = Counter[tuple[str, str]]  # by item and backend
 
 
 class InFlight:
-    """This process's file. item: the id of the item. folder: of the bundle; None: keep no file."""
+    """This process's file: a line for each item of the request, then an empty line. items: their
+    ids. folder: of the bundle; None: keep no file."""
 
-    def __init__(self, folder: Path | None, item: str = "") -> None:
-        self.item = item
+    def __init__(self, folder: Path | None, *items: str) -> None:
+        self.items: Sequence[str] = items
         self._file = -1
         if folder is None:
             return
@@ -41,9 +43,9 @@ class InFlight:
     def asking(self, backend: str) -> None:
         """Write down that a backend is asked now; with "", that none is."""
         if self._file >= 0:
-            line = json.dumps((self.item, backend)) if backend else ""
+            lines = [json.dumps((item, backend)) + "\n" for item in self.items if backend]
             with suppress(OSError):
-                os.pwrite(self._file, line.encode() + b"\n", 0)
+                os.pwrite(self._file, "".join(lines).encode() + b"\n", 0)
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +91,7 @@ def _known(folder: Path) -> Deaths:
     for path in sorted(folder.glob("*")):
         with suppress(Exception):  # what a backend wrote there
             content = read_file(path, limits.MIB).decode()
-            for line in content.splitlines()[: None if path.name == _DEATHS else 1]:
+            for line in itertools.takewhile(bool, content.splitlines()):
                 item, backend = map(str, json.loads(line))
                 known[item, backend] += 1
     return known

@@ -24,6 +24,7 @@ from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import ChangedFilesError, InputError
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.run.at_once import AtOnce
 from sampler_parity.harness.run.in_flight import REASON, InFlight
 from sampler_parity.harness.run.started import backend
 from sampler_parity.harness.strict import like
@@ -49,18 +50,20 @@ def run_portion(portion: Sequence[CheckItem], terms: Terms, folder: str | None) 
     records: list[Any] = []
     late = LateFailures(backends)
     with answering(terms.answers), InFlight(terms.in_flight) as in_flight:
+        at_once = AtOnce(portion, ready, in_flight, late)
         try:
-            for item in portion:
-                in_flight.item = item.id
+            for place, item in enumerate(portion):
+                in_flight.items = [item.id]
                 for each in backends:
                     each.asking = in_flight.asking
                     each.refused = REASON if each.name in terms.fatal.get(item.id, ()) else ""
+                at_once.ask(place)
                 records.append(_judged(item, ready))
                 late.item_ended()
         except ChangedFilesError as error:
-            error.records = _stamped(late.blame(records), backends)
+            error.records = _stamped(at_once.blame(records), backends)
             raise
-    blamed = late.blame(records)
+    blamed = at_once.blame(records)
     for each in backends:
         registry.check_files(each)
     return _stamped(blamed, backends)

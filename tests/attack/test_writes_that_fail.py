@@ -81,6 +81,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.setattr("sampler_parity.harness.run.run.Pool", InThisProcess)
     monkeypatch.setattr("sampler_parity.harness.run.run.describe", lambda intent: info)
     mute = SimpleNamespace(name="null", asked=0, late=[], settle=lambda silence_s: None)
+    mute.hello = lambda: SimpleNamespace(capabilities=[])
     monkeypatch.setattr(judging, "backend", lambda *asked: mute)
     monkeypatch.setattr(cases, "execute", computed)
     monkeypatch.setattr(judging, "_PORTION_ITEMS", 2)

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import Worker
-from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Ran
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.suite.file import expand, find_suites
+from tests.support.runs import cases, shown
 from tests.support.tabulating import Edit, Tabulating, put
 
 
@@ -39,11 +38,6 @@ def tabulating() -> Iterator[Tabulating]:
     backend.close()
 
 
-def cases(name: str) -> list[Prepared]:
-    every = expand(find_suites([name])[0], "quick")
-    return [prepare(case) for case in every if isinstance(case, StagesCase) and not case.n_draws]
-
-
 def ran_on(backend: InPlace, ready: Prepared) -> Ran | str:
     try:
         return client.run(
@@ -56,17 +50,6 @@ def ran_on(backend: InPlace, ready: Prepared) -> Ran | str:
         )
     except BackendFailure as failure:
         return failure.verdict
-
-
-def shown(ran: Ran | str) -> list[Any]:
-    if isinstance(ran, str):
-        return [ran]
-    stages = [
-        (got.ids.tobytes(), got.logits.tobytes(), got.p.tobytes(), got.sorted, got.selected)
-        for each in ran.stages
-        for got in each
-    ]
-    return [ran.tokens, stages]
 
 
 @pytest.mark.parametrize("suite", ["parity/top_k", "parity/state", "parity/dtypes", "parity/xtc"])

@@ -14,6 +14,7 @@ from sampler_parity.harness.protocol.messages import HelloReply, StageResult
 from sampler_parity.harness.protocol.schema import protocol_schema
 from sampler_parity.harness.protocol.server import in_version
 from sampler_parity.harness.run.adapter_check import ProtocolCheck, check, check_adapter
+from tests.support import many_adapter
 from tests.support.inside import Inside
 
 COMMAND = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
@@ -165,6 +166,26 @@ def test_an_adapter_whose_rows_change_each_other_is_reported_with_step_and_row()
 
 def test_an_adapter_of_version_1_is_not_asked_for_a_batch() -> None:
     assert checks_of(Worker(), version=1)["batch"] == ProtocolCheck("batch", None)
+
+
+@pytest.mark.parametrize(
+    ("faults", "says"),
+    [
+        ([], ""),
+        (["table"], ""),
+        (["swaps"], "run 1 of 7 differs from the same run alone"),
+        (["misplaces"], "run 1 of 7 differs from the same run alone"),
+        (["drops"], "crashed: 6 replies to 7 runs"),
+        (["refuses-many"], "unsupported: not so many"),
+        (["dies-of-many"], "crashed: exit status 4"),
+    ],
+    ids=str,
+)
+def test_what_claims_many_is_asked_for_many(faults: list[str], says: str) -> None:
+    words = [sys.executable, "-I", "-S", many_adapter.__file__, *faults]
+    (made,) = [check for check in check_adapter(words) if check.name == "many"]
+    assert (made.passed, made.detail) == (not says, says)
+    assert "many" not in checks_of(Worker())
 
 
 def test_schema_names_every_message() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.run.in_flight import FOLDER, REASON, InFlight, deaths, fatal_of
-from tests.support import exchanged
+from tests.support import exchanged, many_adapter
 from tests.support.command_line import COMMAND, ROOT
 
 # At the third case it kills the process group of its parent, which is the whole run.
@@ -68,9 +69,49 @@ def test_case_that_kills_the_run_twice_is_crashed_and_the_run_ends(
     assert not (tmp_path / "b" / FOLDER).exists()
 
 
-def died(folder: Path, item: str, backend: str) -> None:
+@pytest.mark.slow
+def test_run_that_dies_of_one_of_many_cases_at_once_gets_past_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-S", many_adapter.__file__]
+    assert started(tmp_path, command) == 0  # so that all answers are known
+    killing, guilty = [*command, "kills=3"], "small/many/normal-V16-t3"
+    asked: list[str] = []
+    while len(asked) < 2:  # it is alone if it is drawn for the spot check, in one of 64 runs
+        shutil.rmtree(tmp_path / "b")
+        assert started(tmp_path, killing) == -signal.SIGKILL
+        written = [path.read_text() for path in (tmp_path / "b" / FOLDER).iterdir()]
+        (lines,) = [text.split("\n\n")[0].splitlines() for text in written if text.strip()]
+        asked = [json.loads(line)[0] for line in lines]
+        assert guilty in asked
+
+    assert started(tmp_path, killing, "--resume") == -signal.SIGKILL  # of the guilty one alone
+    assert started(tmp_path, killing, "--resume") == 1
+
+    cases = {case.id: case.backends for case in bundle.read_finished(tmp_path / "b").cases}
+    assert len(cases) == exchanged.CASES
+    crashed = {id: got["mine"].detail for id, got in cases.items() if got["mine"].detail}
+    assert crashed == {guilty: REASON}
+
+
+def test_items_that_are_asked_for_at_once_each_count(tmp_path: Path) -> None:
+    died(tmp_path, "a", "mine", "b", "c")
+    assert interrupted(tmp_path) == {(item, "mine"): 1 for item in "abc"}
+    died(tmp_path, "b", "mine")
+    with deaths(tmp_path) as known:
+        assert fatal_of(known) == {"b": {"mine"}}
+
+
+def test_a_shorter_request_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
+    asked = InFlight(tmp_path, *(f"item {i}" for i in range(50)))
+    asked.asking("mine")
+    asked.items = ["b"]
+    asked.asking("mine")
+    os.close(asked._file)
+    assert interrupted(tmp_path) == {("b", "mine"): 1}
+
+
+def died(folder: Path, item: str, backend: str, *more: str) -> None:
     """Leave what a process leaves that is killed while this backend is asked."""
-    asked = InFlight(folder, item)
+    asked = InFlight(folder, item, *more)
     asked.asking(backend)
     os.close(asked._file)
 

@@ -20,14 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.draws.tokens import Tokens
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
-from sampler_parity.harness.checks.stages.prepared import Prepared, Trace
+from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.protocol.client import Got, Ran
+from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.reference import Candidates, platforms
 
 T = TypeVar("T")
+Ints = NDArray[np.int32]
 _AGAIN = 64  # one of so many answers is computed again
 
 
@@ -50,20 +54,21 @@ class KeptAnswer:
 
     def is_of(self, ran: Ran) -> bool:
         """Return whether the run is identical. Runs that show no stages have tokens alone."""
-        if ran.tokens != self.tokens:
-            return False
+        if ran.settled or ran.tokens != self.tokens:
+            return ran.settled
         shown = len(ran.stages[0]) if ran.stages else 0
-        if ran.settled or not shown:
+        if not shown:
             return True
         every = [got for each in ran.stages for got in each]
         flags = [-1 if got.sorted is None else int(got.sorted) for got in every]
         return self._has(shown, flags, digest_of(every))
 
-    def is_of_table(self, shown: int, table: NDArray[np.int32], values: NDArray[np.int32]) -> bool:
-        """Return whether the stages of a table are identical. shown: stages of a step."""
+    def is_of_table(self, tokens: list[int | None], shown: int, table: Ints, values: Ints) -> bool:
+        """Return whether a run with a table is identical. shown: stages of a step."""
         digest = hashlib.blake2b(np.ascontiguousarray(table[:, ::2]).data, digest_size=16)
         digest.update(values.data)
-        return self._has(shown, table[:, 1].tolist(), digest.hexdigest())
+        same = self._has(shown, table[:, 1].tolist(), digest.hexdigest())
+        return same and tokens == self.tokens
 
     def _has(self, shown: int, flags: list[int], digest: str) -> bool:
         wanted = [flag for each in self.flags for flag in as_shown(each, shown)]
@@ -107,11 +112,26 @@ def answer_of(wanted: Wanted, unmet: str, seconds: float) -> KeptAnswer:
 
 
 @dataclass
+class KnownCase:
+    """A case made concrete, and its answer if there is one.
+
+    Of backends that were asked for many cases at once, by name: settled, the results of those that
+    gave this answer; replies, what the others did.
+    """
+
+    ready: Prepared
+    key: bytes
+    answer: KeptAnswer | None
+    settled: dict[str, BackendResult] = field(default_factory=dict)
+    replies: dict[str, Ran | BackendFailure] = field(default_factory=dict)
+
+
+@dataclass
 class Expected:
     """The reference's result of a case. With an answer it is computed only for a backend that the
     answer does not settle. seconds: that the reference took."""
 
-    ready: Prepared
+    known: KnownCase
     steps: int
     refusal: str
     unmet: str
@@ -121,16 +141,18 @@ class Expected:
 
     @property
     def computed(self) -> Wanted:
-        self._wanted = self._wanted or wanted_of(self.ready)
+        self._wanted = self._wanted or wanted_of(self.known.ready)
         return self._wanted
 
 
 @dataclass
 class Answers:
-    """The answers of a run. nonce: of the run, by which it draws those that it computes again."""
+    """The answers of a run. nonce: of the run, by which it draws those that it computes again.
+    ahead: cases that are prepared already, by id."""
 
     cache: Cache
     nonce: str
+    ahead: dict[str, KnownCase] = field(default_factory=dict)
     _new: dict[bytes, bytes] = field(default_factory=dict)
 
     def of(self, key: bytes) -> KeptAnswer | None:
@@ -183,26 +205,37 @@ def answering(answers: Answers | None) -> Iterator[None]:
     finally:
         _ANSWERS.reset(token)
         if answers is not None:
+            answers.ahead.clear()
             answers.write()
 
 
-def expected_of(ready: Prepared, unmet_of: Callable[[Trace], str]) -> Expected:
-    """Return the reference's result, from the cache if the run has one. A relation needs all of it.
+def known_of(case: StagesCase) -> KnownCase:
+    """Prepare a case, and look up its answer if the run has answers. A relation needs all of the
+    reference's result."""
+    answers = _ANSWERS.get() if case.relation is None else None
+    if answers and case.id in answers.ahead:
+        return answers.ahead.pop(case.id)
+    ready = prepare(case)
+    key = key_of(ready) if answers else b""
+    return KnownCase(ready, key, answers.of(key) if answers else None)
+
+
+def expected_of(known: KnownCase, unmet_of: Callable[[Trace], str]) -> Expected:
+    """Return the reference's result, from the cache if the run has one.
 
     unmet_of: returns why a trace is not the result that is published. Raises InputError for an
     answer that is not what the reference computes.
     """
-    answers = _ANSWERS.get() if ready.case.relation is None else None
-    key = key_of(ready) if answers else b""
-    answer = answers.of(key) if answers else None
+    ready, answer = known.ready, known.answer
+    answers = _ANSWERS.get() if known.key else None
     if answers and answer and not answers.is_drawn(ready.case.id):
-        return Expected(ready, answer.steps, answer.refusal, answer.unmet, answer.seconds, answer)
+        return Expected(known, answer.steps, answer.refusal, answer.unmet, answer.seconds, answer)
     start = time.perf_counter()
     wanted = wanted_of(ready)
     seconds, unmet = time.perf_counter() - start, unmet_of(wanted.trace)
     if answers and answer is None:
-        answers.add(key, answer_of(wanted, unmet, seconds))
+        answers.add(known.key, answer_of(wanted, unmet, seconds))
     elif answers and answer and answer_of(wanted, unmet, answer.seconds) != answer:
         problem = f"the answer to case {ready.case.id} is not what the reference computes"
         raise InputError(answers.cache.path, problem, "delete it, and run again")
-    return Expected(ready, wanted.steps, wanted.refusal, unmet, seconds, None, wanted)
+    return Expected(known, wanted.steps, wanted.refusal, unmet, seconds, None, wanted)

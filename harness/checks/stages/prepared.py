@@ -13,7 +13,7 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Literals, Logits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.client import Setting
+from sampler_parity.harness.protocol.client import RunCall, Setting, Settles
 from sampler_parity.harness.protocol.dtypes import Dtype, rounded
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, floats
 from sampler_parity.reference.sampler import Sampler
@@ -49,6 +49,11 @@ class Prepared(Generic[C]):
             n_prompt=n_prompt,
             dtype=self.case.dtype,
         )
+
+    def run(self, steps: int, settles: Settles | None = None) -> RunCall:
+        """Return the run of the first steps on a backend."""
+        how = (self.instances, self.case.detail)
+        return RunCall(self.setting, self.rows, self.steps[:steps], *how, settles=settles)
 
     def build(self) -> Chain:
         """Build a chain that has accepted prompt and output, or the history."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from sampler_parity.harness.checks.draws.tokens import compare_draws
 from sampler_parity.harness.checks.outcome import outcome
-from sampler_parity.harness.checks.stages.answers import Expected, as_shown, expected_of
+from sampler_parity.harness.checks.stages.answers import Expected, as_shown, expected_of, known_of
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
@@ -26,7 +26,7 @@ from sampler_parity.harness.checks.stages.prefixes import (
     by_written_rows,
     stages_by_prefixes,
 )
-from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare, state_before
+from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, state_before
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.checks.stages.relations import check_relation
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
@@ -46,9 +46,10 @@ def judge(
     artifacts: Path | None,
     releases: Mapping[str, str],
 ) -> CaseResult:
-    ready = prepare(case)
+    known = known_of(case)
+    ready = known.ready
     meanings = Meanings(ready)
-    expected = expected_of(ready, partial(_unmet, ready))
+    expected = expected_of(known, partial(_unmet, ready))
 
     def on(backend: Backend) -> tuple[BackendResult, list[Verdict]]:
         release = releases.get(backend.name)
@@ -86,6 +87,8 @@ def on_backend(
     ready: Prepared, wanted: Wanted | Expected, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
     """Return the case on a backend, compared with the reference."""
+    if isinstance(wanted, Expected) and backend.name in wanted.known.settled:
+        return wanted.known.settled.pop(backend.name)
     drawn = ready.case.n_draws and not wanted.refusal
     return outcome(
         (lambda: _draws_on(ready, wanted, backend))
@@ -108,15 +111,12 @@ def _run_on(
     ready: Prepared, wanted: Wanted | Expected, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
     answer = wanted.answer if isinstance(wanted, Expected) else None
-    ran = client.run(
-        backend,
-        ready.setting,
-        ready.rows,
-        ready.steps[: wanted.steps],
-        instances=ready.instances,
-        detail=ready.case.detail,
-        settles=answer.is_of_table if answer else None,
-    )
+    run = ready.run(wanted.steps, answer.is_of_table if answer else None)
+    known = wanted.known if isinstance(wanted, Expected) else None
+    ran = known.replies.pop(backend.name, None) if known else None
+    if isinstance(ran, BackendFailure):
+        raise ran
+    ran = ran or client.one(backend, run)
     if answer and answer.is_of(ran):
         return BackendResult(verdict="identical", ns=ran.ns)
     if isinstance(wanted, Expected):

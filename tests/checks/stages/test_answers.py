@@ -163,6 +163,27 @@ def test_a_table_is_known_if_all_of_it_is_the_references(
         edited.close()
 
 
+def test_a_wrong_token_next_to_the_right_table_is_diverged(
+    counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = Tabulating()
+    with answering(counting.kept):
+        assert execute(case(), [backend]).backends["reference"].verdict == "identical"
+    answer = backend.answer
+
+    def wrong(request: Any, timeout_s: float | None) -> Any:
+        reply: Any = answer(request, timeout_s)
+        return like(reply, tokens=[token ^ 1 for token in reply.tokens])
+
+    monkeypatch.setattr(backend, "answer", wrong)
+    try:
+        with answering(counting.kept):
+            result = execute(case(), [backend]).backends["reference"]
+    finally:
+        backend.close()
+    assert (result.verdict, result.what) == ("diverged", "token")
+
+
 @pytest.mark.parametrize(
     "changes",
     [

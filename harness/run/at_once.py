@@ -1,0 +1,118 @@
+"""Ask a backend for many cases in one request, before they are judged one by one.
+
+A request for each case would take more processor time than most cases. A reply to a case counts as
+if the case had been asked for alone. If there is no reply to many, each case is asked for alone. If
+a backend crashes of many cases and of none of them alone, the first of them is crashed. If many
+take too long, none is blamed: the time limit is that of one request.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from sampler_parity.harness.checks.context import Ready
+from sampler_parity.harness.checks.item import CheckItem
+from sampler_parity.harness.checks.late_failures import LateFailures
+from sampler_parity.harness.checks.stages.answers import Answers, known_of
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.protocol.client import Ran, RunCall, many
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.run.in_flight import InFlight
+from sampler_parity.reference import ChainError
+
+_BYTES = 1 << 24  # of the scratch file; a larger case is asked for alone
+
+
+@dataclass
+class AtOnce:
+    """The items of a portion, and how many of them each backend was asked for, by name. crashes:
+    backend, places and problem of requests that ended it."""
+
+    portion: Sequence[CheckItem]
+    ready: Ready
+    in_flight: InFlight
+    late: LateFailures
+    _asked: dict[str, int] = field(default_factory=dict)
+    _crashes: list[tuple[str, list[int], str]] = field(default_factory=list)
+
+    def ask(self, place: int) -> None:
+        """Ask each backend for this item and those that follow, unless it was asked for it."""
+        answers = None if self.ready.releases else self.ready.terms.answers
+        for backend in self.ready.backends if answers else ():
+            if answers and place >= self._asked.get(backend.name, 0):
+                self._asked[backend.name] = self._ask(backend, place, answers)
+
+    def _ask(self, backend: BackendProcess, place: int, answers: Answers) -> int:
+        """Return the place of the first item that it was not asked for."""
+        claims: Sequence[str] = ()
+        with suppress(BackendFailure):
+            claims = backend.hello().capabilities
+        if "many" not in claims or backend.slow:
+            return len(self.portion)
+        runs: dict[int, RunCall] = {}
+        size = 0
+        for end in range(place, len(self.portion)):
+            run = self._run_of(self.portion[end], backend, answers)
+            size += run.room if run else 0
+            if size > _BYTES or (run is None and end == place):
+                break
+            if run:
+                runs[end] = run
+        else:
+            end += 1
+        if len(runs) > 1:
+            self._send(backend, runs, answers)
+        return max(end, place + 1)
+
+    def _run_of(self, item: CheckItem, backend: BackendProcess, answers: Answers) -> RunCall | None:
+        """Return what to ask for; None if no answer can settle the item."""
+        case, fatal = item.check, self.ready.terms.fatal.get(item.id, ())
+        if type(case) is not StagesCase or case.relation or backend.name in fatal:
+            return None
+        with suppress(ChainError, InputError, BackendFailure):  # which shows when it is judged
+            known = answers.ahead[case.id] = known_of(case)
+            if known.answer and not answers.is_drawn(case.id):
+                run = known.ready.run(known.answer.steps, known.answer.is_of_table)
+                run.check(backend)
+                return run
+        return None
+
+    def _send(self, backend: BackendProcess, runs: dict[int, RunCall], answers: Answers) -> None:
+        """Ask for runs, by the places of their items; keep the replies. Each has an equal share of
+        the time."""
+        items = [self.portion[place] for place in runs]
+        self.in_flight.items = [item.id for item in items]
+        start = time.perf_counter()
+        try:
+            got = many(backend, [*runs.values()])
+        except BackendFailure as failure:
+            backend.slow = backend.slow or failure.verdict == "timeout"
+            if failure.verdict == "crashed":
+                problem = f"asked for {len(runs)} cases at once: {failure.whole}"
+                self._crashes.append((backend.name, [*runs], problem))
+            return
+        finally:
+            self.in_flight.items = [items[0].id]
+        wall_s = (time.perf_counter() - start) / len(runs)
+        for item, ran in zip(items, got, strict=True):
+            known = answers.ahead[item.check.id]
+            if isinstance(ran, Ran) and known.answer and known.answer.is_of(ran):
+                result = BackendResult(verdict="identical", ns=ran.ns, wall_s=wall_s)
+                known.settled[backend.name] = result
+            else:  # its arrays are gone with the next request
+                known.replies[backend.name] = ran.copy() if isinstance(ran, Ran) else ran
+
+    def blame(self, records: list[Any]) -> list[Any]:
+        """Return the records with late failures, and with crashes that no case alone repeats."""
+        blamed = self.late.blame(records)
+        for name, places, problem in self._crashes:
+            results = [blamed[place].backends[name] for place in places if place < len(blamed)]
+            known = any("crashed" in (got.verdict, *got.asked) for got in results)
+            if len(results) == len(places) and not known:
+                blamed[places[0]] = blamed[places[0]].with_crash(name, problem)
+        return blamed
