@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.explanations import (
     Key,
@@ -24,8 +23,8 @@ from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reports.engine_order import of_llama_cpp, place, reason
 from sampler_parity.reports.pages.parity import matrix_model
 
-Counted = list[tuple[CaseResult, BackendResult, int]]  # a case for so many that are alike
-Results = dict[str, Counted]
+Seen = tuple[Verdict, str, str]  # verdict, stage, and why it is not identical
+Tally = dict[str, Counter[Seen]]  # by sampler; "" for all of them
 
 
 def matrix(
@@ -33,65 +32,72 @@ def matrix(
 ) -> matrix_model.ParityMatrix | None:
     """Return None where nothing but llama.cpp ran. explained: that of suites/explanations.toml.
     Raises InputError for a bad file of explanations."""
-    results = _results(bundles)
-    if all(map(of_llama_cpp, results)):
+    asked = {name for bundle in bundles for name in _newest(bundle)}
+    if all(map(of_llama_cpp, asked)):
         return None
     if explained is None:
         explained = all_explanations()
-    names = sorted(results, key=place)
-    tried = {
-        sampler for found in results.values() for case, _, _ in found for sampler in case.samplers
-    }
+    tallies, tried = _tallies(bundles, explained)
+    if all(map(of_llama_cpp, tallies)):
+        return None
+    names = sorted(tallies, key=place)
     samplers = [s for s in ALL_SAMPLERS if s in tried] + sorted(tried - ALL_SAMPLERS.keys())
     rows = [
         matrix_model.ParityMatrixRow(
             sampler=visible(sampler),
-            cells=[_cell(sampler, name, results[name], explained) for name in names],
+            cells=[_cell(tallies[name][sampler]) for name in names],
         )
         for sampler in samplers
     ]
     return matrix_model.ParityMatrix(
         backends=[visible(name) for name in names],
         rows=rows,
-        unexplained=sum(_unexplained(name, results[name], explained) for name in names),
+        unexplained=sum(_unexplained(name, tallies[name][""]) for name in names),
     )
 
 
-def _results(bundles: list[Bundle]) -> Results:
-    results: Results = defaultdict(list)
+def _newest(bundle: Bundle) -> list[str]:
+    """Return the backends that are judged by the newest release."""
+    return [name for name, about in bundle.info.backends.items() if about.reference == NEWEST]
+
+
+def _tallies(bundles: list[Bundle], explained: dict[Key, str]) -> tuple[dict[str, Tally], set[str]]:
+    """Count the results by backend, and name the samplers of their cases. The cases are visited
+    once and not kept: a million may have as many chains."""
+    tallies: dict[str, Tally] = defaultdict(lambda: defaultdict(Counter))
+    tried: set[str] = set()
     for bundle in bundles:
+        newest = _newest(bundle)
         for case, n in bundle.cases.alike():
-            for name, result in case.backends.items():
-                if bundle.info.backends[name].reference == NEWEST:
-                    results[name].append((case, result, n))
-    return results
+            for name in newest:
+                if (result := case.backends.get(name)) is None:
+                    continue
+                same = result.verdict == "identical"
+                why = "" if same else reason(name, result, explained)
+                seen = result.verdict, result.stage, why
+                tried.update(case.samplers)
+                for sampler in {*counts_for(case, name), ""}:
+                    tallies[name][sampler][seen] += n
+    return tallies, tried
 
 
-def _cell(
-    sampler: str,
-    name: str,
-    results: Counted,
-    explained: dict[Key, str],
-) -> matrix_model.ParityMatrixCell:
-    of_all = [(result, n) for case, result, n in results if sampler in counts_for(case, name)]
+def _cell(of_all: Counter[Seen]) -> matrix_model.ParityMatrixCell:
     # what was judged; where nothing was, what was skipped
-    of_sampler = [(result, n) for result, n in of_all if result.verdict != "skipped"] or of_all
+    judged = Counter({seen: n for seen, n in of_all.items() if seen[0] != "skipped"}) or of_all
     return matrix_model.ParityMatrixCell(
-        cases=sum(n for _, n in of_sampler),
-        identical=sum(n for result, n in of_sampler if result.verdict == "identical"),
-        verdict=worst([result.verdict for result, _ in of_sampler]) if of_sampler else None,
-        differences=list(_differences(name, of_sampler, explained)),
+        cases=judged.total(),
+        identical=sum(n for (verdict, _, _), n in judged.items() if verdict == "identical"),
+        verdict=worst([verdict for verdict, _, _ in judged]) if judged else None,
+        differences=list(_differences(judged)),
     )
 
 
-def _differences(
-    name: str, results: list[tuple[BackendResult, int]], explained: dict[Key, str]
-) -> Iterator[matrix_model.MatrixDifference]:
+def _differences(seen: Counter[Seen]) -> Iterator[matrix_model.MatrixDifference]:
     """Yield the worst verdict first; of one verdict, the most frequent stage first."""
     groups: dict[tuple[Verdict, str], Counter[str]] = defaultdict(Counter)
-    for result, n in results:
-        if result.verdict != "identical":
-            groups[result.verdict, result.stage][reason(name, result, explained)] += n
+    for (verdict, stage, why), n in seen.items():
+        if verdict != "identical":
+            groups[verdict, stage][why] += n
     ranked = sorted(groups.items(), key=lambda item: (-ORDER.index(item[0][0]), -item[1].total()))
     for (verdict, stage), whys in ranked:
         yield matrix_model.MatrixDifference(
@@ -103,12 +109,8 @@ def _differences(
         )
 
 
-def _unexplained(name: str, results: Counted, explained: dict[Key, str]) -> int:
+def _unexplained(name: str, seen: Counter[Seen]) -> int:
     """Count for a backend of this project; other authors explain their own."""
     if without_build(name) not in ENGINES:
         return 0
-    return sum(
-        n
-        for _, result, n in results
-        if result.verdict != "identical" and not reason(name, result, explained)
-    )
+    return sum(n for (verdict, _, why), n in seen.items() if verdict != "identical" and not why)
