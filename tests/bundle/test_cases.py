@@ -237,26 +237,25 @@ def test_commands_read_a_million_cases_in_a_gibibyte(tmp_path: Path, command: st
 
 SUITE = """
 name = "many-{i}"
-[[random_chains]]
+[[matrix]]
 id = "many"
-description = "A random chain of one stage"
+description = "dist with a seed"
 why = "A million cases must fit the memory."
-count = 100000
-quick = 100000
-seed = 1
+chain = [{{ dist = {{ seed = "$seed" }} }}]
+vary = {{ seed = {seeds} }}
 families = ["normal"]
 sizes = [3]
-max_steps = 1
-scripts = ["plain"]
 """
+OF_A_SUITE = 100_000
 
 
 @pytest.mark.nightly
 def test_a_run_of_a_million_cases_takes_a_gibibyte(tmp_path: Path) -> None:
-    """`make scale`. One suite has 100,000 random cases of a block at most."""
-    paths = [tmp_path / f"many-{i}.toml" for i in range(CASES // 100_000)]
+    """`make scale`. A suite may have 200,000 cases."""
+    paths = [tmp_path / f"many-{i}.toml" for i in range(CASES // OF_A_SUITE)]
+    seeds = [*range(OF_A_SUITE)]
     for i, path in enumerate(paths):
-        path.write_text(SUITE.format(i=i))
+        path.write_text(SUITE.format(i=i, seeds=seeds))
     line = [sys.executable, "-m", "sampler_parity.harness.cli", "run", *map(str, paths)]
     where = ["-b", "reference", "-o", str(tmp_path / "b")]
     peak = [sys.executable, "-c", PEAK, *line, *where]
