@@ -10,7 +10,7 @@ from typing import Any
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks import KINDS, CheckKind
 
-_TOGETHER = 10  # checks of a group: a portion is a multiple of it
+_TOGETHER = 10  # checks of a group: portions end at multiples of it, but for the first
 
 
 class CheckItem:

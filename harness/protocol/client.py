@@ -131,11 +131,7 @@ class GeneratedRows:
 
 def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -> p.HelloReply:
     """Return the hello. Raises Unclaimed if it lacks the capability or a sampler of the chain."""
-    return claimed(backend.hello(), capability, chain)
-
-
-def claimed(hello: p.HelloReply, capability: str, chain: p.ChainSpec | None = None) -> p.HelloReply:
-    """Return the hello. Raises Unclaimed if it lacks the capability or a sampler of the chain."""
+    hello = backend.hello()
     if capability not in hello.capabilities:
         raise Unclaimed(_WITHOUT[capability])
     missing = sorted({name for stage in chain or [] for name in stage} - set(hello.samplers))
@@ -174,11 +170,12 @@ class RunCall:
     settles: Settles | None = None
 
     @property
-    def room(self) -> int:
+    def most_bytes(self) -> int:
         """Return how many bytes behind its rows the backend may write."""
         return 12 * self.setting.n_vocab * (len(self.setting.chain) + 1) * len(self.steps)
 
     def check(self, backend: Backend) -> None:
+        """Raise BackendFailure if the backend does not claim what it needs."""
         claim(backend, "run", self.setting.chain)
         if self.setting.n_prompt:
             claim(backend, "origin")
@@ -195,7 +192,7 @@ class RunCall:
         if shown and "table" in claims:
             blank_rows = np.full(3 * shown * len(self.steps), UNWRITTEN, np.int32)
             table, out = out, backend.scratch.write(out, blank_rows)
-        backend.scratch.ensure(out + self.room)
+        backend.scratch.ensure(out + self.most_bytes)
         request = p.RunRequest(
             **self.setting.fields(),
             n_prompt=self.setting.n_prompt,
@@ -207,7 +204,7 @@ class RunCall:
             table=table,
             out=out,
         )
-        return request, out + self.room
+        return request, out + self.most_bytes
 
     def _shown(self, claims: Sequence[str], whole_chain: bool) -> int:
         """Return how many stages of each step the backend shows."""
@@ -240,6 +237,7 @@ class RunCall:
 
 @asked_again
 def one(backend: Backend, run: RunCall) -> Ran:
+    """Take the steps of a run."""
     run.check(backend)
     claims = backend.hello().capabilities
     request, _ = run.placed(backend, claims)

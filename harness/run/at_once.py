@@ -30,7 +30,7 @@ _BYTES = 1 << 24  # of the scratch file; a larger case is asked for alone
 
 @dataclass
 class AtOnce:
-    """The items of a portion, and how many of them each backend was asked for, by name. crashes:
+    """The items of a portion. asked: how many of them each backend was asked for, by name. crashes:
     backend, places and problem of requests that ended it."""
 
     portion: Sequence[CheckItem]
@@ -58,7 +58,7 @@ class AtOnce:
         size = 0
         for end in range(place, len(self.portion)):
             run = self._run_of(self.portion[end], backend, answers)
-            size += run.room if run else 0
+            size += run.most_bytes if run else 0
             if size > _BYTES or (run is None and end == place):
                 break
             if run:
@@ -83,8 +83,8 @@ class AtOnce:
         return None
 
     def _send(self, backend: BackendProcess, runs: dict[int, RunCall], answers: Answers) -> None:
-        """Ask for runs, by the places of their items; keep the replies. Each has an equal share of
-        the time."""
+        """Ask for runs, by the places of their items; keep the replies. Each that gave its answer
+        has an equal share of the time; the time of the others is that of comparing them."""
         items = [self.portion[place] for place in runs]
         self.in_flight.items = [item.id for item in items]
         start = time.perf_counter()

@@ -64,7 +64,7 @@ def runs() -> list[RunCall]:
     every += [
         replace(run, setting=replace(run.setting, chain=infinite, n_prompt=0)) for run in every[::9]
     ]
-    return [run for run in every if run.room < 1 << 20]
+    return [run for run in every if run.most_bytes < 1 << 20]
 
 
 def alone(backend: InPlace, run: RunCall) -> Ran | None:
