@@ -1,5 +1,7 @@
 """A chain of llama.cpp's native samplers."""
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,9 +61,9 @@ class NativeChain:
         for sampler in self._all:
             self.library.llama_sampler_reset(sampler)
 
-    def clone(self) -> "NativeChain":
+    def clone(self) -> Self:
         clone = self.library.llama_sampler_clone
-        return NativeChain(self.library, [clone(s) for s in self.stages], clone(self.chain))
+        return type(self)(self.library, [clone(s) for s in self.stages], clone(self.chain))
 
     def __del__(self) -> None:
         for sampler in self._all:

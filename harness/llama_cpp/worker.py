@@ -13,6 +13,7 @@ from sampler_parity.harness.llama_cpp.build_files import compiler_of
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.capture import capture, tokenize
 from sampler_parity.harness.llama_cpp.chain import NativeChain
+from sampler_parity.harness.llama_cpp.compiled_chain import chain_type
 from sampler_parity.harness.llama_cpp.decode import Model, decode, generate
 from sampler_parity.harness.llama_cpp.ends import bans_of_ends
 from sampler_parity.harness.llama_cpp.libllama import (
@@ -111,7 +112,7 @@ class Worker:
         native = library.llama_sampler_chain_init(library.llama_sampler_chain_default_params())
         for stage in chain:
             library.llama_sampler_chain_add(native, self._init(stage, n_vocab, vocab))
-        return NativeChain(library, stages, native)
+        return chain_type()(library, stages, native)
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
         if "ignore_eos" in stage:

@@ -1,6 +1,7 @@
 """Run a worker's chain on rows of logits: the selected token, and what each stage leaves."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,32 +28,56 @@ class Sampling:
     ns: int = 0
 
     def sample(
-        self, instance: Instance, stages: int, row: NDArray[np.float32]
+        self, instance: Instance, stages: int, row: NDArray[np.float32], whole: bool = False
     ) -> tuple[int | None, list[p.StageResult]]:
-        """Return the selected token and, if shown, the candidates after each stage."""
+        """Return the selected token and, if shown, the candidates after each stage. whole: and
+        those of the whole chain as one object."""
+        results: list[p.StageResult] = []
+        token, ns = self._apply(instance, range(stages) if self.shown else [None], row, results)
+        self.ns += ns
+        if whole and self.shown:
+            self._apply(instance, [None], row, results)
+        return token, results
+
+    def _apply(
+        self, instance: Instance, stages: Sequence[int | None], row: NDArray[np.float32],
+        results: list[p.StageResult],
+    ) -> tuple[int | None, int]:  # fmt: skip
+        """Apply stages to candidates from a row. Return the selected token, and the nanoseconds."""
+        if apply_all := getattr(instance, "apply_all", None):
+            out = self.scratch.address(self.at, 3 * len(row) * len(stages)) if self.shown else 0
+            token, ns, left = apply_all(stages == [None], row, out)
+            if self.shown:
+                self._add(left, results)
+            return token, ns
         result_of, clock = self.worker.result, time.perf_counter_ns
         candidates = self.worker.candidates(row)
-        results: list[p.StageResult] = []
         ns = 0
-        for stage in range(stages) if self.shown else [None]:
+        for stage in stages:
             start = clock()
             instance.apply(stage, candidates)
             ns += clock() - start
             if self.shown:
                 self.write(result_of(candidates), results)
-        self.ns += ns
         ids, _, _, _, selected = result_of(candidates)
-        return int(ids[selected]) if 0 <= selected < len(ids) else None, results
+        return int(ids[selected]) if 0 <= selected < len(ids) else None, ns
 
     def write(self, result: Result, results: list[p.StageResult]) -> None:
         """Write a stage, and add it to the table or to the results."""
-        if self.table is None:
-            stage, self.at = write(self.scratch, self.at, result)
-            results.append(stage)
-            return
+        write_arrays(self.scratch, self.at, result)
         flag = -1 if result[3] is None else result[3]
-        self.table += (len(result[0]), flag, result[4])
-        self.at = write_arrays(self.scratch, self.at, result)
+        self._add([len(result[0]), flag, result[4]], results)
+
+    def _add(self, left: list[int], results: list[p.StageResult]) -> None:
+        """Add stages that are written: n, sorted and selected of each."""
+        if self.table is not None:
+            self.table += left
+            self.at += 12 * sum(left[::3])
+            return
+        for n, flag, selected in zip(left[::3], left[1::3], left[2::3], strict=True):
+            is_sorted = None if flag < 0 else bool(flag)
+            results.append(p.StageResult(at=self.at, n=n, sorted=is_sorted, selected=selected))
+            self.at += 12 * n
 
 
 def rows_of(scratch: Scratch, rows: p.Rows) -> NDArray[np.float32]:

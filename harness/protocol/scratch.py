@@ -42,6 +42,7 @@ class Scratch:
         self._reserved = 0
         self._map: mmap.mmap | None = None
         self._words = (np.empty(0, np.int32), np.empty(0, np.float32))
+        self._start = 0
         self._copy: NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def size(self) -> int:
@@ -83,8 +84,14 @@ class Scratch:
         if end > len(self._words[0]):
             content = self._mapped(4 * end)
             self._words = (np.frombuffer(content, np.int32), np.frombuffer(content, np.float32))
+            self._start = self._words[0].ctypes.data
         ints, floats = self._words
         return ints[first:end], floats[first:end]
+
+    def address(self, at: int, n: int) -> int:
+        """Return where n words at a byte offset are in memory, until more of the file is mapped."""
+        self.words(at, n)
+        return self._start + at
 
     def _mapped(self, size: int) -> mmap.mmap:
         """Return a mapping of at least so many bytes."""

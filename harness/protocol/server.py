@@ -59,11 +59,8 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
             else:
                 instances.append(instances[index].clone())
         instance = instances[step.instance]
-        token, results = sampling.sample(instance, len(request.chain), rows[step.row])
-        if request.whole_chain and request.detail == "stages":
-            whole = worker.candidates(rows[step.row])
-            instance.apply(None, whole)
-            sampling.write(worker.result(whole), results)
+        row = rows[step.row]
+        token, results = sampling.sample(instance, len(request.chain), row, request.whole_chain)
         tokens.append(token)
         stages.append(results)
         accept(instance, step.accept, token)

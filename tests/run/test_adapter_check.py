@@ -140,13 +140,13 @@ def test_an_adapter_that_nothing_could_be_tried_on_fails() -> None:
 def test_an_adapter_that_places_a_stage_where_none_may_lie_is_reported(
     edit: dict[str, int], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = sampling.write
+    add = sampling.Sampling._add
 
-    def misplaced(*arguments: Any) -> tuple[StageResult, int]:
-        stage, end = write(*arguments)
-        return stage.model_copy(update=edit), end
+    def misplaced(self: sampling.Sampling, left: list[int], results: list[StageResult]) -> None:
+        add(self, left, results)
+        results[-1] = results[-1].model_copy(update=edit)
 
-    monkeypatch.setattr(sampling, "write", misplaced)
+    monkeypatch.setattr(sampling.Sampling, "_add", misplaced)
     made = checks_of(Claims(["top_k"]))["run top_k"]
     assert made == ProtocolCheck("run top_k", False, f"crashed: {says}")
 

@@ -243,7 +243,7 @@ def test_a_sampler_that_is_wrong_on_a_device_diverges_and_is_made_small(
     case = computed(tiny, [{"top_k": {"k": 40}}, {"greedy": {}}], steps=2)
     right, wrong = inside(name="first"), inside(Other(), name="other")
     assert execute(case, [right, wrong]).ok
-    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.NativeChain", _Slips)
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.chain_type", lambda: _Slips)
     result = execute(case, [wrong])
     assert (result.backends["other"].verdict, result.backends["other"].step) == ("diverged", 0)
     record = counterexample([case], wrong, looks(result.backends["other"]), {}, 5.0)

@@ -99,6 +99,9 @@ def test_greedy_generation_takes_the_most_likely_token(tiny: Path, inside: Any) 
     assert reply.tokens == rows.argmax(axis=1).tolist()
 
 
+CHAIN_TYPE = "sampler_parity.harness.llama_cpp.worker.chain_type"
+
+
 class _SkipsPrompt(NativeChain):
     """Accepts nothing by itself: what the prompt held is unknown to the chain."""
 
@@ -146,7 +149,7 @@ class _KeepsFirstLogits(NativeChain):
 def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concerns(
     fault: type[NativeChain], chains: set[str], inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.NativeChain", fault)
+    monkeypatch.setattr(CHAIN_TYPE, lambda: fault)
     cases = [case for case in cases_of("quick") if case.id.endswith(QUICK)]
     results = {c.id.removeprefix("generation/golden/"): result_of(c, inside()) for c in cases}
     diverged = {i.removesuffix(QUICK): r for i, r in results.items() if r.verdict == "diverged"}
@@ -159,7 +162,7 @@ def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concern
 def test_generation_that_diverges_is_made_small(
     inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.NativeChain", _KeepsFirstLogits)
+    monkeypatch.setattr(CHAIN_TYPE, lambda: _KeepsFirstLogits)
     chain: p.ChainSpec = [{"top_k": {"k": 40}}, {"greedy": {}}]
     case, backend = case_of(Path("small"), chain, prompt=[4090, 1660, 953, 82]), inside()
     assert result_of(case, backend).verdict == "diverged"

@@ -1,0 +1,58 @@
+"""A chain whose loop over its stages is native/stages.cpp, for any release of llama.cpp."""
+
+import ctypes
+from ctypes import c_int32, c_void_p
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.llama_cpp.chain import NativeChain
+from sampler_parity.harness.llama_cpp.compiled import SOURCES, built
+from sampler_parity.harness.llama_cpp.libllama import Libllama
+from sampler_parity.harness.protocol.interface import Left
+
+
+@cache
+def compiled_loop() -> ctypes.CDLL | None:
+    """Return the library; None without a C++ compiler."""
+    source = SOURCES / "stages.cpp"
+    try:
+        loop = ctypes.CDLL(str(built(source.stem, [source], [], [source])))
+    except (InputError, OSError):
+        return None
+    samplers: list[Any] = [c_void_p, c_void_p, c_int32]
+    loop.stages_apply.argtypes = [*samplers, c_void_p, c_int32, c_void_p, c_void_p]
+    loop.stages_accept.argtypes = [*samplers, c_int32]
+    loop.stages_apply.restype = loop.stages_accept.restype = None
+    return loop
+
+
+class CompiledChain(NativeChain):
+    """Gives the same as a NativeChain, in a third of the time."""
+
+    def __init__(self, library: Libllama, stages: list[int], chain: int) -> None:
+        super().__init__(library, stages, chain)
+        self._loop: Any = compiled_loop()
+        n = len(stages)
+        apply, accept = (ctypes.cast(f, c_void_p) for f in (self._apply, self._accept))
+        self._each = (apply, (c_void_p * n)(*stages), n)
+        self._whole = (apply, (c_void_p * 1)(chain), 1)
+        self._accepting = (accept, (c_void_p * (n + 1))(*self._all), n + 1)
+        self._left = (ctypes.c_int64 * (2 + 3 * max(n, 1)))()
+
+    def apply_all(self, whole: bool, row: NDArray[np.float32], out: int) -> Left:
+        samplers = self._whole if whole else self._each
+        start = row.__array_interface__["data"][0]
+        self._loop.stages_apply(*samplers, start, len(row), out, self._left)
+        token, ns, *stages = self._left[: 2 + 3 * samplers[2]]
+        return None if token < 0 else token, ns, stages
+
+    def accept(self, token: int) -> None:
+        self._loop.stages_accept(*self._accepting, token)
+
+
+def chain_type() -> type[NativeChain]:
+    return CompiledChain if compiled_loop() else NativeChain
