@@ -14,6 +14,7 @@ from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
@@ -30,7 +31,7 @@ _ROW = np.arange(V, dtype=np.float32)
 _CHAIN: p.ChainSpec = [{"top_k": {"k": 2}}]
 _SETTING = client.Setting(_CHAIN, V)
 _CLAIMS = ["run", "draws", "time", "decode", "generate", "throughput", "skip_ratio", "devices"]
-_CLAIMS += ["capture", "numbers"]
+_CLAIMS += ["capture", "numbers", "many"]
 _GREETING = {"ok": True, "name": "replying", "version": "1", "capabilities": _CLAIMS}
 _GREETING |= {"samplers": ["top_k"], "uncallable": {"dry": "no vocabulary"}}
 _CASE = {
@@ -109,6 +110,14 @@ def _run(backend: Replying) -> None:
     _recorded(execute(StagesCase.model_validate(_CASE), [backend]), CaseResult)
 
 
+def _many(backend: Replying) -> None:
+    case = StagesCase.model_validate(_CASE)
+    ready = prepare(case)
+    run = client.RunCall(ready.setting, ready.rows, ready.steps)
+    for ran in client.many(backend, [run, run]):
+        assert isinstance(ran, client.Ran | BackendFailure)
+
+
 def _draws(backend: Replying) -> None:
     client.draws(backend, _SETTING, _ROW, 3)
 
@@ -131,9 +140,12 @@ def _hello(backend: Replying) -> None:
 
 _OK = {"ok": True, "number": 0}
 _STAGE = {"at": 64, "n": 2, "sorted": True, "selected": -1}
+_RUN = {"tokens": [None], "stages": [[_STAGE]], "ns": 5}
+_RUNS = [{"ok": True} | _RUN, {"ok": False, "kind": "rejected", "message": "no"}]
 _REPLIES: dict[str, tuple[dict[str, Any], Callable[[Replying], object]]] = {
     "hello": (_GREETING, _hello),
-    "run": ({"tokens": [None], "stages": [[_STAGE]], "ns": 5}, _run),
+    "run": (_RUN, _run),
+    "many": ({"replies": _RUNS}, _many),
     "draws": ({"ns": 5}, _draws),
     "time": ({"ns": [5, 6], "setup_ns": [1, 1]}, lambda b: client.time(b, _SETTING, _ROW, 2)),
     "decode": ({}, lambda b: client.decode(b, "m", V, [1, 2])),
