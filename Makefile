@@ -228,7 +228,7 @@ nightly: setup
 	$(PYTEST) -m nightly --ignore $(COMMANDS)
 	$(MAKE) --no-print-directory selftest witness
 
-# 1,000,000 cases: run them (an hour); report, gate, compare, explain and history: seconds of a core, MiB.
+# 1,000,000 cases: run them (13 minutes); report, gate, compare, explain and history: seconds of a core, MiB.
 scale: setup
 	$(PYTEST) -n 0 -rP -m nightly tests/bundle/test_cases.py
 
