@@ -7,6 +7,7 @@ hundreds. harness/processes/forked.py describes the streams, environment and end
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
@@ -32,6 +33,10 @@ class Copied(Forked):
         assert self.process is not None
         self.returncode = self.process.exitcode
         return self.returncode
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):  # it ended, and the server has not reported that yet
+            super().kill()
 
 
 class _Streams:
