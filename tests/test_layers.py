@@ -194,6 +194,7 @@ def cycles(root: Path) -> list[str]:
     return sorted(rounds)
 
 
+@pytest.mark.slow
 def test_imports_go_down() -> None:
     assert upward(ROOT) == []
 
@@ -222,6 +223,7 @@ def other_pages(root: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_core_imports_no_engine_and_no_engine_that_of_another_maker() -> None:
     assert of_engines(ROOT) == []
 

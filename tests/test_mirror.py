@@ -32,6 +32,7 @@ def _imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
         yield from ((node.lineno, name) for name in names)
 
 
+@pytest.mark.slow
 def test_no_file_imports_a_file_of_tests() -> None:
     assert imports_of_tests(ROOT) == []
 

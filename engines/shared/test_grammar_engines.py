@@ -228,6 +228,7 @@ def test_a_missing_library_is_unsupported(
         WORKERS[name]().hello()
 
 
+@pytest.mark.slow
 def test_a_backend_says_which_version_it_is() -> None:
     info = inspect("llguidance/rules")
     assert (info.name, info.version[:12]) == ("llguidance/rules", "llguidance 1")

@@ -133,6 +133,7 @@ def content_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "build.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("state", ["nothing", "an earlier build"])
 def test_builds_make_that_fails_keeps_the_earlier_build(
@@ -172,6 +173,7 @@ def whole(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.suffix != ".part"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="record is of Linux")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_recording_that_cannot_begin_leaves_no_folder(tmp_path: Path, way: str) -> None:

@@ -61,6 +61,7 @@ def _fails(error: Exception) -> Callable[[Path], None]:
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("read", "result"),
     [

@@ -152,6 +152,7 @@ def begun(folder: Path, whole: Path, state: str) -> None:
         (folder / "results.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:50])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "way"),
     [
@@ -217,6 +218,7 @@ def test_a_planted_fault_of_the_writer_is_seen(
         recorded(tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_a_write_that_takes_a_half_at_a_time_is_gone_on_with(
     plan: Plan, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

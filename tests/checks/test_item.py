@@ -53,6 +53,7 @@ def test_an_item_is_as_if_its_check_were_not_packed(name: str) -> None:
     assert repr(dict(Checks(items))) == repr(by_id)
 
 
+@pytest.mark.slow
 def test_a_plan_of_many_checks_takes_little_memory(tmp_path: Path) -> None:
     file = read(tmp_path)
     assert bytes_of(packed("many", suite.checks_of(file, "quick"))) < PER_CHECK
@@ -69,6 +70,7 @@ def bytes_of(items: Iterator[CheckItem]) -> float:
     return peak / len(kept)
 
 
+@pytest.mark.slow
 def test_a_portion_is_sent_with_each_group_once(tmp_path: Path) -> None:
     items = [*packed("many", suite.checks_of(read(tmp_path), "quick"))]
     sent = len(pickle.dumps(items[:50]))
@@ -77,6 +79,7 @@ def test_a_portion_is_sent_with_each_group_once(tmp_path: Path) -> None:
     assert sum(map(len, groups)) < sent < 2 * sum(map(len, groups))
 
 
+@pytest.mark.slow
 def test_groups_are_unpacked_once_while_they_are_read_in_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def result(id: str, worker: Any) -> BackendResult:
     return asked(cases()[id], Inside(worker, name="mine")).backends["mine"]
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_property() -> None:
     with contextlib.closing(Inside(reference.Worker(), name="mine")) as mine:
         results = [execute(case, [mine]) for case in cases().values()]

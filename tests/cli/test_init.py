@@ -238,6 +238,7 @@ def test_a_template_is_an_adapter_that_lacks_what_it_says(
     assert judged.count((True, "diverged")) > 5
 
 
+@pytest.mark.slow
 @each(Language.PYTHON, Language.C)
 def test_a_template_that_was_filled_in_is_identical_and_remembers_what_it_accepts(
     language: Language, written: Callable[[], list[str]], tmp_path: Path

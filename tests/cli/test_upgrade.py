@@ -26,6 +26,7 @@ def one_case(folder: Path, old: str, new: str, *chain: Any) -> Any:
     return cli("upgrade", old, new, "--settings", settings(folder, *chain), "--case", CASE)
 
 
+@pytest.mark.slow
 def test_a_pair_with_a_change_ends_with_1_and_five_lines(tmp_path: Path) -> None:
     path, data = settings(tmp_path, {"top_k": {"k": 0}}, DIST), tmp_path / "answer.json"
     done = cli("upgrade", "reference@b4980", "reference@b5590", "--settings", path, "--json", data)
@@ -47,6 +48,7 @@ def test_a_pair_with_a_change_ends_with_1_and_five_lines(tmp_path: Path) -> None
     assert again.stdout.splitlines()[1].startswith(first.partition(";")[0])
 
 
+@pytest.mark.slow
 def test_the_same_release_twice_is_silent_and_ends_with_0(tmp_path: Path) -> None:
     done = cli(
         "upgrade", "reference@b4753", "a=reference@b4753", "--settings", settings(tmp_path, DIST)
@@ -94,6 +96,7 @@ FAULTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_named_with_the_stage_that_has_it(tmp_path: Path, fault: str) -> None:
     data, chain = tmp_path / "answer.json", [*FAULTS[fault], DIST]

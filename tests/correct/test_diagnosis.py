@@ -4,6 +4,7 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
+import pytest
 
 from sampler_parity.engines.correct import float64, samplers
 from sampler_parity.harness.checks.execute import execute
@@ -35,6 +36,7 @@ class Strict(float64.Worker):
     samplers = samplers.SAMPLERS | {"min_p": strict_min_p}
 
 
+@pytest.mark.slow
 def test_a_fault_of_a_float64_engine_is_named_though_it_shares_its_cases() -> None:
     cases = [case for case in quick_cases() if case.id.startswith(("min_p/b", "min_p/p-one"))]
     with closing(InPlace("strict", Strict())) as backend, accepting("correct"):

@@ -434,6 +434,7 @@ def test_a_reported_flag_must_be_right() -> None:
 FAULTS = sorted(n for n in MUTANTS if MUTANTS[n].sampler in SAMPLERS and n not in UNDECIDABLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(9, FAULTS))
 def test_a_fault_is_caught_by_the_specification(name: str) -> None:
     with closing(InProcess(name)) as backend:
@@ -472,12 +473,14 @@ def test_a_fault_of_a_float64_engine_is_caught(name: str) -> None:
     assert caught_in_float64(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATED)
 def test_a_stated_float64_or_stable_sort_decides_more(name: str) -> None:
     assert name in UNDECIDABLE
     assert caught_in_float64(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", one_in(40, range(40)))
 def test_the_judges_accept_the_reference_without_looking_at_its_bits(share: int) -> None:
     cases = [case for case in quick_cases() if isinstance(case, StagesCase)][share::40]
@@ -501,6 +504,7 @@ def test_a_fault_that_rounding_explains_passes_its_own_case(name: str) -> None:
     assert result.verdict in passing(["identical"], "correct")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_PROCESS)
 def test_a_correct_engine_passes(name: str) -> None:
     cases = quick_cases()[IN_PROCESS.index(name) :: 60]

@@ -24,6 +24,7 @@ def results(engine: worker.Worker, stated: Arithmetic) -> list[CaseResult]:
         return [execute(case, [backend]) for case in cases]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "stated", "fits"),
     [

@@ -80,6 +80,7 @@ def wrong(of: Worker, some: list[Case], stop: bool = False) -> tuple[list[str], 
     return failed, correct
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["softmax", "tail_free"])
 @pytest.mark.parametrize("ops", ARITHMETICS)
 def test_a_correct_sampler_passes_whatever_its_arithmetic(ops: type[Ops], sampler: str) -> None:
@@ -102,6 +103,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ops", [Ops, Float64])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_caught_by_the_specification(fault: str, ops: type[Ops]) -> None:

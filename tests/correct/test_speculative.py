@@ -59,6 +59,7 @@ def decision(cell: Speculative, of: Any) -> str:
         return execute_cell(cell, [backend], Budget(tests=20).each).backends["made"].decision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [bfloat16, blocked, float64])
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.id)
 def test_rounds_of_a_correct_engine_are_equivalent(cell: Speculative, engine: Any) -> None:

@@ -128,6 +128,7 @@ def test_sequences_of_16_bit_probabilities_are_judged_each_on_its_own_logits() -
     assert judged(many(), Texts(bfloat16.Worker())).backends["made"].verdict == "correct"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_texts_of_16_bit_probabilities_are_correct_and_not_identical(seed: int) -> None:
     chain = [*CHAIN[:-1], {"dist": {"seed": seed}}]
@@ -187,6 +188,7 @@ class _WithoutTemperature(_Wrapped):
 FAULTS = [_SkipsPrompt, _AcceptsTwice, _NeverDrawsOn, _KeepsFirst, _WithoutTemperature]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [bfloat16, float64])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__.strip("_"))
 def test_a_text_that_the_stages_do_not_explain_is_wrong(fault: Any, engine: Any) -> None:

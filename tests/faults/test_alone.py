@@ -53,6 +53,7 @@ def test_an_adapter_without_dist_is_asked_what_shows_the_faults(sampler: str) ->
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", ["temperature-first", "temperature-last", "filters-last", "top-p-before-top-k"]
 )

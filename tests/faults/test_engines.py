@@ -152,6 +152,7 @@ def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_
     assert f"skipped  engine/bare: sampler-parity engines add {row.name}" in printed
 
 
+@pytest.mark.slow
 def test_every_fault_names_a_case_of_its_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_trial, "expand", cache(expand))  # many of each suite
     for name, fault in faults().items():

@@ -95,6 +95,7 @@ def test_an_edit_of_the_text_is_named_with_its_condition() -> None:
     assert named(fault, behind) == "top_k clears the selection before `k = min(k, len(cand))`"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*REFERENCE_SAMPLERS])
 def test_nearly_every_edit_of_a_sampler_can_be_built(name: str) -> None:
     built, broken = 0, 0

@@ -231,6 +231,7 @@ def checked(check: Callable[[Any], str], part: Any) -> str:
     return check(part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_part_is_caught_and_the_right_one_is_not(name: str) -> None:
     part = dataclasses.replace(PARTS[name], check=functools.partial(checked, PARTS[name].check))
@@ -247,6 +248,7 @@ def test_unknown_name_is_an_input_error() -> None:
         selftest.chosen(["top_q"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thin", [False, True], ids=["two-cases", "one-case"])
 def test_a_mutant_that_one_case_alone_catches_is_printed_as_thin(
     thin: bool, monkeypatch: pytest.MonkeyPatch

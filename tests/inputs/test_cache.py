@@ -79,6 +79,7 @@ def test_the_files_of_the_last_states_of_the_code_are_kept(
     assert own.get("answers", b"k") == b"v"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("home", ["/dev/null", "/proc/nothing"])
 def test_without_a_folder_to_write_nothing_is_kept_and_a_run_goes_on(
     home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -49,6 +49,7 @@ def answered(backend: InPlace, case: Any, loop: type[NativeChain]) -> list[Any]:
     return [got.tokens, parts, [stage.selected for step in got.stages for stage in step]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "suite", ["scripts", "xtc", "dry", "non_finite", "penalties", "capacities"]
 )

@@ -273,6 +273,7 @@ def test_a_letter_off_is_refused_where_the_reference_refuses_it(
     assert accepted(native, text) == accepted(read_payload, text)
 
 
+@pytest.mark.slow
 def test_it_is_identical_to_the_reference_on_the_cases_written_by_hand(worker: Worker) -> None:
     """All 10,022 of `run trie/token_trie --profile full -b token_trie/compiled` are, too."""
     (path,) = find_suites(["trie/token_trie"])

@@ -153,6 +153,7 @@ def test_the_flat_trie_has_the_nodes_of_the_references(leaves: tuple[Leaf, ...])
     assert len({at for at, _ in todo}) == seen == len(flat.start) - 1
 
 
+@pytest.mark.slow
 @given(
     leaves=LEAF_LISTS.map(without_prefixes),
     seed=st.integers(0, 2**16),

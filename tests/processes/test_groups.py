@@ -77,6 +77,7 @@ def test_group_ends_whose_leader_ended_by_itself(
     until(lambda: not alive(*children))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["exit", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGKILL"])
 def test_nothing_outlives_who_started_it(way: str) -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER, way], stdout=subprocess.PIPE)

@@ -4,6 +4,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("harness", "reference", "reports", "scripts")
 
@@ -36,10 +38,12 @@ def duplicates(root: Path) -> dict[str, list[str]]:
     return {name: paths for name, paths in classes(root).items() if len(paths) > 1}
 
 
+@pytest.mark.slow
 def test_a_class_name_is_defined_once_unless_it_is_a_role() -> None:
     assert {name: paths for name, paths in duplicates(ROOT).items() if name not in ROLES} == {}
 
 
+@pytest.mark.slow
 def test_every_role_is_needed() -> None:
     assert duplicates(ROOT).keys() >= ROLES
 

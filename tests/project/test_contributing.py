@@ -165,6 +165,7 @@ def test_the_toys_are_where_contributing_says() -> None:
         assert f"`{path.replace('top_even', 'NAME').replace('toy', 'NAME')}`" in text
 
 
+@pytest.mark.slow
 def test_the_files_that_once_wrote_a_list_out_are_read() -> None:
     found = readers(ROOT)
     assert {

@@ -20,6 +20,7 @@ from tests.support.prose import (
 READ = (".md", ".py", ".toml", ".yml", ".yaml")
 
 
+@pytest.mark.slow
 def test_every_sentence_keeps_the_rules() -> None:
     """One test, because reading all files takes seconds."""
     sentences: list[Sentence] = []

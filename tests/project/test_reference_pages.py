@@ -34,6 +34,7 @@ def extra_field(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     models._strings.cache_clear()
 
 
+@pytest.mark.slow
 def test_every_page_is_as_the_code_makes_it() -> None:
     assert pages.differing(pages.ROOT) == []
 
@@ -90,6 +91,7 @@ def test_every_command_has_a_section_with_every_option(name: str) -> None:
             assert all(f"`{option}`" in text for option in one.opts), one.opts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samplers.names())
 def test_every_sampler_has_the_whole_docstring_and_a_picture(name: str) -> None:
     text = samplers.docstring_of(name)

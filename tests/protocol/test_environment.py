@@ -41,6 +41,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_an_adapter_is_started_without_our_secrets(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def alone(backend: InPlace, run: RunCall) -> Ran | None:
         return None
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

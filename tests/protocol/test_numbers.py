@@ -52,6 +52,7 @@ def test_a_second_reply_is_blamed_on_its_request_and_the_next_is_asked_again() -
         assert process.starts == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "problem"),
     [

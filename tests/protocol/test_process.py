@@ -26,6 +26,7 @@ def test_process_answers() -> None:
         assert process.starts == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "verdict", "message"),
     [
@@ -82,6 +83,7 @@ def test_failure_says_what_happened(act: str, verdict: str, message: str) -> Non
     assert str(caught).startswith(message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "act",
     ["time.sleep(60)", "pass", "say('{\"ok\":true,'); time.sleep(60)"],
@@ -200,6 +202,7 @@ def test_an_answer_in_a_version_above_the_one_offered_is_a_crash() -> None:
     assert str(caught) == "it was offered protocol 1 and answers in protocol 2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", p.SPOKEN)
 def test_a_worker_of_ours_has_batches_in_version_2_alone(version: int, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
@@ -266,6 +269,7 @@ def test_close_ends_the_process_and_deletes_the_scratch_file() -> None:
         os.kill(pid, 0)
 
 
+@pytest.mark.slow
 def test_timeout_ends_what_the_process_started_too() -> None:
     act = (
         "import subprocess; c = subprocess.Popen(['sleep', '60']); say(str(c.pid)); time.sleep(60)"

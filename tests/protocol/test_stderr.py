@@ -52,6 +52,7 @@ def test_much_of_it_before_a_reply_does_not_change_the_reply(sandbox: bool) -> N
         assert kept(process) == BYTES
 
 
+@pytest.mark.slow
 def test_much_of_it_behind_a_reply_does_not_change_the_next(sandbox: bool) -> None:
     with backend(f"say('{REPLY}\\n'); {PRINTS}", sandbox) as process:
         for _ in range(3):
@@ -60,6 +61,7 @@ def test_much_of_it_behind_a_reply_does_not_change_the_next(sandbox: bool) -> No
         assert process.late == []
 
 
+@pytest.mark.slow
 def test_without_end_it_is_a_timeout(sandbox: bool) -> None:
     with backend("while True: os.write(2, b'x' * (1 << 20))", sandbox, timeout_s=0.5) as process:
         caught = failure(process)

@@ -52,6 +52,7 @@ def ran_on(backend: InPlace, ready: Prepared) -> Ran | str:
         return failure.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", ["parity/top_k", "parity/state", "parity/dtypes", "parity/xtc"])
 def test_a_table_has_the_same_stages_as_json(suite: str, tabulating: Tabulating) -> None:
     plain = InPlace("reference", Worker())

@@ -57,11 +57,13 @@ def stages_named(folder: Path, bundle: Path) -> set[str]:
     return {result.stage for result in results if result.verdict != "identical"}
 
 
+@pytest.mark.slow
 def test_a_right_library_is_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = recorded(tmp_path / "recording", monkeypatch, "")
     assert stages_named(folder, tmp_path / "bundle") == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", one_in(4, FAULTS))
 def test_a_fault_is_named_at_its_stage(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -70,6 +72,7 @@ def test_a_fault_is_named_at_its_stage(
     assert stages_named(folder, tmp_path / "bundle") == {FAULTS[fault]}
 
 
+@pytest.mark.slow
 def test_the_text_is_the_same_without_the_recorder(tmp_path: Path) -> None:
     alone = subprocess.run(SLOTS, capture_output=True, check=True).stdout
     program = [

@@ -41,6 +41,7 @@ def judged(folder: Path, bundle: Path) -> tuple[Checked, set[str]]:
     return checked, {one.stage for one in results if one.verdict not in ("identical", "skipped")}
 
 
+@pytest.mark.slow
 def test_a_program_prints_the_same_and_every_stage_is_judged(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_program_prints_the_same_and_every_stage_is_judged(
     assert checked.unjudged.total() == draws > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "stage"),
     [
@@ -89,6 +91,7 @@ def test_a_processor_that_is_a_function_is_counted_apart(
     assert (differ, own) == (set(), checked.applies)
 
 
+@pytest.mark.slow
 def test_a_forked_child_is_a_process_of_its_own(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +157,7 @@ def test_an_engine_without_a_recorder_is_refused_with_those_that_have_one(tmp_pa
         record(APP, tmp_path / "r", Options("rwkv"))
 
 
+@pytest.mark.slow
 def test_every_detail_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for detail in ("tokens", "stages"):
         assert recorded(tmp_path / detail, capfd, detail=detail) == []

@@ -36,6 +36,7 @@ def started(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_fault_is_printed_while_the_program_runs(tmp_path: Path) -> None:
     with started(tmp_path, "k plus one", 3000, 20_000) as run:
         assert run.stderr is not None
@@ -51,6 +52,7 @@ def test_a_fault_is_printed_while_the_program_runs(tmp_path: Path) -> None:
     assert [line for line in rest[1:] if "stopped: it was killed" not in line] == []
 
 
+@pytest.mark.slow
 def test_of_a_right_program_only_the_summary_is_printed(tmp_path: Path) -> None:
     with started(tmp_path, "", 30, 0, "--keep", "10min") as run:
         out, err = run.communicate()
@@ -109,6 +111,7 @@ def written(folder: Path, sampler: str = "top_k") -> RecordingWriter:
     return write_recording(folder, sampler=sampler, library=Library(path="", version="0.5.0"))
 
 
+@pytest.mark.slow
 def test_a_forked_process_goes_on_with_what_its_parent_sampled(tmp_path: Path) -> None:
     program = compile_program("steps", tmp_path / "steps")
     words = [str(program), "20", "0", "one chain, forked"]

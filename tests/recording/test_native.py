@@ -65,6 +65,7 @@ ENDS = {"fork": (0, 120), "threads": (0, 120), "at_once": (7, 30), "exec": (7, 6
 CHANGES = {"changed": (0, 180), "null": (0, 30)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ENDS, *CHANGES])
 def test_every_stage_of_a_program_that_forks_ends_or_changes_a_chain_is_judged(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -84,6 +85,7 @@ def test_an_aborted_program_is_reported_as_one_without_an_end(
     assert "stopped: it was killed" in problems[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["", "temp is ignored", "k plus one"])
 def test_stages_behind_a_sampler_of_the_program_are_judged_on_what_it_left(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -113,6 +115,7 @@ def test_a_second_libllama_keeps_its_functions_and_stops_the_recording(
     assert judged(tmp_path).applies == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -130,6 +133,7 @@ def test_threads_of_a_program_do_what_they_do_without_the_recorder(
     assert judged(tmp_path).unjudged.total() == 0
 
 
+@pytest.mark.slow
 def test_a_killed_program_loses_few_tokens_though_the_writer_gets_no_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +150,7 @@ def test_a_killed_program_loses_few_tokens_though_the_writer_gets_no_processor(
     assert applies >= len(printed) - 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["late_writer"]])
 @pytest.mark.parametrize("name", ["simple", "steps"])
 def test_a_program_that_replaces_the_descriptors_keeps_its_file_and_the_recording(

@@ -69,6 +69,7 @@ def judged(folder: Path) -> Checked:
     return checked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_difficult_program_is_as_without_the_recorder(
     tmp_path: Path, steps: Path, mode: str
@@ -93,6 +94,7 @@ def test_a_child_whose_parent_has_ended_is_recorded_with_its_texts(
     assert judged(tmp_path / "r").applies >= MODES["fork"][0]
 
 
+@pytest.mark.slow
 def test_a_program_that_removes_the_folder_goes_on(tmp_path: Path, steps: Path) -> None:
     alone = run(steps, 20, 0)
     done = recorded(tmp_path / "r", steps, 20, 0, "no folder", options=("--check",))
@@ -109,6 +111,7 @@ def test_a_folder_that_cannot_be_written_leaves_the_program_alone(steps: Path) -
     assert done.stdout == run(steps, 20, 0).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [50_000, 50_001, 300_000])
 def test_a_full_disk_ends_the_recording_after_its_last_whole_token(
     tmp_path: Path, steps: Path, size: int
@@ -158,6 +161,7 @@ def test_a_ring_of_time_has_the_newest_and_the_rest_is_not_judged(
     assert checked.judged + sum(checked.unjudged.values()) == 2500
 
 
+@pytest.mark.slow
 def test_a_recording_is_for_its_owner_alone(tmp_path: Path, steps: Path) -> None:
     recorded(tmp_path / "r", steps, 20, 0)
     assert stat.S_IMODE((tmp_path / "r").stat().st_mode) == 0o700

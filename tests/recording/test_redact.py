@@ -77,6 +77,7 @@ def counts(bundle: Bundle) -> Counter[tuple[str, str]]:
     return Counter((result.verdict, result.stage) for result in results)
 
 
+@pytest.mark.slow
 def test_a_recording_has_what_no_text_and_redact_leave_out(bundle: Bundle) -> None:
     texts = (bundle.folder.parent.parent / "texts.txt").read_text()
     parts = found(bundle.folder.parent, texts)
@@ -84,6 +85,7 @@ def test_a_recording_has_what_no_text_and_redact_leave_out(bundle: Bundle) -> No
     assert len([part for part in parts if part.startswith("piece ")]) == 100
 
 
+@pytest.mark.slow
 def test_no_text_leaves_out_texts_grammars_and_arguments(tmp_path: Path) -> None:
     texts = recorded(tmp_path / "r", "--no-text")
     assert found(tmp_path / "r", texts) <= {"program"}

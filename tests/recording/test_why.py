@@ -45,6 +45,7 @@ def printed(recording: Recording, number: int) -> list[str]:
     return list(lines_of(why(recording, str(number)), 10_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", TOKENS)
 def test_each_number_of_a_token_is_that_of_the_second_way(
     number: int, recording: Recording, expected: dict[int, list[str]]
@@ -142,6 +143,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", one_in(3, OTHERWISE))
 def test_a_text_parts_where_libllama_selects_another_token(
     settings: str, recording: Recording, monkeypatch: pytest.MonkeyPatch

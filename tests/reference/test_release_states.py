@@ -91,6 +91,7 @@ def run(sampler: str, names: set[str], script: Script) -> None:
         same(left, done(again, *way[-1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", sorted(STAGES))
 @settings(deadline=None, max_examples=25)
 @given(data=st.data(), script=OPERATIONS)

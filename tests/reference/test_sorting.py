@@ -66,6 +66,7 @@ def _keys(shape: str) -> list[Keys]:
     return [SHAPES[shape](rng, n).astype(np.float32) for n in lengths]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_std_sort_orders_ties_as_libstdcxx(cpp: Cpp, shape: str) -> None:
     for keys in _keys(shape):
@@ -73,6 +74,7 @@ def test_std_sort_orders_ties_as_libstdcxx(cpp: Cpp, shape: str) -> None:
         assert np.array_equal(sorting.std_sort(keys), expected), f"n = {len(keys)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_std_partial_sort_orders_ties_as_libstdcxx(cpp: Cpp, shape: str) -> None:
     for keys in _keys(shape):

@@ -40,12 +40,14 @@ def test_markdown_has_the_largest_vocabulary(report: AccuracyReport) -> None:
     assert "| <code>z</code> | <code>crashed&#58; no more</code> |" in rows[5]
 
 
+@pytest.mark.slow
 def test_the_page_has_a_plot_for_all_and_for_each_sampler(report: AccuracyReport) -> None:
     text = html(document(report))
     assert text.count("<svg") == 3
     assert problems(text) == []
 
 
+@pytest.mark.slow
 def test_a_panel_without_errors_is_left_out(report: AccuracyReport) -> None:
     def titles(sampler: str) -> list[str]:
         drawn = by_size([row for row in report.rows if row.sampler == sampler], "a")

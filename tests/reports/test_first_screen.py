@@ -242,6 +242,7 @@ def test_agreement_has_a_sentence_on_every_page(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_parity_page_of_many_failures_is_at_most_a_megabyte(tmp_path: Path) -> None:
     long = {"got": "y" * 3000, "expected": "z" * 3000}
     cases = [
@@ -258,6 +259,7 @@ def test_parity_page_of_many_failures_is_at_most_a_megabyte(tmp_path: Path) -> N
     assert re.search(r"[\d,]+ more findings are in the JSON", text["parity.html"])
 
 
+@pytest.mark.slow
 def test_parity_page_of_six_bundles_is_at_most_a_megabyte(tmp_path: Path) -> None:
     read = []
     for name in ENGINES:

@@ -117,6 +117,7 @@ def test_html_ids_are_unique_and_every_reference_has_its_target(tmp_path: Path) 
     assert wanted - set(ids) == set()
 
 
+@pytest.mark.slow
 def test_html_everything_that_scrolls_has_a_name_and_takes_the_focus(tmp_path: Path) -> None:
     page = Page(full_page(tmp_path))
     scrolling = [a for _, a in page.elements if "scroll" in a.get("class", "").split()]

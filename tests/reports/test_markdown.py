@@ -74,6 +74,7 @@ def test_markdown_begins_with_the_worst_group_and_says_how_many_more_there_are(
     assert "6 more groups of failures." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bundles", [1, 12])
 def test_markdown_fits_a_comment_however_much_failed(tmp_path: Path, bundles: int) -> None:
     long = "<" * 5000

@@ -176,6 +176,7 @@ def test_a_crash_in_a_case_is_of_that_case_alone(adapters: Adapters) -> None:
     assert adapters.asked == [EVERY, *ALONE]
 
 
+@pytest.mark.slow
 def test_a_case_that_hangs_is_the_only_one_blamed_and_then_no_more_are_asked_at_once(
     adapters: Adapters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +271,7 @@ def test_records_of_a_suite_are_the_same_at_once_and_one_by_one(
     assert len(given) * 0.9 < counted["reference"] == counted["llama.cpp"] <= len(given)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

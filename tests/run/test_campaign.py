@@ -277,6 +277,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
     assert refused(cli("fuzz", "--for", text)).endswith("no time - write 30s, 20m or 8h")
 
 
+@pytest.mark.slow
 def test_the_end_has_the_coverage_and_a_replay_of_the_backends_that_differ(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

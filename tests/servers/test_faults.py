@@ -21,6 +21,7 @@ def test_a_faithful_server_passes_and_all_is_asked() -> None:
     assert len(done) == len(DIALECT.parameters) + 1 + probabilities + state + invariants
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_called_by_its_name(fault: Fault) -> None:
     named = result(fault.between(answered), fault.result)

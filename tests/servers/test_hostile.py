@@ -97,6 +97,7 @@ def hostile(monkeypatch: pytest.MonkeyPatch, seed: int, name: str) -> Client:
 SEEDS = [range(6), pytest.param(range(6, 100), marks=pytest.mark.nightly)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS, ids=["few", "many"])
 @pytest.mark.parametrize("name", DIALECTS)
 def test_whatever_values_come_each_is_a_verdict_of_one_line(

@@ -73,6 +73,7 @@ def test_what_is_drawn_is_in_the_dialect_and_in_the_bounds_of_the_reference() ->
         llama_server(rest, [1], VOCAB)  # raises ChainError for what it refuses
 
 
+@pytest.mark.slow
 def test_each_parameter_comes_with_each_class_of_values_and_with_each_other_one() -> None:
     several = [request.fields for request in drawn(2, 3000)]
     names = {*ROWS}

@@ -151,6 +151,7 @@ def whole(root: Path = trial.ROOT) -> str:
     return f"{''.join(lines)}struct llama_model_params {{ {model} }};\n"
 
 
+@pytest.mark.slow
 def test_a_release_without_a_change_is_added_to_the_lists_alone(tree: Path) -> None:
     made, _ = edited(tree, whole(), whole())
     assert [line.partition(":")[0] for line in made.done] == ["reference/chronology.py", PACKAGES]
@@ -161,6 +162,7 @@ def test_a_release_without_a_change_is_added_to_the_lists_alone(tree: Path) -> N
     assert changed == ["+++ b/harness/upgrade/packages.toml", "+++ b/reference/chronology.py"]
 
 
+@pytest.mark.slow
 def test_the_patch_of_the_edits_applies_to_a_tree(tree: Path, tmp_path: Path) -> None:
     edited(tree, whole(), whole().replace("(int32_t k)", "(int32_t k, uint32_t seed)"))
     (tmp_path / "edits.patch").write_text(trial.patch(trial.ROOT, tree))
@@ -251,6 +253,7 @@ def test_what_a_copy_forgot_of_a_release_comes_back_from_its_header(tree: Path) 
     assert tomllib.loads((tree / PACKAGES).read_text())["node-llama-cpp"]["b10361"] == "3.20.0"
 
 
+@pytest.mark.slow
 def test_a_copy_that_forgot_meanings_has_those_before(tree: Path) -> None:
     """In b10068 dist took no random number for one candidate (reference/changes.toml)."""
     proof.forget(tree, "b10068")

@@ -233,6 +233,7 @@ def test_in_tests_a_run_of_one_suite_is_checked_until_it_has_passed_once(cache: 
     assert checked == ["fails", "a", "b", "both", "both"]
 
 
+@pytest.mark.slow
 def test_a_run_with_a_planted_value_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +284,7 @@ def other(folder: Path, profile: Profile) -> Iterator[str]:
             yield name
 
 
+@pytest.mark.slow
 def test_list_reads_the_ids_that_it_listed_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +295,7 @@ def test_list_reads_the_ids_that_it_listed_before(
         assert [cli("list", "cases", *arguments).stdout for _ in range(2)] == [want, want]
 
 
+@pytest.mark.slow
 def test_a_second_list_loads_no_numpy_and_no_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

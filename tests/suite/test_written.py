@@ -3,6 +3,7 @@
 import tomllib
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_what_is_written_is_read_again(value: Any) -> None:
     assert tomllib.loads(case_block({"of": value})) == {"case": [{"of": value}]}

@@ -101,12 +101,14 @@ def test_a_case_depends_on_its_number_and_the_seed_alone() -> None:
     assert next(block(seed=1).items(quick=True, shift=0)) == moved
 
 
+@pytest.mark.slow
 def test_the_reference_refuses_no_shipped_case() -> None:
     (path,) = find_suites(["batch/generated"])
     for case in expand(path, "quick"):
         assert reference_batch(prepare(case)).refusal == ""
 
 
+@pytest.mark.slow
 def test_a_mu_that_stays_at_a_place_is_minimized_to_two_sequences() -> None:
     backend = InProcess("batch/place-keeps-mu")
 
@@ -245,6 +247,7 @@ def test_forks_stay_and_sample_beside_their_original_from_the_same_row() -> None
     assert together > len(MIXED) / 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "stage"),
     [

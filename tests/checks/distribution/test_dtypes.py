@@ -37,6 +37,7 @@ def decision(cell: Cell, worker: Worker) -> str:
         backend.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=[cell.id for cell in CELLS])
 def test_draws_follow_the_distribution_of_the_rounded_row_and_of_no_other(cell: Cell) -> None:
     assert decision(cell, Worker()) == "equivalent"

@@ -246,6 +246,7 @@ def test_excluded_tokens_that_do_not_matter_are_left_out(monkeypatch: pytest.Mon
 SEVERAL = list(RandomRounds.model_validate(BLOCK | {"several": True}).items(False, 0))
 
 
+@pytest.mark.slow
 def test_rounds_of_a_case_accept_the_same_drafts_in_different_orders() -> None:
     turned = 0
     for each in SEVERAL:
@@ -257,6 +258,7 @@ def test_rounds_of_a_case_accept_the_same_drafts_in_different_orders() -> None:
     assert all(judged(each).backends["mine"].verdict == "identical" for each in SEVERAL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key", [lambda past: (len(past), past[-1:]), lambda past: tuple(sorted(past))]
 )

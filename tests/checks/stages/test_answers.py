@@ -96,6 +96,7 @@ def timeless(result: CaseResult) -> CaseResult:
 SUITES = ("top_k", "penalties", "dist", "xtc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_right_and_wrong_backends_get_the_same_records_as_without_a_cache(
     suite: str, counting: Counting, started: Start
