@@ -12,7 +12,6 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.compiled import SOURCES, built
 from sampler_parity.harness.llama_cpp.libllama import Libllama
-from sampler_parity.harness.protocol.interface import Left
 
 
 @cache
@@ -31,7 +30,7 @@ def compiled_loop() -> ctypes.CDLL | None:
 
 
 class CompiledChain(NativeChain):
-    """Gives the same as a NativeChain, in a third of the time."""
+    """Gives the same as a NativeChain, without a call from Python for each stage."""
 
     def __init__(self, library: Libllama, stages: list[int], chain: int) -> None:
         super().__init__(library, stages, chain)
@@ -43,7 +42,12 @@ class CompiledChain(NativeChain):
         self._accepting = (accept, (c_void_p * (n + 1))(*self._all), n + 1)
         self._left = (ctypes.c_int64 * (2 + 3 * max(n, 1)))()
 
-    def apply_all(self, whole: bool, row: NDArray[np.float32], out: int) -> Left:
+    def apply_all(
+        self, whole: bool, row: NDArray[np.float32], out: int
+    ) -> tuple[int | None, int, list[int]]:
+        """Apply each stage, or the whole chain as one object, to candidates from a row. out: the
+        address for all ids, all logits and all p of each; 0 if they are not wanted. Return the
+        selected token, the nanoseconds, and n, sorted and selected of each stage."""
         samplers = self._whole if whole else self._each
         start = row.__array_interface__["data"][0]
         self._loop.stages_apply(*samplers, start, len(row), out, self._left)
@@ -55,4 +59,5 @@ class CompiledChain(NativeChain):
 
 
 def chain_type() -> type[NativeChain]:
+    """Return CompiledChain; NativeChain without a C++ compiler."""
     return CompiledChain if compiled_loop() else NativeChain

@@ -119,19 +119,6 @@ class DeviceProbe(Protocol):
     def devices(self) -> p.DevicesReply: ...
 
 
-# The selected token, nanoseconds, and n, sorted and selected of each stage.
-Left = tuple[int | None, int, list[int]]
-
-
-@runtime_checkable
-class Applier(Protocol):
-    """An instance that applies several stages without leaving its own code."""
-
-    def apply_all(self, whole: bool, row: NDArray[np.float32], out: int) -> Left:
-        """Apply each stage, or the whole chain as one object, to candidates from a row. out: the
-        address for all ids, all logits and all p of each; 0 if they are not wanted."""
-
-
 @runtime_checkable
 class Drawer(Protocol):
     """An instance that draws many times from candidates without leaving its own code."""

@@ -43,7 +43,8 @@ class Sampling:
         self, instance: Instance, stages: Sequence[int | None], row: NDArray[np.float32],
         results: list[p.StageResult],
     ) -> tuple[int | None, int]:  # fmt: skip
-        """Apply stages to candidates from a row. Return the selected token, and the nanoseconds."""
+        """Apply stages to candidates from a row. Return the selected token, and the nanoseconds. An
+        instance may have `apply_all` (llama_cpp/compiled_chain.py), which does it in one call."""
         if apply_all := getattr(instance, "apply_all", None):
             out = self.scratch.address(self.at, 3 * len(row) * len(stages)) if self.shown else 0
             token, ns, left = apply_all(stages == [None], row, out)

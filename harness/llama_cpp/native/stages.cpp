@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <vector>
+#include <memory>
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -38,13 +38,13 @@ static int64_t nanoseconds() {
 EXPORTED void stages_apply(
     apply_function * apply, void * const * samplers, int32_t count, const float * row, int32_t n,
     int32_t * out, int64_t * left) {
-    static std::vector<token_data> candidates;
-    candidates.resize(n);
+    // of their own and no longer than they are: a sampler that reads behind them is found
+    const std::unique_ptr<token_data[]> candidates(new token_data[n]);
     for (int32_t i = 0; i < n; i++) {
         candidates[i] = {i, row[i], 0.0f};
     }
-    token_data_array array = {candidates.data(), candidates.size(), -1, false};
-    const token_data * end = candidates.data() + n;
+    token_data_array array = {candidates.get(), static_cast<size_t>(n), -1, false};
+    const token_data * end = candidates.get() + n;
     int64_t ns = 0;
     size_t size = n;
     for (int32_t stage = 0; stage < count; stage++) {
@@ -52,7 +52,7 @@ EXPORTED void stages_apply(
         apply(samplers[stage], &array);
         ns += nanoseconds() - start;
         // a defective sampler may leave more than there is
-        const bool inside = array.data >= candidates.data() && array.data <= end;
+        const bool inside = array.data >= candidates.get() && array.data <= end;
         const size_t there = inside ? end - array.data : 0;
         size = array.size < there ? array.size : there;
         int64_t * of_stage = left + 2 + 3 * stage;
