@@ -305,7 +305,6 @@ def test_bad_parameters_are_named(stage: dict[str, dict[str, Any]], message: str
         build_chain([stage])
 
 
-@pytest.mark.slow
 def test_the_lock_file_names_no_registry() -> None:
     lock = json.loads(((engines_folder() / "tsampler") / "package-lock.json").read_text())
     assert not [name for name, package in lock["packages"].items() if "resolved" in package]

@@ -58,8 +58,8 @@ class Plan:
     suites: the digest of each. left_out: suites of a folder that lack an extra, with the reason.
     paths: where the suites that were given as files are.
     releases: the release that each backend is judged by; None: v0.5.0, as the cases require.
-    kept: the expansions of earlier runs, if they may be read; state: of the
-    code and the machine, by which they were chosen.
+    kept: the expansions of earlier runs, if they may be read; state: of
+    the code and the machine, by which they were chosen.
     """
 
     asked: RunOptions

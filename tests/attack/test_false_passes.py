@@ -66,7 +66,6 @@ SOME = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_no_way_to_a_false_pass_succeeds(name: str, bundles: Path, tmp_path: Path) -> None:
     done = judged(bundles, name, tmp_path / "forged")

@@ -39,7 +39,6 @@ def gate(folder: Path, name: str, *options: str | Path) -> Done:
     return cli("gate", folder / name, "--policy", folder / f"{name}.toml", *options)
 
 
-@pytest.mark.slow
 def test_statement_names_the_released_file_the_bundle_the_policy_and_the_result(
     folder: Path,
 ) -> None:

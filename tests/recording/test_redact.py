@@ -77,7 +77,6 @@ def counts(bundle: Bundle) -> Counter[tuple[str, str]]:
     return Counter((result.verdict, result.stage) for result in results)
 
 
-@pytest.mark.slow
 def test_a_recording_has_what_no_text_and_redact_leave_out(bundle: Bundle) -> None:
     texts = (bundle.folder.parent.parent / "texts.txt").read_text()
     parts = found(bundle.folder.parent, texts)

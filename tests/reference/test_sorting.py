@@ -66,7 +66,6 @@ def _keys(shape: str) -> list[Keys]:
     return [SHAPES[shape](rng, n).astype(np.float32) for n in lengths]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_std_sort_orders_ties_as_libstdcxx(cpp: Cpp, shape: str) -> None:
     for keys in _keys(shape):

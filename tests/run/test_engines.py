@@ -84,7 +84,6 @@ def test_an_engine_that_hangs_is_a_verdict() -> None:
     assert judged(timeout_s=0.3).verdict == "timeout"
 
 
-@pytest.mark.slow
 def test_a_sampler_that_an_engine_lacks_is_skipped_with_the_reason() -> None:
     engine("pass", samplers=("temp",))
     result = judged()

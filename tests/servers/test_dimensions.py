@@ -89,7 +89,6 @@ def values(asked: list[Sent], name: str, streams: bool) -> set[str]:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_each_parameter_is_asked_on_a_ladder_plain_and_in_streams(
     row: ServerParameter, asked: list[Sent]

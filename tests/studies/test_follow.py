@@ -151,7 +151,6 @@ def whole(root: Path = trial.ROOT) -> str:
     return f"{''.join(lines)}struct llama_model_params {{ {model} }};\n"
 
 
-@pytest.mark.slow
 def test_a_release_without_a_change_is_added_to_the_lists_alone(tree: Path) -> None:
     made, _ = edited(tree, whole(), whole())
     assert [line.partition(":")[0] for line in made.done] == ["reference/chronology.py", PACKAGES]
@@ -162,7 +161,6 @@ def test_a_release_without_a_change_is_added_to_the_lists_alone(tree: Path) -> N
     assert changed == ["+++ b/harness/upgrade/packages.toml", "+++ b/reference/chronology.py"]
 
 
-@pytest.mark.slow
 def test_the_patch_of_the_edits_applies_to_a_tree(tree: Path, tmp_path: Path) -> None:
     edited(tree, whole(), whole().replace("(int32_t k)", "(int32_t k, uint32_t seed)"))
     (tmp_path / "edits.patch").write_text(trial.patch(trial.ROOT, tree))

@@ -38,7 +38,7 @@ static int64_t nanoseconds() {
 EXPORTED void stages_apply(
     apply_function * apply, void * const * samplers, int32_t count, const float * row, int32_t n,
     int32_t * out, int64_t * left) {
-    // of their own and no longer than they are: a sampler that reads behind them is found
+    // exactly n: an address sanitizer then finds a sampler that reads behind them
     const std::unique_ptr<token_data[]> candidates(new token_data[n]);
     for (int32_t i = 0; i < n; i++) {
         candidates[i] = {i, row[i], 0.0f};
