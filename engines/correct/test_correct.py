@@ -17,10 +17,10 @@ from sampler_parity.engines.correct.pairwise import Pairwise
 from sampler_parity.harness.engines.engine_file import engine_file
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.messages import HelloReply
+from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.registry import ROWS
 
-REMOVED = {"softmax", "tail_free"}  # they left llama.cpp
 ENGINES = [row.name for row in engine_file("correct").backend if not row.environment]
 # sums and quotients that every format holds
 STAIRS = np.array([0.0, -np.inf, 0.0, 0.0, -np.inf, 0.0], np.float32)
@@ -49,11 +49,13 @@ def applied(worker: Any, chain: list[dict[str, Any]], logits: Any) -> tuple[Any,
     return worker.result(cand)  # type: ignore[no-any-return]
 
 
-def test_every_engine_claims_every_sampler_and_states_its_arithmetic(engine: Any) -> None:
+def test_every_engine_claims_every_sampler_and_states_its_arithmetic(
+    engine: Any, native: BackendProcess
+) -> None:
     hello = engine.hello()
     assert HelloReply.model_validate_json(hello.model_dump_json()) == hello
     assert hello.name in ENGINES
-    assert set(hello.samplers) == {*ROWS, "ignore_eos"} - REMOVED
+    assert set(hello.samplers) == set(native.hello().samplers)
     assert hello.arithmetic.stable_sort
 
 

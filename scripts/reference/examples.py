@@ -10,6 +10,7 @@ import numpy as np
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference import Vocab, build_chain
 from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.registry import ROWS
 
 SHARES = (0.28, 0.20, 0.15, 0.11, 0.09, 0.07, 0.05, 0.03, 0.015, 0.005)  # of ten tokens
 
@@ -80,6 +81,11 @@ EXAMPLES: Mapping[str, Example] = {
     "typical_p": Example({"p": 0.6}),
     "xtc": Example({"p": 1.0, "t": 0.1, "seed": 1}),
 }  # fmt: skip
+
+
+def example_of(name: str) -> Example:
+    """Return the example of a sampler; without one in EXAMPLES, its smallest setting."""
+    return EXAMPLES.get(name) or Example(ROWS[name].smallest)
 
 
 def applied(name: str, example: Example) -> list[Shown]:

@@ -13,7 +13,7 @@ from sampler_parity.harness.protocol.messages import ErrorReply, Reply, Request
 from sampler_parity.harness.suite.model import Suite
 from scripts.reference import cuts, markers, pictures, samplers
 from scripts.reference.commands import commands
-from scripts.reference.examples import EXAMPLES
+from scripts.reference.examples import example_of
 from scripts.reference.models import fields, within
 from scripts.reference.type_names import of_protocol
 
@@ -35,7 +35,7 @@ def files(root: Path) -> dict[str, str]:
     made[f"{FOLDER / 'samplers'}.md"] = samplers.index()
     for name in samplers.names():
         made[f"{FOLDER / 'samplers' / name}.md"] = samplers.page(name)
-        made[f"{FOLDER / 'samplers' / name}.svg"] = pictures.picture(name, EXAMPLES[name])
+        made[f"{FOLDER / 'samplers' / name}.svg"] = pictures.picture(name, example_of(name))
     for name, picture in cuts.files().items():
         made[f"docs/background/correct-verdicts-{name}.svg"] = picture
     return made
@@ -60,7 +60,7 @@ def differing(root: Path) -> list[str]:
     """Return one line for each page that differs, is not made any more, or lacks a model."""
     try:
         made = files(root)
-    except LookupError as error:  # a field without a meaning
+    except LookupError as error:  # a field without a meaning, a docstring without a part
         return [str(error)]
     stale = [path for path, text in made.items() if _read(root / path) != text]
     folder = root / FOLDER / "samplers"

@@ -14,6 +14,7 @@ from scripts.reference.tables import code, table
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "reference" / "samplers"
 SECTIONS = ("Parameters", "Activation", "Ties", "Edges", "Source", "Suite")
+NEEDED = {*SECTIONS} - {"Activation"}
 _SECTION = re.compile(rf"^({'|'.join(SECTIONS)}):[ \n]", re.MULTILINE)
 _ENTRY = re.compile(r"^    (`[^ ].*?)  +(.*)$")
 
@@ -33,12 +34,18 @@ def names() -> list[str]:
 
 
 def docstring_of(name: str) -> Docstring:
-    """Return the parts of the docstring of reference/samplers/NAME.py."""
+    """Return the parts of the docstring of reference/samplers/NAME.py. Raises LookupError if it
+    lacks one."""
     module = importlib.import_module(f"sampler_parity.reference.samplers.{name}")
     first, *found = _SECTION.split(inspect.cleandoc(module.__doc__ or ""))
     head, *body = first.strip().split("\n\n")
-    title, summary = head.split(": ", 1)
-    return Docstring(title, summary, body, dict(zip(found[::2], found[1::2], strict=True)))
+    title, _, summary = head.partition(": ")
+    sections = dict(zip(found[::2], found[1::2], strict=True))
+    lacking = [f"`{name}: EFFECT.`"] if not summary else sorted(NEEDED - sections.keys())
+    if lacking:
+        problem = f"its docstring lacks {', '.join(lacking)}"
+        raise LookupError(f"reference/samplers/{name}.py: {problem}")
+    return Docstring(title, summary, body, sections)
 
 
 def page(name: str) -> str:
@@ -47,7 +54,7 @@ def page(name: str) -> str:
 
 
 def _blocks(name: str, text: Docstring) -> Iterator[str]:
-    example = examples.EXAMPLES[name]
+    example = examples.example_of(name)
     yield f"# {text.title}"
     yield text.summary[0].upper() + text.summary[1:]
     yield from map(_block, text.body)

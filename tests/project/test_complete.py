@@ -51,6 +51,9 @@ def _samplers(root: Path) -> Iterator[str]:
             yield f"sampler {name}: no suite suites/parity/{name}.toml with its name"
         if not (root / "tests" / "reference" / f"test_{TESTED_IN.get(name, name)}.py").is_file():
             yield f"sampler {name}: no test tests/reference/test_{name}.py"
+        if not (root / "docs" / "reference" / "samplers" / f"{name}.md").is_file():
+            page = f"docs/reference/samplers/{name}.md"
+            yield f"sampler {name}: no page {page}; python -m scripts.reference makes it"
 
 
 def _engines(root: Path) -> Iterator[str]:

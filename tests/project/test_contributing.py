@@ -207,6 +207,7 @@ def test_the_tests_that_read_a_list_pass_and_one_that_writes_it_out_does_not(tre
 
 @pytest.mark.nightly
 def test_all_quick_tests_pass(tree: Path) -> None:
+    assert python(tree, "-m", "scripts.reference").returncode == 0
     options = ("-n", "2", "--dist", "worksteal", "--deselect", BUDGET, *QUICK)
     done = python(tree, "-m", "pytest", *options)
     assert failures(done) == set(), done.stdout
@@ -270,6 +271,7 @@ NAMED = {
     "suites/parity/top_even.toml": "sampler top_even: no suite suites/parity/top_even.toml",
     "harness/faults/top_even.toml": "top_even: 0 of 3 faults in harness/faults/top_even.toml",
     "tests/reference/test_top_even.py": "top_even: no test tests/reference/test_top_even.py",
+    "docs/reference/samplers/top_even.md": "no page docs/reference/samplers/top_even.md",
     "engines/toy/engine.toml": "engine toy: no engines/toy/engine.toml",
     "engines/toy/__init__.py": "engine toy: no engines/toy/__init__.py",
     "engines/toy/worker.py": "engine toy: no adapter engines/toy/worker.py",

@@ -9,9 +9,11 @@ import pytest
 from pydantic import create_model
 
 from sampler_parity.harness.gate import policy
-from scripts.reference import commands, models, pages, samplers
+from sampler_parity.reference.registry import ROWS
+from sampler_parity.reference.samplers import top_k
+from scripts.reference import commands, examples, models, pages, samplers
 from scripts.reference.__main__ import main
-from scripts.reference.examples import EXAMPLES, applied
+from scripts.reference.examples import applied, example_of
 from scripts.reference.type_names import type_name
 from tests.support.command_line import COMMANDS
 
@@ -95,14 +97,40 @@ def test_every_command_has_a_section_with_every_option(name: str) -> None:
 @pytest.mark.parametrize("name", samplers.names())
 def test_every_sampler_has_the_whole_docstring_and_a_picture(name: str) -> None:
     text = samplers.docstring_of(name)
-    assert {"Parameters", "Ties", "Edges", "Source", "Suite"} <= text.sections.keys()
     assert (pages.ROOT / text.sections["Suite"].strip()).is_file()
-    shown = applied(name, EXAMPLES[name])
+    shown = applied(name, example_of(name))
     assert sum(one.before for one in shown) == pytest.approx(1)
     assert sum(one.after for one in shown) == pytest.approx(1)
     picture = pages.files(pages.ROOT)[f"docs/reference/samplers/{name}.svg"]
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     assert len(picture) < 6_000
+
+
+@pytest.mark.parametrize(
+    ("cut", "lacks"),
+    [
+        ("Source: `llama_sampler_top_k_impl`", "Source"),
+        (": keep the k most likely", "`top_k: EFFECT.`"),
+    ],
+)
+def test_a_docstring_that_lacks_a_part_is_named(
+    cut: str, lacks: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = top_k.__doc__
+    assert text is not None
+    assert cut in text
+    monkeypatch.setattr(top_k, "__doc__", text.replace(cut, ""))
+    for arguments in ([], ["--check"]):
+        assert main(arguments) == 1
+        says = capsys.readouterr().out
+        assert says == f"reference/samplers/top_k.py: its docstring lacks {lacks}\n"
+
+
+def test_a_sampler_without_an_example_is_shown_in_its_smallest_setting() -> None:
+    assert example_of("top_k").parameters == {"k": 4}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(vars(examples)["EXAMPLES"], "top_k")
+        assert example_of("top_k").parameters == ROWS["top_k"].smallest
 
 
 @pytest.mark.parametrize(

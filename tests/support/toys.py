@@ -17,7 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TSAMPLER = "engines/tsampler"
 
 SAMPLER = {
-    "reference/samplers/top_even.py": '''"""top_even: removes the tokens with an odd id."""
+    "reference/samplers/top_even.py": '''"""top_even: removes the tokens with an odd id.
+
+Parameters: none.
+Ties: none, the logits are not compared.
+Edges: without a token with an even id, no candidate is left.
+Source: this test.
+Suite: suites/parity/top_even.toml
+"""
 
 import numpy as np
 
@@ -82,6 +89,8 @@ from tests.support.applied import applied
 def test_top_even_goes_by_the_id() -> None:
     assert applied("top_even", {}, [5.0, 7.0, 6.0, 8.0, 1.0]).ids.tolist() == [0, 2, 4]
 ''',
+    # `python -m scripts.reference` writes it, but makes the pages of all samplers for that.
+    "docs/reference/samplers/top_even.md": "# top_even\n",
 }
 
 REGISTRY = "reference/registry.py"
