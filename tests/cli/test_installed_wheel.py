@@ -34,7 +34,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("fuzz --for 0.1s -j 1 -o fuzzed", 0, "0 findings"),
     (f"explain wrong {CASE}", 0, "replay: sampler-parity run parity/top_p"),
     (f"repro wrong {CASE}", 2, "is none of llama.cpp, "),
-    (f"predict {CASE} --platform linux-arm64-gcc", 0, "repeats to the bit"),
+    (f"predict {CASE} --platform linux-arm64-gcc", 0, "as on linux-x64-gcc to the bit"),
     ("report good wrong -o report", 0, "report/parity.html"),
     ("gate good --policy gate.toml", 0, "gate     pass"),
     ("gate good", 2, "run without --case"),

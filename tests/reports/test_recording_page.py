@@ -358,7 +358,7 @@ def test_ten_thousand_tokens_open_and_are_picked_as_fast_as_a_hundred(see: See) 
     few, all_of_them = (page("Recording: x", ["Private."], many(n), n) for n in (100, 10_000))
     size = len(all_of_them.encode())
     assert size < 8_000_000
-    slow = planted(all_of_them, "    show(i);\n", f"    {'marked(); timeline(); ' * 4}show(i);\n")
+    slow = planted(all_of_them, "    show(i);\n", f"    {'marked(); timeline(); ' * 100}show(i);\n")
     medians = []
     for text, n in ((few, 100), (all_of_them, 10_000), (slow, 10_000)):
         (seen,) = see(text, 1280, act=KEYS % PICKS)
@@ -367,8 +367,7 @@ def test_ten_thousand_tokens_open_and_are_picked_as_fast_as_a_hundred(see: See) 
         medians.append(statistics.median(times))
         print(f"{n:,} tokens: {len(text):,} bytes, open {seen.opened_ms} ms, {medians[-1]:.1f} ms")
         assert seen.opened_ms < 15_000
-    assert medians[1] < 5 * medians[0] + 10
-    assert medians[2] > 2 * medians[1]
+    assert medians[1] < 5 * medians[0] + 10 < medians[2]
 
 
 @pytest.mark.nightly

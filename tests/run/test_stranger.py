@@ -53,7 +53,8 @@ def test_the_whole_suite_passes_by_the_command_line_and_not_without_the_option(
     command = ["run", "parity/top_p", "-b", f"mine=node {ADAPTER}", "-j", "1"]
     done = cli(*command, "--accept", "tied", "-o", tmp_path / "tied")
     assert done.returncode == 0, done.stdout
-    assert "cases    361/361 as required   2 skipped" in done.stdout
+    judged = len(CASES) - 2
+    assert f"cases    {judged}/{judged} as required   2 skipped" in done.stdout
     assert "0 diverged" in done.stdout
     strict = cli(*command, "--case", "top_p/boundary/four-*", "-o", tmp_path / "strict")
     assert strict.returncode == 1
