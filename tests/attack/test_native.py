@@ -117,8 +117,10 @@ def test_a_sanitizer_sees_a_fault_of_the_recorder(fault: str, tmp_path: Path) ->
     options = [*sanitizers.COMMON, *sanitizers.FLAGS[sanitizer]]
     program = compile_program("threads", tmp_path / "threads", *options)
     library = recorder_under(sanitizer, tmp_path, planted(tmp_path, RECORDER, file, old, new))
-    report = recorded([str(program), "plain"], tmp_path / "r", library, sanitizer, 0)
-    assert seen in report
+    tries = 10 if sanitizer == "thread" else 1  # on a busy machine threads may not meet
+    words = [str(program), "plain"]
+    folders = [tmp_path / f"r{i}" for i in range(tries)]
+    assert any(seen in recorded(words, folder, library, sanitizer, 0) for folder in folders)
 
 
 TRIE_FAULTS: dict[str, tuple[Callable[[Path, Path], str], str, str, str, str]] = {
