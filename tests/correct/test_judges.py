@@ -441,9 +441,9 @@ def test_a_fault_is_caught_by_the_specification(name: str) -> None:
         assert try_mutant(MUTANTS[name], backend, "correct").caught
 
 
-# Cases in which llama.cpp itself does not follow the specification, or draws without a seed: a
-# defect, and rows flagged as sorted whose first logit is not the largest: min_p keeps too many, and
-# behind a first logit of -inf every p is NaN.
+# Cases in which llama.cpp itself does not follow the specification, or draws without a seed. One is
+# a defect. In others a row is flagged as sorted, and its first logit is not the largest: min_p keeps
+# too many, and behind a first logit of -inf every p is NaN.
 UNLIKE = (
     "findings/",
     "chains/random/1000-0103",
