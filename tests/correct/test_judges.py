@@ -442,8 +442,8 @@ def test_a_fault_is_caught_by_the_specification(name: str) -> None:
 
 
 # Cases in which llama.cpp itself does not follow the specification, or draws without a seed. One is
-# a defect. In others a row is flagged as sorted, and its first logit is not the largest: min_p keeps
-# too many, and behind a first logit of -inf every p is NaN.
+# a defect. In others a row is flagged as sorted, and its first logit is not the largest: min_p
+# keeps too many, and behind a first logit of -inf every p is NaN.
 UNLIKE = (
     "findings/",
     "chains/random/1000-0103",
