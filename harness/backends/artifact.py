@@ -92,11 +92,12 @@ def _parts(command: Sequence[str]) -> Iterator[Path]:
     scripts = [program, *_named(words)]
     if words and any((Path(words[0]) / name).is_file() for name in ("__main__.py", "package.json")):
         yield Path(words[0]).resolve()
-    paths = [Path(path).absolute() for path in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    yield from scripts
+    isolated = program.name.startswith("python") and words[:1] == ["-I"]
+    given = "" if isolated else os.environ.get("PYTHONPATH", "")
+    paths = [Path(path).absolute() for path in given.split(os.pathsep)]
     for script in scripts:
         yield from loaded_by(script, paths)
-    yield from _module(command[0], words, paths)
+    yield from (*scripts, *_module(command[0], words, paths))
 
 
 def _named(words: Sequence[str]) -> Iterator[Path]:
@@ -136,8 +137,7 @@ def _interpreter(program: Path) -> Iterator[Path]:
 
 def _found(word: str) -> Path | None:
     """Return the program of a word, behind links; None if there is none."""
-    found = shutil.which(word)
-    return Path(found).resolve() if found else None
+    return Path(found).resolve() if (found := shutil.which(word)) else None
 
 
 def _split(word: str) -> list[str]:

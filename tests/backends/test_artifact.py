@@ -118,6 +118,25 @@ def test_module_of_the_current_folder_is_bound(
     assert "mine" in found
 
 
+@pytest.mark.parametrize(
+    ("words", "bound"), [(["-I"], False), (["-P"], True), ([], True), (["adapter.py", "-I"], True)]
+)
+def test_what_python_loads_from_its_path_is_bound_unless_it_is_isolated(
+    words: list[str], bound: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
+    package = tmp_path / "elsewhere" / "theirs"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    script = tmp_path / "adapter.py"
+    script.write_text("import theirs\n")
+    command = [sys.executable, *words, *([] if script.name in words else [str(script)])]
+    found = {file.path for file in MadeOf("mine", command).files()}
+    assert str(script) in found
+    assert (str(package) in found) == bound
+
+
 def test_change_of_a_file_is_raised_with_both_digests(tmp_path: Path) -> None:
     written(tmp_path, a_py="one")
     made = MadeOf("mine", [sys.executable, str(tmp_path / "a.py")])
