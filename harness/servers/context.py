@@ -24,7 +24,7 @@ def check_context(client: Client, oracle: Oracle, size: int) -> Iterator[ServerR
     """Ask for more tokens than the context has. size: tokens of the context of one text."""
 
     def past_the_context(model: DecodedModel, client: Client) -> Observation:
-        # Only llama-server reports that the context is full; "every answer" would miss that.
+        # Only llama-server reports a full context: elsewhere "every answer" would call it wrong.
         reports_it = client.dialect.text == "llama-server"
         own = client if reports_it else replace(client, traffic=Traffic())
         return _past_size(oracle, model, size, own)

@@ -119,22 +119,22 @@ def test_module_of_the_current_folder_is_bound(
 
 
 @pytest.mark.parametrize(
-    ("words", "bound"), [(["-I"], False), (["-P"], True), ([], True), (["adapter.py", "-I"], True)]
+    ("words", "bound"),
+    [
+        (["-I", "adapter.py"], False),
+        (["-P", "adapter.py"], True),
+        (["adapter.py"], True),
+        (["adapter.py", "-I"], True),
+    ],
 )
 def test_what_python_loads_from_its_path_is_bound_unless_it_is_isolated(
     words: list[str], bound: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
-    package = tmp_path / "elsewhere" / "theirs"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    script = tmp_path / "adapter.py"
-    script.write_text("import theirs\n")
-    command = [sys.executable, *words, *([] if script.name in words else [str(script)])]
-    found = {file.path for file in MadeOf("mine", command).files()}
-    assert str(script) in found
-    assert (str(package) in found) == bound
+    written(tmp_path, elsewhere__theirs_py="", adapter_py="import theirs")
+    loaded = ["elsewhere/theirs.py"] if bound else []
+    assert names(tmp_path, sys.executable, *words) == ["adapter.py", *loaded]
 
 
 def test_change_of_a_file_is_raised_with_both_digests(tmp_path: Path) -> None:

@@ -126,11 +126,12 @@ def test_a_docstring_that_lacks_a_part_is_named(
         assert says == f"reference/samplers/top_k.py: its docstring lacks {lacks}\n"
 
 
-def test_a_sampler_without_an_example_is_shown_in_its_smallest_setting() -> None:
+def test_a_sampler_without_an_example_is_shown_in_its_smallest_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert example_of("top_k").parameters == {"k": 4}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delitem(vars(examples)["EXAMPLES"], "top_k")
-        assert example_of("top_k").parameters == ROWS["top_k"].smallest
+    monkeypatch.setattr(examples, "EXAMPLES", {})
+    assert example_of("top_k").parameters == ROWS["top_k"].smallest
 
 
 @pytest.mark.parametrize(
