@@ -228,6 +228,7 @@ def test_the_core_imports_no_engine_and_no_engine_that_of_another_maker() -> Non
     assert of_engines(ROOT) == []
 
 
+@pytest.mark.slow
 def test_no_page_of_the_reports_imports_another() -> None:
     assert other_pages(ROOT) == []
 
@@ -243,6 +244,7 @@ def test_planted_import_of_another_page_is_named(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_no_file_imports_itself_by_way_of_others() -> None:
     assert cycles(ROOT) == []
 

@@ -167,6 +167,7 @@ def _parameters() -> st.SearchStrategy[dict[str, object]]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     _parameters(),

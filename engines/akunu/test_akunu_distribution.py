@@ -104,6 +104,7 @@ def softmax_of(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(p / p.sum(), np.float64)
 
 
+@pytest.mark.slow
 def test_tail_probability_is_right_until_the_noise_ends() -> None:
     """The noise ends at 15.94: 8 nats below is drawn as it must be, 20 nats never."""
     assert tail_probability(8.0) == pytest.approx(math.exp(-8), rel=1e-4)
@@ -111,6 +112,7 @@ def test_tail_probability_is_right_until_the_noise_ends() -> None:
     assert tail_probability(20.0) == 0
 
 
+@pytest.mark.slow
 def test_first_share_of_equal_grows_with_the_vocabulary() -> None:
     """Ties of 24-bit uniforms: about n / 2**24 of the maxima are shared, and go to the lower id."""
     small, large = (first_share_of_equal(n, n // 2) - 0.5 for n in (4096, 131072))

@@ -34,6 +34,7 @@ def _unhash(word: int) -> int:
     return (state - 2891336453) * pow(747796405, -1, MODULUS) % MODULUS
 
 
+@pytest.mark.slow
 @given(st.integers(0, MODULUS - 1))
 def test_pcg_hash_can_be_run_backwards_and_so_is_a_bijection(state: int) -> None:
     assert _unhash(pcg_hash(state)) == state

@@ -11,6 +11,7 @@ from tests.support.applied import applied, logs
 
 
 # 0.5, 0.25, 0.125, 0.125: exact in float32, so the sums are.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "p"),
     [

@@ -66,6 +66,7 @@ def test_a_token_banned_by_a_logit_of_minus_infinity_is_revived_by_adaptive_p() 
     assert cand.token == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 7), (5, 9), (17, 20)], ids=str)
 def test_the_table_answers_each_token_with_its_row_to_the_bit(
     shape: tuple[int, int], tmp_path: Path

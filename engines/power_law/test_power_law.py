@@ -25,6 +25,7 @@ def _sampled(sampler: PowerLaw, logits: object) -> Candidates:
     return cand
 
 
+@pytest.mark.slow
 def test_power_law_moves_logits_by_the_distance_in_widths() -> None:
     """.60 .25 .10 .05: 10, 3, 0 and 1 widths: 10/101, 10/10, 10/1, 10/2. The first uniform double
     of the seed is .135: the third."""
@@ -134,6 +135,7 @@ def test_power_law_presets_are_parameters_of_power_law(preset: str) -> None:
     assert applied("power_law", {"seed": 1, **PRESETS[preset]}, [1.0, 2.0]).token in (0, 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.fixed_dictionaries(

@@ -138,6 +138,7 @@ def test_the_empty_grammar_constrains_nothing(name: str) -> None:
     assert left(name, "") == list(range(len(VOCAB)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ENGINES, indirect=True)
 def test_a_flipped_bit_of_the_mask_is_caught(
     backend: BackendProcess, monkeypatch: pytest.MonkeyPatch

@@ -108,6 +108,7 @@ def test_every_sampler_of_the_list_is_mapped_and_no_other() -> None:
                     processor_of(name, parameters)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(INSTALLED, reason="the extra is installed")
 def test_without_the_extra_the_backend_says_how_to_get_it() -> None:
     assert "pip install sampler-parity[transformers]" in inspect("transformers").unavailable

@@ -61,6 +61,7 @@ def trace(chain: list[dict[str, dict[str, Any]]], row: np.ndarray) -> list[Stage
     return list(build_chain(chain).trace(Candidates.from_logits(row)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.permutations(FILTERS),
@@ -80,6 +81,7 @@ def test_no_filter_adds_a_candidate(
     assert all(len(s) == len(stage.candidates) for s, stage in zip(sets, stages, strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_order_of_the_filters_is_the_same_in_typescript(
@@ -95,6 +97,7 @@ def test_any_order_of_the_filters_is_the_same_in_typescript(
     assert verdict(tsampler, case(chain, logits=logits, steps=3)) == ("identical", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["fast", "parity"])
 @pytest.mark.parametrize("top_k", [0, 40])
 def test_the_whole_is_its_stages_in_the_documented_order(mode: str, top_k: int) -> None:
@@ -151,6 +154,7 @@ def test_min_p_and_top_p_keep_the_likeliest_wherever_it_stands() -> None:
         assert stages[2].candidates.ids.tolist() == [3]
 
 
+@pytest.mark.slow
 def test_working_logits_and_the_accessor_give_the_same_tokens_and_change_no_logit() -> None:
     tokens = run_js(
         """
@@ -194,6 +198,7 @@ def test_draws_follow_the_renormalized_mass() -> None:
     assert abs(results[1]["3"] - 40000) < 6 * 131
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("u", [0.0, -0.0, 2.0**-53, 2.0**-32, 2.0**-24, 0.5, 1 - 2.0**-53])
 def test_an_injected_uniform_never_draws_what_has_no_probability(u: float) -> None:
     row = [-np.inf, 0.0, -np.inf, -200.0, 1.0, -np.inf]
@@ -234,6 +239,7 @@ def test_nan_counts_as_banned_in_both(tsampler: BackendProcess) -> None:
     assert results == [[2, 1, 0], 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "message"),
     [
@@ -272,6 +278,7 @@ def test_the_backend_says_whose_implementation_it_is(tsampler: BackendProcess) -
     assert hello.build.startswith("Node.js ")
 
 
+@pytest.mark.slow
 def test_draws_with_injected_uniforms_are_the_references(tsampler: BackendProcess) -> None:
     row = FAMILIES["zipf"](np.random.default_rng(0), 500).astype(np.float32)
     uniforms = np.random.default_rng(1).random(400)
@@ -290,6 +297,7 @@ def test_draws_with_injected_uniforms_are_the_references(tsampler: BackendProces
     assert len(set(expected)) > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "message"),
     [
@@ -305,6 +313,7 @@ def test_bad_parameters_are_named(stage: dict[str, dict[str, Any]], message: str
         build_chain([stage])
 
 
+@pytest.mark.slow
 def test_the_lock_file_names_no_registry() -> None:
     lock = json.loads(((engines_folder() / "tsampler") / "package-lock.json").read_text())
     assert not [name for name, package in lock["packages"].items() if "resolved" in package]

@@ -149,6 +149,7 @@ def test_typescript_top_candidates_are_the_same() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("top_k", "typical_p", "n_vocab", "needed"),
     [

@@ -24,6 +24,7 @@ def arguments() -> np.ndarray:
     return np.concatenate([*ranges, bits, 1 + rng.uniform(-1e-5, 1e-5, 2000), EDGES])
 
 
+@pytest.mark.slow
 def test_exp_and_log_are_v8s_to_the_bit() -> None:
     x = arguments()
     results = run_js(
@@ -70,6 +71,7 @@ def test_split_mix_gives_the_published_outputs_of_seed_0() -> None:
     assert split_mix_64(0, 3) == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 42, -1, 2**32, 1763715600000, 2**53 - 1, -(2**53) + 1])
 def test_typescript_draws_the_same_numbers(seed: int) -> None:
     results = run_js(

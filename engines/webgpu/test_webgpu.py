@@ -171,6 +171,7 @@ def test_a_browser_computes_the_same(device: Any) -> None:
             assert one.p == pytest.approx(other.p, rel=2.0**-20)
 
 
+@pytest.mark.slow
 def test_a_browser_refuses_a_branch_that_lanes_may_take_apart() -> None:
     """Chromium's compiler proves that all lanes reach a barrier; that of wgpu does not."""
     edit = Edit("dist", "agreed(row.n < 2u)", "row.n < 2u")

@@ -129,6 +129,7 @@ def test_the_page_has_every_attempt_once() -> None:
         assert sorted(names) == sorted(ATTEMPTS)
 
 
+@pytest.mark.slow
 def test_the_outcomes_are_those_of_the_page() -> None:
     need_sandbox()
     _compare(outcomes(named(heavy=False)))
@@ -146,6 +147,7 @@ def _own_pids() -> bool:
     return tuple(map(int, re.findall(r"\d+", platform.release())[:2])) >= sandbox._OWN_PIDS
 
 
+@pytest.mark.slow
 def test_outside_a_sandbox_they_succeed() -> None:
     """Those that any user can do, in a folder and to a process of the test."""
     need_sandbox()
@@ -180,6 +182,7 @@ FILTERED = {
 }
 
 
+@pytest.mark.slow
 def test_without_the_filter_many_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need_sandbox()
     none = "instructions = [(_RETURN, 0, 0, _ALLOW)]"

@@ -82,6 +82,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_engines_add_that_fails_leaves_no_half_environment(cache: Path, way: str) -> None:
     def command() -> Done:

@@ -66,6 +66,7 @@ SOME = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_no_way_to_a_false_pass_succeeds(name: str, bundles: Path, tmp_path: Path) -> None:
     done = judged(bundles, name, tmp_path / "forged")
@@ -73,6 +74,7 @@ def test_no_way_to_a_false_pass_succeeds(name: str, bundles: Path, tmp_path: Pat
     assert "defect of sampler-parity" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_bundle_of_the_right_sampler_passes_by_the_same_policy(
     bundles: Path, tmp_path: Path
 ) -> None:

@@ -115,6 +115,7 @@ def full_until_it_fits(file: Path, before: Path | None, bundle: Path) -> Iterato
         yield pages
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_leaves_a_new_file_that_the_next_one_accepts(
     tmp_path: Path, bundle: Path
 ) -> None:
@@ -123,6 +124,7 @@ def test_a_disk_that_is_full_leaves_a_new_file_that_the_next_one_accepts(
     assert names(file) == ["b"]
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_loses_nothing_that_was_recorded(tmp_path: Path, bundle: Path) -> None:
     before, file = tmp_path / "before.sqlite", tmp_path / "h.sqlite"
     many = [case(f"{n:03d}", {"a": got()}, samplers=[f"{n:0400d}"]) for n in range(40)]

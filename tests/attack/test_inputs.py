@@ -107,6 +107,7 @@ def _in_time(arguments: list[str | Path]) -> str:
     return line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "message"), SUITES.values(), ids=SUITES)
 def test_a_hostile_suite_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     suite = tmp_path / "s.toml"
@@ -167,6 +168,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 @pytest.mark.parametrize("command", ["explain", "gate", "history"])
 def test_a_hostile_line_of_a_bundle_is_refused_in_one_line(

@@ -35,6 +35,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sandbox", "device"), [(False, "through"), (True, "PermissionError")])
 def test_an_adapter_that_calls_home_gets_through_without_a_sandbox_alone(
     sandbox: bool, device: str
@@ -50,6 +51,7 @@ def test_an_adapter_that_calls_home_gets_through_without_a_sandbox_alone(
             backend.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["kills-itself", "leaves-a-daemon", "cuts-after", "dies-before-a-child"]
 )
@@ -85,6 +87,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_nothing_in_a_sandbox_outlives_a_run_that_is_killed(tmp_path: Path) -> None:
     need_sandbox()
     stays = f"# {tmp_path}\n{CALLER}\nimport time; time.sleep(600)"

@@ -234,6 +234,7 @@ def test_a_write_that_takes_a_half_at_a_time_is_gone_on_with(
         assert artifacts(folder) == artifacts(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nth", [1, 12, 40], ids=["the lock", "the first result", "the last"])
 def test_the_command_ends_with_one_line_and_goes_on(
     plan: Plan, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
@@ -257,6 +258,7 @@ def test_the_command_ends_with_one_line_and_goes_on(
     assert untimed(results_of(tmp_path / "b")) == untimed(results_of(whole))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_a_report_that_fails_leaves_each_page_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: dict[str, Any]

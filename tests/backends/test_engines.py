@@ -51,6 +51,7 @@ def test_an_engine_suite_ends_in_the_matrix_next_to_the_reference_and_a_wrong_en
     assert {d["stage"] for d in row["cells"][2]["differences"]} == {"akunu"}
 
 
+@pytest.mark.slow
 def test_if_available_names_an_engine_that_is_not_here_and_is_no_failure(tmp_path: Path) -> None:
     absent = f"absent={tmp_path / 'no-such-program'}"
     arguments = ("run", "transformers", "-b", absent, "-o", tmp_path / "b")
@@ -71,6 +72,7 @@ def test_every_engine_of_others_has_a_page_that_is_there_and_every_page_an_engin
     assert pages - named == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suite", "backend", "expected"),
     [

@@ -37,6 +37,7 @@ def test_an_environment_that_is_not_there_is_reported_with_the_command_that_adds
     assert registry.inspect("null@2.0").unavailable == "sampler-parity engines add theirs==2.0"
 
 
+@pytest.mark.slow
 def test_a_worker_runs_in_its_environment_and_sees_of_ours_only_sampler_parity() -> None:
     place(ROW)
     info = registry.inspect("null")
@@ -110,6 +111,7 @@ def test_removing_a_linked_environment_leaves_what_it_leads_to(tmp_path: Path) -
     assert (elsewhere / "environment.json").exists()
 
 
+@pytest.mark.slow
 def test_what_installs_ends_with_us_if_we_are_killed(tmp_path: Path) -> None:
     slow = script_of(
         tmp_path, f"open({str(tmp_path / 'begun')!r}, 'w'); import time; time.sleep(60)"
@@ -144,6 +146,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_worker_imports_the_standard_library_numpy_and_pydantic_alone() -> None:
     """All modules that are loaded before an engine: other packages of ours may be missing there."""
     code = (
@@ -160,6 +163,7 @@ def test_a_worker_imports_the_standard_library_numpy_and_pydantic_alone() -> Non
     assert [name for name in others if not name.startswith(("_", "sitecustomize"))] == []
 
 
+@pytest.mark.slow
 def test_an_adapter_for_node_finds_the_packages_of_its_environment(tmp_path: Path) -> None:
     folder = place(NODE)
     package = folder / "node_modules" / "they"
@@ -173,6 +177,7 @@ def test_an_adapter_for_node_finds_the_packages_of_its_environment(tmp_path: Pat
     assert done.stdout == f"42 {folder.as_posix()}/x\n", done.stderr
 
 
+@pytest.mark.slow
 def test_what_an_adapter_lacks_in_its_environment_too_is_named_as_ever(tmp_path: Path) -> None:
     place(NODE)
     adapter = tmp_path / "adapter.mjs"

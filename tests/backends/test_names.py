@@ -80,6 +80,7 @@ def info(name: str) -> BackendInfo:
     return registry.inspect(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -109,6 +110,7 @@ def test_a_replay_of_a_build_of_ones_own_name_has_its_folder_and_device() -> Non
     )
 
 
+@pytest.mark.slow
 def test_a_replay_keeps_the_folder_of_an_adapter(tmp_path: Path) -> None:
     adapter = tmp_path / "my adapter"
     adapter.write_text(

@@ -48,6 +48,7 @@ def set_with(mode: int) -> list[Any]:
     return ["set", "h", json.dumps(TRIE["tokenTreePayload"], separators=(",", ":")), mode]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("args", "mode"), [({}, 0), ({"tokenTreeMode": 1}, 1)])
 def test_it_sets_behind_the_prompt_and_clears_behind_the_last_token(
     args: dict[str, int], mode: int
@@ -63,6 +64,7 @@ def test_without_a_payload_neither_is_called() -> None:
     assert (seen["calls"], seen["warnings"]) == ([PREFILL, GENERATE, *TOKENS], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", [["set"], ["clear"], ["set", "clear"]], ids="-".join)
 def test_a_build_that_lacks_a_function_generates_without_a_trie_and_warns(
     without: list[str],
@@ -74,6 +76,7 @@ def test_a_build_that_lacks_a_function_generates_without_a_trie_and_warns(
     assert (len(seen["tokens"]), seen["error"]) == (2, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("failing", "error", "calls"),
     [

@@ -84,6 +84,7 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "change", "message"), CHANGES.values(), ids=CHANGES)
 def test_a_record_that_contradicts_itself_is_refused_with_its_line(
     tmp_path: Path, kind: str, change: Change, message: str

@@ -29,6 +29,7 @@ def test_every_record_of_the_last_release_is_read() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["index", "parity", "distribution", "throughput", "skip-ratio"])
 def test_report_of_the_last_release_reads_as_it_did(page: str, tmp_path: Path) -> None:
     output_of("report", WRITTEN / "bundle", "-f", "md", "-o", tmp_path, status=0)
@@ -36,6 +37,7 @@ def test_report_of_the_last_release_reads_as_it_did(page: str, tmp_path: Path) -
     assert (tmp_path / f"{page}.md").read_text(encoding="utf-8") == expected
 
 
+@pytest.mark.slow
 def test_gate_judges_what_the_last_release_says_of_itself_as_it_did() -> None:
     command = ("gate", WRITTEN / "bundle", "--policy", WRITTEN / "gate.toml", "--no-recompute")
     lines = output_of(*command, status=1).splitlines()

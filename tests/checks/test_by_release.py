@@ -73,6 +73,7 @@ def test_an_old_meaning_is_identical_to_its_release_and_diverges_from_the_newest
     assert execute(case, [old]).backends[OLD].verdict == "diverged"
 
 
+@pytest.mark.slow
 def test_what_a_grammar_meant_in_an_old_release_is_not_modelled_and_not_asked(
     old: BackendProcess,
 ) -> None:
@@ -85,6 +86,7 @@ def test_what_a_grammar_meant_in_an_old_release_is_not_modelled_and_not_asked(
     assert execute(case, [old]).backends[OLD].verdict == "identical"
 
 
+@pytest.mark.slow
 def test_a_case_that_means_the_same_in_both_needs_no_change(old: BackendProcess) -> None:
     result = execute(of(("top_k", {"k": 5})), [old], None, {OLD: "b4753"})
     assert result.backends[OLD].changes == []

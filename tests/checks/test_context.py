@@ -111,6 +111,7 @@ def test_the_observer_gets_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reported == [0] * before
 
 
+@pytest.mark.slow
 def test_a_pool_tells_that_it_waits_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sampler_parity.harness.processes.pool._LOOK_S", 0.01)
     reported: list[float] = []

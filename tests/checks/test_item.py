@@ -37,6 +37,7 @@ def read(folder: Path) -> SuiteFile:
     return suite.read_suite(folder / "many.toml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MIXED)
 def test_an_item_is_as_if_its_check_were_not_packed(name: str) -> None:
     file = suite.read_suite(*suite.find_suites([name]))

@@ -62,6 +62,7 @@ REPLIES: dict[Callable[[Backend], str], str] = {
 MEASUREMENTS = pytest.mark.parametrize("measurement", REPLIES, ids=lambda m: m.__name__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("then", "problem"),
     [
@@ -85,6 +86,7 @@ def test_a_fault_after_the_last_reply_is_the_measurements(
         assert (script.late, script.starts) == ([], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measurement", [timed, decoded])
 def test_a_fault_between_two_requests_is_the_measurements(
     measurement: Callable[[Backend], str],
@@ -94,6 +96,7 @@ def test_a_fault_between_two_requests_is_the_measurements(
         assert measurement(script) == "crashed: ended after its reply: exit status 4"
 
 
+@pytest.mark.slow
 @MEASUREMENTS
 def test_a_measurement_does_not_pay_for_the_one_before(
     measurement: Callable[[Backend], str],

@@ -97,6 +97,7 @@ CAUGHT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("id", "mutant"), CAUGHT)
 def test_a_planted_fault_is_caught(id: str, mutant: str) -> None:
     judged = asked(cases()[id], InProcess(mutant))

@@ -26,6 +26,7 @@ def _asked(*verdicts: Verdict) -> CaseResult:
     return repeated(lambda: next(again), len(verdicts), first)
 
 
+@pytest.mark.slow
 def test_one_wrong_draw_in_a_thousand_is_flaky_with_its_rate() -> None:
     backend = InProcess("dist/every-thousandth-draw")
     first = execute(DRAWS, [backend])

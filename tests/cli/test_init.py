@@ -267,6 +267,7 @@ def test_a_template_that_was_filled_in_is_identical_and_remembers_what_it_accept
     assert ran.tokens == [1, 2, 2, 2, 0, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "language", [Language.C, pytest.param(Language.RUST, marks=pytest.mark.nightly)]
 )

@@ -15,6 +15,7 @@ def listed(*arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_suites_are_those_of_the_folder_and_of_the_engines() -> None:
     files = [*ROOT.glob("suites/*/*.toml"), *ROOT.glob("engines/*/suites/*/*.toml")]
     assert listed("suites") == sorted(f"{path.parent.name}/{path.stem}" for path in files)
@@ -25,6 +26,7 @@ def test_suites_are_chosen_by_patterns_and_folders_and_say_what_they_are() -> No
     assert "distribution/tail" in listed("suites", "distribution")
 
 
+@pytest.mark.slow
 def test_cases_are_listed_as_case_takes_them() -> None:
     (name,) = listed("cases", "greedy/first-of-eq*")
     plan = cli("run", "--case", name, "--plan", "-b", "null").stdout
@@ -46,6 +48,7 @@ def test_backends_are_every_engine() -> None:
     assert listed("backends", "llama.cpp/*") == ["llama.cpp/graph"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [

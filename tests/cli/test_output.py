@@ -36,6 +36,7 @@ def test_a_line_shows_what_would_be_obeyed(text: str, printed: str) -> None:
     assert line(text) == printed
 
 
+@pytest.mark.slow
 @given(hostile)
 def test_whatever_a_line_holds_one_harmless_line_is_printed(text: str) -> None:
     shown = line(text)
@@ -56,6 +57,7 @@ def test_data_keeps_its_lines_and_shows_what_does_not_print(
     assert capsys.readouterr().out == "{\n \\x7f\n}\n"
 
 
+@pytest.mark.slow
 @given(hostile, hostile, hostile)
 def test_a_refusal_is_one_line_that_prints(where: str, problem: str, fix: str) -> None:
     assert str(InputError(where, problem, fix)).isprintable()
@@ -79,6 +81,7 @@ def printing(root: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_only_the_output_module_prints() -> None:
     assert printing(ROOT) == []
 

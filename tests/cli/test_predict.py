@@ -29,6 +29,7 @@ def test_a_case_that_repeats_ends_with_0_and_says_it_as_data() -> None:
     assert done.stderr.strip() == f"{CASE}  linux-arm64-gcc: as on linux-x64-gcc to the bit"
 
 
+@pytest.mark.slow
 def test_several_cases_make_a_table_with_the_operations_that_part_them() -> None:
     others = ("mirostat_v2/surprise-above-mu", "mirostat_v2/starts-at-two-tau")
     done = cli("predict", "top_k/exactly-k-of-ties", *others, CASE, "--platform", "wasm")

@@ -113,6 +113,7 @@ def test_configuration_names_the_backend_and_the_suites(suite: pytest.Pytester) 
     result.stdout.fnmatch_lines(["SKIPPED*not claimed: *top_p*"])
 
 
+@pytest.mark.slow
 def test_one_suite_is_collected_alone_by_its_name(suite: pytest.Pytester) -> None:
     configured(suite, "sampler_suites = parity")
     alone = (*OPTIONS, "--co", "-q", *adapter("one"), "--sampler-suite", "distribution/tail")
@@ -177,6 +178,7 @@ def test_backend_that_does_not_run_is_a_usage_error(
     result.stderr.fnmatch_lines([message])
 
 
+@pytest.mark.slow
 def test_malformed_suite_is_an_error_in_one_line(suite: pytest.Pytester) -> None:
     (suite.path / "suites" / "wrong.toml").write_text(SUITE.replace("quick =", "quik ="))
     result = suite.runpytest_inprocess(*OPTIONS, *adapter("one"), "suites")

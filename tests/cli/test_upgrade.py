@@ -59,6 +59,7 @@ def test_the_same_release_twice_is_silent_and_ends_with_0(tmp_path: Path) -> Non
     assert line.endswith(" cases are identical, to the bit")
 
 
+@pytest.mark.slow
 def test_a_sampler_that_was_removed_is_named_with_the_message(tmp_path: Path) -> None:
     chain: list[Any] = [{"temp": {"temp": 0.8}}, {"softmax": {}}, DIST]
     done = one_case(tmp_path, "reference@b6301", "reference@b6431", *chain)
@@ -67,6 +68,7 @@ def test_a_sampler_that_was_removed_is_named_with_the_message(tmp_path: Path) ->
     assert done.stdout.splitlines()[1] == first
 
 
+@pytest.mark.slow
 def test_other_random_numbers_change_the_text_and_keep_the_law(tmp_path: Path) -> None:
     done = one_case(tmp_path, "reference@b6301", "reference@b6431", {"temp": {"temp": 0.8}}, DIST)
     _, _, seed, chance = done.stdout.splitlines()
@@ -74,6 +76,7 @@ def test_other_random_numbers_change_the_text_and_keep_the_law(tmp_path: Path) -
     assert chance == "chance   the distributions stay"
 
 
+@pytest.mark.slow
 def test_another_distribution_is_named_with_its_distance(tmp_path: Path) -> None:
     done = one_case(tmp_path, "reference", "mutant/top_k/zero-means-one", {"top_k": {"k": 0}}, DIST)
     assert done.returncode == 1
@@ -82,6 +85,7 @@ def test_another_distribution_is_named_with_its_distance(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.slow
 def test_a_release_that_draws_by_a_p_of_0_has_another_distribution(tmp_path: Path) -> None:
     done = one_case(tmp_path, "reference@b3889", "reference@b3995", {"temp": {"temp": 0.8}}, DIST)
     assert done.stdout.splitlines()[3].startswith("chance   changes, ")
@@ -109,6 +113,7 @@ def test_a_planted_fault_is_named_with_the_stage_that_has_it(tmp_path: Path, fau
     assert answer["first"]["stage"] == len(FAULTS[fault]) - 1
 
 
+@pytest.mark.slow
 def test_a_recording_is_compared_row_by_row(tmp_path: Path) -> None:
     program = Program(tmp_path)
     for token in (0, 1, 1, 5, 4):
@@ -120,6 +125,7 @@ def test_a_recording_is_compared_row_by_row(tmp_path: Path) -> None:
     assert other.stdout.splitlines()[1].startswith("first    stage 1, top_k: survivors 2 -> 3")
 
 
+@pytest.mark.slow
 def test_a_request_that_has_a_grammar_is_compared_without_it(tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     path.write_text(json.dumps({"prompt": "a", "top_k": 5, "grammar": 'root ::= "a"'}))
@@ -173,6 +179,7 @@ def test_a_version_that_is_not_there_is_one_line_with_the_command_that_adds_it(
     assert not environments.folder_of("mlx_lm", "0.0.1").exists()
 
 
+@pytest.mark.slow
 def test_two_versions_that_lack_a_sampler_are_refused(tmp_path: Path) -> None:
     done = one_case(tmp_path, "reference@b6431", "reference@b6673", {"softmax": {}}, DIST)
     assert "neither answers: unsupported: no sampler softmax" in refused(done)

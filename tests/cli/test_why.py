@@ -43,6 +43,7 @@ def test_the_first_token_of_a_text_is_explained_and_the_others_are_named(recordi
     assert "also     tokens 3" in lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 72])
 def test_the_answer_fits_its_terminal(
     recording: Path, columns: int, monkeypatch: pytest.MonkeyPatch

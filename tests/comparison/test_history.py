@@ -160,6 +160,7 @@ def test_commands_add_and_show_write_the_trend(tmp_path: Path) -> None:
     assert "1/2 identical, 1 failed" in (tmp_path / "out" / "history.md").read_text()
 
 
+@pytest.mark.slow
 def test_plot_has_a_mark_for_every_run(tmp_path: Path) -> None:
     history.add(tmp_path / "h", three_dates(tmp_path))
     svg = re.findall(r"<svg.*?</svg>", html(document(report_of(tmp_path / "h"))), re.DOTALL)
@@ -167,6 +168,7 @@ def test_plot_has_a_mark_for_every_run(tmp_path: Path) -> None:
     assert "2026-01-02" in svg[0]
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_no_markup(tmp_path: Path) -> None:
     bundle = bundle_on(
         tmp_path / "a",

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
@@ -27,6 +29,7 @@ def bundle(folder: Path, answering: Answering, *names: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_what_a_newer_server_ignores_is_reported_with_the_evidence_of_both(tmp_path: Path) -> None:
     old = bundle(tmp_path / "old", answered, "top_k", "min_p")
     new = bundle(tmp_path / "new", drops("top_k")(answered), "top_k", "min_p", "top_p")
@@ -41,6 +44,7 @@ def test_what_a_newer_server_ignores_is_reported_with_the_evidence_of_both(tmp_p
     assert lines[5] == f"  mine (llama-server) of {new} alone has parameter/top_p"
 
 
+@pytest.mark.slow
 def test_servers_that_are_alike_have_no_difference(tmp_path: Path) -> None:
     old, new = (bundle(tmp_path / name, answered, "top_k") for name in ("old", "new"))
     done = cli("compare", old, new)
@@ -51,6 +55,7 @@ def test_servers_that_are_alike_have_no_difference(tmp_path: Path) -> None:
     assert "leave out -o" in done.stderr
 
 
+@pytest.mark.slow
 def test_servers_that_were_asked_nothing_alike_are_refused_in_one_line(tmp_path: Path) -> None:
     old = bundle(tmp_path / "old", answered, "top_k")
     done = cli("compare", old, bundle(tmp_path / "new", answered, "min_p"))

@@ -91,6 +91,7 @@ def violations(kind: Format, order: Summation, sums: int, seed: int) -> Iterator
                 yield int((error > of_sum(n, arithmetic) * exact).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("order", SUMS)
 def test_no_sum_is_beyond_its_bound(kind: Format, order: Summation) -> None:

@@ -36,6 +36,7 @@ def test_stages_of_engines_have_the_judges_of_their_folder() -> None:
     assert judge_of("top_p") is JUDGES["top_p"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n for n in MUTANTS if MUTANTS[n].sampler in JUDGED and n not in UNDECIDABLE]
 )
@@ -44,6 +45,7 @@ def test_a_fault_in_a_stage_of_an_engine_is_caught_by_its_judge(name: str) -> No
         assert try_mutant(MUTANTS[name], backend, "correct").caught
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [("grammar/reads-strictly", "explained"), ("grammar/one-bit-flipped", "diverged")],

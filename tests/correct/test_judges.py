@@ -425,6 +425,7 @@ def test_min_p_keeps_or_removes_all_equal_logits() -> None:
         JUDGES["min_p"](stage(MinP(0.5), row, [0, 1, 2, 3]))
 
 
+@pytest.mark.slow
 def test_a_reported_flag_must_be_right() -> None:
     fault = MUTANTS["dry/flag-stays-sorted"]
     with closing(InProcess(fault.name)) as backend:
@@ -479,6 +480,7 @@ def caught_in_float64(name: str) -> bool:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(29, [n for n in FAULTS if n not in HARMLESS]))
 def test_a_fault_of_a_float64_engine_is_caught(name: str) -> None:
     assert caught_in_float64(name)
@@ -500,6 +502,7 @@ def test_the_judges_accept_the_reference_without_looking_at_its_bits(share: int)
             exact_decisions(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_the_judges_accept_the_reference_among_128256_tokens(name: str) -> None:
     logits = GeneratedLogits(family="normal", n=128_256, seed=7)
@@ -507,6 +510,7 @@ def test_the_judges_accept_the_reference_among_128256_tokens(name: str) -> None:
     exact_decisions(StagesCase(**about, chain=LARGE[name], logits=logits))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNDECIDABLE)
 def test_a_fault_that_rounding_explains_passes_its_own_case(name: str) -> None:
     case = next(case for case in cases_for(MUTANTS[name]) if case.id.startswith(MUTANTS[name].case))

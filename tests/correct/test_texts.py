@@ -99,6 +99,7 @@ def judged(case: Case, of: Any, accept: Accept = "correct") -> CaseResult:
         return execute(case, [backend])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [bfloat16, blocked, float64])
 @pytest.mark.parametrize("case", [CASE, made.case()], ids=["generation", "sequences"])
 def test_a_correct_engine_passes(engine: Any, case: Case) -> None:
@@ -123,6 +124,7 @@ def many() -> SequencesCase:
     return SequencesCase.model_validate(given | {"steps": 18, "logits": logits})
 
 
+@pytest.mark.slow
 def test_sequences_of_16_bit_probabilities_are_judged_each_on_its_own_logits() -> None:
     assert judged(many(), Texts(bfloat16.Worker()), "identical").backends["made"].step is not None
     assert judged(many(), Texts(bfloat16.Worker())).backends["made"].verdict == "correct"
@@ -197,6 +199,7 @@ def test_a_text_that_the_stages_do_not_explain_is_wrong(fault: Any, engine: Any)
     assert result.steps == (result.backends["made"].step or 0) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [bfloat16, float64])
 def test_a_wrong_stage_of_the_engine_is_named(engine: Any) -> None:
     def counts_all(ops: Any, cand: Any, of: Any) -> None:
@@ -222,6 +225,7 @@ def test_an_engine_without_steps_says_why_its_text_is_not_judged() -> None:
     assert (result.verdict, result.detail) == ("diverged", reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(n for n in PARTS if n.startswith("sequences/")))
 def test_a_fault_of_slots_is_caught_in_another_arithmetic(name: str) -> None:
     of = Texts(bfloat16.Worker())

@@ -65,12 +65,14 @@ def test_a_parameter_that_is_taken_otherwise_is_named() -> None:
     assert named(at_most(16), LARGER) == "k is taken at most 16"
 
 
+@pytest.mark.slow
 def test_a_candidate_that_one_passing_case_refutes_is_refused() -> None:
     """At most 18: where k is 17 the backend is right, and `at most 16` is wrong."""
     assert named(at_most(16), [top_k(20), top_k(25)]) == "k is taken at most 16"
     assert named(at_most(18), [top_k(20), top_k(25), top_k(17)]) == ""
 
 
+@pytest.mark.slow
 def test_an_unknown_behaviour_has_no_name() -> None:
     class Third(TopK):
         def apply(self, cand: object) -> None:
@@ -84,6 +86,7 @@ def test_one_case_alone_names_nothing() -> None:
     assert named(at_most(16), [top_k(20), top_k(5)]) == ""
 
 
+@pytest.mark.slow
 def test_an_edit_of_the_text_is_named_with_its_condition() -> None:
     fault = edited(
         "    k = min(k, len(cand))\n", "    k = min(k, len(cand))\n    cand.selected = -1\n"
@@ -113,6 +116,7 @@ def test_the_stage_of_an_engine_has_no_families() -> None:
     assert [*families("vllm_penalties")] == []
 
 
+@pytest.mark.slow
 def test_a_planted_fault_that_few_passing_cases_refute_is_named_with_an_exception() -> None:
     """k + 1 stay, but not if k is 1: one of 15 passing cases refutes the planted k + 1."""
 

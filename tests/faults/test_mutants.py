@@ -137,6 +137,7 @@ def test_selftest_fails_for_what_is_not_caught_at_its_stage(
     assert result.elsewhere == (stage == "top_k")
 
 
+@pytest.mark.slow
 def test_mutant_that_never_ends_is_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MUTANTS, "greedy/hangs", Mutant("greedy/hangs", Hangs, at="timeout"))
     backend = InProcess("greedy/hangs", timeout_s=0.2)

@@ -26,6 +26,7 @@ def patch(
     return Patch(f"a.toml: fault 1 ({name})", name, edits, file, of)
 
 
+@pytest.mark.slow
 def test_every_patch_fits_the_reference_and_gives_a_class_of_its_sampler() -> None:
     assert len(PATCHES) > 200
     for name, one in PATCHES.items():

@@ -20,6 +20,7 @@ def ended(limit_s: float, compiling_s: float) -> str:
             pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiling_s", [0.0, 0.1], ids=["outside", "in the compiler"])
 def test_what_does_not_end_is_ended(compiling_s: float) -> None:
     begun = time.monotonic()
@@ -28,6 +29,7 @@ def test_what_does_not_end_is_ended(compiling_s: float) -> None:
     assert time.monotonic() - begun >= compiling_s
 
 
+@pytest.mark.slow
 def test_only_a_long_wait_is_ended_because_a_busy_machine_lets_processes_wait() -> None:
     with _time_limit(0.05):
         time.sleep(0.2)

@@ -40,6 +40,7 @@ def test_the_default_policy_lets_nothing_of_it_pass_whatever_the_run_accepted(
     assert gate(bundle, read_policy(None), None, TODAY).exit_status == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accept", "result", "passes"),
     [

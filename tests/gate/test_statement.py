@@ -39,6 +39,7 @@ def gate(folder: Path, name: str, *options: str | Path) -> Done:
     return cli("gate", folder / name, "--policy", folder / f"{name}.toml", *options)
 
 
+@pytest.mark.slow
 def test_statement_names_the_released_file_the_bundle_the_policy_and_the_result(
     folder: Path,
 ) -> None:
@@ -54,6 +55,7 @@ def test_statement_names_the_released_file_the_bundle_the_policy_and_the_result(
     assert configuration["bundle"] == {"sha256": digest_of(both)}
 
 
+@pytest.mark.slow
 def test_statement_is_one_for_the_library_of_the_format(folder: Path) -> None:
     from google.protobuf.json_format import Parse
 
@@ -62,6 +64,7 @@ def test_statement_is_one_for_the_library_of_the_format(folder: Path) -> None:
     read.validate()
 
 
+@pytest.mark.slow
 def test_statement_of_a_wrong_sampler_says_that_it_failed(folder: Path) -> None:
     path = folder / "wrong.json"
     assert gate(folder, "wrong", "--statement", path).returncode == 1
@@ -69,6 +72,7 @@ def test_statement_of_a_wrong_sampler_says_that_it_failed(folder: Path) -> None:
     assert (predicate["result"], predicate["failedTests"]) == ("FAILED", ["parity"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 def test_signed_statement_is_verified_and_refused_after_one_byte_changed(
     folder: Path, tmp_path: Path
@@ -95,6 +99,7 @@ def test_signed_statement_is_verified_and_refused_after_one_byte_changed(
     assert "is not of this bundle: subject differs" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "value"),
     [
@@ -114,6 +119,7 @@ def test_statement_with_any_other_field_is_refused(
     assert gate(folder, "right", "--verify", path).returncode == 1
 
 
+@pytest.mark.slow
 def test_statement_of_another_bundle_or_policy_is_refused(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "policy.toml"
     other.write_text((folder / "right.toml").read_text(encoding="utf-8") + "# more\n", "utf-8")
@@ -123,6 +129,7 @@ def test_statement_of_another_bundle_or_policy_is_refused(folder: Path, tmp_path
     assert gate(folder, "wrong", "--verify", statement).returncode == 1
 
 
+@pytest.mark.slow
 def test_statement_needs_a_subject_and_a_gate_that_recomputes(folder: Path) -> None:
     path = folder / "none.json"
     assert "names no subject" in refused(cli("gate", folder / "right", "--statement", path))
@@ -131,6 +138,7 @@ def test_statement_needs_a_subject_and_a_gate_that_recomputes(folder: Path) -> N
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_file_that_is_no_statement_is_refused_in_one_line(folder: Path) -> None:
     for text in ("{", "[]", "\0"):
         path = folder / "bad.json"
@@ -138,6 +146,7 @@ def test_file_that_is_no_statement_is_refused_in_one_line(folder: Path) -> None:
         assert "is no statement" in refused(gate(folder, "right", "--verify", path))
 
 
+@pytest.mark.slow
 def test_statement_says_which_extra_it_lacks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EXTRAS, "attest", ("sampler_parity_has_no_such_module",))
     line = refused(gate(folder, "right", "--statement", folder / "none.json"))

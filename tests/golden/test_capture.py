@@ -104,6 +104,7 @@ def test_capture_is_listed_in_the_manifest_next_to_it(folder: Path, tmp_path: Pa
     assert fixtures.check(tmp_path, "mine") == tmp_path / "mine.gguf"
 
 
+@pytest.mark.slow
 def test_capture_without_a_manifest_makes_none(folder: Path) -> None:
     assert not (folder / "manifest.toml").exists()
 
@@ -171,6 +172,7 @@ def test_capture_refuses_a_truncated_model(folder: Path, tmp_path: Path) -> None
     assert "cut.gguf: llama.cpp cannot load this model" in message
 
 
+@pytest.mark.slow
 def test_capture_refuses_a_missing_model(folder: Path, tmp_path: Path) -> None:
     message = refusal(tmp_path / "none.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
     assert "none.gguf: cannot be read: No such file or directory" in message

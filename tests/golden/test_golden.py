@@ -115,6 +115,7 @@ def test_verify_refuses_a_truncated_file(folder: Path, name: str) -> None:
     assert refusal(folder).startswith(f"{path}: SHA-256 is ")
 
 
+@pytest.mark.slow
 def test_verify_names_the_fixture_that_was_swapped_in(folder: Path) -> None:
     one, other = folder / "small.gguf", folder / "small-f16.gguf"
     one.rename(folder / "x")
@@ -125,6 +126,7 @@ def test_verify_names_the_fixture_that_was_swapped_in(folder: Path) -> None:
     assert "it is the file of fixture 'small" in refusal(folder)
 
 
+@pytest.mark.slow
 def test_verify_refuses_fixtures_swapped_together_with_their_digests(folder: Path) -> None:
     unlist(folder, "native-results")
     (folder / "native-results.gguf").unlink()
@@ -229,6 +231,7 @@ def add_ulp(tensors: Tensors) -> None:
     tensors["usual/p"][0] = np.nextafter(tensors["usual/p"][0], np.float32(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -252,6 +255,7 @@ def test_verify_refuses_a_recording_that_the_reference_does_not_meet(
     assert f"native-results.gguf: {says}" in refusal(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -335,6 +339,7 @@ def write_small(path: Path) -> None:
     fixtures.write(path, facts, {"logits": np.array([[1.5, -2, 3]], np.float32)})
 
 
+@pytest.mark.slow
 def test_read_refuses_every_flipped_bit_that_would_be_read(tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     write_small(path)
@@ -352,6 +357,7 @@ def test_read_refuses_every_flipped_bit_that_would_be_read(tmp_path: Path) -> No
         assert not tensor <= at < tensor + 12
 
 
+@pytest.mark.slow
 def test_read_refuses_every_truncation(tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     write_small(path)
@@ -380,6 +386,7 @@ def test_read_refuses_a_missing_file(tmp_path: Path) -> None:
 # The tests below read the fixtures of the repository.
 
 
+@pytest.mark.slow
 def test_repository_fixtures_are_in_order() -> None:
     assert verify.verify() == [
         "native-results: 16 chains of 40 steps, equal to the reference to the bit",
@@ -397,6 +404,7 @@ def test_repository_rows_are_all_different() -> None:
     assert len({row.tobytes() for row in fixtures.load("small")}) == 320
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "stage"),
     [(c, i) for c in recorded.CHAINS for i in range(len(c.chain))],

@@ -121,6 +121,7 @@ def test_vocabulary_has_bytes_words_and_ends() -> None:
     build_chain([{"infill": {}}], n_vocab=128_256, vocab=vocab)
 
 
+@pytest.mark.slow
 def test_llama_cpp_and_the_reference_agree_on_the_vocabulary(libllama: Libllama) -> None:
     path = model_path("random-128256")
     vocab = read_vocab(path)

@@ -128,6 +128,7 @@ def test_in_mode_0_what_stands_behind_a_span_does_not_draw(
         libllama.llama_sampler_free(sampler)
 
 
+@pytest.mark.slow
 @given(
     spans=st.lists(LEAF_LISTS.map(without_prefixes), min_size=1, max_size=3),
     tokens=st.lists(st.integers(0, 6), max_size=16),
@@ -245,6 +246,7 @@ def accepted(read: Any, text: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @given(PAYLOADS)
 @example(SEED)
 @example("\ufeff" + SEED)

@@ -57,6 +57,7 @@ def test_each_library_is_recorded_with_its_digest(folder: Path) -> None:
         assert digest == sha256_of(folder / name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["libllama.so", "libggml-cpu.so.0"])
 def test_a_run_of_a_build_that_has_changed_is_refused_in_one_line(
     folder: Path, tmp_path: Path, name: str
@@ -100,6 +101,7 @@ def test_a_worker_opens_no_library_that_has_changed(folder: Path) -> None:
         backend.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["libllama.so", "libggml-cpu.so.0"])
 def test_of_the_record_of_an_older_version_the_digest_of_libllama_holds(
     folder: Path, name: str

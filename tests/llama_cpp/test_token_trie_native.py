@@ -135,6 +135,7 @@ def test_bad_input_is_refused_and_never_reaches_llama_cpp(
     assert set(_living) == before
 
 
+@pytest.mark.slow
 @given(LEAF_LISTS.map(without_prefixes))
 def test_the_flat_trie_has_the_nodes_of_the_references(leaves: tuple[Leaf, ...]) -> None:
     flat, todo = FlatTrie(leaves), [(0, build_trie(leaves))]
@@ -220,6 +221,7 @@ BEHIND: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BEHIND)
 def test_three_samplers_take_masked_candidates_into_account(name: str) -> None:
     """llama.cpp's typical_p gets a NaN of them, mirostat and dynamic temperature count them: behind

@@ -74,6 +74,7 @@ def test_no_call_of_the_refused_ones_is_allowed(machine: str) -> None:
     assert allowed_of(machine) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", numbers(REFUSED, "x86_64") | numbers(REFUSED, "aarch64"))
 def test_a_call_that_is_let_in_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault of each: one more call in the list."""

@@ -141,6 +141,7 @@ def of_a_run(name: str) -> tuple[bool, bool, bool]:
     return may_fork(), isinstance(process._group.process, Forked), "run" in hello.capabilities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "copied"), [("llama.cpp", True), ("null", False)])
 def test_llama_cpp_is_a_copy_and_our_own_python_is_not(pool: Pool, name: str, copied: bool) -> None:
     assert pool.call(of_a_run, name) == (True, copied, True)

@@ -120,6 +120,7 @@ def test_keeper_that_was_killed_is_replaced(family: tuple[groups.ProcessGroup, l
     assert alive(groups._mine().process.pid)
 
 
+@pytest.mark.slow
 def test_scratch_file_of_a_process_that_is_killed_before_it_starts_any_is_deleted() -> None:
     code = (
         "import os\n"

@@ -78,6 +78,7 @@ def daemons(number: int) -> tuple[list[int], list[int], list[int]]:
     return left, before, after
 
 
+@pytest.mark.slow
 @FORKS
 def test_a_daemon_of_a_backend_ends_with_the_last_backend() -> None:
     with Pool(1, 1) as pool:
@@ -87,6 +88,7 @@ def test_a_daemon_of_a_backend_ends_with_the_last_backend() -> None:
         assert after == []
 
 
+@pytest.mark.slow
 @FORKS
 def test_a_daemon_outlives_a_pool_that_adopts_no_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: the test above sees the daemon."""
@@ -185,6 +187,7 @@ def raises_what_cannot_be_sent() -> None:
     raise UnpicklableError
 
 
+@pytest.mark.slow
 def test_each_call_of_a_pool_has_its_result() -> None:
     with Pool(2, 20) as pool:
         assert sorted(pool.each(twice, [(i,) for i in range(20)])) == [
@@ -193,6 +196,7 @@ def test_each_call_of_a_pool_has_its_result() -> None:
         assert pool.call(twice, 4) == 8
 
 
+@pytest.mark.slow
 def test_process_that_dies_costs_its_own_call_and_no_other() -> None:
     calls: list[tuple[Any, ...]] = [(twice, 1), (ends_by, 9), (twice, 3), (ends_with, 7)]
     with Pool(1, 4) as pool:
@@ -212,6 +216,7 @@ def test_death_in_a_single_call_is_one_line() -> None:
     assert str(caught.value) == "a process of the run: died: signal SIGTERM - run with --resume"
 
 
+@pytest.mark.slow
 def test_what_a_call_raises_is_raised_and_ends_the_pool() -> None:
     with pytest.raises(InputError, match="here: wrong"), Pool(2, 2) as pool:
         list(pool.each(applied, [(raises, "wrong"), (time.sleep, 600)]))
@@ -246,6 +251,7 @@ def test_pool_that_an_interrupt_leaves_leaves_no_process() -> None:
             os.kill(pid, 0)
 
 
+@pytest.mark.slow
 @FORKS
 def test_a_process_whose_parent_is_gone_ends_without_an_error() -> None:
     ours, theirs = Pipe()

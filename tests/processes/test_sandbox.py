@@ -69,6 +69,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str
             yield [request.param, os.path.relpath(tmp_path / "s")]
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_socket_that_listens_is_reached_from_outside_and_not_from_inside(
     address: list[str], scratch: Path
@@ -146,6 +147,7 @@ def test_the_kernel_ends_it_first_if_memory_ends(scratch: Path) -> None:
     assert outcome([*PYTHON, score], scratch).stdout.split() == ["1000"]
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_child_that_is_left_behind_is_reaped_and_the_program_goes_on(scratch: Path) -> None:
     act = (
@@ -210,6 +212,7 @@ def test_what_a_program_prints_to_a_file_has_an_end(scratch: Path, tmp_path: Pat
     assert (tmp_path / "printed").stat().st_size == 1 << 30
 
 
+@pytest.mark.slow
 @LINUX
 @pytest.mark.parametrize(
     "act",

@@ -93,6 +93,7 @@ def test_what_runs_elsewhere_stands_there() -> None:
         assert line in (ROOT / file).read_text(encoding="utf-8"), f"{pattern}: {file} has no {line}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [c for c in ALL if HOMES[c].kind != "commit" and c.text.startswith("sampler-parity ")],
@@ -104,6 +105,7 @@ def test_every_command_that_does_not_run_is_one(command: Command) -> None:
         check_command([word for word in words if not word.endswith("findings.toml")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_command_that_prose_mentions_is_one(page: Path) -> None:
     for text in mentioned(page.read_text(encoding="utf-8")):

@@ -7,6 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.engines.engine_file import (
     NAMESPACE,
@@ -129,6 +131,7 @@ def _faults() -> Iterator[str]:
             yield f"engine {name}: {counts[name]} of {FAULTS} faults in {where}"
 
 
+@pytest.mark.slow
 def test_every_sampler_and_every_engine_has_all_its_parts() -> None:
     lines = lacking(ROOT)
     assert not lines, "\n".join(lines)

@@ -66,6 +66,7 @@ def test_a_text_without_an_encoding_is_named(tmp_path: Path, line: str) -> None:
     assert len(unnamed(tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_a_worker_speaks_utf_8_and_loads_nothing_of_the_folder_it_is_started_in(
     tmp_path: Path,
 ) -> None:

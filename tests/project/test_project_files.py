@@ -83,6 +83,7 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
     assert [link for link in links(page) if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_to_a_place_on_a_page_leads_there(page: Path) -> None:
     lost = [
@@ -97,6 +98,7 @@ def test_a_heading_has_the_place_that_github_gives_it() -> None:
     assert places("# 20. `[^...]` isn't Top-P\n```\n# a comment\n```\n") == {"20--isnt-top-p"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_power_is_code_and_not_bold_text(page: Path) -> None:
     prose = re.sub(r"`[^`]*`|^    .*$", "", FENCED.sub("", page.read_text()), flags=re.MULTILINE)

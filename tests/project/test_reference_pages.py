@@ -41,6 +41,7 @@ def test_every_page_is_as_the_code_makes_it() -> None:
     assert pages.differing(pages.ROOT) == []
 
 
+@pytest.mark.slow
 def test_check_names_a_page_that_was_changed_and_a_picture_that_is_missing(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,6 +57,7 @@ def test_check_names_a_page_that_was_changed_and_a_picture_that_is_missing(
     assert main(["--check"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("extra_field")
 def test_check_names_the_page_of_a_model_with_an_extra_field(copy: Path) -> None:
     assert "docs/reference/policy.md: differs; run python -m scripts.reference" in (
@@ -69,12 +71,14 @@ def test_a_field_without_a_meaning_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert problem.endswith("has no description")
 
 
+@pytest.mark.slow
 def test_a_model_without_a_heading_is_named(copy: Path) -> None:
     page = copy / "docs/reference/policy.md"
     page.write_text(page.read_text().replace("### Allowed\n", "### Other\n"))
     assert pages.differing(copy) == ["docs/reference/policy.md: has no heading Allowed"]
 
 
+@pytest.mark.slow
 def test_a_page_of_no_sampler_is_named(copy: Path) -> None:
     (copy / "docs/reference/samplers/old.md").write_text("# old\n")
     assert pages.differing(copy) == ["docs/reference/samplers/old.md: has no sampler; remove it"]
@@ -85,6 +89,7 @@ def test_unknown_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--check" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_section_with_every_option(name: str) -> None:
     text = commands.commands().split(f"### {name}\n")[1].split("\n### ")[0].split("\n## ")[0]
@@ -106,6 +111,7 @@ def test_every_sampler_has_the_whole_docstring_and_a_picture(name: str) -> None:
     assert len(picture) < 6_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cut", "lacks"),
     [

@@ -31,6 +31,7 @@ max_ratio = 1.05
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "ratio", "right"),
     [

@@ -227,6 +227,7 @@ def test_every_bundle_of_the_night_is_kept_and_compared_with_the_night_before() 
     assert keep[-2:] == ["rm -rf nights/last", "cp -r bundles nights/last"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "code", "worse"), [(0, 0, "0"), (1, 0, "1"), (2, 1, None)])
 def test_a_worse_night_fails_after_it_was_kept_and_a_torn_one_at_once(
     tmp_path: Path, status: int, code: int, worse: str | None
@@ -409,6 +410,7 @@ def test_run_of_the_action_leaves_unmet_cases_to_the_gate(
     assert calls == [f"{wanted} --jobs 2 --timeout 10 --profile quick -o b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", ["parity compare", "throughput", ""], ids=lambda pages: pages)
 @pytest.mark.parametrize("status", ["0", "1", "2"])
 def test_gate_of_the_action_decides_and_writes_the_summary(

@@ -65,6 +65,7 @@ def test_edges_go_to_the_nearest_value_by_exact_fractions(dtype: Dtype) -> None:
     assert narrowed(row, dtype).tolist() == [nearest(float(x), dtype) for x in row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", HALVES)
 @given(bits=st.lists(st.integers(0, 0xFFFFFFFF), min_size=1, max_size=4))
 def test_any_float32_goes_to_the_nearest_value_by_exact_fractions(

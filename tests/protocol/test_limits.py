@@ -136,6 +136,7 @@ def test_words_for_times_cost_neither_time_nor_memory(n: int, message: str) -> N
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
 
 
+@pytest.mark.slow
 def test_the_timeout_spans_the_reading_of_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     decode = json.JSONDecoder.decode
 
@@ -190,6 +191,7 @@ def test_bytes_that_only_pass_for_text_are_no_greeting() -> None:
         assert "can't decode" in str(failure(process))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["name", "version", "build", "device"])
 def test_a_greeting_of_a_book_is_no_greeting(key: str) -> None:
     greeting = json.dumps(json.loads(GREETING) | {key: "x" * 5000})
@@ -197,6 +199,7 @@ def test_a_greeting_of_a_book_is_no_greeting(key: str) -> None:
         assert "not a reply" in str(failure(process))
 
 
+@pytest.mark.slow
 def test_the_crash_output_of_many_is_read_alone() -> None:
     act = "sys.stderr.write('x' * (1 << 26) + '\\nno more\\n'); sys.exit(3)"
     with backend(act) as process:

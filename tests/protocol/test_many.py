@@ -132,6 +132,7 @@ def test_another_number_of_replies_breaks_the_protocol(
         backend.close()
 
 
+@pytest.mark.slow
 def test_the_line_of_many_runs_is_as_of_each_alone(runs: list[RunCall]) -> None:
     backend = Claiming("many", "table")
     try:

@@ -23,6 +23,7 @@ def test_the_memory_limit_holds_until_it_is_lifted() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallopt"),
     reason="only glibc has the setting",

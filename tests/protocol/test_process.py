@@ -95,6 +95,7 @@ def test_silence_is_a_timeout(act: str) -> None:
     assert (caught.verdict, str(caught)) == ("timeout", "no reply within 0.3 s")
 
 
+@pytest.mark.slow
 def test_process_that_does_not_read_a_long_request_is_a_timeout() -> None:
     request = REQUEST.model_copy(update={"history": [1] * 200_000})
     with backend("time.sleep(60)", timeout_s=0.3) as process:
@@ -103,6 +104,7 @@ def test_process_that_does_not_read_a_long_request_is_a_timeout() -> None:
             process.ask(request, p.TimeReply)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["sys.exit(3)", "os.abort()", "time.sleep(60)", "say('?\\n')"])
 def test_next_request_gets_a_new_process(fault: str, tmp_path: object) -> None:
     once = f"{tmp_path}/failed"
@@ -126,6 +128,7 @@ def test_refusal_keeps_the_process() -> None:
         assert process.starts == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "act",
     [f"say('{REPLY}\\n'); time.sleep(0.2); say('late\\n')", f"say('{REPLY}\\n'); sys.exit(1)"],
@@ -143,6 +146,7 @@ def _wait_until_readable(process: BackendProcess) -> None:
     assert process._readable(20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("greeting", "message"),
     [
@@ -212,6 +216,7 @@ def test_a_worker_of_ours_has_batches_in_version_2_alone(version: int, tmp_path:
     assert ("batch" in replies[0]["capabilities"]) == (version == 2)
 
 
+@pytest.mark.slow
 def test_a_worker_of_ours_refuses_to_be_greeted_in_another_protocol() -> None:
     replies = _worker_replies(p.HelloRequest(protocol=3, scratch="/no/such/file"), REQUEST)
     assert [(s["kind"], s["message"]) for s in replies] == [
@@ -227,6 +232,7 @@ def _worker_replies(*requests: p.Request) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_missing_greeting_is_a_timeout() -> None:
     process = BackendProcess("x", [sys.executable, "-c", "import time; time.sleep(60)"])
     process.start_timeout_s = 0.3

@@ -80,6 +80,7 @@ def test_harness_and_worker_see_what_the_other_writes(scratch: Scratch) -> None:
     worker._file.close()
 
 
+@pytest.mark.slow
 def test_harm_is_named(scratch: Scratch) -> None:
     scratch.write(0, np.zeros(1 << 25, np.float32))
     assert scratch.harm() == ""

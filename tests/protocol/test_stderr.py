@@ -44,6 +44,7 @@ def test_it_goes_into_no_file(sandbox: bool) -> None:
         assert process.ask(REQUEST, p.TimeReply).ns == [1]
 
 
+@pytest.mark.slow
 def test_much_of_it_before_a_reply_does_not_change_the_reply(sandbox: bool) -> None:
     with backend(f"{PRINTS}; say('{REPLY}\\n')", sandbox) as process:
         assert process.ask(REQUEST, p.TimeReply).ns == [7]
@@ -69,6 +70,7 @@ def test_without_end_it_is_a_timeout(sandbox: bool) -> None:
     assert (caught.verdict, str(caught)) == ("timeout", "no reply within 0.5 s")
 
 
+@pytest.mark.slow
 def test_its_end_is_shown_if_stdout_was_closed_before(sandbox: bool) -> None:
     act = f"os.close(1); {PRINTS}; sys.stderr.write('\\nno more\\n'); sys.exit(3)"
     with backend(act, sandbox) as process:

@@ -43,6 +43,7 @@ def script(folder: Path, line: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_dynamic_program_and_its_scripts_can_be_recorded(folder: Path) -> None:
     for path in (
         folder / "dynamic",

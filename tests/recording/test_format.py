@@ -62,6 +62,7 @@ def test_a_torn_last_line_ends_the_recording(tmp_path: Path, cut: int) -> None:
     assert len(whole) - len(read) == (1 if cut < 60 else len(whole) - len(read))
 
 
+@pytest.mark.slow
 @given(place=st.integers(0, 10**6), bit=st.integers(0, 7))
 def test_a_changed_bit_is_refused_with_its_place(
     tmp_path_factory: pytest.TempPathFactory, place: int, bit: int

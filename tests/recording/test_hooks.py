@@ -71,6 +71,7 @@ def test_a_fault_is_named_at_its_stage(
     assert judged(tmp_path / "r", tmp_path / "b")[1] == set(stage.split())
 
 
+@pytest.mark.slow
 def test_a_row_ends_with_its_text(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     recorded(tmp_path / "r", capfd)
     tokens: dict[str, list[int]] = {}
@@ -82,6 +83,7 @@ def test_a_row_ends_with_its_text(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert any(of_row[-1] == 2 for of_row in tokens.values())
 
 
+@pytest.mark.slow
 def test_a_processor_that_is_a_function_is_counted_apart(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +103,7 @@ def test_a_forked_child_is_a_process_of_its_own(
     assert len(Recording(tmp_path / "r").processes) == 2
 
 
+@pytest.mark.slow
 def test_an_error_in_the_recorder_ends_the_recording_in_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +111,7 @@ def test_an_error_in_the_recorder_ends_the_recording_in_one_line(
     assert "stopped: TypeError" in problem
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_nothing_ends_the_recording(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +124,7 @@ def test_a_disk_that_takes_nothing_ends_the_recording(
     assert "stopped: OSError: [Errno 28] No space left" in problem
 
 
+@pytest.mark.slow
 def test_a_sitecustomize_of_the_user_is_run(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +133,7 @@ def test_a_sitecustomize_of_the_user_is_run(
     assert recorded(tmp_path / "r", capfd) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [True, False])
 def test_the_tokenizer_names_the_tokens_unless_texts_are_left_out(
     text: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -139,11 +145,13 @@ def test_the_tokenizer_names_the_tokens_unless_texts_are_left_out(
     assert len(list((tmp_path / "r").glob("*.model-*.json"))) == text
 
 
+@pytest.mark.slow
 def test_a_program_without_the_engine_is_reported(tmp_path: Path) -> None:
     _, problems = record([sys.executable, "-c", ""], tmp_path / "r", Options("transformers"))
     assert problems[0].startswith("nothing is recorded: the program never imported transformers")
 
 
+@pytest.mark.slow
 def test_a_program_that_generates_nothing_has_nothing_to_judge(tmp_path: Path) -> None:
     program = [sys.executable, "-c", "import transformers.generation.utils"]
     assert record(program, tmp_path / "r", Options("transformers")) == (0, [])
@@ -165,6 +173,7 @@ def test_every_detail_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[st
         assert (differ, bool(checked.judged)) == (set(), detail == "stages")
 
 
+@pytest.mark.slow
 def test_arguments_of_the_processors_are_recorded(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

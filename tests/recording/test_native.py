@@ -76,6 +76,7 @@ def test_every_stage_of_a_program_that_forks_ends_or_changes_a_chain_is_judged(
     assert (checked.applies, checked.unjudged.total()) == (applies, 0)
 
 
+@pytest.mark.slow
 def test_an_aborted_program_is_reported_as_one_without_an_end(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,6 +171,7 @@ def test_a_program_that_replaces_the_descriptors_keeps_its_file_and_the_recordin
     assert judged(tmp_path).unjudged.total() == 0
 
 
+@pytest.mark.slow
 def test_the_detail_tokens_lists_tokens_and_judges_none(threads: str, tmp_path: Path) -> None:
     assert record([threads, "plain"], tmp_path / "recording", Options(detail="tokens")) == (0, [])
     checked, _ = check(tmp_path / "recording", tmp_path / "bundle", "identical", None)

@@ -83,6 +83,7 @@ def test_a_difficult_program_is_as_without_the_recorder(
     assert checked.judged == 5 * checked.applies
 
 
+@pytest.mark.slow
 def test_a_child_whose_parent_has_ended_is_recorded_with_its_texts(
     tmp_path: Path, steps: Path
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_program_that_removes_the_folder_goes_on(tmp_path: Path, steps: Path) 
     )
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_leaves_the_program_alone(steps: Path) -> None:
     variables = program.variables(Path("/proc/self"), Options(), recorder())
     done = run(steps, 20, 0, env=os.environ | variables)
@@ -125,6 +127,7 @@ def test_a_full_disk_ends_the_recording_after_its_last_whole_token(
     assert 0 < judged(tmp_path / "r").applies < 60
 
 
+@pytest.mark.slow
 def test_the_largest_size_of_a_file_ends_the_recording_in_one_line(
     tmp_path: Path, steps: Path
 ) -> None:
@@ -137,6 +140,7 @@ def test_the_largest_size_of_a_file_ends_the_recording_in_one_line(
     assert 0 < judged(tmp_path / "r").applies < 60
 
 
+@pytest.mark.slow
 def test_a_limit_ends_the_recording_in_one_line(tmp_path: Path, steps: Path) -> None:
     done = recorded(tmp_path / "r", steps, 200, 0, options=("--limit", "1MiB"))
     assert (done.returncode, done.stdout) == (7, run(steps, 200, 0).stdout)
@@ -169,6 +173,7 @@ def test_a_recording_is_for_its_owner_alone(tmp_path: Path, steps: Path) -> None
     assert stat.S_IMODE(packed.stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_a_finished_recording_has_the_digests_of_its_files(tmp_path: Path, steps: Path) -> None:
     recorded(tmp_path / "r", steps, 20, 0)
     info = info_of(tmp_path / "r")

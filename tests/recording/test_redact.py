@@ -77,6 +77,7 @@ def counts(bundle: Bundle) -> Counter[tuple[str, str]]:
     return Counter((result.verdict, result.stage) for result in results)
 
 
+@pytest.mark.slow
 def test_a_recording_has_what_no_text_and_redact_leave_out(bundle: Bundle) -> None:
     texts = (bundle.folder.parent.parent / "texts.txt").read_text()
     parts = found(bundle.folder.parent, texts)
@@ -96,6 +97,7 @@ def test_no_text_leaves_out_texts_grammars_and_arguments(tmp_path: Path) -> None
     assert {why.format("dry"), why.format("grammar")} <= checked.unjudged.keys()
 
 
+@pytest.mark.slow
 def test_redact_keeps_verdicts_and_counts_alone(bundle: Bundle, tmp_path: Path) -> None:
     texts = (bundle.folder.parent.parent / "texts.txt").read_text()
     redacted = redact(bundle.folder.parent, tmp_path / "redacted")
@@ -112,6 +114,7 @@ def test_redact_keeps_verdicts_and_counts_alone(bundle: Bundle, tmp_path: Path) 
     assert [*bundle.folder.rglob("*.npz")]
 
 
+@pytest.mark.slow
 def test_a_redacted_bundle_is_reported_and_gated_as_before(bundle: Bundle, tmp_path: Path) -> None:
     done = cli("redact", bundle.folder, "-o", tmp_path / "redacted")
     assert done.returncode == 0

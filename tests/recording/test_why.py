@@ -103,6 +103,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_number_is_found(
     fault: str,

@@ -202,6 +202,7 @@ def _same(a: Candidates, b: Candidates) -> bool:
     return all(_equal(x, y) for x, y in arrays) and (a.sorted, a.selected) == (b.sorted, b.selected)
 
 
+@pytest.mark.slow
 @given(specs, rows)
 @examples
 def test_trace_gives_what_apply_gives(spec: Spec, logits: list[list[float]]) -> None:
@@ -217,6 +218,7 @@ def test_trace_gives_what_apply_gives(spec: Spec, logits: list[list[float]]) -> 
         traced.accept(want.token or 0)
 
 
+@pytest.mark.slow
 @given(specs, rows)
 @examples
 def test_a_stage_of_a_trace_is_not_changed_by_later_stages(
@@ -231,6 +233,7 @@ def test_a_stage_of_a_trace_is_not_changed_by_later_stages(
     assert all(_same(a, b) for a, b in zip(stages, copies, strict=True))
 
 
+@pytest.mark.slow
 @given(specs, rows)
 @examples
 def test_reset_gives_a_fresh_chain(spec: Spec, logits: list[list[float]]) -> None:
@@ -243,6 +246,7 @@ def test_reset_gives_a_fresh_chain(spec: Spec, logits: list[list[float]]) -> Non
         assert _same(_step(used, row), _step(fresh, row))
 
 
+@pytest.mark.slow
 @given(specs, rows, st.data())
 @examples
 def test_a_clone_goes_on_equally(
@@ -264,6 +268,7 @@ def test_a_clone_goes_on_equally(
         assert _same(a, b)
 
 
+@pytest.mark.slow
 @given(specs, rows)
 @examples
 def test_a_clone_is_independent(spec: Spec, logits: list[list[float]]) -> None:
@@ -277,6 +282,7 @@ def test_a_clone_is_independent(spec: Spec, logits: list[list[float]]) -> None:
         assert _same(_step(chain, row), _step(undisturbed, row))
 
 
+@pytest.mark.slow
 @given(specs, rows)
 @examples
 def test_the_logits_given_are_never_modified(spec: Spec, logits: list[list[float]]) -> None:
@@ -286,6 +292,7 @@ def test_the_logits_given_are_never_modified(spec: Spec, logits: list[list[float
     assert row.tolist() == logits[0]
 
 
+@pytest.mark.slow
 @given(specs, rows)
 @examples
 def test_a_chain_in_double_keeps_double_and_ids_distinct(

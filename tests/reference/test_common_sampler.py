@@ -116,6 +116,7 @@ def test_lazy_grammar_rests_inside_a_block_and_is_given_its_end() -> None:
     assert eager.accepted == [0, 1, 4, 4, 2, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "exists"),
     [

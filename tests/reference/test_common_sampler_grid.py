@@ -90,6 +90,7 @@ VALUES: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VALUES)
 def test_each_value_of_each_parameter_means_what_it_means_natively(
     driver: Driver, name: str

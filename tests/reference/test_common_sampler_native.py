@@ -88,6 +88,7 @@ def driver(
     driver.close()
 
 
+@pytest.mark.slow
 def test_names_and_letters_are_understood_as_natively(driver: Driver) -> None:
     names = [
         "top-k", "TOPK", "topnsigma", "top_n_sigma", "nucleus", "temp", "Temperature", "typ",
@@ -105,6 +106,7 @@ def test_names_and_letters_are_understood_as_natively(driver: Driver) -> None:
     assert samplers_from_chars("edskypmxt") == SamplingParams().samplers
 
 
+@pytest.mark.slow
 def test_chain_and_parameters_are_printed_as_natively(driver: Driver) -> None:
     """Every value another: the layout of the program's parameters is llama.cpp's."""
     params = SamplingParams(
@@ -136,6 +138,7 @@ def test_chain_and_parameters_are_printed_as_natively(driver: Driver) -> None:
         assert value == getattr(params, name), name
 
 
+@pytest.mark.slow
 def test_at_temperature_0_a_later_build_takes_the_largest_and_draws_nothing(
     driver: Driver, request: pytest.FixtureRequest
 ) -> None:
@@ -158,6 +161,7 @@ def _pairs(printed: str) -> list[tuple[str, str]]:
     return list(zip(words[::3], words[2::3], strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [("penalty_repeat", v) for v in (0.0, -1.0, math.inf, math.nan, 1e-39)]

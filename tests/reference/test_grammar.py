@@ -105,6 +105,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
 def test_bad_grammar_is_refused_with_its_place(text: str, message: str) -> None:
     with pytest.raises((ChainError, UndefinedInputError)) as refused:

@@ -76,6 +76,7 @@ def _random_pattern(rng: random.Random) -> str:
     return rng.choice([body, body, f"^{body}$", f"^{body}", f"{body}$"])
 
 
+@pytest.mark.slow
 def test_random_patterns_trigger_where_std_regex_does() -> None:
     """The grammar takes any text, but its first character shows where it began: each place of the
     text allows another digit next.

@@ -74,6 +74,7 @@ def test_any_grammar_is_refused_or_read_as_natively(worker: Worker, name: str, s
             native.accept(token)
 
 
+@pytest.mark.slow
 def test_native_refusal_carries_llama_cpps_words(mortal: BackendProcess) -> None:
     for text, words in (
         ('root ::= "a" }', "expecting newline or end at } "),
@@ -129,6 +130,7 @@ def test_limits_the_wrong_way_round_take_all_memory(mortal: BackendProcess) -> N
         build_chain(_grammar('root ::= "a"{2,1}'), vocab=VOCAB)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "token"),
     [(f'root ::= "a" <[{AB}]>', AB), ('root ::= "h" !<[301]>', HELLO)],
@@ -147,6 +149,7 @@ def test_a_token_left_by_the_grammar_crashes_when_accepted(
         chain.accept(token)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("token", "how"), [(EOT, "signal SIGABRT"), (98, "Unexpected empty grammar stack")]
 )
@@ -171,10 +174,12 @@ def _lazy(pattern: str) -> list[dict[str, dict[str, object]]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_bad_trigger_pattern_ends_the_process(mortal: BackendProcess) -> None:
     _crashes(mortal, _lazy("("), "regular expression")
 
 
+@pytest.mark.slow
 def test_text_of_50000_bytes_before_an_anchored_trigger_overflows_the_stack(
     mortal: BackendProcess, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ def _refused(name: str, logits: list[float]) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logits", INPUTS.values(), ids=INPUTS)
 @pytest.mark.parametrize("stage", ACTIVE, ids=NAME_IDS)
 def test_a_hard_input_gives_a_documented_result_or_a_refusal(
@@ -196,6 +197,7 @@ def _rows() -> dict[str, NDArray[np.float32]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", _rows().values(), ids=_rows())
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_a_hard_parameter_works_as_natively(
@@ -211,6 +213,7 @@ def test_a_hard_parameter_works_as_natively(
         assert_as_native(native, [stage], row, history=history, steps=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", NATIVE, ids=[name for stage in NATIVE for name in stage])
 def test_no_candidates_abort_llama_cpp_where_they_are_refused(
     native: BackendProcess, stage: dict[str, dict[str, object]]

@@ -37,6 +37,7 @@ def uncontracted() -> SimpleNamespace:
     return SimpleNamespace(**(vars(floats) | rounded_twice))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["penalties", "temp_ext", "adaptive_p"])
 def test_a_contraction_left_out_in_one_sampler_is_caught_by_that_sampler_alone(
     sampler: str, monkeypatch: pytest.MonkeyPatch

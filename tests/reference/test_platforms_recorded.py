@@ -25,6 +25,7 @@ def apart(platform: Platform, names: tuple[str, ...], real: str) -> set[str]:
         return {name for name in names if outcome(worker, cases()[name]) != wanted[name]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", REAL)
 def test_the_reference_of_a_platform_gives_what_its_real_build_gave(real: str) -> None:
     assert apart(PLATFORMS[real], names_of(real)[::9], real) == set()

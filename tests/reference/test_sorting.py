@@ -66,6 +66,7 @@ def _keys(shape: str) -> list[Keys]:
     return [SHAPES[shape](rng, n).astype(np.float32) for n in lengths]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_std_sort_orders_ties_as_libstdcxx(cpp: Cpp, shape: str) -> None:
     for keys in _keys(shape):
@@ -82,6 +83,7 @@ def test_std_partial_sort_orders_ties_as_libstdcxx(cpp: Cpp, shape: str) -> None
             assert np.array_equal(sorting.std_partial_sort(keys, n), expected), f"{n}, {len(keys)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [1, 2])
 def test_std_sort_falls_back_to_heap_sort_where_libstdcxx_does(cpp: Cpp, ties: int) -> None:
     """Without the fallback libstdc++ itself orders these ties differently, so it is reached."""
@@ -93,6 +95,7 @@ def test_std_sort_falls_back_to_heap_sort_where_libstdcxx_does(cpp: Cpp, ties: i
     assert np.array_equal(sorting.std_sort(keys), expected)
 
 
+@pytest.mark.slow
 def test_std_sort_counts_heap_sorts_only_on_the_killer(
     cpp: Cpp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +151,7 @@ def test_mt19937_has_the_published_words() -> None:
     assert words[-1] == 4123659995
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 42, 5489])
 def test_uniform_numbers_are_libstdcxx_numbers(cpp: Cpp, seed: int) -> None:
     rng = Mt19937(seed)
@@ -240,6 +244,7 @@ def test_floats_are_glibc_floats(
     assert _same(got, cpp(operation, len(x), 0, x, dtype=np.float32))
 
 
+@pytest.mark.slow
 def test_floats_power_is_glibc_powf(cpp: Cpp) -> None:
     base, exponent = _floats(1, positive=True), np.random.default_rng(2).normal(0, 4, 200_000)
     base[:50_000] = 2  # mirostat's 2**mu, which a compiler likes to turn into exp2f

@@ -63,6 +63,7 @@ def test_the_first_token_has_the_distribution_of_the_target_whatever_the_draft(
     assert marginal(distribution, 4).tolist() == p.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verify", VERIFIERS.values(), ids=VERIFIERS)
 @pytest.mark.parametrize(
     ("models", "gamma", "n"), [(TWO, 0, 3), (TWO, 1, 4), (TWO, 2, 4), (TWO, 3, 2), (THREE, 1, 3)]

@@ -114,6 +114,7 @@ def test_rounds_of_rejection_are_llama_cpps(
     assert len(set(lengths)) > 1, "no rejection or no acceptance"
 
 
+@pytest.mark.slow
 def test_without_dist_the_stream_of_rejection_is_the_same_whatever_the_seed(
     driver: Driver,
 ) -> None:
@@ -140,6 +141,7 @@ def test_without_dist_the_stream_of_rejection_is_the_same_whatever_the_seed(
     assert len(set(lengths[False])) == 1
 
 
+@pytest.mark.slow
 def test_mirostat_learns_from_the_token_that_it_drew_and_not_from_the_one_that_came_out(
     driver: Driver,
 ) -> None:

@@ -28,6 +28,7 @@ def outcomes(draw: Draw, select: Select, p: Row, q: Row, k: int) -> dict[tuple[i
     return enumerate_outcomes(lambda chance: select(chance, draw(chance, q, k), p, q))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("draw", "select"), RULES.values(), ids=RULES)
 @pytest.mark.parametrize("k", [1, 2, 3])
 @settings(max_examples=examples(15), deadline=None)

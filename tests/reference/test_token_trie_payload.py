@@ -90,6 +90,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON.map(json.dumps) | st.text(max_size=20))
 @example('{"modelId": "\\ud800", "descriptors": [{"path": "p", "leaves": [1e999]}]}')
 def test_anything_else_is_a_chain_error(text: str) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@pytest.mark.slow
 def test_a_name_with_dollars_is_no_formula_and_powers_of_ten_are_numbers() -> None:
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
@@ -26,6 +27,7 @@ def test_a_name_with_dollars_is_no_formula_and_powers_of_ten_are_numbers() -> No
     assert ">0.01<" in svg
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
     [(0.75, 0.95, ["0.8", "0.9"]), (0.9, 1.1, ["0.9", "1"]), (3, 40, ["5", "10", "20"])],

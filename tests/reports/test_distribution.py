@@ -175,12 +175,14 @@ def test_a_bundle_that_lost_a_cell_is_refused(tmp_path: Path) -> None:
         read_finished(folder)
 
 
+@pytest.mark.slow
 def test_a_bundle_of_draws_alone_has_no_page_of_cases_and_speaks_of_none(tmp_path: Path) -> None:
     texts = written(tmp_path, cell("a", "equivalent", 0.5), CALIBRATION)
     assert {name.partition(".")[0] for name in texts} == {"distribution", "calibration", "index"}
     assert not [name for name, text in texts.items() if "0/0" in text]
 
 
+@pytest.mark.slow
 def test_the_picture_has_a_line_for_every_test_that_is_bounded(tmp_path: Path) -> None:
     records = (cell("one", "equivalent", 0.5), cell("two", "equivalent", 0.5, margin=None))
     text = written(tmp_path, *records)["distribution.html"]

@@ -92,6 +92,7 @@ def test_what_is_folded_is_not_shown() -> None:
     assert shown(text.replace("<details>", "<details open>")) == "a b c d"
 
 
+@pytest.mark.slow
 def test_index_of_a_passing_run_shows_its_content_without_unfolding(tmp_path: Path) -> None:
     text = pages(tmp_path / "r", passing(tmp_path))["index.html"]
     seen = shown(text)
@@ -126,6 +127,7 @@ def test_times_are_those_of_cases_with_one_sampler_that_were_answered() -> None:
     assert (row.backend_ns, row.reference_ns) == (400, 4000)
 
 
+@pytest.mark.slow
 def test_a_passing_parity_page_is_open_up_to_forty_rows(tmp_path: Path) -> None:
     text = pages(tmp_path / "r", passing(tmp_path))["parity.html"]
     seen = shown(text)
@@ -144,6 +146,7 @@ def test_a_passing_parity_page_is_open_up_to_forty_rows(tmp_path: Path) -> None:
     assert "41 suites" in many["parity.html"]
 
 
+@pytest.mark.slow
 def test_one_cause_on_several_backends_is_one_finding(tmp_path: Path) -> None:
     bundle = failing(tmp_path, "a", "b", "c")
     text = pages(tmp_path / "r", bundle.folder)
@@ -163,6 +166,7 @@ def test_one_cause_on_several_backends_is_one_finding(tmp_path: Path) -> None:
     assert len(Index.model_validate_json(text["index.json"]).findings) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "fault", "findings"),
     [
@@ -226,6 +230,7 @@ def test_backends_agree_where_all_that_answered_give_the_same(
     assert [len(same.backends) for same in found] == [agree] * bool(agree)
 
 
+@pytest.mark.slow
 def test_agreement_has_a_sentence_on_every_page(tmp_path: Path) -> None:
     bundle = failing(tmp_path, *ENGINES)
     words = (

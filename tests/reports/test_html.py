@@ -72,6 +72,7 @@ def page_of(folder: Path, *cases: CaseResult) -> Page:
     )
 
 
+@pytest.mark.slow
 def test_html_escapes_everything_that_others_choose(tmp_path: Path) -> None:
     text = html(document(report_of([read_finished(hostile_bundle(tmp_path / "x"))])))
     page = Page(text)
@@ -99,6 +100,7 @@ def test_html_loads_nothing_and_runs_nothing(tmp_path: Path) -> None:
     assert policy == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
 
 
+@pytest.mark.slow
 def test_html_tables_have_captions_and_scopes(tmp_path: Path) -> None:
     page = Page(full_page(tmp_path))
     assert len(page.all("table")) == len(page.all("caption")) > 10
@@ -127,6 +129,7 @@ def test_html_everything_that_scrolls_has_a_name_and_takes_the_focus(tmp_path: P
         assert "aria-labelledby" in attributes or "aria-label" in attributes
 
 
+@pytest.mark.slow
 def test_html_headings_do_not_skip_a_level(tmp_path: Path) -> None:
     page = Page(full_page(tmp_path))
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
@@ -206,6 +209,7 @@ def test_html_of_an_empty_run_says_failed(tmp_path: Path) -> None:
     assert "FAILED: the bundle holds no case." in page_of(tmp_path).text
 
 
+@pytest.mark.slow
 def test_html_speed_names_ratio_interval_and_rule(tmp_path: Path) -> None:
     info = run_info("llama.cpp")
     cases = [case("a", {"llama.cpp": got()})]
@@ -218,6 +222,7 @@ def test_html_speed_names_ratio_interval_and_rule(tmp_path: Path) -> None:
     assert "Met by 0/1" in text
 
 
+@pytest.mark.slow
 def test_html_charts_of_two_bundles_do_not_share_ids(tmp_path: Path) -> None:
     page = Page(full_page(tmp_path))
     assert len(page.all("svg")) == 2

@@ -47,6 +47,7 @@ def test_markdown_has_a_row_for_each_width(report: InvarianceReport) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_chart_is_drawn_where_logits_differ(report: InvarianceReport) -> None:
     text = html(document(report))
     assert "<svg" in text

@@ -69,6 +69,7 @@ def test_pages_have_no_problem_and_link_to_each_other(pages: dict[str, str]) -> 
     assert lost_links(pages) == []
 
 
+@pytest.mark.slow
 def test_a_link_to_a_place_that_is_not_there_is_found(pages: dict[str, str]) -> None:
     index = pages["index.html"].replace("parity.html#b2-", "parity.html#b3-", 1)
     assert len(lost_links(pages | {"index.html": index})) == 1
@@ -143,6 +144,7 @@ def test_page_of_the_history_has_no_problem(tmp_path: Path) -> None:
     assert problems(history_page(tmp_path)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
@@ -200,6 +202,7 @@ def test_index_says_what_was_checked_and_what_came_of_it(tmp_path: Path) -> None
         assert words in text
 
 
+@pytest.mark.slow
 def test_commands_are_shown_as_a_shell_takes_them(tmp_path: Path) -> None:
     words = ["sampler-parity", "run", "--case", "top_p/*", "-b", "mine=my program"]
     shown = "--case 'top_p/*' -b 'mine=my program'"
@@ -214,6 +217,7 @@ def test_commands_are_shown_as_a_shell_takes_them(tmp_path: Path) -> None:
     assert "'my program' '$HOME'" in unescape((tmp_path / "r" / "parity.html").read_text())
 
 
+@pytest.mark.slow
 def test_index_is_ok_where_every_page_is(tmp_path: Path) -> None:
     good = write_bundle(tmp_path / "a", run_info("llama.cpp"), [case("a", {"llama.cpp": got()})])
     assert overview(tmp_path, good).ok
@@ -231,6 +235,7 @@ def test_index_of_hostile_texts_escapes_them(tmp_path: Path) -> None:
     assert "@you" not in note
 
 
+@pytest.mark.slow
 def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
     name = HOSTILE.replace("\x00", "") * 3
     info = run_info(*(f"{name}{i}" for i in range(300)))
@@ -241,6 +246,7 @@ def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 class TestInChromium:
+    @pytest.mark.slow
     def test_every_page_fits_the_screen_and_its_console_is_silent(
         self, see: See, pages: dict[str, str], tmp_path: Path
     ) -> None:
@@ -259,6 +265,7 @@ class TestInChromium:
         text = (tmp_path / "overview" / "index.html").read_text()
         assert see(text, 360) == [Seen(360, "sampler-parity: FAILED", [])]
 
+    @pytest.mark.slow
     @pytest.mark.nightly
     def test_comparison_of_ten_bundles_opens_little_later_than_that_of_two(
         self, see: See, pages: dict[str, str], tmp_path: Path
@@ -280,6 +287,7 @@ def test_bundles_of_the_index_are_those_given(tmp_path: Path) -> None:
     assert index.bundles[0].cases == len(read.cases)
 
 
+@pytest.mark.slow
 def test_pages_show_a_short_device_and_the_json_all_of_it(tmp_path: Path) -> None:
     device = "CPU (AMD EPYC) | CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 1 | "
     info = run_info("llama.cpp")

@@ -14,6 +14,7 @@ from sampler_parity.reports.write import PAGES
 ALL: tuple[Page[Any, Any], ...] = (*PAGES, INDEX, HISTORY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
 def test_committed_schema_of_a_page_is_the_one_of_its_model(page: Page[Any, Any]) -> None:
     committed = files("sampler_parity.reports") / "schemas" / f"{page.stem}.schema.json"

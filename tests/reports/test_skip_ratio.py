@@ -31,6 +31,7 @@ def test_bundles_without_a_skip_ratio_have_no_page(tmp_path: Path) -> None:
     assert report_of([bundle_with(tmp_path / "b", cases=True)]) is None
 
 
+@pytest.mark.slow
 def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> None:
     bundle = bundle_with(tmp_path / "b", named("x/a", measured()))
     written = write_report([bundle.folder], tmp_path / "r", ["json", "html", "md"])
@@ -41,6 +42,7 @@ def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> Non
     assert not any("cases" in line for line in summary_lines(bundle))
 
 
+@pytest.mark.slow
 def test_a_bundle_of_both_has_both_pages_and_lines(tmp_path: Path) -> None:
     bundle = bundle_with(tmp_path / "b", named("x/a", measured()), cases=True)
     written = write_report([bundle.folder], tmp_path / "r", ["html"])
@@ -50,6 +52,7 @@ def test_a_bundle_of_both_has_both_pages_and_lines(tmp_path: Path) -> None:
     assert any(line.startswith("skip     1/1 as required") for line in lines)
 
 
+@pytest.mark.slow
 def test_what_fails_stands_first_with_its_reason_and_replay(tmp_path: Path) -> None:
     wrong = measured(token_accuracy=0.5)
     page_of = report(
@@ -112,11 +115,13 @@ def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> None:
     page = Page(html(document(report(tmp_path / "b", named("x/a", measured())))))
     assert len(page.all("svg")) == 1
 
 
+@pytest.mark.slow
 def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> None:
     distribution = LeafDivergence(kl_trie=math.inf, kl_grammar=None, spellings=9, beyond_trie=0.5)
     bad = measured(law=distribution, device=HOSTILE, version=HOSTILE, model=HOSTILE)

@@ -80,6 +80,7 @@ def test_hard_candidates_have_probabilities_or_none(
     assert shown == pytest.approx(expected, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_the_picture_has_a_panel_for_every_stage_that_changes_something() -> None:
     svg = of_counterexample(HALVES, "s")
     shown = re.findall(r">([^<>]+)</text>", svg)
@@ -118,6 +119,7 @@ def test_what_is_no_small_case_has_no_picture(changed: dict[str, Any]) -> None:
     assert of_counterexample(HALVES | changed, "s") == ""
 
 
+@pytest.mark.slow
 def test_the_card_of_a_group_shows_its_counterexample_stage_by_stage(tmp_path: Path) -> None:
     failing = case("a", {"x": diverged()}, counterexample=HALVES)
     text = html(document(report_of([bundle_of(tmp_path / "b", run_info("x"), [failing])])))
@@ -150,6 +152,7 @@ def bundle_of_top_p(folder: Path, **fields: Any) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_explain_draws_a_case_with_what_the_backend_left(tmp_path: Path) -> None:
     bundle = bundle_of_top_p(tmp_path / "b")
     file = tmp_path / "new" / "case.svg"
@@ -161,6 +164,7 @@ def test_explain_draws_a_case_with_what_the_backend_left(tmp_path: Path) -> None
     assert "after, by the backend" in texts
 
 
+@pytest.mark.slow
 def test_explain_draws_a_case_of_the_full_profile_that_ran_alone(tmp_path: Path) -> None:
     name = "top_p/matrix/normal-V2-p0.5-min_keep1"
     info = run_info("x", suites={"parity/top_p": read_suite(TOP_P).sha256})

@@ -171,6 +171,7 @@ def test_a_share_below_nothing_is_reported_as_noise(bundle: Bundle, page: str) -
         assert "-12.5%" not in text
 
 
+@pytest.mark.slow
 def test_so_few_samples_have_no_p99_of_their_own(bundle: Bundle, page: str) -> None:
     for text in (page, markdown(document(report(bundle)))):
         assert "slowest of 20: " in text
@@ -301,6 +302,7 @@ def test_another_script_does_not_run(page: str, see: See) -> None:
     assert "script-src" in "".join(seen.console)
 
 
+@pytest.mark.slow
 def test_the_floor_and_the_first_are_folded_and_what_is_compared_is_not(page: str) -> None:
     text = page
     assert "<details open><summary><strong>tsampler</strong>: 3 slower" in text

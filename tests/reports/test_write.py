@@ -27,6 +27,7 @@ def good(folder: Path) -> Path:
     return write_bundle(folder, run_info("native"), [case("a", {"native": got()})])
 
 
+@pytest.mark.slow
 def test_write_report_writes_the_formats_asked_for_and_nothing_else(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     written = write_report([good(tmp_path / "b")], out, ALL)

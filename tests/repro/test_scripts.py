@@ -219,6 +219,7 @@ def test_a_report_has_the_fields_of_its_project_and_all_that_is_known(
     assert text.startswith(("# Misc. bug: top_k", "# [Bug]: top_k", "# top_k"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verdict", "problem"),
     [

@@ -157,6 +157,7 @@ class OneForAll(Worker):
     serving = MUTANTS["batch/one-generator"].make
 
 
+@pytest.mark.slow
 def test_an_adapter_whose_rows_change_each_other_is_reported_with_step_and_row() -> None:
     assert checks_of(Worker())["batch"].passed
     wrong = checks_of(OneForAll())["batch"]
@@ -168,6 +169,7 @@ def test_an_adapter_of_version_1_is_not_asked_for_a_batch() -> None:
     assert checks_of(Worker(), version=1)["batch"] == ProtocolCheck("batch", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "says"),
     [
@@ -188,6 +190,7 @@ def test_what_claims_many_is_asked_for_many(faults: list[str], says: str) -> Non
     assert "many" not in checks_of(Worker())
 
 
+@pytest.mark.slow
 def test_schema_names_every_message() -> None:
     text = protocol_schema()
     for name in ("HelloRequest", "HelloReply", "RunRequest", "RunReply", "ErrorReply"):

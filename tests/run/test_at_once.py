@@ -102,6 +102,7 @@ def timeless(record: CaseResult) -> CaseResult:
     return like(record, reference_s=0.0, backends=got, digests={})
 
 
+@pytest.mark.slow
 def test_all_cases_with_an_answer_are_one_request(adapters: Adapters) -> None:
     records = adapters.run()
     assert adapters.asked == [EVERY]
@@ -120,6 +121,7 @@ def test_a_portion_of_one_item_is_asked_as_ever(adapters: Adapters) -> None:
         assert len(adapters.asked) == 1
 
 
+@pytest.mark.slow
 def test_a_request_holds_no_more_than_its_bytes(
     adapters: Adapters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +153,7 @@ def test_cases_are_asked_for_alone_if_many_are_refused(adapters: Adapters) -> No
     assert verdicts(records) == ["identical"] * N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "problem"),
     [
@@ -169,6 +172,7 @@ def test_a_crash_of_many_that_no_case_alone_repeats_is_not_lost(
     assert adapters.asked == [EVERY, *ALONE]
 
 
+@pytest.mark.slow
 def test_a_crash_in_a_case_is_of_that_case_alone(adapters: Adapters) -> None:
     records = adapters.run("crashes=3")
     assert verdicts(records) == ["identical"] * 2 + ["crashed"] + ["identical"] * 3
@@ -187,6 +191,7 @@ def test_a_case_that_hangs_is_the_only_one_blamed_and_then_no_more_are_asked_at_
     assert adapters.asked == [EVERY[:3], *ALONE]
 
 
+@pytest.mark.slow
 def test_a_timeout_of_many_alone_blames_nobody(adapters: Adapters) -> None:
     records = adapters.run("hangs-at-many", timeout_s=0.5)
     assert verdicts(records) == ["identical"] * N
@@ -199,6 +204,7 @@ def test_a_refused_case_is_the_only_one_rejected(adapters: Adapters) -> None:
     assert adapters.asked == [EVERY]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [

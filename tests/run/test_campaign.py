@@ -77,6 +77,7 @@ def drawn(seed: int, number: int, seen: Set[str] = frozenset()) -> list[Case]:
     return [*cases.values()]
 
 
+@pytest.mark.slow
 def test_a_chunk_depends_on_seed_and_number_alone() -> None:
     made = [[repr(case) for case in drawn(*at)] for at in ((3, 1), (3, 1), (4, 1), (3, 6))]
     assert made[0] == made[1]
@@ -88,6 +89,7 @@ def classes(cases: list[Case]) -> set[str]:
     return set().union(*map(classes_of, cases))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 15, 16])
 def test_cases_with_unseen_classes_come_first_and_take_the_place_of_others(number: int) -> None:
     first = drawn(3, number)
@@ -239,6 +241,7 @@ def test_what_is_undefined_on_a_platform_is_not_asked_and_no_finding() -> None:
     assert [f.verdict for f in campaign.findings_of(case, other, {})] == ["rejected"]
 
 
+@pytest.mark.slow
 def test_a_campaign_that_another_process_writes_is_left_as_it_is(tmp_path: Path) -> None:
     """Its last line may be half written: a resume would cut it off."""
     campaign.begin(tmp_path, 7, ["reference"], resume=False)
@@ -344,6 +347,7 @@ def blank(seed: int, number: int, *_: object) -> campaign.Chunk:
     return campaign.Chunk(chunk=number, cases=1, steps=seed, refused=0, seconds=0)
 
 
+@pytest.mark.slow
 def test_of_many_workers_each_task_has_several_chunks_and_none_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,6 +359,7 @@ def test_of_many_workers_each_task_has_several_chunks_and_none_is_left_out(
     assert len(chunks) % 300 == 0
 
 
+@pytest.mark.slow
 def test_of_a_task_that_kills_its_worker_the_chunk_that_does_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -248,6 +248,7 @@ def test_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch)
         cluster.Cluster("tcp://127.0.0.1:9", [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address", ["foo", "127.0.0.1", "tcp://:x", "slurm://h:1"], ids=["name", "ip", "port", "kind"]
 )
@@ -322,6 +323,7 @@ def test_workers_that_are_not_as_this_machine_are_refused_before_the_run(
         workers.describe(ASKED)
 
 
+@pytest.mark.slow
 def test_workers_are_there_where_the_client_has_just_forgotten_them(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +333,7 @@ def test_workers_are_there_where_the_client_has_just_forgotten_them(
         assert workers.size == 2
 
 
+@pytest.mark.slow
 def test_cluster_whose_workers_die_again_and_again_says_so(address: str) -> None:
     from distributed.scheduler import KilledWorker
 

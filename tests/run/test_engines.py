@@ -79,11 +79,13 @@ def test_an_engine_that_crashes_is_a_verdict_and_is_started_again() -> None:
     assert process.starts == 2
 
 
+@pytest.mark.slow
 def test_an_engine_that_hangs_is_a_verdict() -> None:
     engine("time.sleep(60)")
     assert judged(timeout_s=0.3).verdict == "timeout"
 
 
+@pytest.mark.slow
 def test_a_sampler_that_an_engine_lacks_is_skipped_with_the_reason() -> None:
     engine("pass", samplers=("temp",))
     result = judged()
@@ -129,6 +131,7 @@ def test_an_engine_that_does_not_start_is_unavailable_with_its_crash_output(
     assert message in registry.inspect("theirs").unavailable
 
 
+@pytest.mark.slow
 def test_an_engine_that_does_not_greet_in_time_is_unavailable() -> None:
     place(ROW, python="sleep 60")
     process = registry.start("theirs")

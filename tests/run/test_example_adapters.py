@@ -67,6 +67,7 @@ def test_the_python_example_needs_only_the_standard_library() -> None:
     assert [name for name in imports if name not in sys.stdlib_module_names] == []
 
 
+@pytest.mark.slow
 def test_the_python_example_passes_the_check_and_is_identical_where_it_says() -> None:
     command = [sys.executable, str(PYTHON)]
     assert [c for c in check_adapter(command) if c.passed is False] == []
@@ -80,6 +81,7 @@ def test_the_python_example_with_a_fault_is_diverged(tmp_path: Path) -> None:
     assert "diverged" in verdicts([sys.executable, str(faulty)], "parity/temp")
 
 
+@pytest.mark.slow
 def test_the_python_example_draws_the_tokens_of_llama_cpp() -> None:
     path = find_suites(["parity/dist"])[0]
     candidates = [c for c in expand(path, "quick") if c.samplers == ["dist"] and c.logits.n < 2000]

@@ -92,6 +92,7 @@ def test_run_that_dies_of_one_of_many_cases_at_once_gets_past_it(tmp_path: Path)
     assert crashed == {guilty: REASON}
 
 
+@pytest.mark.slow
 def test_items_that_are_asked_for_at_once_each_count(tmp_path: Path) -> None:
     died(tmp_path, "a", "mine", "b", "c")
     assert interrupted(tmp_path) == {(item, "mine"): 1 for item in "abc"}

@@ -48,6 +48,7 @@ def test_skip_ratio_is_left_until_every_backend_has_its_result() -> None:
     assert len(whole.left(both).items) == len(whole.items) - 1
 
 
+@pytest.mark.slow
 def test_plan_has_what_case_names_of_every_kind_in_the_full_profile() -> None:
     (one, *_), (chain, *_) = plan("parity/greedy").items, plan("timing/disabled").items
     named = plan(*MIXED, only=(one.id, f"{chain.id[:-3]}*"))
@@ -56,6 +57,7 @@ def test_plan_has_what_case_names_of_every_kind_in_the_full_profile() -> None:
     assert named.of("distribution tests", "widths") == []
 
 
+@pytest.mark.slow
 def test_a_case_is_found_without_expanding_other_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     expanded: list[str] = []
     really = suite._expanded

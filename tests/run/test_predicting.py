@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
@@ -49,6 +51,7 @@ def test_of_a_platform_that_parts_otherwise_there_is_no_small_case() -> None:
     assert partings(TIES, ("top_k", (DRAWN,)), ["wasm"]) == []
 
 
+@pytest.mark.slow
 def test_predict_writes_a_bundle_of_which_report_makes_the_page(tmp_path: Path) -> None:
     folder, suite = tmp_path / "predicted", tmp_path / "one.toml"
     suite.write_text(SUITE)

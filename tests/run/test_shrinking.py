@@ -76,6 +76,7 @@ def made(
     return executor, list(records)
 
 
+@pytest.mark.slow
 def test_of_hundreds_of_failures_one_of_each_group_is_made_small(tmp_path: Path) -> None:
     executor, records = made(tmp_path, 60.0)
     assert [len(wave) for wave in executor.waves] == [2, 1]
@@ -94,6 +95,7 @@ def test_what_a_bundle_has_is_not_minimized_again(tmp_path: Path) -> None:
     assert [record.case.partition("-")[0] for record in records] == ["top_p"]
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_of_it_is_reported(tmp_path: Path) -> None:
     _, records = made(tmp_path, 60.0)
     (dead,) = (record for record in records if record.case.startswith("temp"))
@@ -149,6 +151,7 @@ def test_a_small_case_with_a_ban_can_be_asked_again() -> None:
     assert stage["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
 
 
+@pytest.mark.slow
 def test_a_fault_is_compared_on_more_cases_that_pass_than_fail() -> None:
     """A fault that shows in few of the passing cases is not the backend's either."""
     failing = [case(f"bad-{i}", {"b": diverged()}) for i in range(500)]
@@ -178,6 +181,7 @@ def test_the_time_is_a_share_of_what_the_cases_took_and_never_less_than_some() -
     assert smaller.SHARE < 1  # with the cases themselves, less than twice their time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fail_fast", "ran"), [(0, 600), (1, 10), (11, 110), (111, 210)])
 def test_a_run_stops_at_so_many_failures_and_says_what_it_left(
     tmp_path: Path, fail_fast: int, ran: int

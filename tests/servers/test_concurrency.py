@@ -29,6 +29,7 @@ def test_each_of_many_clients_gets_the_tokens_that_are_predicted() -> None:
     assert done.evidence == "64/64 tokens as predicted, 0 at a near tie of the logits"
 
 
+@pytest.mark.slow
 def test_logits_that_are_moved_as_by_a_batch_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     signs = np.random.default_rng(0).choice([-1, 1], TABLE.shape)
     moved = (TABLE + 0.9 * MOVED * signs).astype(np.float32)
@@ -83,6 +84,7 @@ LEAKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leak", LEAKS)
 def test_what_of_a_client_reaches_another_is_an_error(leak: str) -> None:
     done = result(LEAKS[leak], 24)

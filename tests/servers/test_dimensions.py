@@ -89,6 +89,7 @@ def values(asked: list[Sent], name: str, streams: bool) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_each_parameter_is_asked_on_a_ladder_plain_and_in_streams(
     row: ServerParameter, asked: list[Sent]
@@ -100,6 +101,7 @@ def test_each_parameter_is_asked_on_a_ladder_plain_and_in_streams(
     assert any(row.name not in sent for sent in asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_each_parameter_with_a_default_is_asked_with_null(
     row: ServerParameter, asked: list[Sent]
@@ -110,6 +112,7 @@ def test_each_parameter_with_a_default_is_asked_with_null(
         assert row.name in {*FEW, "seed", "n_predict", "stop", "mirostat_tau", "mirostat_eta"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in ROWS if row.span], ids=lambda row: row.name)
 def test_a_number_has_values_of_each_class_that_its_span_allows(
     row: ServerParameter, asked: list[Sent]
@@ -138,6 +141,7 @@ def test_a_number_has_values_of_each_class_that_its_span_allows(
     assert not {name for name in missing if allowed[name]}
 
 
+@pytest.mark.slow
 def test_biases_are_small_and_large_with_both_signs_and_of_the_first_tokens(
     asked: list[Sent],
 ) -> None:
@@ -150,6 +154,7 @@ def test_biases_are_small_and_large_with_both_signs_and_of_the_first_tokens(
     assert {0, 1, 2} <= {token for token, bias in pairs if bias == 1000.0}
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_is_followed_at_once_by_others_again_and_again(
     asked: list[Sent],
 ) -> None:
@@ -180,6 +185,7 @@ def test_texts_have_each_kind_of_character_once_and_again() -> None:
     assert any(unicodedata.normalize("NFKC", c) != unicodedata.normalize("NFC", c) for c in kinds)
 
 
+@pytest.mark.slow
 def test_fields_without_a_bound_are_asked_up_to_a_large_size(asked: list[Sent]) -> None:
     for name, size in (("grammar", 10_000), ("json_schema", 10_000), ("samplers", 60),
                        ("logit_bias", 1000), ("stop", 1000),
@@ -194,6 +200,7 @@ def _listed(stops: object) -> list[str]:
     return stops if isinstance(stops, list) else []
 
 
+@pytest.mark.slow
 def test_whole_numbers_come_with_a_point_and_biases_in_each_form(asked: list[Sent]) -> None:
     for row in ROWS:
         if type(row.default) is int and row.span:
@@ -205,6 +212,7 @@ def test_whole_numbers_come_with_a_point_and_biases_in_each_form(asked: list[Sen
     assert firsts == {"dict", "int", "str"}
 
 
+@pytest.mark.slow
 def test_each_kind_of_request_comes_before_and_after_each_other(asked: list[Sent]) -> None:
     with fake_server() as address:
         kinds = kinds_of(Client(address, DIALECT))
@@ -287,6 +295,7 @@ def test_known_texts_have_characters_of_each_size_and_stop_strings_that_overlap(
             assert text.find(stop[: (len(stop) + 1) // 2]) < text.find(stop)
 
 
+@pytest.mark.slow
 def test_what_leaves_something_states_every_parameter_and_then_one_does_not(
     asked: list[Sent],
 ) -> None:
@@ -301,6 +310,7 @@ def test_what_leaves_something_states_every_parameter_and_then_one_does_not(
         assert len([sent for sent in asked if not lacks & sent.keys()]) > len(kinds)
 
 
+@pytest.mark.slow
 def test_ranks_ids_and_lists_go_up_to_the_vocabulary(asked: list[Sent]) -> None:
     for name, most in (("top_k", N + 1), ("n_probs", N)):
         assert max(sent[name] for sent in asked if isinstance(sent.get(name), int)) >= most

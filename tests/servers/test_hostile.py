@@ -112,6 +112,7 @@ def test_whatever_values_come_each_is_a_verdict_of_one_line(
         done.model_dump_json()
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_asked_three_times_and_then_no_more() -> None:
     with raw_server(hangs) as raw:
         client = Client(raw.address, DIALECTS["llama-server"], seconds=0.05)
@@ -122,6 +123,7 @@ def test_a_server_that_hangs_is_asked_three_times_and_then_no_more() -> None:
     assert results[-1].evidence == "not asked: 3 requests in a row had no answer in time"
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_has_its_fingerprint_within_the_time() -> None:
     begun = time.monotonic()
     with raw_server(hangs) as raw:
@@ -222,6 +224,7 @@ def test_a_stream_has_the_same_limits_over_all_its_events(body: bytes, line: str
                 client.streamed("a", SENT)
 
 
+@pytest.mark.slow
 def test_the_largest_answers_of_32_clients_take_less_memory_than_one_had() -> None:
     """An answer of 8 MiB in small tables took 200 MiB when it was parsed."""
     size = limits.ANSWER // limits.BYTES_OF_VALUE

@@ -39,6 +39,7 @@ ENDLESS: dict[str, Answering] = {
 MANY_TO_COME = "crashed" if hasattr(http.client, "_MAXINTERIMRESPONSES") else "rejected"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answering", ENDLESS.values(), ids=ENDLESS.keys())
 def test_an_answer_that_does_not_end_is_a_timeout_in_one_line(answering: Answering) -> None:
     begun = time.monotonic()
@@ -58,6 +59,7 @@ ENDLESS_STREAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answering", ENDLESS_STREAMS.values(), ids=ENDLESS_STREAMS.keys())
 def test_a_stream_that_does_not_end_is_a_timeout(answering: Answering) -> None:
     with raw_server(answering) as raw, pytest.raises(ServerFailure) as failure:
@@ -65,6 +67,7 @@ def test_a_stream_that_does_not_end_is_a_timeout(answering: Answering) -> None:
     assert failure.value.line == "/p: no whole answer in 0.05 s"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answering", [hangs, drips(b"\x16\x03\x03\x10\x00", b"\x02")])
 def test_keys_of_tls_that_do_not_come_are_a_timeout(answering: Answering) -> None:
     """A record of 4,096 bytes, one at a time."""
@@ -80,6 +83,7 @@ def test_a_server_without_tls_is_a_verdict() -> None:
     assert "SSL" in failure.value.line
 
 
+@pytest.mark.slow
 def test_a_name_with_several_addresses_has_one_time_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -62,6 +62,7 @@ def drawn(seed: int, n: int = 400) -> list[DrawnRequest]:
     return [one.request() for _ in range(n)]
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_in_the_dialect_and_in_the_bounds_of_the_reference() -> None:
     for request in drawn(1):
         assert request.fields.keys() <= ROWS.keys() | MORE
@@ -151,6 +152,7 @@ def draws(rng: Random, shares: list[list[float]], heat: float = 1.0) -> FreeDraw
     return free
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(PROBABILITIES, max_size=40), st.integers(0, 2**32))
 def test_fair_draws_without_a_seed_are_never_wrong(shares: list[list[float]], seed: int) -> None:
@@ -174,6 +176,7 @@ def test_a_long_text_without_a_seed_comes_once_and_a_determined_one_again() -> N
     assert [free.add("c", [1] * 20, sure) for _ in range(2)] == ["", ""]
 
 
+@pytest.mark.slow
 def test_every_schema_that_is_drawn_has_a_grammar() -> None:
     if why := missing_schemas():
         pytest.skip(f"unavailable: {why}")

@@ -31,6 +31,7 @@ def test_every_effect_of_a_dialect_has_a_judge() -> None:
     assert named == EFFECTS.keys()
 
 
+@pytest.mark.slow
 def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None:
     found: list[str] = []
     with fake_server() as address:
@@ -88,6 +89,7 @@ def test_a_chat_is_asked_by_a_message_and_its_answer_read_whole_and_in_parts() -
     assert streamed.text == "a b"
 
 
+@pytest.mark.slow
 def test_a_known_verdict_is_required_so_that_a_fixed_server_is_seen(tmp_path: Path) -> None:
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)

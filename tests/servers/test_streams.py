@@ -38,6 +38,7 @@ def test_streams_that_come_at_once_are_whole() -> None:
     assert (done.verdict, done.evidence) == ("honoured", "4/4 whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [0, 1, 23])
 def test_streams_that_another_request_ends_are_reported_with_the_text_that_is_missing(
     words: int,

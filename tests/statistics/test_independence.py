@@ -17,6 +17,7 @@ def test_pairs_are_disjoint_and_a_lag_apart(lag: int) -> None:
 P = np.full(16, 1 / 16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "lag"), [("frozen", 1), ("again every 64", 64), ("repeated", 1)], ids=lambda x: str(x)
 )

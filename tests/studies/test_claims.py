@@ -53,6 +53,7 @@ def without_a_place(page: str) -> list[str]:
     return wrong
 
 
+@pytest.mark.slow
 def test_each_claim_names_a_place_that_is_there() -> None:
     page = (ROOT / "docs" / "findings" / "claims.md").read_text()
     assert len(rows(page)) > 100

@@ -53,6 +53,7 @@ def named(apply: own.Apply, small: StagesCase, *others: StagesCase) -> list[tupl
     return [(fault.name, fault.explains, fault.tried) for fault in known]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("apply", "expected"),
     [
@@ -123,6 +124,7 @@ def test_the_score_counts_silence_as_right_only_where_the_dictionary_lacks_the_f
     assert [verdict(unknown, names) for names in (set[str](), {"x"})] == ["right", "WRONG"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("apply", "first"),
     [

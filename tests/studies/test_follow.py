@@ -151,6 +151,7 @@ def whole(root: Path = trial.ROOT) -> str:
     return f"{''.join(lines)}struct llama_model_params {{ {model} }};\n"
 
 
+@pytest.mark.slow
 def test_a_release_without_a_change_is_added_to_the_lists_alone(tree: Path) -> None:
     made, _ = edited(tree, whole(), whole())
     assert [line.partition(":")[0] for line in made.done] == ["reference/chronology.py", PACKAGES]
@@ -161,6 +162,7 @@ def test_a_release_without_a_change_is_added_to_the_lists_alone(tree: Path) -> N
     assert changed == ["+++ b/harness/upgrade/packages.toml", "+++ b/reference/chronology.py"]
 
 
+@pytest.mark.slow
 def test_the_patch_of_the_edits_applies_to_a_tree(tree: Path, tmp_path: Path) -> None:
     edited(tree, whole(), whole().replace("(int32_t k)", "(int32_t k, uint32_t seed)"))
     (tmp_path / "edits.patch").write_text(trial.patch(trial.ROOT, tree))
@@ -169,6 +171,7 @@ def test_the_patch_of_the_edits_applies_to_a_tree(tree: Path, tmp_path: Path) ->
     assert trial.patch(tree, other) == ""
 
 
+@pytest.mark.slow
 def test_a_planted_signature_gets_a_row_from_its_release_on(tree: Path) -> None:
     now = whole().replace("float p, size_t min_keep", "float p, uint32_t seed, size_t min_keep", 1)
     made, tables = edited(tree, whole(), now)
@@ -182,6 +185,7 @@ def test_a_planted_signature_gets_a_row_from_its_release_on(tree: Path) -> None:
     assert others[0] == others[1]
 
 
+@pytest.mark.slow
 def test_an_argument_that_changed_its_order_or_type_is_a_change(tree: Path) -> None:
     now = whole().replace("(float temp)", "(int32_t temp)")
     now = now.replace("void * vocab, float dry_mult", "void * model, float dry_mult")
@@ -192,6 +196,7 @@ def test_an_argument_that_changed_its_order_or_type_is_a_change(tree: Path) -> N
     assert tables["samplers"]["temp"] == [{"arguments": ["temp"], "until": SEEN}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("added", "words"),
     [
@@ -208,6 +213,7 @@ def test_an_argument_without_a_value_is_left_to_a_person(
     assert tables["samplers"]["xtc"][-1]["until"] == SEEN  # it is not called on a guess
 
 
+@pytest.mark.slow
 def test_a_sampler_that_is_gone_ends_with_the_release_before(tree: Path) -> None:
     now = "\n".join(line for line in whole().splitlines() if "init_infill" not in line)
     made, tables = edited(tree, whole(), now)
@@ -215,6 +221,7 @@ def test_a_sampler_that_is_gone_ends_with_the_release_before(tree: Path) -> None
     assert tables["samplers"]["infill"][-1]["until"] == SEEN
 
 
+@pytest.mark.slow
 def test_a_layout_that_moved_gets_a_row_and_an_unknown_one_ends(tree: Path) -> None:
     grown = whole().replace("int32_t n_gpu_layers", "size_t more; int32_t n_gpu_layers")
     _, tables = edited(tree, whole(), grown)
@@ -223,6 +230,7 @@ def test_a_layout_that_moved_gets_a_row_and_an_unknown_one_ends(tree: Path) -> N
     assert tables["model_layout"][-1] == last
 
 
+@pytest.mark.slow
 def test_a_layout_of_unknown_size_ends(tree: Path) -> None:
     unknown = whole().replace("int32_t n_gpu_layers", "unknown x; int32_t n_gpu_layers")
     made, tables = edited(tree, whole(), unknown)
@@ -230,12 +238,14 @@ def test_a_layout_of_unknown_size_ends(tree: Path) -> None:
     assert any("the layout of llama_model_params" in line for line in made.left)
 
 
+@pytest.mark.slow
 def test_without_a_header_the_signatures_are_assumed_and_the_page_says_so(tree: Path) -> None:
     made = edit(tree, Step("v9.0.0", "v0.5.0", "", None, None))
     assert any("signatures as in v0.5.0 are assumed" in line for line in made.left)
     assert any("BUILDS" in line for line in made.left)
 
 
+@pytest.mark.slow
 def test_what_a_copy_forgot_of_a_release_comes_back_from_its_header(tree: Path) -> None:
     """b10361 took n_vocab into penalties and n_ctx_train out of dry; v0.4.0 moved a layout."""
     known = tomllib.loads((trial.ROOT / SIGNATURES).read_text())

@@ -12,6 +12,7 @@ def native() -> Native:
     return Native(default_folder())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_llama_h_other_than_sampling_does_what_it_says(check: Check, native: Native) -> None:
     assert list(check(native)) == []
@@ -26,6 +27,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "check"), FAULTS.values(), ids=FAULTS)
 def test_planted_fault_of_a_function_is_named(
     function: str, check: Check, native: Native, monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,7 @@ def test_lint_accepts_a_good_suite(tmp_path: Path) -> None:
     assert problems_of(tmp_path, top_p=CASE) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -77,6 +78,7 @@ def test_lint_takes_exact_values_on_a_threshold(tmp_path: Path) -> None:
     assert problems_of(tmp_path, top_p=exact.replace("p = 0.7", "p = 0.75")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "parameters", "far", "at"),
     [
@@ -101,6 +103,7 @@ def test_lint_notices_a_decision_on_the_threshold_of_other_filters(
         assert any("of its threshold" in problem for problem in problems) == (value == at), problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["parity", "removed", "generate", "mine"])
 def test_lint_reads_the_suites_of_every_folder(tmp_path: Path, group: str) -> None:
     (tmp_path / group).mkdir()
@@ -111,6 +114,7 @@ def test_lint_reads_the_suites_of_every_folder(tmp_path: Path, group: str) -> No
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -137,6 +141,7 @@ def test_lint_notices_a_description_used_twice(tmp_path: Path) -> None:
     assert problems == ["parity/other: 'b': the same description as parity/top_p: 'a'"]
 
 
+@pytest.mark.slow
 def test_lint_notices_a_sampler_without_a_suite(tmp_path: Path) -> None:
     for group in linter.OF_SAMPLERS:
         shutil.copytree(suites_folder() / group, tmp_path / group)
@@ -155,6 +160,7 @@ def edited(folder: Path, name: str, old: str, new: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "old", "new", "lacking"),
     [

@@ -313,6 +313,7 @@ def test_state_parameters_gives_every_parameter() -> None:
     assert needed <= given
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", sorted({*REFERENCE_ROWS} - {"softmax", "tail_free"}))
 @pytest.mark.parametrize("before", [{"top_k", "top_p"}, {"greedy", "dist"}], ids=["sort", "choice"])
 def test_every_sampler_stands_behind_a_sort_and_a_choice(sampler: str, before: set[str]) -> None:

@@ -188,6 +188,7 @@ def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(tiny: Pa
     assert Measured.model_validate_json(result.model_dump_json()) == result
 
 
+@pytest.mark.slow
 def test_the_grammars_alone_agree_and_save_nothing(tiny: Path) -> None:
     bench = Bench(str(tiny), "actions", ("one",))
     result = run(bench, "strict-guided", rounds=1, seed=0)

@@ -16,6 +16,7 @@ from tests.support.command_line import ROOT
 TOP_K = [{"top_k": {"k": 0}}, {"dist": {"seed": 1}}]
 
 
+@pytest.mark.slow
 def test_the_release_that_changed_is_found() -> None:
     cases = generated(Path("chain.toml"), TOP_K)[:3]
     assert bisect.bisected(cases, "reference@b3995", "reference@b6301") == [
@@ -24,6 +25,7 @@ def test_the_release_that_changed_is_found() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_version_that_cannot_be_fetched_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(name: str) -> str:
         if name in ("reference@b4980", "reference@b4753"):

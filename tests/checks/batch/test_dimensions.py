@@ -58,6 +58,7 @@ def drawn() -> dict[tuple[str, str], list[Any]]:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.edges is not None])
 def test_each_sampler_has_all_its_edges_and_each_count_all_its_sizes(name: str) -> None:
     row = ROWS[name]
@@ -77,6 +78,7 @@ def test_each_sampler_has_all_its_edges_and_each_count_all_its_sizes(name: str) 
             assert len(missing_bands(there)) <= 1, (name, key)
 
 
+@pytest.mark.slow
 def test_every_sampler_with_and_without_a_vocabulary_has_all_its_parameters() -> None:
     usual = [n for n, row in ROWS.items() if row.edges is not None]
     for name in [*usual, *WITH_VOCABULARY]:
@@ -96,6 +98,7 @@ def live_rows(case: BatchCase) -> Iterator[tuple[list[tuple[int, int]], list[Bat
         yield live.rows, step.sample
 
 
+@pytest.mark.slow
 def test_steps_have_all_numbers_of_rows_and_some_none_all_or_one_that_sample() -> None:
     sizes, ways = set[int](), set[str]()
     for case in cases():
@@ -113,6 +116,7 @@ def test_steps_have_all_numbers_of_rows_and_some_none_all_or_one_that_sample() -
     assert ways == {*everything.replace("none one all some", "none,one,all,some").split(",")}
 
 
+@pytest.mark.slow
 def test_prompts_outputs_and_vocabularies_have_all_sizes_and_tokens_all_widths() -> None:
     every = [sequence for case in cases() for sequence in case.batch.sequences]
     assert not missing_bands(len(s.prompt) for s in every)
@@ -216,6 +220,7 @@ def pairs() -> Iterator[tuple[BatchSequence, BatchSequence]]:
         yield from itertools.combinations(case.batch.sequences[:120], 2)
 
 
+@pytest.mark.slow
 def test_two_sequences_differ_in_any_one_thing_alone() -> None:
     """A key of a cache that lacks something needs two that differ in just that."""
     found = set[str]()

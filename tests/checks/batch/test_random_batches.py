@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -35,7 +36,9 @@ def block(**changed: Any) -> RandomBatches:
     return RandomBatches.model_validate(BLOCK | changed)
 
 
-CASES = list(block().items(quick=False, shift=0))
+@cache
+def drawn_cases() -> list[BatchCase]:
+    return list(block().items(quick=False, shift=0))
 
 
 def kind(sequence: BatchSequence) -> list[str]:
@@ -57,20 +60,21 @@ def followers(case: BatchCase) -> Iterator[tuple[BatchSequence, BatchSequence]]:
                 yield sequences[left.pop(place)], sequences[at]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawing", ["mirostat", "mirostat_v2", "adaptive_p", "dist"])
 @pytest.mark.parametrize("memory", [[], ["penalties"], ["dry"], ["penalties", "dry"]])
 def test_a_sequence_follows_another_of_its_kind_at_the_same_place(
     memory: list[str], drawing: str
 ) -> None:
-    pairs = [pair for case in CASES for pair in followers(case)]
+    pairs = [pair for case in drawn_cases() for pair in followers(case)]
     assert all(kind(before) == kind(after) for before, after in pairs)
     assert any(kind(after) == [*memory, drawing] and before != after for before, after in pairs)
 
 
 def test_batches_have_2_to_8_rows_windows_of_1_and_3_to_8_drafts() -> None:
-    rows = {sum(op[0] == "join" for op in case.batch.steps[0].before) for case in CASES}
+    rows = {sum(op[0] == "join" for op in case.batch.steps[0].before) for case in drawn_cases()}
     assert rows == set(range(2, 9))
-    stages = [stage for case in CASES for chain in case.chains for stage in chain]
+    stages = [stage for case in drawn_cases() for chain in case.chains for stage in chain]
     assert {s["penalties"]["penalty_last_n"] for s in stages if "penalties" in s} == {
         1,
         2,
@@ -78,7 +82,7 @@ def test_batches_have_2_to_8_rows_windows_of_1_and_3_to_8_drafts() -> None:
         4,
         64,
     }
-    clones = [op for case in CASES for step in case.batch.steps for op in step.before]
+    clones = [op for case in drawn_cases() for step in case.batch.steps for op in step.before]
     assert {"clone", "reset", "swap", "leave"} <= {op[0] for op in clones}
 
 
@@ -87,17 +91,17 @@ def test_a_row_with_adaptive_p_is_never_cloned_since_its_clone_draws_other_numbe
         assert "adaptive_p" not in kind(sequence)
         return sequence
 
-    for case in CASES:
+    for case in drawn_cases():
         live = Live(case.batch.sequences.__getitem__, clone, lambda sequence: None)
         for step in case.batch.steps:
             live.do(step.before)
 
 
 def test_a_case_depends_on_its_number_and_the_seed_alone() -> None:
-    assert list(block().items(quick=True, shift=0)) == CASES[:5]
+    assert list(block().items(quick=True, shift=0)) == drawn_cases()[:5]
     moved = next(block().items(quick=True, shift=1))
     assert moved.id == "r/1-0000"
-    assert moved.batch != CASES[0].batch
+    assert moved.batch != drawn_cases()[0].batch
     assert next(block(seed=1).items(quick=True, shift=0)) == moved
 
 
@@ -119,7 +123,7 @@ def test_a_mu_that_stays_at_a_place_is_minimized_to_two_sequences() -> None:
         return (result.verdict, result.stage) == ("diverged", "mirostat")
 
     try:
-        by_size = sorted(CASES, key=lambda case: case.batch.samples)
+        by_size = sorted(drawn_cases(), key=lambda case: case.batch.samples)
         found = next(case for case in by_size if fails(case))
         small = shrink(found, fails, seconds=120)
     finally:
@@ -171,7 +175,7 @@ def test_every_parameter_of_every_sampler_without_a_vocabulary_is_drawn() -> Non
         assert drawn == needed, name
     seeds = [
         v["seed"]
-        for c in CASES
+        for c in drawn_cases()
         for chain in c.chains
         for s in chain
         for v in s.values()
@@ -185,7 +189,9 @@ def test_rows_have_breakers_of_their_own_with_a_vocabulary_alone() -> None:
     cases = list(block(vocab="bpe", sizes=[303], count=10).items(False, 0))
     dry = [s["dry"] for c in cases for chain in c.chains for s in chain if "dry" in s]
     assert len({tuple(stage["seq_breakers"]) for stage in dry}) == 3
-    assert not [s for c in CASES for n in c.chains for s in n if "seq_breakers" in s.get("dry", {})]
+    assert not [
+        s for c in drawn_cases() for n in c.chains for s in n if "seq_breakers" in s.get("dry", {})
+    ]
 
 
 def test_sequences_join_again_and_have_the_chain_of_another_but_for_a_stage() -> None:
@@ -209,9 +215,10 @@ def test_all_rows_leave_at_times_and_some_sequences_have_no_past() -> None:
             rows += {"join": 1, "clone": 1, "leave": -1}.get(operation[0], 0)
             emptied += rows == 0
     assert emptied > 3
-    assert any(not (s.prompt or s.output) for case in CASES for s in case.batch.sequences)
+    assert any(not (s.prompt or s.output) for case in drawn_cases() for s in case.batch.sequences)
 
 
+@pytest.mark.slow
 def test_a_wide_batch_has_9_to_257_rows_of_the_same_samplers_in_several_orders() -> None:
     for case in block(mixed=True, wide=True, count=20, steps=2).items(False, 0):
         chains = [[name for stage in chain for name in stage] for chain in case.chains]

@@ -87,6 +87,7 @@ def folder_with_variant(folder: Path, variant: str, score: int) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @linux_only
 def test_a_variant_that_this_processor_lacks_is_refused_with_the_reason(tmp_path: Path) -> None:
     folder = folder_with_variant(tmp_path / "f", "mainframe", 0)
@@ -119,6 +120,7 @@ def test_a_folder_with_a_colon_is_no_folder_with_a_device(tmp_path: Path) -> Non
         builds.worker_arguments(str(folder))
 
 
+@pytest.mark.slow
 @linux_only
 def test_the_list_says_which_variants_run_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -363,6 +365,7 @@ def test_a_case_of_computed_logits_takes_no_more_rows_than_tokens(tiny: Path) ->
         computed(tiny, [{"greedy": {}}], draws=3)
 
 
+@pytest.mark.slow
 def test_the_suite_has_every_sampler_on_every_golden_prompt() -> None:
     cases = expand(suites_folder() / "devices" / "logits.toml", "full")
     prompts = {tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Computed)}
@@ -457,6 +460,7 @@ def test_bundles_of_other_models_have_nothing_in_common(tmp_path: Path) -> None:
     assert [(a.prompts, a.difference) for a in report.devices.across] == [(0, None)] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

@@ -20,6 +20,7 @@ def test_a_small_calibration_holds_all_its_claims() -> None:
     assert {row.fault for row in result.peers} >= {"none", *wrong.FAULTS}
 
 
+@pytest.mark.slow
 def test_a_null_that_is_wrong_makes_alarms() -> None:
     rng = np.random.default_rng(2)
     p = wrong.softmax(LOGITS)
@@ -43,6 +44,7 @@ def test_each_fault_is_a_distribution_that_differs(fault: str) -> None:
     assert 0 < tv.between(q, wrong.softmax(LOGITS)) < 0.02
 
 
+@pytest.mark.slow
 def test_biased_draw_is_the_power_of_the_uniform() -> None:
     u = np.random.default_rng(3).random(1_000_000) ** (1 + wrong.BIAS)
     p = wrong.softmax(np.array([0.0, 1.0, 2.0]))

@@ -58,6 +58,7 @@ def one_by_one(prepared: Prepared, n: int) -> list[int]:
     return tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", range(len(FILTERS) + 1))
 def test_filters_applied_once_give_the_draws_of_filters_applied_every_time(count: int) -> None:
     prepared = ready([*FILTERS[:count], {"dist": {"seed": 7}}], history=likely(3))
@@ -102,6 +103,7 @@ def test_law_of_xtc_is_a_mixture_of_both_ways() -> None:
     assert (of(0.0) != of(1.0)).any()
 
 
+@pytest.mark.slow
 def test_law_of_adaptive_p_is_what_it_draws_from() -> None:
     prepared = ready([{"adaptive_p": {"target": 0.3, "decay": 0.9, "seed": 2}}], n=8)
     counts = np.bincount(one_by_one(prepared, 3000), minlength=8)

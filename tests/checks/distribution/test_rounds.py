@@ -57,6 +57,7 @@ def result_of(asked: Speculative, worker: Any = None) -> CellOnBackend:
         backend.scratch.remove()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [cell(), cell(rule="matching"), cell(bins=2), cell(rule="matching", bins=2), cell(**PENALISED)],

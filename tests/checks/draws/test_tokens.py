@@ -39,6 +39,7 @@ def test_another_sort_is_tied_at_the_stage_that_sorts() -> None:
     assert got.values["got"] != got.values["expected"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chain",
     [
@@ -98,6 +99,7 @@ class Warmer(Temp):
         Temp(self.temp * 1.05).apply(cand)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [TIES, [1.0] * 10], ids=["ties", "flat"])
 @pytest.mark.parametrize(
     "wrong",

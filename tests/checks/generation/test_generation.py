@@ -72,6 +72,7 @@ def test_every_prompt_draws_with_its_own_seed() -> None:
     assert len(set(seeds)) == 216
 
 
+@pytest.mark.slow
 def test_generation_of_the_golden_model_is_the_references_token_for_token(
     native: BackendProcess,
 ) -> None:

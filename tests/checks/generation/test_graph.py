@@ -286,6 +286,7 @@ def test_another_token_than_the_one_drawn_is_diverged(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accept", ACCEPT)
 @pytest.mark.parametrize(
     ("array", "value", "what"),

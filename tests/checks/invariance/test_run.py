@@ -54,6 +54,7 @@ def test_a_batch_has_one_token_of_each_text(tiny: Path) -> None:
     assert [len(step.batch) for step in request.steps] == [2, 2, 2, 2]
 
 
+@pytest.mark.slow
 def test_every_text_is_decoded_at_every_width_and_width_one_is_the_text_itself(
     tiny: Path, inside: Callable[..., Inside]
 ) -> None:

@@ -195,6 +195,7 @@ def verdicts(engine: Engine, asked: list[Any]) -> dict[str, str]:
     return {name: of.backends["it"].detail for name, of in results.items() if not of.ok}
 
 
+@pytest.mark.slow
 def test_an_engine_in_float32_with_every_kind_under_its_name_passes() -> None:
     assert verdicts(Engine(), cases()) == {}
     with closing(InPlace("it", Engine())) as backend:
@@ -223,6 +224,7 @@ class As(Engine):
         return super().values(self.given if kind == self.asked else kind, *of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", KINDS)
 @pytest.mark.parametrize("asked", KINDS)
 def test_any_kind_in_the_place_of_another_is_caught_and_named(asked: str, given: str) -> None:
@@ -314,6 +316,7 @@ class Clamped(Listed):
         return ids, np.maximum(got, np.finfo(np.float32).min), p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -379,6 +382,7 @@ def test_a_rank_that_is_off_by_one_is_caught(rank: str, off: int) -> None:
     assert "the rank of token" in str(verdicts(Ranked(rank == "last", off), ranked(rank)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suite", "modes"),
     [

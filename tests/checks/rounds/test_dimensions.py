@@ -5,6 +5,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pytest
 
 from sampler_parity.harness.checks.random_block import FILTERS, GRAMMARS, REMEMBERING
 from sampler_parity.harness.checks.rounds.block import RoundsCase, ends_of, target_of
@@ -23,6 +24,7 @@ def stages(case: RoundsCase) -> dict[str, dict[str, Any]]:
     return {name: given for stage in case.chain for name, given in stage.items()}
 
 
+@pytest.mark.slow
 def test_drafts_rounds_histories_and_vocabularies_have_all_sizes() -> None:
     assert {case.steps - 1 for case in cases()} >= {1, 2, 3, 4, 5, 6, 7, 8}
     assert max(case.steps - 1 for case in cases()) > 32
@@ -37,6 +39,7 @@ def test_drafts_rounds_histories_and_vocabularies_have_all_sizes() -> None:
     assert max(tokens) > 1023
 
 
+@pytest.mark.slow
 def test_chains_have_every_filter_every_memory_and_grammars_of_two_roots() -> None:
     names = {name for case in cases() for name in stages(case)}
     assert {*REMEMBERING, *GRAMMARS, "dist"} <= names
@@ -49,6 +52,7 @@ def test_chains_have_every_filter_every_memory_and_grammars_of_two_roots() -> No
     assert len({(given["grammar_str"], given["grammar_root"]) for given in grammars}) > 1
 
 
+@pytest.mark.slow
 def test_each_number_of_drafts_is_accepted_by_either_rule_for_certain_or_by_chance() -> None:
     found = set[Any]()
     for case in cases():
@@ -65,6 +69,7 @@ def test_each_number_of_drafts_is_accepted_by_either_rule_for_certain_or_by_chan
     assert found == {(rule, way) for rule in ("rejection", "matching") for way in every}
 
 
+@pytest.mark.slow
 def test_rows_of_drafts_exclude_tokens_and_have_likely_and_unlikely_ones() -> None:
     ratios = set[str]()
     for case in cases():

@@ -1,6 +1,7 @@
 """Rounds of speculative sampling with certain tokens: by hand, at random, and minimized."""
 
 import itertools
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,11 @@ BLOCK: dict[str, Any] = {
     "families": ["normal", "flat"],
     "sizes": [4, 8],
 }
-CASES = list(RandomRounds.model_validate(BLOCK).items(quick=False, shift=0))
+
+
+@cache
+def drawn_cases() -> list[RoundsCase]:
+    return list(RandomRounds.model_validate(BLOCK).items(quick=False, shift=0))
 
 
 def case(**changed: Any) -> RoundsCase:
@@ -132,15 +137,18 @@ def test_drafts_that_are_too_short_or_unknown_are_bad_input(changed: Any) -> Non
         judged(case(**changed))
 
 
+@pytest.mark.slow
 def test_random_rounds_have_1_to_8_drafts_and_accept_each_number_of_them_once() -> None:
-    assert {each.steps - 1 for each in CASES} == set(range(1, 9))
-    for each in CASES[:20]:
+    assert {each.steps - 1 for each in drawn_cases()} == set(range(1, 9))
+    for each in drawn_cases()[:20]:
         whole = each.drafts[0]
         for draft in each.drafts:  # the longest common beginning with any other is accepted
             whole = max(whole, draft, key=lambda d: sum(_common(d, e) for e in each.drafts))
         accepted = [_common(whole, draft) for draft in each.drafts]
         assert sorted(accepted) == list(range(each.steps))
-    windows = {s["penalties"]["penalty_last_n"] for c in CASES for s in c.chain if "penalties" in s}
+    windows = {
+        s["penalties"]["penalty_last_n"] for c in drawn_cases() for s in c.chain if "penalties" in s
+    }
     assert windows == {1, 2, 3, 4, 64}
 
 
@@ -151,10 +159,11 @@ def _common(one: list[int], other: list[int]) -> int:
 
 def test_a_case_depends_on_its_number_and_the_seed_alone() -> None:
     block = RandomRounds.model_validate(BLOCK)
-    assert list(block.items(quick=True, shift=0)) == CASES[:5]
-    assert next(block.items(quick=True, shift=1)).drafts != CASES[0].drafts
+    assert list(block.items(quick=True, shift=0)) == drawn_cases()[:5]
+    assert next(block.items(quick=True, shift=1)).drafts != drawn_cases()[0].drafts
 
 
+@pytest.mark.slow
 def test_accepted_drafts_in_the_opposite_order_are_minimized_to_one_round_of_few(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -167,7 +176,7 @@ def test_accepted_drafts_in_the_opposite_order_are_minimized_to_one_round_of_few
         result = judged(each)
         return not result.refusal and result.backends["mine"].verdict == "diverged"
 
-    found = next(each for each in CASES if each.rule == "rejection" and fails(each))
+    found = next(each for each in drawn_cases() if each.rule == "rejection" and fails(each))
     small = shrink(found, fails, seconds=20)
     assert len(small.drafts) == 1
     assert len(small.drafts[0]) == small.steps - 1 <= 5
@@ -209,9 +218,10 @@ def test_two_tokens_must_stay_possible() -> None:
         judged(case(excluded=[[0, 2]]))
 
 
+@pytest.mark.slow
 def test_random_rounds_exclude_tokens_that_the_target_gives() -> None:
     cases = list(RandomRounds.model_validate(BLOCK | {"excludes": True}).items(False, 0))
-    assert [c.drafts for c in cases] == [c.drafts for c in CASES]
+    assert [c.drafts for c in cases] == [c.drafts for c in drawn_cases()]
     assert all(len(tokens) <= 2 for c in cases for tokens in c.excluded)
     wrong = [c for c in cases if judged(c).backends["mine"].verdict != "identical"]
     assert wrong == []
@@ -277,11 +287,11 @@ def test_rows_kept_by_a_part_of_the_accepted_drafts_are_caught_by_several_alone(
         kept.clear()
         return judged(each).backends["mine"].verdict == "diverged"
 
-    assert not any(map(diverged, CASES))
+    assert not any(map(diverged, drawn_cases()))
     assert any(map(diverged, SEVERAL))
 
 
 def test_the_history_decides_at_every_way_to_leave_one_token() -> None:
-    names = [[name for stage in each.chain for name in stage] for each in CASES]
+    names = [[name for stage in each.chain for name in stage] for each in drawn_cases()]
     assert {each[-2] for each in names} == {"top_k", "temp", "top_p"}
     assert {"temp_ext", "min_p"} <= {name for each in names for name in each}

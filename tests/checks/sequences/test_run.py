@@ -57,6 +57,7 @@ def together(model: Path, script: list[dict[str, Any]], **options: Any) -> Seque
     )
 
 
+@pytest.mark.slow
 def test_texts_that_join_leave_and_are_copied_are_the_references_each(
     tiny: Path, inside: Callable[..., Inside]
 ) -> None:
@@ -66,6 +67,7 @@ def test_texts_that_join_leave_and_are_copied_are_the_references_each(
     assert result.values["alone"]["texts"] == 4
 
 
+@pytest.mark.slow
 def test_in_the_graph_each_sequence_has_its_verdict_and_its_explanation(
     tiny: Path, inside: Callable[..., Inside]
 ) -> None:
@@ -90,6 +92,7 @@ def test_in_the_graph_each_sequence_has_its_verdict_and_its_explanation(
     assert result.values["alone"]["parted"] == {}
 
 
+@pytest.mark.slow
 def test_threads_with_a_chain_each_draw_what_one_thread_draws(
     tiny: Path, inside: Callable[..., Inside]
 ) -> None:
@@ -181,6 +184,7 @@ def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
     return steps
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(script=scripts())
 def test_any_script_is_the_references(
@@ -197,6 +201,7 @@ def native_here(worker: Worker) -> Iterator[Inside]:
     backend.close()
 
 
+@pytest.mark.slow
 def test_threads_that_never_wait_for_each_other_draw_what_each_draws_alone(worker: Worker) -> None:
     """Eight chains at once on two cores or more, 40 steps each, on 4,096 candidates."""
     rows = [GeneratedLogits(family="zipf", n=4096, seed=seed).row(0) for seed in range(40)]

@@ -180,6 +180,7 @@ def small(tiny: Path, **changes: Any) -> Workload:
     return workload(**{**fields, **changes})
 
 
+@pytest.mark.slow
 def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
     tmp_path: Path, tiny: Path
 ) -> None:

@@ -25,6 +25,7 @@ def test_rungs_are_each_power_of_two_and_its_neighbours() -> None:
     assert rungs(4) == [7, 8, 9, 15, 16, 17]
 
 
+@pytest.mark.slow
 def test_every_size_of_every_sampler_is_in_a_suite_of_the_quick_profile() -> None:
     climbed = set()
     for path in find_suites(["parity", "removed"]):

@@ -53,6 +53,7 @@ def test_every_two_parameters_of_a_sampler_meet_in_every_pair_of_classes() -> No
         assert met == set(product(CLASSES[one], CLASSES[other]))
 
 
+@pytest.mark.slow
 def test_parameters_of_neighbours_meet_and_a_selecting_stage_comes_last() -> None:
     made = cases(neighbours=True)
     both = [case.chain for case in made if case.samplers[:2] == ["top_k", "temp"]]
@@ -62,6 +63,7 @@ def test_parameters_of_neighbours_meet_and_a_selecting_stage_comes_last() -> Non
     assert all(ROWS[case.samplers[-1]].kind == "select" for case in made)
 
 
+@pytest.mark.slow
 def test_quick_takes_the_neighbours_of_a_chain_and_full_has_them_too() -> None:
     quick = cases(quick=True, neighbours=True, quick_order=ORDER)
     assert {tuple(case.samplers[:2]) for case in quick} == {("top_k", "temp"), ("temp", "dist")}
@@ -97,12 +99,14 @@ def test_what_is_refused_is_refused_by_the_reference(value: float) -> None:
         build_chain([{"penalties": {"penalty_last_n": 4, "penalty_repeat": value}}])
 
 
+@pytest.mark.slow
 def test_the_reference_takes_every_case_of_one_sampler_to_its_end() -> None:
     for case in cases():
         trace, refusal = reference_trace(prepare(case))
         assert (len(trace), refusal) == (case.steps, ""), case.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [{"dist": {}}, {"xtc": {"p": 0.3, "t": 0.01}}])
 def test_seeds_that_share_bits_give_different_draws_on_the_rows(
     stage: dict[str, dict[str, Any]],

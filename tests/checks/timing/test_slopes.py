@@ -21,6 +21,7 @@ def point(n: int, ns: int, last_n: int = 0, steady: bool = False) -> TimingResul
     )
 
 
+@pytest.mark.slow
 def test_slope_and_exponent_of_a_cost_of_3_ns_a_token() -> None:
     (slope,) = slopes([point(n, 3 * n) for n in SIZES])
     assert (slope.over, slope.points) == ("n_vocab", list(SIZES))
