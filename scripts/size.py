@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ("reference", "harness", "reports")
-LIMIT = 74_165  # lines of the core
+LIMIT = 74_187  # lines of the core
 MAIN = ("origin/main", "main")
 
 # A feature is a folder of the second column; its tests are those of its name in the third.
