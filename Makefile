@@ -115,16 +115,16 @@ witness: setup
 	$(PYTEST) tests/reference/test_common_sampler_native.py tests/llama_cpp/test_builds.py -k "b11549 or later_build"
 
 # Builds for other platforms, each judged by the reference of its platform, and the reference's
-# predictions for all platforms. A missing tool is reported with its Debian package; an existing build
-# is not made again.
+# predictions for all platforms. All missing tools are named first, with their Debian packages; an
+# existing build is not made again.
 PLATFORMS := arm64-gcc libc++ wasm
 BUILDS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sampler-parity/builds
+UNMADE = $(strip $(foreach name,$(PLATFORMS),$(if $(wildcard $(BUILDS)/$(name)/build.json),,$(name))))
 
 platforms: setup
+	$(if $(UNMADE),$(BIN)/sampler-parity builds make $(UNMADE))
 	test -f $(BUILDS)/v0.5.0-linux-arm64/build.json || \
 		$(BIN)/sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
-	for name in $(PLATFORMS); do test -f $(BUILDS)/$$name/build.json || \
-		$(BIN)/sampler-parity builds make $$name || exit 2; done
 	rm -rf bundles/platforms bundles/predicted
 	$(BIN)/sampler-parity predict parity texts -o bundles/predicted || test $$? = 1  # not all repeat
 	$(BIN)/sampler-parity run parity texts --reference own -o bundles/platforms \
@@ -135,7 +135,7 @@ platforms: setup
 PORTABLE := portable portable-libc++ portable-x64-v3 portable-arm64-gcc portable-wasm
 
 portable: setup
-	for name in $(PORTABLE); do $(BIN)/sampler-parity builds make $$name || exit 2; done
+	$(BIN)/sampler-parity builds make $(PORTABLE)
 	rm -rf bundles/portable
 	$(BIN)/sampler-parity run parity --reference own -o bundles/portable $(PORTABLE:%=-b llama.cpp@%)
 	$(BIN)/sampler-parity report bundles/portable -o $(REPORT)

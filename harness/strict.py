@@ -1,10 +1,9 @@
 """Strict models for data that is read and written: no unknown key, no change after reading.
 
-All share one configuration. This module also makes their committed JSON Schema, and the one-line
-message for the first error in a file.
+All share one configuration. This module also makes the one-line message for the first error in a
+file.
 """
 
-import json
 from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -41,13 +40,6 @@ def like(model: M, **changes: object) -> M:
     _set(made, "__pydantic_extra__", None)
     _set(made, "__pydantic_private__", None)
     return made
-
-
-def schema_text(model: type[BaseModel]) -> str:
-    """Return the text of the committed schema of a model."""
-    schema = model.model_json_schema(mode="serialization")
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 
 Seed = Annotated[int, Field(ge=0, le=limits.WHOLE)]

@@ -2,8 +2,7 @@
 tests/support/platform_cases.py, each build by its worker.
 
     sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
-    for name in libc++ libc++19 wasm arm64-gcc musl x64-v3 portable
-        do sampler-parity builds make $name; done
+    sampler-parity builds make libc++ libc++19 wasm arm64-gcc musl x64-v3 portable
     sampler-parity builds add @node-llama-cpp/win-x64@3.21.1
     python -m studies.platforms
 

@@ -35,20 +35,22 @@ def builds_add(
 
 @builds_app.command("make")
 def builds_make(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME...")],
 ) -> None:
-    """Compile llama.cpp's samplers for another platform, by a recipe: libc++, libc++19, wasm,
+    """Compile llama.cpp's samplers for other platforms, by recipes: libc++, libc++19, wasm,
     arm64-gcc, musl or x64-v3; or portable: patched so that a seed travels (portable-libc++, ...).
 
     Examples:
-      sampler-parity builds make libc++
+      sampler-parity builds make libc++ wasm
 
-    Exit status: 0, or 2 for bad input and where a compiler is missing, which is named.
+    Exit status: 0, or 2 for bad input and where a compiler or an emulator is missing. All of them
+    are named before anything is compiled.
     """
-    from sampler_parity.harness.llama_cpp.platforms.make import make
+    from sampler_parity.harness.llama_cpp.platforms.make import check, make
 
-    build = make(name)
-    print_line(f"{build.name}  {build.release}  {build.platform}  sha256 {build.sha256}")
+    check(names)
+    for build in map(make, names):
+        print_line(f"{build.name}  {build.release}  {build.platform}  sha256 {build.sha256}")
 
 
 @builds_app.command("list")

@@ -129,7 +129,8 @@ def stand_ins(folder: Path) -> list[Any]:
     """Return patches of this process: a cache of its own, an engine and a recipe without network
     or compiler."""
     (folder / "locked").write_text("toy==1.0\n")
-    toy = next(iter(recipes.made().values())).model_copy(update={"program": "file0"})
+    there: dict[str, Any] = {"compiler": ("sh",), "c_compiler": "sh", "program": "file0"}
+    toy = next(iter(recipes.made().values())).model_copy(update=there)
     run = installing._run
 
     def pip(words: list[str], place: Path, what: str) -> None:

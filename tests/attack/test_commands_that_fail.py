@@ -119,7 +119,8 @@ def test_engines_remove_that_fails_can_be_repeated(cache: Path, way: str) -> Non
 def recipe(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """A recipe `toy`, which compiles nothing. Return the content that it writes by name."""
     made = {"worker": b"new", "libtoy.so": b"new library"}
-    toy = next(iter(recipes.made().values())).model_copy(update={"program": "worker"})
+    there: dict[str, Any] = {"compiler": ("sh",), "c_compiler": "sh", "program": "worker"}
+    toy = next(iter(recipes.made().values())).model_copy(update=there)
     monkeypatch.setattr(recipes, "made", lambda: {"toy": toy})
 
     def compiled(_recipe: Any, folder: Path) -> None:

@@ -19,7 +19,6 @@ from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.labels import markdown, terminal_lines, verdict_line
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
-from sampler_parity.harness.strict import schema_text
 from tests.support.gate_bundles import (
     TODAY,
     both,
@@ -31,6 +30,7 @@ from tests.support.gate_bundles import (
     timed,
 )
 from tests.support.report_bundles import HOSTILE, case, diverged, got, run_info
+from tests.support.schema_text import schema_text
 
 RIGHT = Check(what="token_accuracy", found=1.0, relation="=", limit=1.0)
 WRONG = Check(what="token_accuracy", found=0.9, relation="=", limit=1.0)
@@ -361,7 +361,7 @@ def test_committed_schema_is_the_one_of_the_model() -> None:
     assert committed.read_text() == schema_text(GateResult), (
         'write it again: python -c "'
         "from sampler_parity.harness.gate.records import GateResult; "
-        "from sampler_parity.harness.strict import schema_text; "
+        "from tests.support.schema_text import schema_text; "
         "open('harness/schemas/gate.schema.json', 'w').write(schema_text(GateResult))\""
     )
 

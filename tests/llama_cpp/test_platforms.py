@@ -2,6 +2,7 @@
 
 import contextlib
 import platform
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -108,7 +109,43 @@ def test_without_its_compiler_the_packages_are_named(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     packages = " ".join(recipes.made()[name].packages)
-    assert f"is not installed - apt-get install {packages}" in refused(cli("builds", "make", name))
+    assert f": not installed - apt-get install {packages}" in refused(cli("builds", "make", name))
+
+
+def test_all_that_several_builds_lack_is_named_before_one_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "g++").touch(mode=0o755)
+    (tmp_path / "gcc").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(recipes, "compile_alone", lambda *_: pytest.fail("compiled"))
+    assert refused(cli("builds", "make", "x64-v3", "portable-arm64-gcc", "wasm", "arm64-gcc")) == (
+        "sampler-parity: aarch64-linux-gnu-g++, aarch64-linux-gnu-gcc, patch, qemu-aarch64-static,"
+        " em++, emcc, node: not installed - apt-get install g++-aarch64-linux-gnu patch"
+        " qemu-user-static emscripten nodejs"
+    )
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert "qemu" not in refused(cli("builds", "make", "x64-v3", "arm64-gcc"))
+
+
+@pytest.mark.parametrize("there", [(), ("libc++", "wasm"), ("arm64-gcc", "libc++", "wasm")])
+def test_make_platforms_makes_the_missing_builds_at_once_and_first(
+    there: tuple[str, ...], tmp_path: Path
+) -> None:
+    for name in there:
+        record = tmp_path / "sampler-parity" / "builds" / name / "build.json"
+        record.parent.mkdir(parents=True)
+        record.touch()
+    words = ["make", "-n", "platforms", f"XDG_CACHE_HOME={tmp_path}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    lines = [line for line in done.stdout.splitlines() if "sampler-parity builds " in line]
+    left = [name for name in ("arm64-gcc", "libc++", "wasm") if name not in there]
+    made = [f".venv/bin/sampler-parity builds make {' '.join(left)}"] * bool(left)
+    assert lines[: len(made)] == made
+    assert [line.split()[:3] for line in lines[len(made) :]] == [
+        [".venv/bin/sampler-parity", "builds", "add"]
+    ]
 
 
 def test_a_recipe_that_is_not_there_is_refused_with_those_that_are() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.strict import schema_text
 from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.pages.index.page import INDEX
 from sampler_parity.reports.write import PAGES
+from tests.support.schema_text import schema_text
 
 ALL: tuple[Page[Any, Any], ...] = (*PAGES, INDEX, HISTORY)
 
@@ -20,7 +20,7 @@ def test_committed_schema_of_a_page_is_the_one_of_its_model(page: Page[Any, Any]
     committed = files("sampler_parity.reports") / "schemas" / f"{page.stem}.schema.json"
     where = f"{page.model.__module__} import {page.model.__name__}"
     assert committed.read_text() == schema_text(page.model), (
-        f'write it again: python -c "from sampler_parity.harness.strict import schema_text; '
+        f'write it again: python -c "from tests.support.schema_text import schema_text; '
         f"from {where}; open('reports/schemas/{page.stem}.schema.json', 'w')"
         f'.write(schema_text({page.model.__name__}))"'
     )

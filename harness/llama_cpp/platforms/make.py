@@ -2,12 +2,13 @@
 compiles one, `builds add` links a worker to a package's library."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.llama_cpp.build_files import digests_of_all
-from sampler_parity.harness.llama_cpp.platforms import recipes
+from sampler_parity.harness.llama_cpp.platforms import recipes, runners
 from sampler_parity.harness.llama_cpp.recorded import Build, builds_folder, register, today
 from sampler_parity.harness.llama_cpp.signatures import (
     SIGNATURES,
@@ -18,10 +19,20 @@ from sampler_parity.harness.llama_cpp.signatures import (
 from sampler_parity.reference.chronology import NEWEST
 
 
+def check(names: Sequence[str]) -> None:
+    """Raise InputError for a name without a recipe, and for all that is not installed of what is
+    needed to make these builds and to run them."""
+    lacks: dict[str, str] = {}
+    for name in names:
+        if name not in recipes.made():
+            raise InputError(f"build {name!r}", "no recipe", f"use {', '.join(recipes.made())}")
+        recipe = recipes.made()[name]
+        lacks |= recipes.lacking(recipe) | runners.lacking(recipe.runner)
+    recipes.refuse(lacks)
+
+
 def make(name: str) -> Build:
-    """Compile the samplers by a recipe. Raises InputError."""
-    if name not in recipes.made():
-        raise InputError(f"build {name!r}", "no recipe", f"use {', '.join(recipes.made())}")
+    """Compile the samplers by a recipe, after `check`. Raises InputError."""
     recipe = recipes.made()[name]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

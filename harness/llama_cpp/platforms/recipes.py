@@ -81,7 +81,6 @@ _MATHEMATICS = (
 
 def compile_alone(recipe: Recipe, folder: Path) -> None:
     """Compile the sampler and grammar files with our worker in the folder. Raises InputError."""
-    _check(recipe)
     tree = sources.sources()
     files = [_FOLDER / file for file in _ALONE]
     with tempfile.TemporaryDirectory() as temporary:
@@ -109,7 +108,7 @@ def patched(folder: Path) -> Path:
 
 def link_with(recipe: Recipe, library: Path) -> None:
     """Link our worker to a package's libllama, in its folder. Raises InputError."""
-    _check(recipe)
+    refuse(lacking(recipe))
     tree = sources.sources()
     with tempfile.TemporaryDirectory() as temporary:
         files = [_FOLDER / file for file in _WITH_LIBRARY]
@@ -117,13 +116,21 @@ def link_with(recipe: Recipe, library: Path) -> None:
         _link(recipe, [*objects, library], library.parent)
 
 
-def _check(recipe: Recipe) -> None:
-    for program in (recipe.compiler[0], recipe.c_compiler, *["patch"] * recipe.patched):
-        if shutil.which(program) is None:
-            packages = " ".join(recipe.packages)
-            raise InputError(program, "is not installed", f"apt-get install {packages}")
+def lacking(recipe: Recipe) -> dict[str, str]:
+    """Return what a recipe needs and is not installed, and the Debian packages that have it."""
+    programs = (recipe.compiler[0], recipe.c_compiler, *["patch"] * recipe.patched)
+    packages = " ".join(recipe.packages)
+    lacks = {program: packages for program in programs if shutil.which(program) is None}
     if recipe.mathematics and not Path(recipe.mathematics).is_file():
-        raise InputError(recipe.mathematics, "is not installed", "apt-get install musl-dev")
+        lacks[recipe.mathematics] = "musl-dev"
+    return lacks
+
+
+def refuse(lacks: dict[str, str]) -> None:
+    """Raise InputError if anything is lacking; it names all of it."""
+    if lacks:
+        packages = " ".join(dict.fromkeys(" ".join(lacks.values()).split()))
+        raise InputError(", ".join(lacks), "not installed", f"apt-get install {packages}")
 
 
 def _mathematics(recipe: Recipe, folder: Path) -> list[Path]:

@@ -61,15 +61,25 @@ def missing(build: Build) -> str:
     return ""
 
 
+def lacking(name: str) -> dict[str, str]:
+    """Return the program of a runner if it is needed here and not installed, and its package."""
+    if not name or RUNNERS[name].processor == platform.machine() or _found(RUNNERS[name]):
+        return {}
+    return {RUNNERS[name].program: RUNNERS[name].package}
+
+
+def _found(runner: Runner) -> str | None:
+    return shutil.which(runner.program) or next(
+        (path for folder in runner.beside if (path := shutil.which(runner.program, path=folder))),
+        None,
+    )
+
+
 def _before(build: Build) -> list[str]:
     if not build.runner or RUNNERS[build.runner].processor == platform.machine():
         return []
     runner = RUNNERS[build.runner]
-    program = shutil.which(runner.program) or next(
-        (path for folder in runner.beside if (path := shutil.which(runner.program, path=folder))),
-        None,
-    )
-    if program is None:
+    if (program := _found(runner)) is None:
         raise InputError(
             f"llama.cpp@{build.name}",
             f"built for {build.platform}, which {runner.program} runs here: not installed",
