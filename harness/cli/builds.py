@@ -43,8 +43,7 @@ def builds_make(
     Examples:
       sampler-parity builds make libc++ wasm
 
-    Exit status: 0, or 2 for bad input and where a compiler or an emulator is missing. All of them
-    are named before anything is compiled.
+    Exit status: 0, or 2 for bad input. Compilers and emulators that are missing are named first.
     """
     from sampler_parity.harness.llama_cpp.platforms.make import check, make
 

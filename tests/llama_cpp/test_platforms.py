@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,6 +190,26 @@ def test_a_breaker_stays_a_text_whatever_it_reads_as(
 def test_a_breaker_of_tokens_is_refused_as_by_every_llama_cpp() -> None:
     with pytest.raises(Unsupported, match="as strings only"):
         worker_of_platforms._argument("seq_breakers", {"seq_breakers": ["a", [1]]})
+
+
+@pytest.mark.parametrize("name", ["top_p", "min_p", "typical_p", "xtc"])
+def test_a_number_that_does_not_fit_in_size_t_is_unsupported(arm: Build, name: str) -> None:
+    class Asked:
+        def ask(self, *words: object) -> tuple[object, ...]:
+            return words[-1:]
+
+    worker: Any = Worker.__new__(Worker)
+    worker.program = Asked()
+    stage = {"p": 0.5, "t": 0.1, "seed": 1}
+
+    def init(platform: str, min_keep: int) -> None:
+        worker._build = arm.model_copy(update={"platform": platform})
+        worker._init({name: {**stage, "min_keep": min_keep}}, 2, None)
+
+    init("wasm", (1 << 32) - 1)
+    init("linux-arm64-gcc", 1 << 32)
+    with pytest.raises(Unsupported, match="32 bits: min_keep does not fit"):
+        init("wasm", 1 << 32)
 
 
 def test_half_a_character_is_no_special_token() -> None:

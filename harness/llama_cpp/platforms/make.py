@@ -20,8 +20,7 @@ from sampler_parity.reference.chronology import NEWEST
 
 
 def check(names: Sequence[str]) -> None:
-    """Raise InputError for a name without a recipe, and for all that is not installed of what is
-    needed to make these builds and to run them."""
+    """Raise InputError for a name without a recipe, and for all that the builds lack here."""
     lacks: dict[str, str] = {}
     for name in names:
         if name not in recipes.made():

@@ -24,6 +24,7 @@ from sampler_parity.reference.registry import ROWS
 
 _BEYOND_16 = 2**16 + 1  # 1 in 16 bits
 _PENALTY = (-0.5, 0.0, 0.3, 1.0)
+_SIZE_OF_32_BITS = ("llama.cpp@wasm", "llama.cpp@portable-wasm")  # their size_t
 CLASSES: dict[str, tuple[Any, ...]] = {
     "seed": (7, 7 + 2**16, 7 + 2**31, 0, 2**16 - 1, 2**31 - 1, 2**32 - 2),
     "k": (-(2**31), -1, 0, 1, 40, _BEYOND_16, 2**31 - 1),
@@ -113,6 +114,7 @@ class Pairwise(SuiteBlock):
     def _case(self, end: str, chain: list[dict[str, dict[str, Any]]], last: str) -> Case:
         if ROWS[last].kind != "select":
             chain = [*chain, {"dist": {"seed": 5}} if self.neighbours else {"greedy": {}}]
+        fits = all(p.get("min_keep", 0) < 1 << 32 for stage in chain for p in stage.values())
         return case_from(
             id=f"{self.id}/{end}",
             description=self.description,
@@ -122,6 +124,7 @@ class Pairwise(SuiteBlock):
             history=[3, 5, 3, 5, 7, 3, 5],
             steps=_STEPS,
             tags=["noop"],
+            requires={} if fits else {name: ["unsupported"] for name in _SIZE_OF_32_BITS},
         )
 
 
