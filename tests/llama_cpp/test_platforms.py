@@ -202,14 +202,14 @@ def test_a_number_that_does_not_fit_in_size_t_is_unsupported(arm: Build, name: s
     worker.program = Asked()
     stage = {"p": 0.5, "t": 0.1, "seed": 1}
 
-    def init(platform: str, min_keep: int) -> None:
-        worker._build = arm.model_copy(update={"platform": platform})
+    def init(runner: str, min_keep: int) -> None:
+        worker._build = arm.model_copy(update={"runner": runner})
         worker._init({name: {**stage, "min_keep": min_keep}}, 2, None)
 
-    init("wasm", (1 << 32) - 1)
-    init("linux-arm64-gcc", 1 << 32)
+    init("node", (1 << 32) - 1)
+    init("qemu-aarch64", 1 << 32)
     with pytest.raises(Unsupported, match="32 bits: min_keep does not fit"):
-        init("wasm", 1 << 32)
+        init("node", 1 << 32)
 
 
 def test_half_a_character_is_no_special_token() -> None:

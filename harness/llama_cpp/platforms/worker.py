@@ -130,7 +130,7 @@ class Worker:
         if parameters.get("trigger_words"):
             taken = LAZY_BY_WORDS
         values = {"n_vocab": n_vocab} | parameters
-        if self._build.platform == "wasm" and values.get("min_keep", 0) >= 1 << 32:
+        if self._build.runner == "node" and values.get("min_keep", 0) >= 1 << 32:
             raise Unsupported("in WebAssembly size_t has 32 bits: min_keep does not fit")
         values["vocab"] = self._vocabulary(vocab) if vocab and "vocab" in taken.arguments else 0
         arguments = [_argument(name, values) for name in taken.arguments]
