@@ -52,7 +52,7 @@ class CompiledChain(NativeChain):
         start = row.__array_interface__["data"][0]
         self._loop.stages_apply(*samplers, start, len(row), out, self._left)
         token, ns, *stages = self._left[: 2 + 3 * samplers[2]]
-        return None if token < 0 else token, ns, stages
+        return None if token == -(1 << 63) else token, ns, stages  # INT64_MIN: stages.cpp
 
     def accept(self, token: int) -> None:
         self._loop.stages_accept(*self._accepting, token)

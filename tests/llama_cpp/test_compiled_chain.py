@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from ctypes import CFUNCTYPE, POINTER, addressof, c_int32, c_int64, c_void_p
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from sampler_parity.harness.suite.file import expand, find_suites
 
 APPLY = CFUNCTYPE(None, c_void_p, POINTER(TokenDataArray))
 N = 7
+NONE = -(1 << 63)
 DETAILS: tuple[client.Detail, ...] = ("stages", "token")
 
 
@@ -96,7 +98,7 @@ def test_no_more_is_read_than_there_is(first: int, size: int, selected: int) -> 
     left, out, found = left_by(sampler)
     n = min(size, N - first)
     assert left[2:] == [n, 1, selected]
-    assert left[0] == (first + selected if 0 <= selected < n else -1)
+    assert left[0] == (first + selected if 0 <= selected < n else NONE)
     assert out[: 3 * n] == found
     assert out[3 * n :] == [0] * (3 * (N - n))
 
@@ -108,7 +110,21 @@ def test_candidates_elsewhere_are_not_read(bytes_off: int) -> None:
         array.contents.selected = 0
 
     left, out, _ = left_by(sampler)
-    assert (left[0], left[2], {*out}) == (-1, 0, {0})
+    assert (left[0], left[2], {*out}) == (NONE, 0, {0})
+
+
+@pytest.mark.parametrize("selected", [0, -1])
+def test_a_selected_token_may_have_the_id_minus_1(selected: int) -> None:
+    """As infill of b3995 to b6673 leaves it where the vocabulary has no end of a turn."""
+
+    def sampler(_: Any, array: Any) -> None:
+        c_int32.from_address(array.contents.data).value = -1
+        array.contents.size, array.contents.selected = 1, selected
+
+    chain: Any = SimpleNamespace(_loop=compiled_loop(), _left=(c_int64 * 5)())
+    chain._each = (APPLY(sampler), (c_void_p * 1)(None), 1)
+    token, _, left = CompiledChain.apply_all(chain, False, np.zeros(N, np.float32), 0)
+    assert (token, left) == (None if selected < 0 else -1, [1, 0, selected])
 
 
 def test_without_a_compiler_the_loop_is_in_python(monkeypatch: pytest.MonkeyPatch) -> None:

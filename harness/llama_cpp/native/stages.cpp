@@ -32,9 +32,9 @@ static int64_t nanoseconds() {
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-// Applies samplers in turn to the candidates of a row of n logits. `left`: the selected token, or -1
-// without one, the nanoseconds in the samplers, and of each of them n, sorted and selected behind
-// it. `out`: of each of them all ids, all logits and all p; null: these are not wanted.
+// Applies samplers in turn to the candidates of a row of n logits. `left`: the selected token, or
+// INT64_MIN for none (infill may select -1), the nanoseconds in the samplers, then n, sorted and
+// selected of each stage. `out`: of each stage all ids, all logits and all p; null: not wanted.
 EXPORTED void stages_apply(
     apply_function * apply, void * const * samplers, int32_t count, const float * row, int32_t n,
     int32_t * out, int64_t * left) {
@@ -70,7 +70,7 @@ EXPORTED void stages_apply(
         out += 3 * size;
     }
     const bool drawn = array.selected >= 0 && static_cast<size_t>(array.selected) < size;
-    left[0] = drawn ? array.data[array.selected].id : -1;
+    left[0] = drawn ? array.data[array.selected].id : INT64_MIN;
     left[1] = ns;
 }
 
