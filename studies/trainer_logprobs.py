@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends import environments, registry
+from sampler_parity.harness.backends import engines, environments, registry
 from sampler_parity.harness.checks.logprobs.block import LogprobsBlock, LogprobsCase
 from sampler_parity.harness.checks.logprobs.run import KINDS, exact
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
@@ -190,8 +190,12 @@ def lines(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-b", dest="backends", action="append", choices=sorted(ENGINES))
+    names = parser.parse_args().backends or BY_DEFAULT
+    needed = ["trainers", *filter(None, (engines.ENGINES[name].environment for name in names))]
+    if lacking := [why for one in needed if (why := environments.missing(one))]:
+        parser.exit(2, "\n".join(["not installed; run", *lacking, ""]))
     print("| engine, mode | rollout | trainer | 1 | 2 | 3 | 3 corrected | other 3 | corrected |")
-    for name in parser.parse_args().backends or BY_DEFAULT:
+    for name in names:
         for line in measured(name):
             print(line, flush=True)
 
