@@ -66,6 +66,9 @@ class Native(InProcess):
         return reply
 
 
+KINDS = (StagesCase, DrawsCase, GenerationCase)
+
+
 @dataclass
 class Known:
     """look: a digest of the case's results. seconds: of the processor, without a mutant."""
@@ -83,7 +86,8 @@ class Known:
 def known(build: Path, n: int, bundles: Path) -> tuple[Switches, list[Known]]:
     """Return every quick case, and every check of interface.py. bundles: those of the coverage.
 
-    Left out: cases that end the process, as they must. Raises InputError.
+    Left out: cases that end the process, as they must, that draw without a seed, or are a batch.
+    Raises InputError.
     """
     native = interface.Native(build)
     in_graph = graph.Worker.__new__(graph.Worker)
@@ -98,7 +102,7 @@ def known(build: Path, n: int, bundles: Path) -> tuple[Switches, list[Known]]:
         every += [
             Known(case.id, look_of(case, backends[name], steps[case.id]))
             for case in cases
-            if steps.get(case.id) and "crashed" not in case.required(name)
+            if type(case) in KINDS and steps.get(case.id) and "crashed" not in case.required(name)
         ]
     for one in every:
         switches.forget()

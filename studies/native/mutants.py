@@ -21,7 +21,7 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def main() -> int:
             chosen = sample(program.mutants, reached, asked.count, asked.seed)
         print(f"{len(program.mutants)} mutants, {len(reached)} reached, {len(chosen)} chosen")
         outcomes = run(chosen, cases, switches, folder / "mutants.jsonl", asked.minutes * 60)
-        problems = judge(outcomes, judgements())
+        problems = judge(outcomes, judgements(), judgements(of="by_chance"))
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
@@ -206,19 +206,24 @@ def _listen(reading: int) -> tuple[int, bool]:
         begun += len(received)
 
 
-def judgements(path: Path = JUDGED) -> dict[str, str]:
-    """Return by the mutant's name why nothing can distinguish it. Raises InputError."""
+def judgements(path: Path = JUDGED, of: str = "survivor") -> dict[str, str]:
+    """Return by the mutant's name why nothing can distinguish it. of: also "by_chance", whose
+    result depends on what lies in memory. Raises InputError."""
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", [])
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get(of, [])
         return {entry["mutant"]: entry["why"] for entry in entries}
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         raise InputError(path, f"is no list of survivors: {error}") from None
 
 
-def judge(outcomes: list[Outcome], why: dict[str, str]) -> list[str]:
+def judge(
+    outcomes: list[Outcome], why: dict[str, str], by_chance: Collection[str] = ()
+) -> list[str]:
     """Return a line for each survivor without a judgement, and each judgement of a caught one."""
     problems = []
     for outcome in outcomes:
+        if outcome.mutant in by_chance:
+            continue
         if outcome.of == "survived" and outcome.mutant not in why:
             problems.append(f"survived, not judged: {outcome.mutant}")
         if outcome.of != "survived" and outcome.mutant in why:

@@ -201,7 +201,7 @@ def test_a_listed_mutant_that_is_not_made_is_refused(
 def test_every_judged_survivor_is_one_of_the_sample() -> None:
     names = mutants.SAMPLE.read_text().splitlines()
     assert len(names) == len(set(names)) == 400
-    assert set(judgements()) <= set(names)
+    assert {*judgements(), *judgements(of="by_chance")} <= set(names)
 
 
 def test_planted_survivor_without_a_judgement_and_stale_judgement_fail() -> None:
@@ -210,10 +210,12 @@ def test_planted_survivor_without_a_judgement_and_stale_judgement_fail() -> None
         "survived, not judged: b",
         "judged, but caught by case: c",
     ]
+    assert judge(outcomes, {"a": "equivalent", "c": "equivalent"}, ["b", "c"]) == []
 
 
 def test_every_survivor_has_its_reason() -> None:
-    assert all(why.endswith(".") for why in judgements().values())
+    every = {**judgements(), **judgements(of="by_chance")}
+    assert all(why.endswith(".") for why in every.values())
 
 
 def test_a_list_that_is_none_is_refused(tmp_path: Path) -> None:
