@@ -1,7 +1,6 @@
 """Strict models for data that is read and written: no unknown key, no change after reading.
 
-All share one configuration. This module also makes the one-line message for the first error in a
-file.
+All share one configuration. `first_mistake` describes the first error in a file in one line.
 """
 
 from typing import Annotated, NamedTuple, TypeVar

@@ -9,19 +9,14 @@ does not claim, `crashed` for a reply that breaks the protocol, which ends the b
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.dtypes import Dtype, narrowed
-from sampler_parity.harness.protocol.interface import (
-    Backend,
-    BackendFailure,
-    NotAsked,
-    Unclaimed,
-)
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure, NotAsked, Unclaimed
 from sampler_parity.harness.protocol.measured import Measured
 
 Row = NDArray[np.float32]
@@ -244,11 +239,14 @@ def one(backend: Backend, run: RunCall) -> Ran:
     return run.ran(backend, claims, request, backend.ask(request, p.RunReply))
 
 
-def run(
-    backend: Backend, setting: Setting, rows: Sequence[Row], steps: list[p.Step], **more: Any
-) -> Ran:
-    """Take steps on rows. more: fields of RunCall."""
-    return one(backend, RunCall(setting, rows, steps, **more))
+def _with_fields(make: Callable[P, RunCall]) -> Callable[Concatenate[Backend, P], Ran]:
+    def run(backend: Backend, /, *fields: P.args, **more: P.kwargs) -> Ran:
+        return one(backend, make(*fields, **more))
+
+    return run
+
+
+run = _with_fields(RunCall)
 
 
 @asked_again

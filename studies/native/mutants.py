@@ -219,7 +219,8 @@ def judgements(path: Path = JUDGED, of: str = "survivor") -> dict[str, str]:
 def judge(
     outcomes: list[Outcome], why: dict[str, str], by_chance: Collection[str] = ()
 ) -> list[str]:
-    """Return a line for each survivor without a judgement, and each judgement of a caught one."""
+    """Return a line for each survivor without a judgement, and each judgement of a caught one.
+    by_chance: mutants that may be caught or not."""
     problems = []
     for outcome in outcomes:
         if outcome.mutant in by_chance:

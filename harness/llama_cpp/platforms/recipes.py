@@ -119,8 +119,7 @@ def link_with(recipe: Recipe, library: Path) -> None:
 def lacking(recipe: Recipe) -> dict[str, str]:
     """Return what a recipe needs and is not installed, and the Debian packages that have it."""
     programs = (recipe.compiler[0], recipe.c_compiler, *["patch"] * recipe.patched)
-    packages = " ".join(recipe.packages)
-    lacks = {program: packages for program in programs if shutil.which(program) is None}
+    lacks = {name: " ".join(recipe.packages) for name in programs if shutil.which(name) is None}
     if recipe.mathematics and not Path(recipe.mathematics).is_file():
         lacks[recipe.mathematics] = "musl-dev"
     return lacks
