@@ -29,6 +29,7 @@ if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
       ${source}/llama-chat.cpp ${source}/unicode.cpp
       TARGET_DIRECTORY llama
       PROPERTIES COMPILE_OPTIONS -O0)
+    set_target_properties(ggml-cpu PROPERTIES UNITY_BUILD OFF)  # its files define the same names
   endfunction()
   cmake_language(DEFER CALL compile_lightly)
 elseif(PROJECT_NAME STREQUAL "llama.cpp")
