@@ -29,7 +29,6 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 .venv/ready: pyproject.toml setup.py constraints.txt locked.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python scripts/install.py
-	@mkdir -p .venv/namespace && ln -sfn ../.. .venv/namespace/sampler_parity  # for mypy
 	@touch $@
 
 # common_sampler, for its tests alone.

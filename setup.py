@@ -1,4 +1,4 @@
-"""Packages: the six folders of this repository, in the namespace `sampler_parity`."""
+"""Packages: `sampler_parity`, and the folders of this repository that are packages in it."""
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
@@ -16,8 +16,15 @@ class WithoutTests(build_py):
 
 setup(
     cmdclass={"build_py": WithoutTests},
+    package_dir={
+        "sampler_parity": "sampler_parity",
+        **{f"sampler_parity.{folder}": folder for folder in FOLDERS},
+    },
     packages=[
-        f"sampler_parity.{name}"
-        for name in find_packages(include=[f"{folder}*" for folder in FOLDERS])
+        "sampler_parity",
+        *(
+            f"sampler_parity.{name}"
+            for name in find_packages(include=[f"{folder}*" for folder in FOLDERS])
+        ),
     ],
 )

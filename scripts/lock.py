@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def lock_engines(names: list[str]) -> int:
-    sys.path.insert(0, str(ROOT / ".venv" / "namespace"))
+    sys.path.insert(0, str(ROOT))
     from sampler_parity.harness.backends.environments import known
 
     for row in map(known, names):

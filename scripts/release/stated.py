@@ -87,6 +87,7 @@ def _places(root: Path, version: str) -> list[tuple[str, str, str]]:
         "version"
     ]
     return [
+        ("sampler_parity/__init__.py", r'(?m)^__version__ = "([^"]+)"', version),
         (f"{tsampler}/package.json", r'"version": "([^"]+)"', lock),
         ("README.md", r"Python (\d+\.\d+) or later", project["requires-python"].lstrip(">=")),
         ("README.md", r"\[finding 1 of (\d+)\]", str(numbers)),

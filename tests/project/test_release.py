@@ -217,6 +217,7 @@ def test_versions_agree_wherever_they_stand() -> None:
             "states v9",
         ),
         ("locked.txt", "llama-cpp-python==", "llama-cpp-python==1", "locked.txt: states 1"),
+        ("pyproject.toml", 'version = "', 'version = "9', "__init__.py: states 0.1.0, not 90.1.0"),
     ],
 )
 def test_a_page_that_states_another_version_is_named(
@@ -224,7 +225,7 @@ def test_a_page_that_states_another_version_is_named(
 ) -> None:
     for name in ("README.md", "action.yml", "pyproject.toml", "locked.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("engines", "harness", "reference"):
+    for name in ("engines", "harness", "reference", "sampler_parity"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "findings.md", tmp_path / "docs")
