@@ -1,1 +1,1 @@
-"""Reports of bundles: render/ is what pages share, pages/ a folder each, write.py lists them."""
+"""Reports of bundles: pages/ has the pages, write.py lists them, the other files are shared."""

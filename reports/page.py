@@ -1,7 +1,8 @@
 """A page of the report, before and after its bundles are read.
 
-Every page is one `Page` in its own folder (reports/pages/NAME/page.py): a function that builds the
-model, which is its JSON, and functions of that model. The writers make all other formats.
+Every page is one `Page` in reports/pages/NAME.py, or NAME/NAME_page.py if it has several files: a
+function that builds the model, which is its JSON, and functions of that model. The writers make all
+other formats.
 """
 
 from collections.abc import Callable, Iterable

@@ -12,21 +12,20 @@ from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.errors import InputError, cannot_write, need
 from sampler_parity.reports.page import Page, ReadyPage
-from sampler_parity.reports.pages.accuracy.page import ACCURACY
-from sampler_parity.reports.pages.calibration.page import CALIBRATION
-from sampler_parity.reports.pages.compare.page import COMPARE
-from sampler_parity.reports.pages.distribution.page import DISTRIBUTION
-from sampler_parity.reports.pages.index.build import Overview
-from sampler_parity.reports.pages.index.page import INDEX
-from sampler_parity.reports.pages.invariance.page import INVARIANCE
-from sampler_parity.reports.pages.matrix.page import MATRIX
-from sampler_parity.reports.pages.parity.page import PARITY
-from sampler_parity.reports.pages.platforms.page import PLATFORMS
-from sampler_parity.reports.pages.recording import build as recorded
-from sampler_parity.reports.pages.recording.page import page as recording_page
-from sampler_parity.reports.pages.servers.page import SERVERS
-from sampler_parity.reports.pages.skip_ratio.page import SKIP_RATIO
-from sampler_parity.reports.pages.throughput.page import THROUGHPUT
+from sampler_parity.reports.pages.accuracy import ACCURACY
+from sampler_parity.reports.pages.calibration import CALIBRATION
+from sampler_parity.reports.pages.compare.compare_page import COMPARE
+from sampler_parity.reports.pages.distribution import DISTRIBUTION
+from sampler_parity.reports.pages.index.index_model import Overview
+from sampler_parity.reports.pages.index.index_page import INDEX
+from sampler_parity.reports.pages.invariance import INVARIANCE
+from sampler_parity.reports.pages.matrix.matrix_page import MATRIX
+from sampler_parity.reports.pages.parity.parity_page import PARITY
+from sampler_parity.reports.pages.platforms.platforms_page import PLATFORMS
+from sampler_parity.reports.pages.recording import TOKENS_SHOWN, lines_of, recording_page, rows_of
+from sampler_parity.reports.pages.servers import SERVERS
+from sampler_parity.reports.pages.skip_ratio.skip_ratio_page import SKIP_RATIO
+from sampler_parity.reports.pages.throughput.throughput_page import THROUGHPUT
 from sampler_parity.reports.writers.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
@@ -69,8 +68,8 @@ def write_recording(recording: Path, folder: Path) -> list[Path]:
     """Write the page of a recording. Raises InputError for a damaged recording, and for a folder
     that cannot be written."""
     need("report", "HTML")
-    lines, rows = recorded.lines_of(recording), recorded.rows_of(recording)
-    text = recording_page(f"Recording: {recording.resolve().name}", lines, rows, recorded.MOST)
+    title = f"Recording: {recording.resolve().name}"
+    text = recording_page(title, lines_of(recording), rows_of(recording), TOKENS_SHOWN)
     return write_texts(folder, {"recording.html": text})
 
 

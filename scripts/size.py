@@ -16,7 +16,7 @@ CORE = ("reference", "harness", "reports")
 LIMIT = 74_187  # lines of the core
 MAIN = ("origin/main", "main")
 
-# A feature is a folder of the second column; its tests are those of its name in the third.
+# A feature is a folder or file of the second column; its tests are those of its name in the third.
 FEATURES = (
     ("check", "harness/checks", "tests/checks"),
     ("engine", "engines", "engines"),
@@ -99,11 +99,13 @@ def features(sizes: Sizes) -> Iterator[str]:
     yield f"{'feature':<32}{'code':>9}{'tests':>9}"
     for kind, folder, of_tests in FEATURES:
         inside = [path for path in sizes if path.startswith(f"{folder}/")]
-        for name in sorted({path.split("/")[folder.count("/") + 1] for path in inside}):
-            if name.endswith(".py"):
-                continue
+        first = {path.split("/")[folder.count("/") + 1] for path in inside}
+        if kind == "page":  # of one file
+            first = {name.removesuffix(".py") for name in first} - {"__init__"}
+        for name in sorted(name for name in first if not name.endswith(".py")):
             tests = {path for path in sizes if _tests(path, f"{of_tests}/", folder, name)}
-            code = {path for path in inside if path.startswith(f"{folder}/{name}/")} - tests
+            own = (f"{folder}/{name}/", f"{folder}/{name}.py")
+            code = {path for path in inside if path.startswith(own)} - tests
             yield f"{kind + ' ' + name:<32}{_sum(sizes, code):>9,}{_sum(sizes, tests):>9,}"
 
 

@@ -211,7 +211,7 @@ def test_the_picture_of_the_architecture_has_every_package_in_this_order() -> No
 
 
 def other_pages(root: Path) -> list[str]:
-    """Return imports of one report page by another: what two need belongs to reports/render."""
+    """Return imports of one report page by another: what two need belongs to reports/."""
     known = modules(root)
     return [
         f"{line.path.relative_to(root)}:{line.line}: imports {line.module}, another page"
@@ -234,13 +234,18 @@ def test_no_page_of_the_reports_imports_another() -> None:
 
 
 def test_planted_import_of_another_page_is_named(tmp_path: Path) -> None:
-    for name in ("index/build.py", "parity/markdown.py"):
-        (tmp_path / "reports/pages" / name).parent.mkdir(parents=True)
-        (tmp_path / "reports/pages" / name).write_text("")
-    line = "from sampler_parity.reports.pages.parity.markdown import code\n"
-    (tmp_path / "reports/pages/index/build.py").write_text(line)
-    assert other_pages(tmp_path) == [
-        "reports/pages/index/build.py:1: imports reports.pages.parity.markdown, another page"
+    pages = tmp_path / "reports/pages"
+    (pages / "parity").mkdir(parents=True)
+    (pages / "parity/parity_model.py").write_text("")
+    (pages / "parity/parity_page.py").write_text(
+        "from sampler_parity.reports.pages.parity import parity_model\n"
+        "import sampler_parity.reports.pages.accuracy\n"
+    )
+    line = "from sampler_parity.reports.pages.parity.parity_model import Report\n"
+    (pages / "accuracy.py").write_text(line)
+    assert sorted(other_pages(tmp_path)) == [
+        "reports/pages/accuracy.py:1: imports reports.pages.parity.parity_model, another page",
+        "reports/pages/parity/parity_page.py:2: imports reports.pages.accuracy, another page",
     ]
 
 

@@ -13,7 +13,7 @@ from sampler_parity.harness.backends.registry import start
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.reports.pages.parity.matrix import matrix
+from sampler_parity.reports.pages.parity.parity_implementations import matrix
 from tests.support.report_bundles import bundle_of, run_info
 
 OFF = {"temperature": 1.0, "top_k": 0, "typical_p": 1.0, "top_p": 1.0, "min_p": 0.0, "seed": 0}

@@ -25,7 +25,7 @@ from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.reports.pages.parity.matrix import matrix
+from sampler_parity.reports.pages.parity.parity_implementations import matrix
 from tests.support.report_bundles import bundle_of, run_info
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))

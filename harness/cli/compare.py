@@ -28,7 +28,7 @@ def compare(
     2 bad input, or nothing can be compared.
     """
     from sampler_parity.harness.bundle.bundle import read_finished
-    from sampler_parity.reports.pages.compare.page import COMPARE
+    from sampler_parity.reports.pages.compare.compare_page import COMPARE
     from sampler_parity.reports.write import write_page
 
     if len(folders) < 2:

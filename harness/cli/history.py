@@ -43,7 +43,7 @@ def history_show(
 
     Exit status: 0, or 2 for bad input.
     """
-    from sampler_parity.reports.pages.history.page import HISTORY
+    from sampler_parity.reports.pages.history import HISTORY
     from sampler_parity.reports.write import write_page
 
     page = HISTORY.made(database)

@@ -1,4 +1,4 @@
-"""One folder for each page: page.py defines it, next to its model, build and formats.
+"""One file for each page, or a folder for a large one, in which NAME_page.py defines it.
 
 No page imports another; reports/write.py lists them.
 """

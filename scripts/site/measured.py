@@ -13,7 +13,7 @@ from typing import Any
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.comparison import history
-from sampler_parity.reports.pages.history.page import HISTORY
+from sampler_parity.reports.pages.history import HISTORY
 from sampler_parity.reports.write import write_page, write_report
 from scripts.site.findings import ListedFinding
 

@@ -23,7 +23,7 @@ from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.pages.parity.page import PARITY
+from sampler_parity.reports.pages.parity.parity_page import PARITY
 from tests.support.large_bundle import large_bundle
 from tests.support.report_bundles import HOSTILE, case, diverged, got, run_info
 

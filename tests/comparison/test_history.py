@@ -12,9 +12,7 @@ from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reports.pages.history.build import identical_lines, report_of
-from sampler_parity.reports.pages.history.document import document
-from sampler_parity.reports.pages.history.model import HistoryReport
+from sampler_parity.reports.pages.history import HistoryReport, document, identical_lines, report_of
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from tests.support.html_page import Page

@@ -5,9 +5,14 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read
-from sampler_parity.reports.pages.accuracy.document import by_size, document, ulps
-from sampler_parity.reports.pages.accuracy.model import AccuracyReport, report_of
-from sampler_parity.reports.pages.accuracy.page import summary
+from sampler_parity.reports.pages.accuracy import (
+    AccuracyReport,
+    by_size,
+    document,
+    report_of,
+    summary,
+    ulps,
+)
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from sampler_parity.reports.writers.terminal import terminal_lines

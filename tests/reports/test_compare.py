@@ -12,10 +12,8 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 from sampler_parity.reports.page import ReadyPage
-from sampler_parity.reports.pages.compare.build import report_of
-from sampler_parity.reports.pages.compare.document import SHOWN, document
-from sampler_parity.reports.pages.compare.model import CompareReport
-from sampler_parity.reports.pages.compare.page import COMPARE, summary
+from sampler_parity.reports.pages.compare.compare_model import CompareReport, report_of
+from sampler_parity.reports.pages.compare.compare_page import COMPARE, SHOWN, document, summary
 from sampler_parity.reports.write import write_report
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown

@@ -8,9 +8,9 @@ from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.releases import CHANGES
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.document import document
-from sampler_parity.reports.pages.parity.model import DriftCell
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_page import document
+from sampler_parity.reports.pages.parity.parity_releases import DriftCell
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from tests.support.report_bundles import case, diverged, got, read_back, run_info

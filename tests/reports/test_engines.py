@@ -7,17 +7,22 @@ import pytest
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
 from sampler_parity.harness.failures.explanations import Key
-from sampler_parity.reports.pages.matrix.build import matrix_of
-from sampler_parity.reports.pages.matrix.document import document
-from sampler_parity.reports.pages.matrix.labels import (
-    differing,
-    differs,
-    headlines,
-    near,
-    others,
-    tone,
+from sampler_parity.reports.pages.matrix.matrix_build import matrix_of
+from sampler_parity.reports.pages.matrix.matrix_model import (
+    DrawTally,
+    EngineRow,
+    Matrix,
+    MatrixCell,
 )
-from sampler_parity.reports.pages.matrix.model import DrawTally, EngineRow, Matrix, MatrixCell
+from sampler_parity.reports.pages.matrix.matrix_page import (
+    decisions_of,
+    differing_at,
+    distance,
+    document,
+    headlines,
+    others_of,
+    tone_of,
+)
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from tests.support.chromium import See
@@ -55,15 +60,15 @@ def test_a_cell_has_its_count_its_difference_why_and_the_replay(tmp_path: Path) 
     assert (difference.why, difference.required) == ("Cuts by value.", True)
     replay = "sampler-parity run properties/ties --case ties/top_k -b transformers"
     assert difference.replay == replay
-    assert tone(cell) == "fair"
+    assert tone_of(cell) == "fair"
 
 
 def test_what_fails_or_is_not_explained_is_red_and_fails_the_page(tmp_path: Path) -> None:
     matrix = made(tmp_path / "b")
-    assert tone(ties(matrix, "mine")) == "bad"  # not as required
+    assert tone_of(ties(matrix, "mine")) == "bad"  # not as required
     assert (matrix.failing, matrix.unexplained, matrix.ok) == (2, 0, False)
     unexplained = made(tmp_path / "c", {})
-    assert tone(ties(unexplained, "transformers")) == "bad"
+    assert tone_of(ties(unexplained, "transformers")) == "bad"
     assert unexplained.unexplained == 1
     assert "not explained" in html(document(unexplained))
     assert "**not explained**" in markdown(document(unexplained))
@@ -74,7 +79,7 @@ def test_what_an_engine_lacks_is_no_difference_and_one_that_is_not_here_says_why
 ) -> None:
     matrix = made(tmp_path / "b")
     gumbel = ties(matrix, "akunu/gumbel")
-    assert (gumbel.judged, gumbel.skipped, tone(gumbel)) == (1, 1, "good")
+    assert (gumbel.judged, gumbel.skipped, tone_of(gumbel)) == (1, 1, "good")
     away = engine(matrix, "akunu/webgpu")
     assert away.unavailable == "wgpu finds no adapter"
     assert "did not run: wgpu finds no adapter" in html(document(matrix))
@@ -83,9 +88,9 @@ def test_what_an_engine_lacks_is_no_difference_and_one_that_is_not_here_says_why
         "4 engines ran; 2/4 have every property asked",
         "1 did not run here",
     ]
-    assert differing(engine(matrix, "transformers")) == "differs at ties"
-    assert differing(engine(matrix, "llama.cpp")) == "has every property asked"
-    assert differing(away) == ""
+    assert differing_at(engine(matrix, "transformers")) == "differs at ties"
+    assert differing_at(engine(matrix, "llama.cpp")) == "has every property asked"
+    assert differing_at(away) == ""
 
 
 def test_an_engine_leads_to_the_page_of_what_it_means_here_or_not(tmp_path: Path) -> None:
@@ -100,8 +105,8 @@ def test_an_engine_leads_to_the_page_of_what_it_means_here_or_not(tmp_path: Path
 
 def test_a_boundary_says_how_far_it_is_from_the_cut(tmp_path: Path) -> None:
     (cell,) = engine(made(tmp_path / "b"), "mine").samplers
-    assert (cell.column, differs(cell)) == ("top_p", ["1 boundary"])
-    assert near(cell.differences[0]) == "3e-07 of the cut"
+    assert (cell.column, others_of(cell)) == ("top_p", ["1 boundary"])
+    assert distance(cell.differences[0]) == "3e-07 of the cut"
     assert "3e-07 of the cut" in html(document(made(tmp_path / "c")))
 
 
@@ -192,7 +197,7 @@ def test_the_draws_of_an_engine_say_what_is_decided_of_those_that_are_not_equiva
     distribution = DrawTally(
         tests=4, equivalent=1, met=3, others={"different": 1, "undecided": 2}, draws=10, anchor=""
     )
-    assert others(distribution) == ["1 different", "2 undecided"]
+    assert decisions_of(distribution) == ["1 different", "2 undecided"]
 
 
 def test_the_reference_is_none_of_the_engines_that_ran(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
-from sampler_parity.reports.pages.index.model import Index
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.document import document
-from sampler_parity.reports.pages.parity.merged import agreements, merged, named
-from sampler_parity.reports.pages.parity.terminal import terminal_lines
+from sampler_parity.reports.pages.index.index_model import Index
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_findings import agreements, merged, named
+from sampler_parity.reports.pages.parity.parity_page import document
+from sampler_parity.reports.pages.parity.parity_summary import terminal_lines
 from sampler_parity.reports.times import times
 from sampler_parity.reports.write import write_report
 from sampler_parity.reports.writers.html import html

@@ -1,4 +1,4 @@
-"""reports/pages/parity/html.py: escaped, self-contained, accessible, readable on a phone."""
+"""The parity page in HTML: escaped, self-contained, accessible, readable on a phone."""
 
 import re
 from importlib.resources import files
@@ -10,9 +10,9 @@ import pytest
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.cards import CARDS, CASES
-from sampler_parity.reports.pages.parity.document import document
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_findings import CARDS, CASES
+from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.writers.html import html
 from tests.support.chromium import See, Seen
 from tests.support.html_page import Page

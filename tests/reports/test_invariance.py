@@ -5,10 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read
-from sampler_parity.reports.pages.invariance.build import report_of
-from sampler_parity.reports.pages.invariance.document import document
-from sampler_parity.reports.pages.invariance.model import InvarianceReport
-from sampler_parity.reports.pages.invariance.page import summary
+from sampler_parity.reports.pages.invariance import InvarianceReport, document, report_of, summary
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from sampler_parity.reports.writers.terminal import terminal_lines

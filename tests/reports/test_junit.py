@@ -1,11 +1,11 @@
-"""reports/pages/parity/junit.py: valid, with right counts, and failures for failed cases."""
+"""The parity page for JUnit: valid, with right counts, and failures for failed cases."""
 
 from pathlib import Path
 from xml.etree import ElementTree
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.junit import junit_tests
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_summary import junit_tests
 from sampler_parity.reports.writers.junit import junit
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 

@@ -12,7 +12,7 @@ from sampler_parity.harness.failures.format_difference import (
 )
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reports.labels import device_label, duration, lines_of, tail
-from sampler_parity.reports.pages.parity.model import ParityDifference
+from sampler_parity.reports.pages.parity.parity_model import ParityDifference
 
 
 def difference(**fields: object) -> ParityDifference:

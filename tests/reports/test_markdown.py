@@ -1,4 +1,4 @@
-"""reports/pages/parity/markdown.py: short, and untrusted text is never markup."""
+"""The parity page in Markdown: short, and untrusted text is never markup."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.sanitize.markup import safe
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.cards import SHOWN
-from sampler_parity.reports.pages.parity.document import document
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_findings import SHOWN
+from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 

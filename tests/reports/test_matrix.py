@@ -13,10 +13,9 @@ from sampler_parity.harness.failures.explanations import (
     all_explanations,
     read_explanations,
 )
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.document import document
-from sampler_parity.reports.pages.parity.matrix import matrix
-from sampler_parity.reports.pages.parity.matrix_model import MatrixDifference
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_implementations import MatrixDifference, matrix
+from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from tests.support.report_bundles import bundle_of, case, diverged, got, run_info

@@ -1,12 +1,12 @@
-"""reports/pages/parity/model.py: the JSON report and its committed schema."""
+"""parity_model.py: the JSON report and its committed schema."""
 
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.model import Report
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_model import Report
 from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
 from sampler_parity.harness.checks.stages.record import CaseResult
-from sampler_parity.reports.pages.compare.build import report_of
-from sampler_parity.reports.pages.compare.document import document
-from sampler_parity.reports.pages.index.labels import heat, heat_tone
-from sampler_parity.reports.pages.index.model import Index
+from sampler_parity.reports.pages.compare.compare_model import report_of
+from sampler_parity.reports.pages.compare.compare_page import document
+from sampler_parity.reports.pages.index.index_model import Index
+from sampler_parity.reports.pages.index.index_page import heat_text, heat_tone
 from sampler_parity.reports.write import write_report
 from sampler_parity.reports.writers.html import MARK, html
 from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
@@ -105,7 +105,8 @@ def test_the_map_counts_a_case_for_the_sampler_at_which_it_first_differs(tmp_pat
     assert drawn is not None
     assert drawn.backends == ["x", "y"]
     shown = {
-        row.sampler: [(heat(c), heat_tone(c), c.worst) for c in row.cells] for row in drawn.rows
+        row.sampler: [(heat_text(c), heat_tone(c), c.worst) for c in row.cells]
+        for row in drawn.rows
     }
     assert shown == {
         "temp": [("1/1", "hot3", "crashed"), ("1, 1 differ", "fair", None)],

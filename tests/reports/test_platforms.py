@@ -3,11 +3,14 @@
 from html import unescape
 from pathlib import Path
 
-from sampler_parity.reports.pages.platforms import labels
-from sampler_parity.reports.pages.platforms.build import report_of
-from sampler_parity.reports.pages.platforms.document import document
-from sampler_parity.reports.pages.platforms.model import PlatformsReport
-from sampler_parity.reports.pages.platforms.page import summary
+from sampler_parity.reports.pages.platforms.platforms_model import PlatformsReport, report_of
+from sampler_parity.reports.pages.platforms.platforms_page import (
+    basis_of,
+    document,
+    level_of,
+    summary,
+    tone_of,
+)
 from sampler_parity.reports.write import summary_lines
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
@@ -39,7 +42,7 @@ def test_a_case_counts_for_the_sampler_that_parts_it_or_for_all_of_its_chain(
 def test_what_differs_worst_is_reported_of_each_sampler(tmp_path: Path) -> None:
     wasm, arm64 = page_of(predicted_in(tmp_path)).platforms
     cells = {
-        (p.name, cell.sampler): (labels.level(cell), labels.tone(cell))
+        (p.name, cell.sampler): (level_of(cell), tone_of(cell))
         for p in (wasm, arm64)
         for cell in p.cells
     }
@@ -70,8 +73,8 @@ def test_a_real_build_confirms_what_was_predicted(tmp_path: Path) -> None:
     assert cell is not None
     assert report.ok
     assert (cell.identical, cell.judged) == (2, 2)
-    assert labels.basis(wasm) == "2/2 cases of real builds are as predicted"
-    assert labels.basis(arm64) == "predicted; no build of it was asked"
+    assert basis_of(wasm) == "2/2 cases of real builds are as predicted"
+    assert basis_of(arm64) == "predicted; no build of it was asked"
     assert summary(report).headlines[1] == "2/2 identical to it on 1 real builds"
 
 

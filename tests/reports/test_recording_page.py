@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.reports.pages.recording.build import lines_of, rows_of
-from sampler_parity.reports.pages.recording.page import page
-from sampler_parity.reports.pages.recording.rows import Piece, StageRow, TokenRow
+from sampler_parity.reports.pages.recording import (
+    Piece,
+    StageRow,
+    TokenRow,
+    lines_of,
+    recording_page,
+    rows_of,
+)
 from sampler_parity.reports.write import write_recording
 from tests.support.axe import fetch, violations
 from tests.support.chromium import See, chromium
@@ -43,7 +48,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of a small recording: tokens c, c and a; temp does nothing at the third."""
     folder = tmp_path_factory.mktemp("recording")
     assert small_recording(folder, wrong=2) == [2, 2, 0]
-    return page("Recording: small", lines_of(folder), rows_of(folder), 10)
+    return recording_page("Recording: small", lines_of(folder), rows_of(folder), 10)
 
 
 def planted(text: str, old: str, new: str) -> str:
@@ -179,7 +184,7 @@ FOUND = [
 
 @pytest.mark.slow
 def test_tokens_are_found_by_property_in_all_texts(see: See) -> None:
-    text = page("Recording: x", ["Private."], with_properties(), 10)
+    text = recording_page("Recording: x", ["Private."], with_properties(), 10)
     faults = [
         planted(text, "(holds << bit)", "(holds << (bit ^ 1))"),
         planted(text, "?? ordered[0];", ";"),
@@ -206,7 +211,7 @@ return [...clicked, text('picked-head'), line.getAttribute('aria-valuetext'),
 @pytest.mark.slow
 def test_a_click_into_the_timeline_goes_to_the_token(see: See) -> None:
     rows = [token(i, entropy=i / 2) for i in range(1, 11)]
-    text = page("Recording: x", ["Private."], rows, 10)
+    text = recording_page("Recording: x", ["Private."], rows, 10)
     shown = [
         *("Token 8: t8 (8)", "M750 0V100", "Token 7: t7 (7)"),
         "token 7:  t7, entropy 3.5 bits, 4 survivors",
@@ -229,7 +234,7 @@ return [p, of(), tokens.map((token) => token.className.trim())];
 @pytest.mark.slow
 def test_a_switch_shades_by_probability_or_by_surprisal(see: See) -> None:
     rows = [token(i, p=p) for i, p in enumerate((1.0, 0.5, 0.01, None), 1)]
-    text = page("Recording: x", ["Private."], rows, 10)
+    text = recording_page("Recording: x", ["Private."], rows, 10)
     ((by_p, by_bits, classes),) = answers(see, SHADES, text)
     assert classes == ["p0 b0", "p4 b1", "p7 b6 hit", ""]
     assert (by_p[0], by_p[3]) == (by_bits[0], by_bits[3]) == ("rgba(0, 0, 0, 0)",) * 2
@@ -275,7 +280,7 @@ def test_a_half_character_is_shown_by_the_token_that_completes_it(tmp_path: Path
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_fits_the_screen_and_has_no_problem(see: See, small: str, width: int) -> None:
     assert problems(small) == []
-    pages = [small, page("Recording: none", ["Private."], [], 10)]
+    pages = [small, recording_page("Recording: none", ["Private."], [], 10)]
     for seen in see(pages, width, act=KEYS % "tokens[0]?.click(); return tokens.length"):
         assert (seen.scroll_width, seen.console) == (width, [])
 
@@ -314,7 +319,7 @@ def test_a_recording_stands_alone_and_is_html(tmp_path: Path) -> None:
 
 def test_only_the_first_tokens_of_a_long_recording_are_shown() -> None:
     rows = (token(i) for i in range(1, 10**9))
-    text = page("Recording: x", ["Private."], rows, 5)
+    text = recording_page("Recording: x", ["Private."], rows, 5)
     assert (" t5" in text, " t6" in text) == (True, False)
     assert "Only the first 5 tokens are shown." in Page(text).text
 
@@ -355,7 +360,9 @@ return [tokens.length, times];
 
 @pytest.mark.nightly
 def test_ten_thousand_tokens_open_and_are_picked_as_fast_as_a_hundred(see: See) -> None:
-    few, all_of_them = (page("Recording: x", ["Private."], many(n), n) for n in (100, 10_000))
+    few, all_of_them = (
+        recording_page("Recording: x", ["Private."], many(n), n) for n in (100, 10_000)
+    )
     size = len(all_of_them.encode())
     assert size < 8_000_000
     slow = planted(all_of_them, "    show(i);\n", f"    {'marked(); timeline(); ' * 100}show(i);\n")
@@ -381,7 +388,9 @@ def test_axe_finds_nothing_with_a_picked_token(
         pytest.skip("unavailable: chromium, or axe-core from npm")
     act = f"document.querySelector('[value={shade}]').click();"
     act += "document.querySelectorAll('[role=option]')[1].click();"
-    shaded = page("Recording: x", ["Private."], [*rows_of_shades(), *with_properties()], 100)
+    shaded = recording_page(
+        "Recording: x", ["Private."], [*rows_of_shades(), *with_properties()], 100
+    )
     pale = re.sub(
         "--shade: [0-9 ]+", "--shade: 0 0 0" if theme == "light" else "--shade: 255 255 255", shaded
     )

@@ -4,10 +4,9 @@ from pathlib import Path
 
 from sampler_parity.harness.checks.stages.record import LiveRow
 from sampler_parity.harness.failures.explain import explanation, overview
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.document import document
-from sampler_parity.reports.pages.parity.junit import junit_tests
-from sampler_parity.reports.pages.parity.page import summary
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_page import document, summary
+from sampler_parity.reports.pages.parity.parity_summary import junit_tests
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.junit import junit
 from sampler_parity.reports.writers.markdown import markdown

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sampler_parity.reports.page import Page
-from sampler_parity.reports.pages.history.page import HISTORY
-from sampler_parity.reports.pages.index.page import INDEX
+from sampler_parity.reports.pages.history import HISTORY
+from sampler_parity.reports.pages.index.index_page import INDEX
 from sampler_parity.reports.write import PAGES
 from tests.support.schema_text import schema_text
 

@@ -1,4 +1,4 @@
-"""reports/pages/parity/build.py: counts, failures, and their order."""
+"""parity_build.py: counts, failures, and their order."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import pytest
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.reports.pages.parity.build import report_of, section
-from sampler_parity.reports.pages.parity.model import Section
+from sampler_parity.reports.pages.parity.parity_build import report_of, section
+from sampler_parity.reports.pages.parity.parity_model import Section
 from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
 
 

@@ -7,11 +7,13 @@ import pytest
 
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.protocol.measured import LeafDivergence
-from sampler_parity.reports.pages.skip_ratio.build import report_of
-from sampler_parity.reports.pages.skip_ratio.document import document
-from sampler_parity.reports.pages.skip_ratio.labels import percent, us
-from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
-from sampler_parity.reports.pages.skip_ratio.page import summary
+from sampler_parity.reports.pages.skip_ratio.skip_ratio_model import SkipRatioReport, report_of
+from sampler_parity.reports.pages.skip_ratio.skip_ratio_page import (
+    document,
+    microseconds,
+    percent,
+    summary,
+)
 from sampler_parity.reports.write import summary_lines, write_report
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
@@ -143,5 +145,5 @@ def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> 
 def test_the_skip_ratio_keeps_the_digits_that_tell_it_from_1() -> None:
     assert percent(0.999984) == "99.998%"
     assert percent(None) == "none"
-    assert us(1500.0) == "1.5 ms"
+    assert microseconds(1500.0) == "1.5 ms"
     assert GRAMMAR.forward_passes_per_token == 1.0

@@ -1,11 +1,11 @@
-"""reports/pages/parity/speed.py: medians, ratios with their interval, the ratio rule."""
+"""Speed on the parity page: medians, ratios with their interval, the ratio rule."""
 
 import pytest
 
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.verdict import nearest_rank
-from sampler_parity.reports.pages.parity.model import Timing
-from sampler_parity.reports.pages.parity.speed import judge, timing
+from sampler_parity.reports.pages.parity.parity_build import judge, timing
+from sampler_parity.reports.pages.parity.parity_model import Timing
 
 
 def timed(repetitions: int = 1, **ns: list[int]) -> Timing:

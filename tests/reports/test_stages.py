@@ -15,8 +15,8 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import find_suites, read_suite
-from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.document import document
+from sampler_parity.reports.pages.parity.parity_build import report_of
+from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.pictures.stages import (
     Left,
     changes,

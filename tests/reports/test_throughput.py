@@ -13,12 +13,14 @@ from sampler_parity.harness.checks.throughput.record import (
     ThroughputResult,
 )
 from sampler_parity.harness.checks.timing.record import Conditions, TimingResult
-from sampler_parity.reports.pages.throughput.build import report_of
-from sampler_parity.reports.pages.throughput.document import document
-from sampler_parity.reports.pages.throughput.forest import compared, ratios
-from sampler_parity.reports.pages.throughput.model import OfOne, ThroughputReport
-from sampler_parity.reports.pages.throughput.page import summary
-from sampler_parity.reports.pages.throughput.widths import width_rows
+from sampler_parity.reports.pages.throughput.throughput_model import (
+    OfOne,
+    ThroughputReport,
+    report_of,
+    width_rows,
+)
+from sampler_parity.reports.pages.throughput.throughput_page import document, summary
+from sampler_parity.reports.pages.throughput.throughput_tables import compared_lines, ratios
 from sampler_parity.reports.write import pages_of, summary_lines
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
@@ -313,7 +315,7 @@ def test_the_floor_and_the_first_are_folded_and_what_is_compared_is_not(page: st
 
 def test_the_forest_plot_has_a_line_for_every_comparison(bundle: Bundle) -> None:
     section = report(bundle).sections[0]
-    assert [line.kind for line in compared(section)] == ["slower"] * 3
+    assert [line.kind for line in compared_lines(section)] == ["slower"] * 3
     picture = ratios(section, "s")
     assert picture.count(">usual/V") == 3
     assert ">usual/V4096-n64<" in picture

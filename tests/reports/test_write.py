@@ -1,4 +1,4 @@
-"""reports/write.py and reports/pages/parity/terminal.py: files on disk, lines on the terminal."""
+"""reports/write.py and parity_summary.py: files on disk, lines on the terminal."""
 
 import json
 from pathlib import Path

@@ -11,7 +11,7 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.strict import like
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.reports.pages.parity.matrix import matrix
+from sampler_parity.reports.pages.parity.parity_implementations import matrix
 from tests.support.report_bundles import bundle_of, run_info
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sampler_parity.harness.comparison import history
-from sampler_parity.reports.pages.history.page import HISTORY
+from sampler_parity.reports.pages.history import HISTORY
 from sampler_parity.reports.write import write_report
 from tests.support.engines import properties_in
 from tests.support.predicted import of_a_build, predicted_in

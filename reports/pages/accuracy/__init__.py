@@ -1,1 +1,0 @@
-"""How far probabilities and masses are from exact ones."""

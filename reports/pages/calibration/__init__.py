@@ -1,1 +1,0 @@
-"""Error rates of the distribution tests: false alarms and detected faults."""

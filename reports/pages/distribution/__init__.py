@@ -1,1 +1,0 @@
-"""Tests whether draws follow the exact distribution."""

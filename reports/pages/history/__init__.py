@@ -1,1 +1,0 @@
-"""The trend over a history."""

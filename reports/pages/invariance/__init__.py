@@ -1,1 +1,0 @@
-"""How far the logits of a text in a batch are from those alone."""

@@ -1,1 +1,0 @@
-"""The page of a recording: the texts, and each token with its stages."""

@@ -1,1 +1,0 @@
-"""Parameter x server: what each does with it, with one line of evidence."""
