@@ -182,7 +182,7 @@ lint: types
 size:
 	@$(PYTHON) scripts/size.py $(if $(BASE),--base $(BASE))
 
-# Where the processor time of a run goes, by process, package and function; docs/results/processor-time.md
+# Where the processor time of a run goes, by process, package and function
 RUN ?= parity generate -b llama.cpp -j 1
 
 profile: setup

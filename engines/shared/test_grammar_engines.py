@@ -26,7 +26,6 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.grammar import parse
-from studies.grammar_masks import case_of, measure, rows
 
 XGRAMMAR = all(importlib.util.find_spec(name) for name in ("torch", "xgrammar"))
 without = pytest.mark.skipif(not XGRAMMAR, reason="the extra `xgrammar` is not installed")
@@ -242,21 +241,3 @@ def test_rules_are_items_of_three_kinds() -> None:
         [Class(((97, 97),), True), Rule(1), Token(5, False), Class(((0, 0x10FFFF),), True)]
     ]
     assert named["b"] == [[Class(((120, 122),), False)], []]
-
-
-@pytest.mark.nightly
-def test_masks_are_timed_where_they_are_right_and_nowhere_else() -> None:
-    case = case_of("JSON", "bpe")
-    backends = [start(name) for name in ("llama.cpp", "llguidance/rules", "null")]
-    wrong = start("mutant/grammar/not-advanced")
-    try:
-        costs = measure(case, [*backends, wrong], rounds=1, seed=0)
-    finally:
-        for process in [*backends, wrong]:
-            process.close()
-    assert costs[wrong.name].failed.startswith("diverged")
-    for process in backends:
-        assert len(costs[process.name].step_us) == len(costs[process.name].setup_ms) == 1
-    lines = rows(case, costs)
-    assert len(lines) == 4
-    assert "not timed: diverged" in lines[3]

@@ -6,7 +6,7 @@ arithmetic: the same file on every machine.
 
 Its logits are not flat noise. A random network gives normally distributed logits whose entropy is
 alike at all steps. Here the last norm weighs the dimensions unequally, so that the spread of the
-logits depends on the text. docs/results/generation.md has the resulting entropies.
+logits depends on the text. docs/results/README.md has the resulting entropies.
 """
 
 import functools

@@ -38,7 +38,7 @@ OF_A_FINDING = 5.0
 Small = dict[tuple[str, str], dict[str, Any] | None]  # by case and backend
 _LONGEST_WAVE = 8  # tasks for each process; a chunk takes about a second
 # Dask's scheduler feeds about 200 workers with tasks of one chunk; of 1,000 workers, only 97
-# (studies/cluster_scale.py). Tasks of larger clusters have more chunks.
+# (docs/results/README.md). Tasks of larger clusters have more chunks.
 _FED = 50
 
 

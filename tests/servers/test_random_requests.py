@@ -32,8 +32,8 @@ from sampler_parity.harness.servers.oracle import registry
 from sampler_parity.harness.servers.oracle.model import DecodedModel
 from sampler_parity.harness.servers.oracle.samplers import llama_server
 from sampler_parity.reference.candidates import Candidates
-from studies.faulty_proxy import Body, Exchange, Fault, between
 from tests.support.fake_server import VOCAB, N, fake_server
+from tests.support.faulty_proxy import Body, Exchange, Fault, between
 from tests.support.table_model import KNOWN, logits
 
 DIALECT = DIALECTS["llama-server"]

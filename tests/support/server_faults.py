@@ -331,7 +331,7 @@ def _lists_the_chosen(place: Any) -> None:
         top.insert(0, {k: v for k, v in place.items() if k != "top_logprobs"})
 
 
-# Mechanisms of docs/results/blind-servers.md that the other faults lack.
+# Mechanisms of faults that were written before any check was read.
 BLIND = (
     Fault(
         *("has no temperature above 2", "parameter/temperature", "clamped"),
