@@ -7,14 +7,23 @@ from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Record
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.checks.batch.batched import Batched
+from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.checks.devices.block import DeviceCase
+from sampler_parity.harness.checks.generation.block import GenerationCase
+from sampler_parity.harness.checks.invariance.block import InvarianceCase
+from sampler_parity.harness.checks.logits.block import LogitsCase
+from sampler_parity.harness.checks.logprobs.block import LogprobsCase
+from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.gate.policy import Policy
+from sampler_parity.harness.inputs.logits import Computed, Crowded, DecodedLogits, Together
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.protocol.messages import ErrorReply, Reply, Request
 from sampler_parity.harness.suite.model import Suite
 from scripts.reference import cuts, markers, pictures, samplers
 from scripts.reference.commands import commands
 from scripts.reference.examples import example_of
-from scripts.reference.models import fields, within
+from scripts.reference.models import Common, common, common_table, fields, has_fields, names, within
 from scripts.reference.type_names import of_protocol
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -26,7 +35,12 @@ DESCRIBED: Mapping[str, Sequence[Any]] = {
     "policy": (Policy,),
     "bundle-records": (RunInfo, Record),
 }
-MEASURED = {*within(Measured)}  # the JSON Schema has them
+# Models without a heading: the JSON Schema has them, or programs make them, for a counterexample.
+APART: set[type] = {
+    *within(Measured),
+    *(BatchCase, Batched, GenerationCase, SequencesCase, DeviceCase, LogitsCase, LogprobsCase),
+    *(InvarianceCase, DecodedLogits, Computed, Together, Crowded),
+}
 
 
 def files(root: Path) -> dict[str, str]:
@@ -44,15 +58,20 @@ def files(root: Path) -> dict[str, str]:
 def _page(root: Path, name: str) -> str:
     """Return a page with its generated parts made again."""
     written = (root / FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    return markers.replaced(written, lambda words: _part(name, words))
+    shared = common(name, [rest for first, *rest in markers.parts(written) if first == "fields"])
+    return markers.replaced(written, lambda words: _part(name, words, shared))
 
 
-def _part(page: str, words: Sequence[str]) -> str:
+def _part(page: str, words: Sequence[str], shared: Common) -> str:
     match words:
         case ["commands"]:
             return commands()
+        case ["common", "fields"]:
+            return common_table(page, shared)
         case ["fields", *rest]:
-            return fields(page, rest)
+            return fields(page, rest, shared)
+        case ["names", *rest]:
+            return names(page, rest)
     raise LookupError(f"{page}.md: nothing generates {' '.join(words)!r}")
 
 
@@ -76,7 +95,8 @@ def _without_heading(root: Path) -> Iterator[str]:
     for name, kinds in DESCRIBED.items():
         path = FOLDER / f"{name}.md"
         headings = set(re.findall(r"^#+ (\w+)$", _read(root / path), re.MULTILINE))
-        models = {model for kind in kinds for model in within(kind)} - MEASURED
+        models = {model for kind in kinds for model in within(kind)} - APART
+        models = {model for model in models if has_fields(name, model)}
         own = {one.__name__ for one in models if name == "protocol" or not of_protocol(one)}
         for model in sorted(own - headings):
             yield f"{path.as_posix()}: has no heading {model}"

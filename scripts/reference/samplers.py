@@ -59,7 +59,7 @@ def _blocks(name: str, text: Docstring) -> Iterator[str]:
     yield text.summary[0].upper() + text.summary[1:]
     yield from map(_block, text.body)
     yield f"![{pictures.title(name, example)}]({name}.svg)"
-    yield f"The picture shows one row before and after this stage{_after(example)}."
+    yield f"The stage of the picture{_after(example)}:"
     stage = json.dumps({name: example.parameters})
     yield "\n".join(["```json", *textwrap.wrap(stage, 118), "```"])
     yield from _parameters(text.sections["Parameters"])
@@ -68,10 +68,9 @@ def _blocks(name: str, text: Docstring) -> Iterator[str]:
             yield f"## {section}"
             yield _sentence(text.sections[section])
     yield "## Source and suite"
-    yield _sentence(text.sections["Source"])
     suite = text.sections["Suite"].strip()
-    yield f"Its code is [reference/samplers/{name}.py](../../../reference/samplers/{name}.py)."
-    yield f"Its cases are in [{suite}](../../../{suite})."
+    source = f"[code](../../../reference/samplers/{name}.py)"
+    yield f"{_sentence(text.sections['Source'])}\n\nIts {source} and its [cases](../../../{suite})."
 
 
 def _after(example: examples.Example) -> str:

@@ -1,13 +1,14 @@
-"""Name the type of a field in plain words: "list of whole numbers, at most 200 long"."""
+"""Name the type of a field in plain words: "list of integers, at most 32 long"."""
 
 import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Interval, Le, Lt, MaxLen, MinLen
 from pydantic import BaseModel
 
+from sampler_parity.harness.checks.cases import AnyCase
 from sampler_parity.harness.checks.distribution.record import CellKind, Decision
 from sampler_parity.harness.checks.grid import Axes
 from sampler_parity.harness.checks.stages.record import Shallow
@@ -15,6 +16,7 @@ from sampler_parity.harness.inputs.logits import Family, Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.protocol.messages import ChainSpec, Operation, Words
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Token
 from sampler_parity.harness.verdicts import ServerVerdict, Verdict
 from scripts.reference.tables import alternatives, code
@@ -29,27 +31,34 @@ NAMED: Mapping[Any, str] = {
     Dtype: "dtype",
     Family: "family",
     Logits: "[logits](#logits)",
+    get_args(Logits)[0]: "[logits](#logits)",
+    AnyCase: "[case](#case)",
     Measured: "`Measured`",
     Operation: "operation",
     ServerVerdict: "server verdict",
     Shallow: "object",
     Token: "token id",
     Verdict: "verdict",
-    Words: "text",
-    bool: "true or false",
+    Words: "string",
+    bool: "boolean",
     float: "number",
-    int: "whole number",
-    str: "text",
+    int: "integer",
+    str: "string",
     type(None): "null",
 }
-_COUNTED = {*NAMED.values()} - {"axes", "true or false", "null", "[logits](#logits)", "`Measured`"}
+# Largest values of many fields and options, which the page limits.md lists.
+LISTED = {
+    *(limits.ID, limits.RULES, limits.STEPS, limits.GRAMMAR, limits.RANDOM, limits.ROUNDS),
+    *(limits.RUNS, limits.SECONDS, limits.DELAY_MS, limits.TOKENS, limits.VOCAB),
+    *(limits.DRAWS_OF_CASE, limits.DRAWS, limits.WHOLE),
+}
+_COUNTED = {*NAMED.values()} - {"axes", "null", "[logits](#logits)", "`Measured`"}
 
 
 def type_name(kind: Any, constraints: Iterable[Any] = ()) -> str:
     """Return the name of a type with its constraints, as Markdown."""
     name = _base(kind)
-    limits = [text for one in constraints for text in _limits(one)]
-    return ", ".join([name, *limits])
+    return ", ".join([name, *_limits([*constraints])])
 
 
 def _base(kind: Any) -> str:
@@ -98,24 +107,31 @@ def _named(kind: Any) -> str | None:
         return None
 
 
-def _limits(constraint: Any) -> Iterable[str]:
-    """Yield what a constraint allows; nothing of one that is not a limit."""
-    match constraint:
-        case Interval(gt=gt, ge=ge, lt=lt, le=le):
-            words = ((ge, "at least"), (gt, "above"), (le, "at most"), (lt, "below"))
-            yield from (f"{word} {figure(value)}" for value, word in words if value is not None)
-        case Ge(ge):
-            yield f"at least {figure(ge)}"
-        case Gt(gt):
-            yield f"above {figure(gt)}"
-        case Le(le):
-            yield f"at most {figure(le)}"
-        case Lt(lt):
-            yield f"below {figure(lt)}"
-        case MinLen(1):
-            yield "not empty"
-        case MaxLen(most):
-            yield f"at most {figure(most)} long"
+def _limits(constraints: Sequence[Any]) -> Iterator[str]:
+    """Yield what constraints allow, apart from the limits that docs/reference/limits.md lists."""
+    ends: dict[str, Any] = {}
+    for one in constraints:
+        match one:
+            case Interval() | Ge() | Gt() | Le() | Lt():
+                names = ("ge", "le", "gt", "lt")
+                ends |= {key: end for key in names if (end := getattr(one, key, None)) is not None}
+            case MinLen(1):
+                yield "not empty"
+            case MaxLen(most) if most not in LISTED:
+                yield f"at most {figure(most)} long"
+    yield from between(**ends)
+
+
+def between(ge: Any = None, le: Any = None, gt: Any = None, lt: Any = None) -> Iterator[str]:
+    """Yield a range of numbers: "0 to 8", "≥ 0", "> 0", "< 1"."""
+    if le in LISTED:
+        le = None
+    if ge is not None and le is not None:
+        yield f"{figure(ge)} to {figure(le)}"
+        ge = le = None
+    for sign, value in (("≥", ge), (">", gt), ("≤", le), ("<", lt)):
+        if value is not None:
+            yield f"{sign} {figure(value)}"
 
 
 def figure(value: Any) -> str:

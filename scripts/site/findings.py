@@ -2,8 +2,8 @@
 
 A finding is a heading with a number: its text describes it, with the commands that replay it.
 docs/findings/status.md lists its users, versions and state; studies/findings/programs.toml lists
-the programs that show it alone. In docs/findings.md an entry begins with its severity and project
-and a summary of one sentence; a table at the top of the page repeats them.
+the programs that show it alone. The table at the top of docs/findings.md has the project of each
+entry, a summary of one sentence, and the severity.
 """
 
 import re
@@ -23,6 +23,7 @@ STATUS = "findings/status.md"
 PROGRAMS = Path("studies") / "findings" / "programs.toml"
 SEVERITIES = ("wrong", "crash", "surprise")
 _HEADING = re.compile(r"(?m)^## (?:(\d+)\. )?(.*)$")
+_ROW = re.compile(r"(?m)^\| \[(\d+)\]\(#([^)]+)\) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$")
 _CASE = re.compile(r"sampler-parity run (\S+)[^\n]*?--case (\"[^\"]+\"|'[^']+'|\S+)")
 
 
@@ -94,6 +95,7 @@ def _of_page(
     text = path.read_text(encoding="utf-8")
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    summaries = {row[1]: f"{row[4]}\n\n" for row in _ROW.finditer(text)}
     findings = []
     for heading, end in zip(headings, ends, strict=True):
         if heading[1] is None:
@@ -109,7 +111,7 @@ def _of_page(
             ListedFinding(
                 key=key,
                 title=heading[2],
-                body=text[heading.end() : end].strip("\n"),
+                body=summaries.get(heading[1], "") + text[heading.end() : end].strip("\n"),
                 page=page,
                 anchor=anchor(heading[0].removeprefix("## ")),
                 concerns=concerns,
@@ -122,36 +124,21 @@ def _of_page(
     return findings
 
 
-_BEGIN = re.compile(r"\n+Severity: (\w+)\. Project: (.+)\.\n\n(.+(?:\n.+)*)")
-_ROW = re.compile(r"(?m)^\| \[?(\d+)\b.*$")
-
-
 def problems(page: str) -> list[str]:
     """Return one line for each entry or table row of docs/findings.md that is missing or wrong."""
     found = []
-    wanted = {}
-    headings = list(_HEADING.finditer(page))
-    ends = [heading.start() for heading in headings[1:]] + [len(page)]
-    for heading, end in zip(headings, ends, strict=True):
-        if heading[1] is None:
-            continue
-        begin = _BEGIN.match(page[heading.end() : end])
-        if begin is None:
-            found.append(
-                f"finding {heading[1]}: no line `Severity: ... Project: ...`, or no summary"
-            )
-            continue
-        severity, project, summary = begin[1], begin[2], " ".join(begin[3].split())
+    rows = {row[1]: row for row in _ROW.finditer(page)}
+    headings = {one[1]: one[0] for one in _HEADING.finditer(page) if one[1] is not None}
+    for key, row in rows.items():
+        _, place, _, summary, severity = row.groups()
+        if key not in headings or place != anchor(headings[key].removeprefix("## ")):
+            found.append(f"finding {key}: its row leads to no entry: #{place}")
         if severity not in SEVERITIES:
-            found.append(f"finding {heading[1]}: severity {severity!r}, not {SEVERITIES}")
+            found.append(f"finding {key}: severity {severity!r}, not {SEVERITIES}")
         if not summary.endswith(".") or ". " in summary:
-            found.append(f"finding {heading[1]}: the summary is not one sentence: {summary}")
-        place = anchor(heading[0].removeprefix("## "))
-        wanted[heading[1]] = f"| [{heading[1]}](#{place}) | {project} | {summary} | {severity} |"
-    rows = [(row[1], row[0]) for row in _ROW.finditer(page)]
-    found += [f"the table lacks: {wanted[key]}" for key in wanted if (key, wanted[key]) not in rows]
-    found += [f"the table has: {row}" for key, row in rows if wanted.get(key) != row]
-    if [key for key, _ in rows] != list(wanted) and not found:
+            found.append(f"finding {key}: the summary is not one sentence: {summary}")
+    found += [f"finding {key}: has no row in the table" for key in headings if key not in rows]
+    if list(rows) != list(headings) and not found:
         found.append("the rows of the table are not in the order of the entries")
     return found
 

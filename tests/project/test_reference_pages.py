@@ -3,12 +3,15 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 import pytest
-from pydantic import create_model
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic import BaseModel, Field, create_model
 
 from sampler_parity.harness.gate import policy
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.reference.registry import ROWS
 from sampler_parity.reference.samplers import top_k
 from scripts.reference import commands, examples, models, pages, samplers
@@ -143,12 +146,56 @@ def test_a_sampler_without_an_example_is_shown_in_its_smallest_setting(
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        (list[int], "list of whole numbers"),
-        (list[int | None], "list of (whole number or null)"),
-        (list[int] | None, "list of whole numbers or null"),
-        (dict[str, list[str]], "map of lists of texts"),
-        (tuple[int, str], "[whole number, text]"),
+        (list[int], "list of integers"),
+        (list[int | None], "list of (integer or null)"),
+        (list[int] | None, "list of integers or null"),
+        (dict[str, list[str]], "map of lists of strings"),
+        (tuple[int, str], "[integer, string]"),
     ],
 )
 def test_types_have_plain_names(kind: object, name: str) -> None:
     assert type_name(kind) == name
+
+
+@pytest.mark.parametrize(
+    ("constraints", "name"),
+    [
+        ([Ge(0), Le(8)], "integer, 0 to 8"),
+        ([Gt(0), Lt(1)], "integer, > 0, < 1"),
+        ([Ge(1), Le(limits.VOCAB)], "integer, ≥ 1"),
+        ([MinLen(1), MaxLen(8), MaxLen(limits.TOKENS)], "integer, not empty, at most 8 long"),
+    ],
+)
+def test_a_type_has_the_limits_that_the_page_of_limits_lacks(
+    constraints: list[object], name: str
+) -> None:
+    assert type_name(int, constraints) == name
+
+
+class First(BaseModel):
+    do: Literal["first"] = "first"
+    seed: int = Field(0, description="the seed")
+    rows: int = Field(description="number of rows")
+
+
+class Second(BaseModel):
+    seed: int = Field(1, description="the seed")
+    rows: float = Field(description="number of rows")
+
+
+class Third(BaseModel):
+    seed: int = Field(0, description="the seed")
+
+
+def test_a_field_of_several_models_has_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {one.__name__: one for one in (First, Second, Third)}
+    monkeypatch.setattr(models, "model_of", lambda module, name: kinds[name])
+    shared = models.common("page", [["tests", name] for name in kinds])
+    assert models.common_table("page", shared) == "- `seed` (integer, default `0`): The seed."
+    own = "- `rows` ({}): Number of rows.\n\nAlso "
+    also = "{}: [common fields](#common-fields)."
+    assert [models.fields("page", ["tests", name], shared) for name in kinds] == [
+        own.format("integer") + also.format("`seed`"),
+        own.format("number") + also.format("`seed` (default `1`)"),
+        f"Only {also.format('`seed`')}",
+    ]

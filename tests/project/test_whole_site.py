@@ -22,6 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 TEXT = """# Findings
 
+| number | project | summary | severity |
+| --- | --- | --- | --- |
+| [1](#1-a-first-) | llama.cpp | It ends. | crash |
+
 ## 1. A first `[^...]`
 
 What and why, see [the second](#2-a-second), [verdicts](verdicts.md#decisions) and
@@ -36,7 +40,7 @@ Another.
 ## Not numbered
 """
 ROWS = "| finding | concerns | seen in | state |\n| --- | --- | --- | --- |\n"
-BOTH = ROWS + "| 1 | you ask | v1 | open |\n| 2 | you draw | v2 | meant |\n"
+BOTH = ROWS + "| 1 | ask | v1 | open |\n| 2 | draw | v2 | meant |\n"
 PROGRAMS = """[findings]
 1 = { programs = ["finding_01_first.py"], on = "llama.cpp" }
 2 = { none = "it takes a year" }
@@ -64,10 +68,11 @@ def test_a_finding_has_a_page_with_what_shows_it(project: Path) -> None:
     text = (project / "out" / "1.md").read_text()
     assert text.startswith("# 1. A first `[^...]`\n")
     for part in (
-        "| Concerns you if | you ask |",
+        "| Concerns you if you | ask |",
         "| Seen in | v1 |",
         "| State | open |",
         "[findings](../docs/findings.md#1-a-first-)",
+        "It ends.\n\nWhat and why",
         "[the second](2.md), [verdicts](../docs/verdicts.md#decisions)",
         "[elsewhere](https://example.org/x)",
         "## Shrunk case\n",
@@ -103,7 +108,7 @@ def test_programs_of_one_finding_stand_below_one_heading(project: Path) -> None:
 
 def test_the_page_over_all_leads_to_each(project: Path) -> None:
     text = index(read(project))
-    assert "| [1. A first `[^...]`](1.md) | open | you ask |" in text
+    assert "| [1. A first `[^...]`](1.md) | open | ask |" in text
     assert text.endswith("\n1\n2\n```\n")
 
 
