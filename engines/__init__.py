@@ -1,1 +1,1 @@
-"""One folder for each engine: engine.toml and all that belongs to it. See CONTRIBUTING.md."""
+"""One folder for each engine: engine.toml and its code (docs/background/add-an-engine.md)."""

@@ -3,8 +3,8 @@
 Stages of engines have theirs in engines/NAME/engine.toml; harness/engines/samplers.py has both.
 
 Code that builds chains, draws parameters for them (random chains, the fuzzer), checks an adapter,
-or needs the cut of a sampler (lint, boundary) reads the row. CONTRIBUTING.md explains how to add
-one.
+or needs the cut of a sampler (lint, boundary) reads the row. To add one:
+docs/background/add-a-sampler.md.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,9 +2,12 @@
 With names of engines, `python scripts/lock.py vllm`, the packages of their environments instead:
 engines/NAME/locked/, from the `[[environment]]` rows of engines/NAME/engine.toml.
 
-Needs uv, and npm for engines on Node.js. Versions are those of constraints.txt; engines have their
-own. locked.txt has the project's needs and the extras of OURS; each other extra has a file with its
-own needs. The files name no registry.
+Needs uv, and npm for engines on Node.js. A locked version stays while it meets the requirements of
+pyproject.toml. Options go to uv: `--upgrade` updates every package, `--upgrade-package=NAME` one.
+Engines always get the newest versions that their rows allow.
+
+locked.txt has the project's needs and the extras of OURS; each other extra has a file with its own
+needs. A package has one version in all these files. The files name no registry.
 """
 
 import json
@@ -41,15 +44,19 @@ FOR_WORKERS = ["numpy", "pydantic"]  # a worker needs them next to the engine
 
 
 def main() -> int:
-    if names := sys.argv[1:]:
+    options = [word for word in sys.argv[1:] if word.startswith("-")]
+    names = [word for word in sys.argv[1:] if not word.startswith("-")]
+    if names:
         return lock_engines(names)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
     everything = [*project["dependencies"], *(one for name in OURS for one in extras.pop(name))]
-    write(ROOT / "locked.txt", everything)
-    (ROOT / "locked-extras").mkdir(exist_ok=True)
-    for extra, requirements in extras.items():
-        write(ROOT / "locked-extras" / f"{extra}.txt", requirements)
+    needs = {ROOT / "locked.txt": everything}
+    needs |= {ROOT / "locked-extras" / f"{extra}.txt": extras[extra] for extra in extras}
+    for number, (path, requirements) in enumerate(needs.items()):
+        before = [word for done in [*needs][:number] for word in ("-c", str(done))]
+        compiled(path.name, requirements, *before, *options, "-o", str(path))
+        path.write_text(f"{HEAD}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     return 0
 
 
@@ -119,13 +126,11 @@ def entries(text: str) -> dict[str, str]:
     return {re.sub(r"==[^ ]+| \\\n(.|\n)*", "", pin): pin for pin in pins}
 
 
-def write(path: Path, requirements: list[str]) -> None:
-    text = compiled(path.name, requirements, "-c", "constraints.txt")
-    path.write_text(f"{HEAD}\n{text}", encoding="utf-8")
-
-
 def compiled(name: str, requirements: list[str], *options: str) -> str:
-    """Return every package with its digests."""
+    """Return every package with its digests.
+
+    With `-o FILE` uv writes it to the file, too, and prefers the versions that the file has.
+    """
     done = subprocess.run(
         [*UV, *options, "-"],
         cwd=ROOT,

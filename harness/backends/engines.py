@@ -1,7 +1,7 @@
 """Every backend that a run can name: ours, then those of the folders of `engines/`.
 
 Code that runs a backend by name, lists or checks backends (`make engines`), explains their
-differences or reports on them reads these rows. CONTRIBUTING.md describes how to add one.
+differences or reports on them reads these rows. To add one: docs/background/add-an-engine.md.
 """
 
 from collections.abc import Iterator, Mapping

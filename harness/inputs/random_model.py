@@ -70,7 +70,7 @@ def random_128256_path() -> Path:
 def _check(path: Path, sha256: str) -> None:
     if sha256 != _SHA256:
         problem = f"comes out with SHA-256 {sha256[:12]}..., recorded is {_SHA256[:12]}..."
-        raise InputError(path, problem, "install the versions of constraints.txt")
+        raise InputError(path, problem, "install the versions of locked.txt")
 
 
 def write_model(

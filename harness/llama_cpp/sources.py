@@ -12,7 +12,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import extract
 from sampler_parity.harness.inputs.cache_folder import cache_folder
 
-PACKAGE = "llama_cpp_python==0.3.36"  # as constraints.txt pins it
+PACKAGE = "llama_cpp_python==0.3.36"  # as locked.txt pins it
 WANTED = re.compile(r"[^/]+/vendor/llama\.cpp/(src|include|ggml/include|common|vendor)/.*")
 SAMPLER, GRAMMAR = "src/llama-sampler.cpp", "src/llama-grammar.cpp"
 

@@ -18,13 +18,13 @@ NEW_SAMPLER = (
     "`reference/samplers/NAME.py`, a row of `reference/registry.py`, `suites/parity/NAME.toml`,"
     " `harness/faults/NAME.toml`, `tests/reference/test_NAME.py`, a row of"
     " `harness/llama_cpp/signatures.toml`. `pytest tests/project/test_complete.py` lists what is"
-    " missing (CONTRIBUTING.md, a sampler)"
+    " missing (docs/background/add-a-sampler.md)"
 )
 LISTS = (
     "`reference/chronology.py`: NEWEST, if a meaning changed or the pinned llama-cpp-python is of"
     " this release",
     "`harness/llama_cpp/libllama.py`: CONTEXT_PARAMS, without which the release decodes nothing",
-    "`Makefile`: DRIFT_PACKAGES and DRIFT_RELEASES",
+    "`scripts/slow.mk`: DRIFT_PACKAGES and DRIFT_RELEASES",
     "`tests/llama_cpp/test_builds.py`: the list of builds",
     "`tests/reference/test_release_meanings.py`, `docs/background/drift.md`,"
     " `reference/changes.toml` and `reference/releases.py`: texts with the newest release",

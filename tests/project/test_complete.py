@@ -1,4 +1,4 @@
-"""Each sampler and engine has every part of CONTRIBUTING.md; missing parts are named."""
+"""Each sampler and engine has every part that its page asks for; missing parts are named."""
 
 import tomllib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md followed step by step: a sampler and an engine are added to a copy of the tree.
+"""add-a-sampler.md and add-an-engine.md followed step by step, in a copy of the tree.
 
 The tests pass there, and both run. If one place is left out, the test of completeness names it.
 """
@@ -18,7 +18,6 @@ from tests.support.toys import (
     ROOT,
     SAMPLER,
     SAMPLER_SHOWN,
-    TOYS,
     add_toys,
     copied,
     python,
@@ -159,9 +158,13 @@ def failures(done: subprocess.CompletedProcess[str]) -> set[str]:
     return set(re.findall(r"(?m)^(?:FAILED|ERROR) (\S+)", done.stdout))
 
 
-def test_the_toys_are_where_contributing_says() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for path in (*TOYS, REGISTRY):
+@pytest.mark.parametrize(
+    ("page", "places"),
+    [("add-a-sampler", [*SAMPLER, *SAMPLER_SHOWN, REGISTRY]), ("add-an-engine", [*ENGINE])],
+)
+def test_the_toys_are_where_the_page_says(page: str, places: list[str]) -> None:
+    text = (ROOT / "docs" / "background" / f"{page}.md").read_text(encoding="utf-8")
+    for path in places:
         assert f"`{path.replace('top_even', 'NAME').replace('toy', 'NAME')}`" in text
 
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.makefiles import MAKEFILES
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOCKED = ROOT / "locked.txt"
 
@@ -40,13 +42,13 @@ def entries(text: str) -> dict[str, tuple[str, int]]:
     return found
 
 
-def test_every_locked_package_has_digests_and_the_version_of_the_constraints() -> None:
-    locked = entries(LOCKED.read_text())
-    constraints = entries((ROOT / "constraints.txt").read_text())
-    assert len(locked) > 60
-    assert [name for name, (_, digests) in locked.items() if not digests] == []
-    others = {n: v for n, (v, _) in locked.items() if n in constraints and constraints[n][0] != v}
-    assert others == {}
+def test_every_locked_package_has_digests_and_one_version_in_all_files() -> None:
+    assert len(entries(LOCKED.read_text())) > 60
+    versions: dict[str, str] = {}
+    for path in (LOCKED, *(ROOT / "locked-extras").glob("*.txt")):
+        for name, (version, digests) in entries(path.read_text()).items():
+            assert digests, f"{path.name}: {name}"
+            assert versions.setdefault(name, version) == version, f"{path.name}: {name}"
 
 
 EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
@@ -63,16 +65,12 @@ def test_every_package_of_an_extra_is_locked_with_digests(extra: str) -> None:
     }
     assert named
     assert named <= locked.keys()
-    assert [name for name, (_, digests) in locked.items() if not digests] == []
-    for other in (ROOT / "constraints.txt", LOCKED):
-        versions = entries(other.read_text())
-        assert {n: v for n, (v, _) in locked.items() if versions.get(n, (v,))[0] != v} == {}
 
 
 def test_no_extra_is_installed_but_by_digest() -> None:
     """None of our commands does so: pip would accept any file of a version."""
     workflows = (ROOT / ".github" / "workflows").glob("*.yml")
-    for path in (ROOT / "Makefile", ROOT / "action.yml", *workflows):
+    for path in (*MAKEFILES, ROOT / "action.yml", *workflows):
         text = path.read_text()
         for line in text.splitlines():
             assert "pip install" not in line or "--require-hashes" in line, f"{path.name}: {line}"

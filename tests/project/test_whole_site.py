@@ -16,6 +16,7 @@ from scripts.site.measured import badges, bundles_of, page, reported, trended
 from scripts.site.pages import index, linked, write
 from tests.support.chromium import See
 from tests.support.gate_bundles import finished
+from tests.support.makefiles import MAKEFILES, targets
 from tests.support.report_bundles import case, diverged, got, run_info
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -241,12 +242,10 @@ def test_what_changed_overnight_is_part_of_the_site_where_it_was_written(tmp_pat
 
 
 def test_every_set_is_made_by_a_target_of_make() -> None:
-    targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
-    assert {one.command.removeprefix("make ") for one in measured.SETS} <= targets
+    assert {one.command.removeprefix("make ") for one in measured.SETS} <= {*targets(*MAKEFILES)}
+    text = "".join(path.read_text() for path in MAKEFILES).replace("$(BUNDLE)", "bundles/parity")
     for one in measured.SETS:
-        assert f"bundles/{one.name}" in (ROOT / "Makefile").read_text().replace(
-            "$(BUNDLE)", "bundles/parity"
-        )
+        assert f"bundles/{one.name}" in text
 
 
 GOOD = '<a href="b.html#here">b</a><a href="#top" id="top">t</a><a href="sub/">s</a>'

@@ -20,6 +20,7 @@ from scripts import nightly_diff
 from scripts.make_engines import chosen
 from scripts.site.measured import SETS
 from tests.support.command_line import check_command
+from tests.support.makefiles import MAKEFILES, targets
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".github" / "workflows"
@@ -203,7 +204,7 @@ def test_every_night_runs_all_that_a_commit_leaves_out() -> None:
     runs = [s.get("run", "") for job in read("nightly.yml")["jobs"].values() for s in job["steps"]]
     named = {name for run in runs for name in re.findall(r"make ([a-z-]+)", run)}
     assert named == LEFT_OUT | {"setup", "site"}
-    assert "selftest witness" in (ROOT / "Makefile").read_text()  # of `make nightly`
+    assert "selftest witness" in (ROOT / "scripts" / "slow.mk").read_text()  # of `make nightly`
 
 
 def test_every_bundle_of_the_night_is_kept_and_compared_with_the_night_before() -> None:
@@ -266,11 +267,10 @@ def test_every_commit_runs_three_engines_of_others_from_a_cache_and_every_night_
 
 
 def test_every_target_of_make_that_a_workflow_names_is_one() -> None:
-    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {
         name for step in steps() for name in re.findall(r"make ([a-z-]+)", step.get("run", ""))
     }
-    assert {"setup", "test", "nightly"} <= named <= made
+    assert {"setup", "test", "nightly"} <= named <= {*targets(*MAKEFILES)}
 
 
 def test_own_runner_is_used_only_where_the_repository_says_so() -> None:

@@ -260,7 +260,7 @@ def sentences_of(file: str, source: str) -> list[Sentence]:
         return list(page_sentences(file, source))
     if suffix == ".py":
         return list(python_sentences(file, source))
-    if suffix in (".toml", ".yml", ".yaml") or Path(file).name == "Makefile":
+    if suffix in (".toml", ".yml", ".yaml", ".mk") or Path(file).name == "Makefile":
         return list(comment_sentences(file, hash_comments(source)))
     return []
 

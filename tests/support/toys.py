@@ -1,4 +1,4 @@
-"""A toy sampler, a toy engine, and a copy of the tree to which they are added by CONTRIBUTING.md.
+"""A toy sampler, a toy engine, and a copy of the tree to which they are added.
 
 Each place of SAMPLER and ENGINE is a file of the copy, SAMPLER_ROW goes into a list. The sampler's
 name begins like others, so that a selection by prefix selects it, too. In the copy this file is a
@@ -392,7 +392,7 @@ def copied(copy: Path) -> Path:
 
 
 def add_toys(copy: Path) -> None:
-    """Follow CONTRIBUTING.md: the places of both, and the index that is generated."""
+    """Add the places of both pages, and the index that is generated."""
     for path, text in TOYS.items():
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).write_text(text, encoding="utf-8")
