@@ -12,7 +12,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup tsampler wheel docs parity parity-full types lint check test pytest selftest clean
+.PHONY: help setup tsampler wheel docs parity parity-full types lint check test pytest selftest affected clean
 
 help:  ## this list
 	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,11 @@ parity-full: .venv/ready  ## the same with every case
 	$(BIN)/sampler-parity run parity generate skip_ratio --profile full --require-all $(LLAMA) \
 		-o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
+
+# BASE=REV: since then, by default since this branch left main. RUN=1: run them, cheapest first.
+affected:  ## the slow targets that cover a change, with their minutes: scripts/affected.toml
+	@$(PYTHON) -m scripts.affected $(if $(filter command environment,$(origin BASE)),--base $(BASE)) \
+		$(if $(filter-out 1,$(or $(RUN),0)),,--run)
 
 types: setup  ## ruff, and mypy --strict
 	$(BIN)/ruff check .

@@ -47,7 +47,7 @@ def main(root: Path, arguments: list[str]) -> int:
 
 def measured(root: Path) -> Sizes:
     """Return the lines of each Python file that git knows or would add; without git, of each."""
-    listed = _git(root, "ls-files", "--cached", "--others", "--exclude-standard", "*.py")
+    listed = git(root, "ls-files", "--cached", "--others", "--exclude-standard", "*.py")
     if listed is None:
         found = (path.relative_to(root) for path in root.rglob("*.py"))
         paths = [
@@ -60,18 +60,18 @@ def measured(root: Path) -> Sizes:
 
 def of_revision(root: Path, revision: str) -> Sizes:
     """Return the lines of each Python file of a commit. Raises RevisionError."""
-    if _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
+    if git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
         raise RevisionError(f"git has no commit {revision!r}: fetch it, or name another --base")
-    counted = _git(root, "grep", "--count", "--full-name", "-e", "", revision, "--", "*.py") or ""
+    counted = git(root, "grep", "--count", "--full-name", "-e", "", revision, "--", "*.py") or ""
     rows = (line.removeprefix(f"{revision}:").rpartition(":") for line in counted.splitlines())
     return {path: int(lines) for path, _, lines in rows}
 
 
 def base_of(root: Path) -> str:
     """Return the commit where this branch left main; on main itself the commit before."""
-    head = _git(root, "rev-parse", "HEAD")
+    head = git(root, "rev-parse", "HEAD")
     for name in MAIN:
-        base = _git(root, "merge-base", "HEAD", name)
+        base = git(root, "merge-base", "HEAD", name)
         if base is not None and base != head:
             return base.strip()
     return "HEAD~1"
@@ -141,7 +141,7 @@ def _sum(sizes: Sizes, paths: Iterable[str]) -> int:
     return sum(sizes[path] for path in paths)
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def git(root: Path, *arguments: str) -> str | None:
     """Return what git prints; None where it fails, or is not installed."""
     try:
         done = subprocess.run(
