@@ -31,9 +31,9 @@ def _fault(
         plant(row[engine]["function"], [(old, new) for old, new in row[engine]["edits"]])
         worker.__init__(self)
 
-    make = type("Faulty", (worker,), {"__doc__": row["text"], "__init__": planted})
+    make = type("Faulty", (worker,), {"__init__": planted})
     stage = f"logprobs/{case.split('/')[2]}"
-    return Fault(f"{engine}/logprobs-{row['name']}", make, case, stage)
+    return Fault(f"{engine}/logprobs-{row['name']}", row["text"], make, case, stage)
 
 
 def plant(function: str, edits: list[tuple[str, str]]) -> None:

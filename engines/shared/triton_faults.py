@@ -19,6 +19,5 @@ def rows(engine: str, table: str) -> list[dict[str, Any]]:
 
 def fault_of(row: dict[str, Any], worker: type[Any]) -> Fault:
     """Return a fault whose worker runs the edited file."""
-    faulty = {"__doc__": row["text"], "edits": (*worker.edits, edit_of(row))}
-    make = type("Faulty", (worker,), faulty)
-    return Fault(f"{worker.name}/{row['name']}", make, row["case"], row["stage"])
+    make = type("Faulty", (worker,), {"edits": (*worker.edits, edit_of(row))})
+    return Fault(f"{worker.name}/{row['name']}", row["text"], make, row["case"], row["stage"])

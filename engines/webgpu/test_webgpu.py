@@ -146,8 +146,7 @@ def test_the_edit_of_every_fault_fits() -> None:
 
 def test_a_planted_fault_shows(device: Any) -> None:
     (fault,) = (each for each in FAULTS if each.name == "webgpu/tail-ignored")
-    assert callable(fault.make)
-    (right, wrong) = (worker.on.rows(logits(1, 65)) for worker in (Worker(), fault.make()))
+    (right, wrong) = (worker.on.rows(logits(1, 65)) for worker in (Worker(), fault.worker()))
     for rows in (right, wrong):
         rows.run("temp", [Task(0, a=0.5)])
     changed = np.flatnonzero(right.read(0).logits != wrong.read(0).logits)

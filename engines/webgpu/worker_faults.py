@@ -14,8 +14,8 @@ IN_BROWSER = ("tail-ignored", "one-lane-decides", "first-row-for-all")
 def planted(engine: str, make: type[Any], row: dict[str, str]) -> Fault:
     """Return a fault whose worker has the edited shader."""
     edit = Edit(row["file"], row["replace"], row["with"])
-    made = type("Planted", (make,), {"__doc__": row["fault"], "edit": edit})
-    return Fault(f"{engine}/{row['name']}", made, row["case"], stage=row["stage"])
+    made = type("Planted", (make,), {"edit": edit})
+    return Fault(f"{engine}/{row['name']}", row["fault"], made, row["case"], row["stage"])
 
 
 ROWS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))["fault"]

@@ -7,7 +7,7 @@ has those at one number of survivors or beyond a gap, `capacities.toml` those be
 `pairs.toml` those with one class of a parameter, or of two. The faults of `rare.toml` show once in
 a long while, and those of `conventions.toml` at exact equality, NaN and +inf. Those of
 `blind*.toml` were written before any suite was read. `parts.toml` is for everything that is no
-sampler. The faults of an engine's stages are classes, in engines/NAME/model_faults.py.
+sampler. The faults of an engine's stages are in engines/NAME/model_faults.toml.
 `adapters.py` has whole adapters that break the protocol; it is run as a program, and therefore not
 imported here.
 """
@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sampler_parity.harness.engines.engine_file import NAMESPACE, engine_names
+from sampler_parity.harness.engines.engine_file import NAMESPACE, engine_names, engines_folder
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.mutant import Mutant
 
@@ -38,6 +38,8 @@ def _mutants() -> dict[str, Mutant]:
 
     paths = [path for path in sorted(FOLDER.glob("*.toml")) if path not in (PARTS, FAMILIES)]
     found = [mutant for path in paths for mutant in read_faults(path)]
+    for path in sorted(engines_folder().glob("*/model_faults.toml")):
+        found += read_faults(path)
     modules = [f"{NAMESPACE}.{name}.model_faults" for name in engine_names()]
     for module in filter(find_spec, modules):
         found += import_module(module).MUTANTS

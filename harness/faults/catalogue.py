@@ -1,7 +1,9 @@
-"""Faults that are written as text: one TOML file per sampler, chain.toml and batch.toml."""
+"""Faults that are written as text: one TOML file per sampler, chain.toml, batch.toml, and those of
+an engine's stages, of its worker or of its program."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -17,14 +19,25 @@ from sampler_parity.harness.strict import Strict, mistake
 _OF = {"chain": "reference/chain.py:Chain", "batch": "harness/protocol/serving.py:Serving"}
 
 
-class FaultRow(Strict):
-    """A fault as it is written. replace, with: the one edit; edits: several."""
+class ProgramRow(Strict):
+    """A fault of a program in another language, which plants it by its name."""
 
     name: str
     fault: str
     source: str = "ours"
     at: str = ""
     case: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_name_of_two(self) -> Self:
+        if self.name.count("/") != 1:
+            raise ValueError(f"{self.name!r} is no name SAMPLER/FAULT")
+        return self
+
+
+class FaultRow(ProgramRow):
+    """A fault as it is written. replace, with: the one edit; edits: several."""
+
     of_order: bool = False
     of: str = ""
     file: str = ""
@@ -37,32 +50,47 @@ class FaultRow(Strict):
         one = bool(self.replace) and self.with_ is not None
         if one == bool(self.edits) or bool(self.replace) != (self.with_ is not None):
             raise ValueError("needs `replace` and `with`, or `edits`")
-        if self.name.count("/") != 1:
-            raise ValueError(f"{self.name!r} is no name SAMPLER/FAULT")
         return self
+
+
+Row = TypeVar("Row", bound=ProgramRow)
 
 
 def read_faults(path: Path) -> list[Mutant]:
     """Read the faults of a file. Raises InputError, which names file, fault and what to do."""
+    return [
+        Mutant(row.name, patch, row.source, row.at, row.case, row.fault, row.of_order)
+        for row, patch in patches(path)
+    ]
+
+
+def patches(path: Path, of: str = "") -> Iterator[tuple[FaultRow, Patch]]:
+    """Yield each fault of a file. of: what a fault replaces if it names nothing. Raises
+    InputError."""
+    for place, row in rows_of(path, FaultRow):
+        edits = row.edits or [(row.replace, row.with_ or "")]
+        replaced = row.of or of or _OF.get(row.name.partition("/")[0], "")
+        yield row, Patch(place, row.name, tuple(edits), row.file, replaced)
+
+
+def rows_of(path: Path, kind: type[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of a file, each behind its place. Raises InputError."""
     tables = toml_of(path, read_file(path, limits.TOML))
     rows = tables.pop("fault", None)
     if tables or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(path, "has more or less than [[fault]]", "write each fault as one")
-    return [_fault(path, number, row) for number, row in enumerate(rows, start=1)]
+    for number, table in enumerate(rows, start=1):
+        place = f"{path}: fault {number} ({table.get('name', 'without a name')})"
+        yield place, _row(place, table, kind)
 
 
-def _fault(path: Path, number: int, table: dict[str, Any]) -> Mutant:
-    place = f"{path}: fault {number} ({table.get('name', 'without a name')})"
+def _row(place: str, table: dict[str, Any], kind: type[Row]) -> Row:
     try:
-        row = FaultRow.model_validate(table)
+        return kind.model_validate(table)
     except ValidationError as error:
         type, location, reason, fix = mistake(error)
         at = ".".join(map(str, location))
         if type == "extra_forbidden":
-            fields = [field.alias or name for name, field in FaultRow.model_fields.items()]
+            fields = [field.alias or name for name, field in kind.model_fields.items()]
             fix = did_you_mean(at, fields) or fix
         raise InputError(f"{place}{at and f': {at}'}", reason, fix) from None
-    edits = row.edits or [(row.replace, row.with_ or "")]
-    of = row.of or _OF.get(row.name.partition("/")[0], "")
-    patch = Patch(place, row.name, tuple(edits), row.file, of)
-    return Mutant(row.name, patch, row.source, row.at, row.case, row.fault, row.of_order)

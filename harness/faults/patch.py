@@ -1,4 +1,4 @@
-"""Faults as text: edits of a module of the reference, or of the protocol.
+"""Faults as text: edits of a module of the reference, of an engine, or of the protocol.
 
 The patched source runs as a module of its own, and the sampler is built from it. The original
 module stays as it is; functions that Numba compiled for it are used again.
@@ -7,7 +7,8 @@ module stays as it is; functions that Numba compiled for it are used again.
 import functools
 import linecache
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -39,7 +40,7 @@ class Patch:
 
     def right(self) -> Any:
         """Return the class or function that is replaced. Raises InputError if there is none."""
-        from sampler_parity.reference.registry import REFERENCE_SAMPLERS  # loads them all
+        from sampler_parity.harness.engines.samplers import ALL_SAMPLERS  # loads the reference
 
         if self.of:
             file, _, member = self.of.partition(":")
@@ -48,13 +49,12 @@ class Patch:
                 raise InputError(self.place, f"{file} has no {member!r}", "correct `of`")
             return right
         name = self.name.split("/")[0]
-        if name not in REFERENCE_SAMPLERS:
-            raise InputError(self.place, f"the reference has no sampler {name!r}", "correct `name`")
-        return REFERENCE_SAMPLERS[name]
+        if name not in ALL_SAMPLERS:
+            raise InputError(self.place, f"there is no sampler {name!r}", "correct `name`")
+        return ALL_SAMPLERS[name]
 
     def module(self) -> ModuleType:
-        """Return the module that it patches. Raises InputError if the reference has no such
-        module."""
+        """Return the module that it patches. Raises InputError if there is no such module."""
         if not self.file:
             return sys.modules[self.right().__module__]
         return self._imported(self.file)
@@ -64,8 +64,7 @@ class Patch:
         try:
             return import_module(dotted)
         except ModuleNotFoundError:
-            problem = f"the reference has no {file}"
-            raise InputError(self.place, problem, "correct `file`") from None
+            raise InputError(self.place, f"there is no {file}", "correct `file`") from None
 
     def text(self) -> str:
         """Return the patched source. Raises InputError unless each replaced text is there once."""
@@ -90,8 +89,9 @@ def _faulty(patch: Patch) -> Callable[..., Any]:
     own = sys.modules[right.__module__]
     faulty = made = _executed(patched, patch.name, patch.text())
     if patched is not own:  # its imports from there come from the patched module
-        made = _executed(own, patch.name, _source(own))
-        for name, value in vars(patched).items():
+        with _found_in_place_of(patched, faulty):
+            made = _executed(own, patch.name, _source(own))
+        for name, value in vars(patched).items():  # those by way of another module
             if vars(made).get(name) is value:
                 vars(made)[name] = vars(faulty)[name]
     if not isinstance(right, type):
@@ -99,12 +99,30 @@ def _faulty(patch: Patch) -> Callable[..., Any]:
     return _of_its_kind(right, made)
 
 
+@contextmanager
+def _found_in_place_of(patched: ModuleType, faulty: ModuleType) -> Iterator[None]:
+    """Let an import find the faulty module: by its name, and as a member of its package."""
+    package, _, member = patched.__name__.rpartition(".")
+    holders = [(sys.modules, patched.__name__), (vars(sys.modules[package]), member)]
+    found = [(holder, name) for holder, name in holders if holder.get(name) is patched]
+    for holder, name in found:
+        holder[name] = faulty
+    try:
+        yield
+    finally:
+        for holder, name in found:
+            holder[name] = patched
+
+
 def _of_its_kind(right: Any, module: ModuleType) -> Callable[..., Any]:
     """Return the module's class as a subclass of the right sampler, for code that asks for its
-    type."""
-    members = dict(vars(vars(module)[right.__name__]))
+    type. One with a base stays as it is: its `super()` must find that base."""
+    made: Callable[..., Any] = vars(module)[right.__name__]
+    if right.__bases__ != (object,):
+        return made
+    members = dict(vars(made))
     for name in ("__dict__", "__weakref__"):
-        del members[name]
+        members.pop(name)
     faulty: Callable[..., Any] = type(right)(right.__name__, (right,), members)
     vars(module)[right.__name__] = faulty
     return faulty

@@ -55,7 +55,8 @@ def commands() -> str:
     """Return the sections of all commands, one panel of `sampler-parity --help` after the other."""
     found: list[tuple[str, str, Callable[..., Any]]] = []
     app = registered(*COMMANDS)
-    for one in [*app.registered_commands, *app.registered_groups]:
+    every: list[Any] = [*app.registered_commands, *app.registered_groups]
+    for one in every:
         found += [(str(one.rich_help_panel), *named) for named in _named(one, "sampler-parity")]
     counts = Counter(row for _, _, callback in found for row in _rows(callback))
     repeated = [row for row, count in counts.most_common() if count > 1]

@@ -36,7 +36,7 @@ OUTPUT = {"bundle-records"}  # pages of what the harness writes: a reader needs 
 SEVERAL = 2  # models of a page that have a field in common
 
 
-class Row(NamedTuple):
+class FieldRow(NamedTuple):
     """A field in a table."""
 
     name: str
@@ -45,7 +45,7 @@ class Row(NamedTuple):
     meaning: str
 
 
-Common = Mapping[str, Row]
+Common = Mapping[str, FieldRow]
 
 
 def common(page: str, parts: Sequence[Sequence[str]]) -> Common:
@@ -56,7 +56,7 @@ def common(page: str, parts: Sequence[Sequence[str]]) -> Common:
         for row in _rows(page, words):
             found[row.name, row.kind, row.meaning][row.default] += 1
     shared = sorted(
-        (counts.total(), Row(name, kind, counts.most_common(1)[0][0], meaning))
+        (counts.total(), FieldRow(name, kind, counts.most_common(1)[0][0], meaning))
         for (name, kind, meaning), counts in found.items()
         if counts.total() >= SEVERAL
     )
@@ -74,7 +74,7 @@ def fields(page: str, words: Sequence[str], shared: Common) -> str:
 
     NAME is a field, or a base of the class whose fields are left out. `with` names the only fields.
     """
-    own: list[Row] = []
+    own: list[FieldRow] = []
     also: list[str] = []
     for row in _rows(page, words):
         one = shared.get(row.name)
@@ -88,14 +88,14 @@ def fields(page: str, words: Sequence[str], shared: Common) -> str:
     return "\n\n".join(lines) or "No fields of its own."
 
 
-def _other_default(page: str, row: Row, one: Row) -> str:
+def _other_default(page: str, row: FieldRow, one: FieldRow) -> str:
     if row.default == one.default or page in OUTPUT:
         return ""
     named = row.default in (REQUIRED, OPTIONAL)
     return f" ({row.default if named else f'default {row.default}'})"
 
 
-def _table(page: str, rows: Sequence[Row]) -> str:
+def _table(page: str, rows: Sequence[FieldRow]) -> str:
     cells = [(code(row.name), _kind(page, row), row.meaning) for row in rows]
     return described(("field", "type", "meaning"), cells).replace(f"({page}.md#", "(#")
 
@@ -105,14 +105,14 @@ def names(page: str, words: Sequence[str]) -> str:
     return f"Fields: {', '.join(code(row.name) for row in _rows(page, words))}."
 
 
-def _kind(page: str, row: Row) -> str:
+def _kind(page: str, row: FieldRow) -> str:
     """Return the type, with "optional" or the default of a field that is not required."""
     if row.default == REQUIRED or page in OUTPUT:
         return row.kind
     return f"{row.kind}, {row.default if row.default == OPTIONAL else f'default {row.default}'}"
 
 
-def _rows(page: str, words: Sequence[str]) -> Iterator[Row]:
+def _rows(page: str, words: Sequence[str]) -> Iterator[FieldRow]:
     module, name, *rest = words
     model = model_of(module, name)
     named = set(_names(model, rest[1:]))
@@ -121,7 +121,7 @@ def _rows(page: str, words: Sequence[str]) -> Iterator[Row]:
     for key, field in model.model_fields.items():
         if key in kept and not _constant(field):
             kind = type_name(field.annotation, field.metadata)
-            yield Row(field.alias or key, kind, _default(field), _meaning(page, model, key))
+            yield FieldRow(field.alias or key, kind, _default(field), _meaning(page, model, key))
 
 
 def _constant(field: FieldInfo) -> bool:

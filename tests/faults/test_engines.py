@@ -1,5 +1,6 @@
 """Faults planted in engines: run by name, in their environment, caught by the case they name."""
 
+import dataclasses
 import re
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import engine_faults, engine_trial, engine_worker, selftest
 from sampler_parity.harness.faults.engine_faults import Fault, faults, file_of
 from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.faults.patch import Patch
 from sampler_parity.harness.faults.worker import Worker as Mutant
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.in_place import InPlace
@@ -34,10 +36,10 @@ TOP_K = StagesCase(
 
 
 class OneMore(Reference):
-    """A planted fault."""
+    """The reference itself."""
 
 
-PLANTED = Fault("null/planted", OneMore, case="top_k/two", stage="top_k")
+PLANTED = Fault("null/planted", "A planted fault.", OneMore, case="top_k/two", stage="top_k")
 
 
 class Raises(Mutant):
@@ -114,7 +116,7 @@ def test_a_fault_is_caught_where_its_case_fails_and_the_engine_meets_it() -> Non
 def test_a_fault_survives_that_shows_nothing_or_shows_in_the_engine_too(
     right: str, wrong: str, stage: str, printed: str
 ) -> None:
-    result = tried(right, wrong, Fault("null/planted", OneMore, "top_k/two", stage=stage))
+    result = tried(right, wrong, dataclasses.replace(PLANTED, stage=stage))
     assert not result.caught
     assert re.fullmatch(rf"SURVIVED engine/null/planted +{printed}", result.line())
 
@@ -127,7 +129,7 @@ def test_a_fault_survives_that_shows_nothing_or_shows_in_the_engine_too(
 def test_a_fault_that_only_breaks_the_worker_is_caught_only_where_it_says_so(
     stage: str, verdict: Verdict, caught: bool
 ) -> None:
-    fault = Fault("null/planted", OneMore, "top_k/two", stage=stage, verdict=verdict)
+    fault = dataclasses.replace(PLANTED, stage=stage, verdict=verdict)
     right, wrong = InPlace("null", Reference()), InProcess("top_k/keeps-one-more")
     wrong.name, wrong.worker = "null", Raises("top_k/keeps-one-more")
     result = engine_trial.try_fault(fault, TOP_K, right, wrong)
@@ -140,7 +142,7 @@ def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    planted = Fault("bare/off", OneMore, case="x/y", stage="x")
+    planted = dataclasses.replace(PLANTED, name="bare/off")
     monkeypatch.setattr(selftest, "faults", lambda: {planted.name: planted})
     monkeypatch.setattr(engine_trial, "faults", lambda: {planted.name: planted})
     row = environments.known(next(iter(environments.all_environments())))
@@ -150,6 +152,34 @@ def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_
     report = selftest.run_selftest(["engine/bare"], report=printed.append)
     assert not report.passed
     assert f"skipped  engine/bare: sampler-parity engines add {row.name}" in printed
+
+
+@pytest.mark.slow
+def test_every_edit_of_a_worker_fits_and_gives_another_worker() -> None:
+    edits = [fault.of for fault in faults().values() if isinstance(fault.of, Patch)]
+    assert len(edits) > 60
+    for edit in edits:
+        assert edit.faulty() is not edit.right()
+        assert edit.faulty().__name__ == "Worker"
+
+
+@pytest.mark.parametrize(
+    ("at", "stage", "verdict"),
+    [("", "toy", "diverged"), ("toy_draw", "toy_draw", "diverged"), ("crashed", "", "crashed")],
+)
+def test_a_row_of_a_worker_has_the_stage_and_the_verdict_that_it_names(
+    at: str, stage: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "toy").mkdir()
+    edit = 'replace = "a"\nwith = "b"'
+    row = f'[[fault]]\nname = "toy/off"\nfault = "Off."\ncase = "toy/one"\nat = "{at}"\n{edit}'
+    (tmp_path / "toy" / "worker_faults.toml").write_text(row)
+    monkeypatch.setattr(engine_faults, "engines_folder", lambda: tmp_path)
+    (fault,) = engine_faults.faults_of("toy").values()
+    assert (fault.name, fault.fault, fault.case) == ("toy/off", "Off.", "toy/one")
+    assert (fault.stage, fault.verdict) == (stage, verdict)
+    assert isinstance(fault.of, Patch)
+    assert fault.of.of == "engines/toy/worker.py:Worker"
 
 
 @pytest.mark.slow

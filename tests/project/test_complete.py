@@ -72,11 +72,14 @@ def _files(folder: Path) -> Iterator[str]:
         yield f"no engines/{name}/engine.toml"
         return
     file = engine_file(name)
-    modules = ["__init__", *(["model", "model_faults"] if file.sampler else [])]
-    modules += ["worker_faults"] if file.backend and name not in NO_WORKER_FAULTS else []
-    for module in modules:
+    for module in ["__init__", *(["model"] if file.sampler else [])]:
         if not any((folder / path).is_file() for path in (f"{module}.py", f"{module}/__init__.py")):
             yield f"no engines/{name}/{module}.py"
+    faults = ["model_faults"] if file.sampler else []
+    faults += ["worker_faults"] if file.backend and name not in NO_WORKER_FAULTS else []
+    for part in faults:
+        if not [*folder.glob(f"{part}.toml"), *folder.glob(f"{part}.py")]:
+            yield f"no engines/{name}/{part}.toml"
     shared = "".join(path.read_text() for path in folder.parent.glob("shared/test_*.py"))
     if not any(folder.glob("test_*.py")) and f'"{name}"' not in shared:
         yield f"no test engines/{name}/test_{name}.py"
@@ -121,13 +124,13 @@ def _faults() -> Iterator[str]:
     counts = Counter(mutant.sampler for mutant in MUTANTS.values())
     for name in sorted({*ALL_ROWS} - NO_MUTANTS):
         own = f"engines/{engine_samplers()[name][0]}" if name in engine_samplers() else ""
-        where = f"{own}/model_faults.py" if own else f"harness/faults/{name}.toml"
+        where = f"{own}/model_faults.toml" if own else f"harness/faults/{name}.toml"
         if counts[name] < FAULTS:
             yield f"sampler {name}: {counts[name]} of {FAULTS} faults in {where}"
     counts = Counter(fault.engine for fault in faults().values())
     for name, row in ENGINES.items():
         if name not in OWN and row.folder not in NO_WORKER_FAULTS and counts[name] < FAULTS:
-            where = f"engines/{row.folder}/worker_faults.py"
+            where = f"engines/{row.folder}/worker_faults.toml"
             yield f"engine {name}: {counts[name]} of {FAULTS} faults in {where}"
 
 

@@ -166,15 +166,13 @@ class Stage:
 
 
 class Worker:
-    stage = Stage
-
     def hello(self) -> HelloReply:
         return HelloReply(
             name="toy", version="1", capabilities=["run", "draws"], samplers=["toy_draw"]
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
-        return Staged(chain, self.stage, "toy")
+        return Staged(chain, Stage, "toy")
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
@@ -229,84 +227,51 @@ class ToyDraw:
 
 STAGES = {"toy_draw": ToyDraw}
 ''',
-    "engines/toy/worker_faults.py": '''"""Faults of toy, planted in the worker."""
+    "engines/toy/worker_faults.toml": """[[fault]]
+name = "toy/flat"
+fault = "All tokens are equally likely."
+at = "toy_draw"
+case = "toy/p-by-hand"
+replace = "weights = np.exp(logits.astype(np.float64) - logits.max())"
+with = "weights = np.ones(len(logits))"
 
-from typing import Any
+[[fault]]
+name = "toy/seed-ignored"
+fault = "Every instance has the same random numbers."
+at = "toy_draw"
+case = "toy/eight-steps"
+replace = "np.random.RandomState(self.seed)"
+with = "np.random.RandomState(0)"
 
-import numpy as np
+[[fault]]
+name = "toy/likeliest"
+fault = "The likeliest token is drawn."
+at = "toy_draw"
+case = "toy/eight-steps"
+replace = "row.token = int(self.rng.choice(len(p), p=p))"
+with = "row.token = int(p.argmax())"
+""",
+    "engines/toy/model_faults.toml": """[[fault]]
+name = "toy_draw/seed-ignored"
+fault = "Every instance has the same random numbers."
+case = "toy/eight-steps"
+replace = "np.random.RandomState(self.seed)"
+with = "np.random.RandomState(0)"
 
-from sampler_parity.engines.toy import worker as toy
-from sampler_parity.harness.faults.engine_faults import Fault
+[[fault]]
+name = "toy_draw/likeliest"
+fault = "The likeliest token is drawn."
+case = "toy/eight-steps"
+replace = "int(self.rng.choice(len(p), p=p))"
+with = "int(np.argmax(p))"
 
-
-class Flat(toy.Worker):
-    """All tokens are equally likely."""
-
-    class stage(toy.Stage):  # noqa: N801
-        def p(self, logits: Any) -> Any:
-            return np.full(len(logits), 1 / len(logits))
-
-
-class SeedIgnored(toy.Worker):
-    """Every instance has the same random numbers."""
-
-    class stage(toy.Stage):  # noqa: N801
-        def reset(self) -> None:
-            self.rng = np.random.RandomState(0)
-
-
-class Likeliest(toy.Worker):
-    """The likeliest token is drawn."""
-
-    class stage(toy.Stage):  # noqa: N801
-        def apply(self, row: toy.Row, tokens: list[int], n_prompt: int) -> None:
-            super().apply(row, tokens, n_prompt)
-            row.token = int(row.p.argmax())
-
-
-FAULTS = [
-    Fault("toy/flat", Flat, "toy/p-by-hand", "toy_draw"),
-    Fault("toy/seed-ignored", SeedIgnored, "toy/eight-steps", "toy_draw"),
-    Fault("toy/likeliest", Likeliest, "toy/eight-steps", "toy_draw"),
-]
-''',
-    "engines/toy/model_faults.py": '''"""The stage of toy, wrong in one way each."""
-
-from typing import Any
-
-import numpy as np
-
-from sampler_parity.engines.toy.model import ToyDraw
-from sampler_parity.harness.faults.mutant import Mutant
-
-
-class SeedIgnored(ToyDraw):
-    """Every instance has the same random numbers."""
-
-    def reset(self) -> None:
-        self.rng = np.random.RandomState(0)
-
-
-class Likeliest(ToyDraw):
-    """The likeliest token is drawn."""
-
-    def drawn(self, p: Any) -> int:
-        return int(np.argmax(p))
-
-
-class Last(ToyDraw):
-    """The last token is drawn."""
-
-    def drawn(self, p: Any) -> int:
-        return len(p) - 1
-
-
-MUTANTS = [
-    Mutant("toy_draw/seed-ignored", SeedIgnored, case="toy/eight-steps"),
-    Mutant("toy_draw/likeliest", Likeliest, case="toy/eight-steps"),
-    Mutant("toy_draw/last", Last, case="toy/eight-steps"),
-]
-''',
+[[fault]]
+name = "toy_draw/last"
+fault = "The last token is drawn."
+case = "toy/eight-steps"
+replace = "int(self.rng.choice(len(p), p=p))"
+with = "len(p) - 1"
+""",
     "engines/toy/suites/toy/toy.toml": """name = "toy on its one sampler"
 
 [[case]]
