@@ -201,8 +201,8 @@ def _fixture_names(suites: dict[Path, Suite]) -> list[str]:
         return []  # _golden reports it
     problems = []
     for path, suite in suites.items():
-        named = {c.logits.golden for c in suite.case if isinstance(c.logits, Golden)}
-        grids: list[Grid] = [*suite.matrix, *suite.pairs]
+        named = {c.logits.golden for c in suite.blocks("case") if isinstance(c.logits, Golden)}
+        grids: list[Grid] = [*suite.blocks("matrix"), *suite.blocks("pairs")]
         named |= {grid.golden for grid in grids if grid.golden}
         unknown = sorted(named - known)
         problems += [
@@ -214,7 +214,7 @@ def _fixture_names(suites: dict[Path, Suite]) -> list[str]:
 def _cases(path: Path, suite: Suite) -> list[str]:
     return [
         f"{suite_id(path)}: case {case.id!r}: {problem}"
-        for block in suite.case
+        for block in suite.blocks("case")
         for case in block.items(quick=False)
         if isinstance(case, GivenCase)
         for problem in _case(suite, case)

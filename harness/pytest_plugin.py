@@ -129,7 +129,7 @@ def _id_elsewhere(path: Path, root: Path) -> str | None:
 def _looks_like_suite(path: Path) -> bool:
     """Return whether a file that nobody named is meant as a suite; so is a broken one in its
     folder."""
-    from sampler_parity.harness.suite.model import BLOCKS
+    from sampler_parity.harness.checks import tables
 
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -137,7 +137,7 @@ def _looks_like_suite(path: Path) -> bool:
         return True
     except (OSError, UnicodeDecodeError):
         return False
-    return "name" in data and not data.keys().isdisjoint(BLOCKS)
+    return "name" in data and not data.keys().isdisjoint(["case", *tables()])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -158,7 +158,7 @@ class SuiteTests(pytest.File):
             suite = read_suite(self.path)
             profile = self.config.getoption("sampler_profile")
             cases, cells = expand(suite, profile), expand_kind("distribution", suite, profile)
-            cases = [case for case in cases if KINDS[case.check].record == "case"]
+            cases = [case for case in cases if KINDS[case.check].record.kind == "case"]
         except InputError as error:
             raise self.CollectError(str(error)) from None
         for name in self.config.stash[_BACKENDS]:

@@ -2,7 +2,7 @@
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
-from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.harness.verdicts import Verdict
 

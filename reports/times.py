@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sampler_parity.harness.bundle.cases import where
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports import document as doc

@@ -1,7 +1,6 @@
 """Writes the report of bundles into a folder: a page a question, and index.html over them.
 
-PAGES is the list of them; nothing else knows which there are. `summary_lines` is what the terminal
-shows of a bundle.
+PAGES are those of all rows (harness/rows). `summary_lines` is what the terminal shows of a bundle.
 """
 
 from collections.abc import Sequence
@@ -11,28 +10,15 @@ from typing import Any
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.errors import InputError, cannot_write, need
+from sampler_parity.harness.rows import every_page
 from sampler_parity.reports.page import Page, ReadyPage
-from sampler_parity.reports.pages.accuracy import ACCURACY
-from sampler_parity.reports.pages.calibration import CALIBRATION
-from sampler_parity.reports.pages.compare.compare_page import COMPARE
-from sampler_parity.reports.pages.distribution import DISTRIBUTION
 from sampler_parity.reports.pages.index.index_model import Overview
 from sampler_parity.reports.pages.index.index_page import INDEX
-from sampler_parity.reports.pages.invariance import INVARIANCE
-from sampler_parity.reports.pages.matrix.matrix_page import MATRIX
-from sampler_parity.reports.pages.parity.parity_page import PARITY
-from sampler_parity.reports.pages.platforms.platforms_page import PLATFORMS
 from sampler_parity.reports.pages.recording import TOKENS_SHOWN, lines_of, recording_page, rows_of
-from sampler_parity.reports.pages.servers import SERVERS
-from sampler_parity.reports.pages.skip_ratio.skip_ratio_page import SKIP_RATIO
-from sampler_parity.reports.pages.throughput.throughput_page import THROUGHPUT
 from sampler_parity.reports.writers.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
-PAGES: tuple[Page[list[Bundle], Any], ...] = (
-    *(MATRIX, PARITY, INVARIANCE, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, SERVERS),
-    *(ACCURACY, PLATFORMS, COMPARE),
-)
+PAGES: tuple[Page[list[Bundle], Any], ...] = (*every_page(),)
 
 
 def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[Path]:

@@ -17,6 +17,7 @@ from sampler_parity.harness.backends import installing, registry
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.checks.distribution.decisions import unmet
+from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.engines.engine_file import Engine
 from sampler_parity.harness.errors import InputError
@@ -124,9 +125,10 @@ def _count(outcome: EngineOutcome, folder: Path) -> None:
     cases = [case for case in done.cases if name in case.backends and not case.skipped(name)]
     outcome.asked += len(cases)
     outcome.met += sum(case.met(name) for case in cases)
-    drawn = [cell for cell in done.cells if cell.backends[name].decision != "skipped"]
+    cells = done.of(DistributionResult)
+    drawn = [cell for cell in cells if cell.backends[name].decision != "skipped"]
     outcome.cells += len(drawn)
-    outcome.equivalent += len(drawn) - len(unmet(done.cells))
+    outcome.equivalent += len(drawn) - len(unmet(cells))
 
 
 def table(outcomes: list[EngineOutcome]) -> list[str]:

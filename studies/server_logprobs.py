@@ -4,7 +4,7 @@
 
 Each server runs the golden model. Three prompts are asked for three tokens with each setting, and
 the values of the drawn token and of the listed ones are compared with the kinds of the suite
-(harness/checks/logprobs/run.py), computed from the model's logits. A line names the kinds that fit
+(harness/checks/logprobs.py), computed from the model's logits. A line names the kinds that fit
 every value; the last line of an endpoint names those that fit in every setting. A setting that the
 dialect does not have is left out. At temperature 0 the drawn token alone is kept.
 """
@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.checks.logprobs.block import LogprobsBlock, LogprobsCase
-from sampler_parity.harness.checks.logprobs.run import KINDS, exact, near
+from sampler_parity.harness.checks.logprobs import KINDS, LogprobsBlock, LogprobsCase, exact, near
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.protocol.client import Row

@@ -9,101 +9,63 @@ unfinished. A contradictory one is refused: a result that comes twice, another n
 than in its footer, or records that changed after the footer was written.
 """
 
+import functools
 import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.cases import Cases
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.made_of import SHORT
-from sampler_parity.harness.bundle.records.calibration import CalibrationResult
-from sampler_parity.harness.bundle.records.change import ChangeResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.ends import Footer, Header
-from sampler_parity.harness.bundle.records.prediction import PartingResult, PredictionResult
-from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.checks.accuracy.record import AccuracyResult
-from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.invariance.record import InvarianceResult
-from sampler_parity.harness.checks.logits.record import DecodeResult
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
-from sampler_parity.harness.checks.stages.record import CaseResult
-from sampler_parity.harness.checks.throughput.record import ThroughputResult
-from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
 from sampler_parity.harness.processes.garbage import collection_paused
+from sampler_parity.harness.rows import joined, load, records
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.data import json_of
 from sampler_parity.harness.strict import first_mistake
 
-Result = (
-    CaseResult
-    | TimingResult
-    | ChangeResult
-    | DecodeResult
-    | InvarianceResult
-    | AccuracyResult
-    | DistributionResult
-    | CalibrationResult
-    | SkipRatioResult
-    | ThroughputResult
-    | TimingCheckResult
-    | CounterexampleResult
-    | ServerResult
-    | PredictionResult
-    | PartingResult
-)
 Record = Header | Result | Footer
-Suited = (
-    DistributionResult
-    | DecodeResult
-    | InvarianceResult
-    | AccuracyResult
-    | TimingResult
-    | ThroughputResult
-    | SkipRatioResult
-)
-Bound = CaseResult | DistributionResult | DecodeResult | InvarianceResult | AccuracyResult
+R = TypeVar("R", bound=Result)
 _FRAME = ("header", "footer")
 _AGAIN = "make the bundle again"
-_RECORDS: dict[str, type[Record]] = {
-    kind.model_fields["kind"].default: kind for kind in get_args(Record)
-}
+_ENDS: dict[str, type[Record]] = {"header": Header, "footer": Footer}
+
+
+@functools.cache
+def model_of(kind: str) -> type[Record]:
+    """Return the type of a record by its name in a line. Raises KeyError."""
+    found: type[Record] = _ENDS[kind] if kind in _ENDS else load(records()[kind].model)
+    return found
+
+
+def result_types() -> list[type[Record]]:
+    """Return the type of every result that a bundle may hold."""
+    return [model_of(kind) for kind in records()]
 
 
 @dataclass(frozen=True)
 class Bundle:
     """Hold a bundle that was read. footer is None for an unfinished run.
 
-    counts: of every kind of result, as the footer must state them.
+    records: all but cases, by their `kind`. counts: of every kind of result, as the footer must
+    state them.
     """
 
     folder: Path
     info: RunInfo
     cases: Cases
-    timings: list[TimingResult]
-    changes: list[ChangeResult]
-    decodings: list[DecodeResult]
     footer: Footer | None
-    cells: list[DistributionResult] = field(default_factory=list)
-    calibration: list[CalibrationResult] = field(default_factory=list)
-    skip_ratios: list[SkipRatioResult] = field(default_factory=list)
-    throughputs: list[ThroughputResult] = field(default_factory=list)
-    timing_checks: list[TimingCheckResult] = field(default_factory=list)
-    counterexamples: list[CounterexampleResult] = field(default_factory=list)
-    invariances: list[InvarianceResult] = field(default_factory=list)
-    accuracies: list[AccuracyResult] = field(default_factory=list)
-    servers: list[ServerResult] = field(default_factory=list)
-    predictions: list[PredictionResult] = field(default_factory=list)
-    partings: list[PartingResult] = field(default_factory=list)
+    records: Mapping[str, list[Any]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
     def backend(self, name: str) -> BackendInfo:
@@ -112,23 +74,21 @@ class Bundle:
             raise InputError(self.folder, f"backend {name!r} is not in run.json", _AGAIN)
         return self.info.backends[name]
 
+    def of(self, model: type[R]) -> list[R]:
+        """Return the results of a type. Those of cases are `cases`."""
+        assert not issubclass(model, CaseResult)
+        return self.records.get(model.model_fields["kind"].default, [])
+
     @property
     def has_no_case(self) -> bool:
         """Whether it has other results and no case; False for a bundle without any result."""
-        return not any((self.cases, self.changes, self.decodings)) and bool(self.counts)
+        return bool(self.counts) and self.counts.keys().isdisjoint(("case", "change", "decode"))
 
     @property
-    def other_results(self) -> list[Suited]:
+    def other_results(self) -> list[Any]:
         """Return the results of suites that are no cases."""
-        return [
-            *self.cells,
-            *self.decodings,
-            *self.invariances,
-            *self.accuracies,
-            *self.timings,
-            *self.throughputs,
-            *self.skip_ratios,
-        ]
+        kinds = dict.fromkeys(kind.record.kind for kind in joined("KINDS"))
+        return [result for kind in kinds for result in self.records.get(kind, [])]
 
 
 def done_ids(folder: Path) -> set[str]:
@@ -150,48 +110,35 @@ def read(folder: Path) -> Bundle:
     with collection_paused():
         for _, record in records_of(folder / "results.jsonl", torn_ok=False, cases=cases):
             by_kind[record.kind].append(record)
-            if isinstance(record, Bound):
-                _check_digests(folder, record, made_of)
+            _check_digests(folder, record, made_of)
         for case, _ in cases.alike():
             _check_digests(folder, case, made_of)
         cases.sort()
-    footer = by_kind["footer"][-1] if by_kind["footer"] else None
+    footers = by_kind.pop("footer", [])
+    footer = footers[-1] if footers else None
+    by_kind.pop("header", None)
     if footer:
         check_run_json(folder, footer)
-    for kind in ("decode", "invariance", "accuracy", "distribution", "prediction"):
-        by_kind[kind].sort(key=lambda result: (result.suite, result.id))
+    for kind, found in by_kind.items():
+        if records()[kind].ordered:
+            found.sort(key=lambda result: (result.suite, result.id))
+    counts = {kind: len(found) for kind, found in {**by_kind, "case": cases}.items() if found}
     return Bundle(
         folder=folder,
         info=info,
         cases=cases,
-        timings=by_kind["timing"],
-        changes=by_kind["change"],
-        decodings=by_kind["decode"],
-        cells=by_kind["distribution"],
-        calibration=by_kind["calibration"],
-        skip_ratios=by_kind["skip_ratio"],
-        throughputs=by_kind["throughput"],
-        timing_checks=by_kind["timing_check"],
-        counterexamples=by_kind["counterexample"],
-        invariances=by_kind["invariance"],
-        accuracies=by_kind["accuracy"],
-        servers=by_kind["server"],
-        predictions=by_kind["prediction"],
-        partings=by_kind["parting"],
+        records=dict(by_kind),
         footer=footer,
-        counts={
-            kind: len(found)
-            for kind, found in {**by_kind, "case": cases}.items()
-            if found and kind not in _FRAME
-        },
+        counts=counts,
     )
 
 
-def _check_digests(folder: Path, record: Bound, made_of: Mapping[str, str]) -> None:
+def _check_digests(folder: Path, record: Record, made_of: Mapping[str, str]) -> None:
     """Raise InputError for a result of other files than those of the run's backend."""
-    for name, digest in record.digests.items():
+    for name, digest in getattr(record, "digests", {}).items():
         if made_of.get(name, digest) != digest:
-            problem = f"{record.id!r} is of other files of {name} than run.json states"
+            which = getattr(record, "id", "")
+            problem = f"{which!r} is of other files of {name} than run.json states"
             raise InputError(folder / "results.jsonl", problem, _AGAIN)
 
 
@@ -203,8 +150,8 @@ def read_finished(folder: Path) -> Bundle:
         raise InputError(path, "has no footer: the run did not finish", "use run --resume")
     for what, found, says in (
         ("cases", len(bundle.cases), bundle.footer.cases),
-        ("distribution tests", len(bundle.cells), bundle.footer.cells),
-        ("skip ratios", len(bundle.skip_ratios), bundle.footer.skip_ratios),
+        ("distribution tests", bundle.counts.get("distribution", 0), bundle.footer.cells),
+        ("skip ratios", bundle.counts.get("skip_ratio", 0), bundle.footer.skip_ratios),
     ):
         if found != says:
             raise InputError(path, f"holds {found} {what}, its footer has {says}", _AGAIN)
@@ -323,7 +270,7 @@ class _Checks:
 def _parse(path: Path, number: int, line: bytes) -> Record:
     try:
         data = json_of(line)
-        return _RECORDS[data["kind"]].model_validate(data)
+        return model_of(data["kind"]).model_validate(data)
     except (ValueError, KeyError, TypeError) as error:
         problem = first_mistake(error) if isinstance(error, ValidationError) else str(error)
         raise InputError(f"{path}:{number}", f"malformed: {problem}", "make it again") from None

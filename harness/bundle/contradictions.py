@@ -13,7 +13,8 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RECORDING
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.bundle.made_of import SHORT, digest_of
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 
@@ -100,7 +101,7 @@ def _traces(bundle: Bundle) -> Iterator[str]:
     """Yield artifacts and counterexamples of cases that are stated to be identical."""
     folder = bundle.folder / "artifacts"
     kept = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    shrunk = {(found.case, found.backend) for found in bundle.counterexamples}
+    shrunk = {(found.case, found.backend) for found in bundle.of(CounterexampleResult)}
     if lost := {case for case, _ in shrunk} - {*bundle.cases.ids()}:
         yield f"a counterexample is of {min(lost)!r}, which is not in it"
     for case in bundle.cases if kept or shrunk else ():

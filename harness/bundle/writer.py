@@ -18,8 +18,9 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.bundle import digests, disk
 from sampler_parity.harness.bundle.artifacts import fix_of
-from sampler_parity.harness.bundle.bundle import Result, check_run_json, read_info, records_of
+from sampler_parity.harness.bundle.bundle import check_run_json, read_info, records_of
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.bundle.same_run import refuse_another
 from sampler_parity.harness.errors import InputError, cannot_write

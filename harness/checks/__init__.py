@@ -1,79 +1,36 @@
-"""The kinds of check: a row each, and a folder each with up to four files.
+"""The kinds of check: a row each in rows.py, and a file or a folder each.
 
-    block.py   how a block of a suite becomes items
-    run.py     how an item is run: `judge` of a case, else `run` and `died`, or `measure`
-    record.py  the record of a result
-    view.py    how its record is shown
-
-A kind whose record is that of a case needs neither of the last two. Modules are imported when they
-are first used, so a start loads only the ones that it needs.
+A kind turns blocks of a suite into items, runs an item (`judge` of a case, else `run` and `died`,
+or `measure`), and has a record, unless it is that of a case. Modules are imported when they are
+first used, so a start loads only the ones that it needs.
 """
 
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Literal
+from typing import Literal
+
+from sampler_parity.harness.rows import Kind, Table, joined
 
 Profile = Literal["quick", "full"]
 
-
-@dataclass(frozen=True)
-class CheckKind:
-    """A kind of check. seconds: estimate for an item on one backend, from quick runs on a busy
-    two-core Xeon. called, noun: the name of its items in a plan, and during a run. record: `kind`
-    of its record. timed: runs alone on this machine, after all judged items. each: every backend
-    has a result of its own.
-    """
-
-    name: str
-    seconds: float
-    called: str
-    noun: str = "cases"
-    record: str = "case"
-    timed: bool = False
-    each: bool = False
-
-    @property
-    def run(self) -> Any:
-        """Return its run.py."""
-        return import_module(f"{__name__}.{self.name}.run")
-
-    @property
-    def runner(self) -> Any:
-        """Return the module with `run` and `died` for its items."""
-        return import_module(f"{__name__}.execute") if self.record == "case" else self.run
-
-    @property
-    def view(self) -> Any:
-        """Return the view.py of its record."""
-        shown = "stages" if self.record == "case" else self.name
-        return import_module(f"{__name__}.{shown}.view")
+KINDS: dict[str, Kind] = {kind.name: kind for kind in joined("KINDS")}
+NOUNS = tuple(dict.fromkeys(k.noun for k in sorted(KINDS.values(), key=lambda kind: kind.timed)))
+_LEAVES = {kind.record.kind: kind for kind in reversed(KINDS.values())}
+OTHERS = [kind for record, kind in _LEAVES.items() if record != "case"]  # one a kind of record
 
 
-_ROWS = (
-    CheckKind("stages", 0.01, "stages"),
-    CheckKind("draws", 0.01, "draws"),
-    CheckKind("unseeded", 0.01, "unseeded"),
-    CheckKind("kept", 0.01, "kept"),
-    CheckKind("streams", 0.01, "streams"),
-    CheckKind("logprobs", 0.01, "logprobs"),
-    CheckKind("batch", 0.1, "batch"),
-    CheckKind("rounds", 0.01, "rounds"),
-    CheckKind("generation", 1.0, "generation"),
-    CheckKind("sequences", 1.0, "sequences"),
-    CheckKind("devices", 0.1, "on_device"),
-    CheckKind("logits", 0.5, "logits", record="decode"),
-    CheckKind("invariance", 10.0, "invariance", record="invariance"),
-    CheckKind("accuracy", 0.1, "accuracy", "measurements", "accuracy"),
-    CheckKind("distribution", 1.0, "distribution tests", "distribution tests", "distribution"),
-    CheckKind("skip_ratio", 3.0, "skip ratios", "skip ratios", "skip_ratio", timed=True, each=True),
-    CheckKind("timing", 0.2, "timed chains", "timed chains", "timing", timed=True),
-    CheckKind("throughput", 7.0, "widths", "widths", "throughput", timed=True),
-)
-KINDS = {kind.name: kind for kind in _ROWS}
-NOUNS = tuple(dict.fromkeys(kind.noun for kind in _ROWS))
-_LEAVES = {kind.record: kind for kind in reversed(_ROWS)}
-
-
-def kind_of_record(record: str) -> CheckKind:
+def kind_of_record(record: str) -> Kind:
     """Return the first kind with this record. Raises KeyError if no kind of suite item has it."""
     return _LEAVES[record]
+
+
+def is_judged(record: str) -> bool:
+    """Return whether a record of this name is the result of a kind that is not timed."""
+    return record in _LEAVES and not _LEAVES[record].timed
+
+
+def tables() -> dict[str, list[Table]]:
+    """Return the tables of a suite by name, in the order of the kinds, without `[[case]]`."""
+    found: dict[str, list[Table]] = {}
+    for kind in KINDS.values():
+        for table in kind.tables:
+            found.setdefault(table.name, []).append(table)
+    return found

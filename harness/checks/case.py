@@ -1,10 +1,10 @@
 """The base of every case: it runs on the backends, and it names the verdicts that pass.
 
-A kind of case has a class of its own in harness/checks/KIND/block.py, with the fields that it
-needs; harness/checks/cases.py selects the kind.
+A kind of case has a class of its own, with the fields that it needs (harness/checks/rows.py);
+harness/checks/cases.py selects the kind.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -21,9 +21,14 @@ SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
 
 class Case(Strict):
-    """A case. check: its kind. quick: false leaves an explicit case to the full profile."""
+    """A case. check: its kind. chosen_by: fields that make a `[[case]]` one of this kind, such as
+    `logits.decoded`. requests: those that a backend must claim. shrinks: whether a smaller case can
+    mean the same. quick: false leaves an explicit case to the full profile."""
 
     check: ClassVar[str]
+    chosen_by: ClassVar[tuple[str, ...]] = ()
+    requests: ClassVar[tuple[str, ...]] = ("run",)
+    shrinks: ClassVar[bool] = True
 
     id: Id = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
     description: str = Field(max_length=70)
@@ -37,6 +42,12 @@ class Case(Strict):
     quick: bool = True
     again: bool | dict[str, Any] = Field(default=False, exclude=True)
     """makes a second case `ID-again`: `true` for the tokens in reverse order, or other fields"""
+
+    @classmethod
+    def fits(cls, data: Any) -> bool:
+        """Return whether data describe a case of this kind, rather than of one without its
+        fields."""
+        return all(has_field(data, name) for name in cls.chosen_by)
 
     def items(self, quick: bool) -> Iterator[Self]:
         """Yield the case itself if the profile includes it, and its second case."""
@@ -84,3 +95,12 @@ class Case(Strict):
     def required(self, backend: str) -> list[Verdict]:
         """Return the verdicts that pass for a backend; `identical` if nothing else is named."""
         return self.requires.get(backend, self.requires.get(without_build(backend), ["identical"]))
+
+
+def has_field(data: Any, name: str) -> bool:
+    """Return whether data have a field that is not empty. name: with a dot for one of a field."""
+    for part in name.split("."):
+        if not isinstance(data, Mapping):
+            return part in getattr(type(data), "model_fields", {})
+        data = data.get(part)
+    return data is not None and data != 0

@@ -9,27 +9,13 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.kept.run import way_of
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.checks.support import way_of
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R, Unclaimed
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.harness.protocol.scratch import Scratch
-
-_REQUESTS: dict[str, tuple[str, ...]] = {
-    "stages": ("run",),
-    "draws": ("draws",),
-    "unseeded": ("run",),
-    "kept": (),  # drawn by whichever request is claimed
-    "streams": ("run",),
-    "logprobs": ("run",),
-    "batch": ("run",),
-    "rounds": ("speculative",),
-    "generation": ("generate",),
-    "sequences": ("sequences",),
-    "devices": ("decode", "run"),
-}
 
 
 def parted(
@@ -42,7 +28,7 @@ def parted(
     for backend in backends:
         own = case.own_chain(backend.name) or claimed
         try:
-            for request in _REQUESTS[case.check] or (way_of(backend),):
+            for request in case.requests or (way_of(backend),):
                 client.claim(backend, request, own)
             if case.separates_prompt:
                 client.claim(backend, "origin")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.info import FileInfo
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.stages.answers import Answers

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.claims import parted, with_skipped
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.checks.repeat import repeated
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.strict import like
@@ -58,7 +58,7 @@ def execute(
     release that it is judged by: RELEASE or RELEASE/PLATFORM; v0.5.0, as the case requires, for the
     others.
     require_all: nothing is skipped. Cases of logits alone have no verdict: use `measure` of
-    harness/checks/logits/run.py.
+    harness/checks/logits.py.
     """
     releases = releases or {}
     if require_all:
@@ -74,7 +74,7 @@ def _judged(
     case: Case, backends: Sequence[Backend], artifacts: Path | None, meanings: Releases
 ) -> CaseResult:
     """Judge the backends by the reference on their platforms, and there by their releases."""
-    judge: Judge = KINDS[case.check].run.judge
+    judge: Judge = KINDS[case.check].module.judge
     parts = {name: meaning.parted(whose) for name, whose in meanings.items()}
     releases = {name: release for name, (release, _) in parts.items()}
     together: dict[str, list[Backend]] = {}

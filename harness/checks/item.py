@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.checks import KINDS, CheckKind
+from sampler_parity.harness.checks import KINDS
+from sampler_parity.harness.rows import Kind
 
 _TOGETHER = 10  # checks of a group: portions end at multiples of it, but for the first
 
@@ -28,7 +29,7 @@ class CheckItem:
         self._check, self._group, self._place = check, b"", 0
 
     @property
-    def kind(self) -> CheckKind:
+    def kind(self) -> Kind:
         return KINDS[self.kind_name]
 
     @property

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError
 
@@ -34,7 +35,7 @@ def compare(
     if len(folders) < 2:
         raise InputError("compare", f"{len(folders)} bundle given", "name two or more")
     bundles = [read_finished(folder) for folder in folders]
-    servers = all(bundle.servers for bundle in bundles)
+    servers = all(bundle.of(ServerResult) for bundle in bundles)
     page = COMPARE.made(bundles)
     if page is None and not servers:
         raise InputError(

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.checks import kind_of_record
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.context import ProgressCallback
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.cli.output import print_line, warn
+from sampler_parity.harness.rows import records
 from sampler_parity.harness.run.pace import Pace, Work
 from sampler_parity.harness.verdicts import ORDER
 
@@ -98,7 +98,7 @@ def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
 def lines_of(results: Sequence[Result]) -> Iterator[str]:
     """Yield a line for each result and backend, its verdict or decision first."""
     for result in results:
-        yield from kind_of_record(result.kind).view.lines(result)
+        yield from records()[result.kind].shown(result)
 
 
 def _duration(seconds: float) -> str:

@@ -7,7 +7,9 @@ from pathlib import Path
 import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.summary import Summary, summarize
+from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.repeat import report_lines as repeat_lines
 from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
@@ -63,7 +65,8 @@ def run_and_report(plan: Plan, folder: Path, resume: bool, shown: RunOutput) -> 
     if not done.met:
         raise typer.Exit(1)
     if done.unjudged:
-        names, n = ", ".join(done.unjudged), len(done.bundle.cases) + len(done.bundle.cells)
+        names, cells = ", ".join(done.unjudged), done.bundle.of(DistributionResult)
+        n = len(done.bundle.cases) + len(cells)
         print_line(f"nothing was judged on {names}: all of {n:,} cases skipped")
         raise typer.Exit(2)
     if done.absent and not shown.if_available:
@@ -96,7 +99,8 @@ def next_command(done: Bundle, met: bool) -> str:
     """Return the next command: explain the worst failure; without one `report`, or `gate` after a
     complete run of the full profile."""
     folder = str(done.folder)
-    failures = groups(done.info, done.cases, done.counterexamples)  # in the order of the summary
+    small = done.of(CounterexampleResult)
+    failures = groups(done.info, done.cases, small)  # in the order of the summary
     failed = [group for group in failures if group.verdict != "skipped"]
     if failed:
         return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])

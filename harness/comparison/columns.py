@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.distribution.decisions import decisions
-from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
-from sampler_parity.harness.checks.logits.record import DecodeResult
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.checks.distribution.record import DistributionResult
+from sampler_parity.harness.checks.logits import DecodeResult, divergence, largest_difference
 from sampler_parity.harness.comparison.facts import facts
 from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of
 from sampler_parity.harness.comparison.kept_rows import kept_rows
@@ -53,19 +53,18 @@ class _Side:
                 self.verdicts[key] = sys.intern(_state(case, name))
                 self.places |= {key: got.stage} if got.stage else {}
                 self.texts |= {key: got.text_sha256} if got.text_sha256 else {}
-        decided = decisions(bundle.cells)
+        cells = bundle.of(DistributionResult)
+        decided = decisions(cells)
         self.decisions: dict[Key, str] = {
             (cell.suite, digests.get(cell.suite, ""), cell.id): decided[cell.id, name][0]
-            for cell in bundle.cells
+            for cell in cells
             if name in cell.backends
         }
         self.verdicts |= self.decisions
-        self.cells = {
-            cell.id: cell.backends[name] for cell in bundle.cells if name in cell.backends
-        }
+        self.cells = {cell.id: cell.backends[name] for cell in cells if name in cell.backends}
         self.prompts = {
             (d.model_sha256, d.prompt_sha256): d
-            for d in bundle.decodings
+            for d in bundle.of(DecodeResult)
             if name in d.backends and d.backends[name].sha256
         }
         self.figures = {(f.kind, f.id): f for f in figures_of(bundle) if f.backend == name}

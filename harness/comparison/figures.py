@@ -9,7 +9,9 @@ from typing import Literal
 import numpy as np
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.throughput.record import ThroughputResult
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.verdict import ratio_of_rounds, rounds_of
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 
@@ -39,18 +41,18 @@ class Figure:
 
 def figures_of(bundle: Bundle) -> Iterator[Figure]:
     """Yield the measured figures; failures have none. A time is the fastest of its round."""
-    for timing in bundle.timings:
+    for timing in bundle.of(TimingResult):
         first = timing.baseline or BASELINE
         for name, ns in timing.ns.items():
             values = tuple(rounds_of(ns, timing.repetitions).tolist())
             if values:
                 yield Figure("timing", timing.id, name, "ns", values, first)
-    for result in bundle.throughputs:
+    for result in bundle.of(ThroughputResult):
         for name in result.backends:
             if values := _rates(result, name):
                 first = result.baseline
                 yield Figure("throughput", result.id, name, "tokens/s", values, first)
-    for skipped in bundle.skip_ratios:
+    for skipped in bundle.of(SkipRatioResult):
         if skipped.skip_ratio_mean is not None:
             values = (skipped.skip_ratio_mean,)
             yield Figure("skip_ratio", skipped.workload, skipped.backend, "skipped", values)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
 from sampler_parity.harness.checks.distribution.decisions import unmet as unmet_cells
+from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.comparison.figures import change_in_run, figures_of
 from sampler_parity.harness.errors import InputError
 
@@ -199,8 +200,8 @@ def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
     info = bundle.info
     judged = sum(n for case, n in bundle.cases.alike() if case.judged)
     met = sum(n for case, n in bundle.cases.alike() if case.judged and case.ok)
-    tests = sum(len(cell.backends) for cell in bundle.cells)
-    unmet = len(unmet_cells(bundle.cells))
+    tests = sum(len(cell.backends) for cell in bundle.of(DistributionResult))
+    unmet = len(unmet_cells(bundle.of(DistributionResult)))
     row = (known, bundle.folder.resolve().name, info.started, info.version, info.profile)
     at = connection.execute(
         "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import array_of, row_file
-from sampler_parity.harness.checks.logits.decoded import Rows
-from sampler_parity.harness.checks.logits.record import DecodeResult
+from sampler_parity.harness.checks.logits import DecodeResult, Rows
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file
 from sampler_parity.harness.sanitize import limits

@@ -22,9 +22,10 @@ def server_verdicts(bundles: Sequence[Bundle]) -> list[ServerVerdicts]:
     """Return every server of the bundles, in their order."""
     columns = []
     for bundle in bundles:
-        for server in dict.fromkeys(result.server for result in bundle.servers):
+        all_results = bundle.of(ServerResult)
+        for server in dict.fromkeys(result.server for result in all_results):
             about = bundle.backend(server).version
-            results = {result.id: result for result in bundle.servers if result.server == server}
+            results = {result.id: result for result in all_results if result.server == server}
             columns.append(ServerVerdicts(f"{server} ({about}) of {bundle.folder}", results))
     return columns
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.accuracy.record import AccuracyOnBackend
 from sampler_parity.harness.correct.bounds import Reals
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import BackendFailure
@@ -26,21 +25,24 @@ RENORMALIZED = ("mirostat", "mirostat_v2")  # their p are those of the survivors
 Step = tuple[Sampler, NDArray[np.float32], Got]
 
 
-def accuracy_of(steps: Iterable[Step]) -> AccuracyOnBackend:
-    """Return the errors over all steps: the reference's sampler in its state before, the logits,
-    and the result of the backend. Raises BackendFailure for a result without p of tokens."""
+def accuracy_of(steps: Iterable[Step]) -> dict[str, float]:
+    """Return the errors over all steps, by the fields of AccuracyOnBackend.
+
+    A step: the reference's sampler in its state before, the logits, and the result of the backend.
+    Raises BackendFailure for a result without p of tokens.
+    """
     p, mass, shares, kept = zip(*(_errors(*step) for step in steps), strict=True)
     kept_share, kept_tokens = max(kept, key=lambda pair: abs(pair[0]))
     of_p, of_mass = np.concatenate(p), np.concatenate(mass)
-    return AccuracyOnBackend(
-        p_median=np.median(of_p),
-        p_largest=of_p.max(),
-        mass_median=np.median(of_mass),
-        mass_largest=of_mass.max(),
-        mass_share=max(shares),
-        kept_tokens=kept_tokens,
-        kept_share=kept_share,
-    )
+    return {
+        "p_median": np.median(of_p),
+        "p_largest": of_p.max(),
+        "mass_median": np.median(of_mass),
+        "mass_largest": of_mass.max(),
+        "mass_share": max(shares),
+        "kept_tokens": kept_tokens,
+        "kept_share": kept_share,
+    }
 
 
 def _errors(

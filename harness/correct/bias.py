@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sampler_parity.harness.bundle.cases import alike
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
 
 CHANCE = 1e-6  # of a report about a backend without bias, for each suite
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sampler_parity.harness.bundle.cases import where
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.protocol.arithmetic import SIGNIFICAND, Arithmetic, Format
 
 EVERY = 8  # one in so many cases is judged again, by the checksum of its id

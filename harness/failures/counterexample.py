@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import stage_file
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.devices.block import DeviceCase
-from sampler_parity.harness.checks.devices.run import on_rows
+from sampler_parity.harness.checks.devices import DeviceCase, on_rows
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.logits.decoded import rows_of
-from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.checks.logits import rows_of
 from sampler_parity.harness.failures.differing import DifferenceKind, kind_of
 from sampler_parity.harness.failures.groups import Group, stage_of
 from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import array_of, stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.format_difference import lines, margin, row_of, stage_of_row
 from sampler_parity.harness.failures.groups import FOLDED, groups
@@ -29,7 +30,7 @@ def overview(folder: Path) -> Iterator[str]:
     """Yield lines for a terminal: every group of failures, the worst first, with its smallest case.
     Raises InputError if there is no bundle."""
     bundle = read(folder)
-    failures = groups(bundle.info, bundle.cases, bundle.counterexamples)
+    failures = groups(bundle.info, bundle.cases, bundle.of(CounterexampleResult))
     for group in failures:
         version = bundle.backend(group.backend).version
         if group.verdict in FOLDED:
@@ -62,7 +63,7 @@ def _counterexamples(bundle: Bundle, record: CaseResult) -> Iterator[str]:
     shown = [("", record.counterexample)] if record.counterexample is not None else []
     shown += [
         (f" on {small.backend}", small.smaller)
-        for small in bundle.counterexamples
+        for small in bundle.of(CounterexampleResult)
         if small.case == record.id and small.smaller is not None
     ]
     for where, data in shown:

@@ -12,9 +12,9 @@ from typing import Any
 
 from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, LiveRow
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, LiveRow
 from sampler_parity.harness.failures.differing import LACKS, DifferenceKind, kind_of, words
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict

@@ -21,10 +21,10 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant

@@ -6,6 +6,7 @@ from pathlib import Path
 from sampler_parity.harness.backends.artifact import info_of
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import FileInfo
+from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, state_of
 from sampler_parity.harness.gate.rules import finding
 
@@ -36,7 +37,7 @@ def notes_of_files(bundle: Bundle) -> list[str]:
 
 
 def _without(bundle: Bundle) -> list[str]:
-    backends = bundle.info.backends.items() if bundle.cases or bundle.cells else ()
+    backends = bundle.info.backends.items() if bundle.cases or bundle.of(DistributionResult) else ()
     return [name for name, info in backends if not info.files and not info.unavailable]
 
 

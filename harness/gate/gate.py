@@ -8,14 +8,14 @@ Missing data never passes. A bundle that is unfinished or malformed is an InputE
 policy that cannot be read: exit status 2, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.gate.files import notes_of_files
-from sampler_parity.harness.gate.policy import GateRule, Policy, PolicyFile
+from sampler_parity.harness.gate.policy import Policy, PolicyFile
 from sampler_parity.harness.gate.records import (
     AllowanceUse,
     GateFinding,
@@ -23,17 +23,9 @@ from sampler_parity.harness.gate.records import (
     RuleOutcome,
     state_of,
 )
-from sampler_parity.harness.gate.rules import (
-    Allowances,
-    finding,
-    judge_distributions,
-    judge_not_worse,
-    judge_parity,
-    ran,
-)
-from sampler_parity.harness.gate.server_rules import judge_servers, judge_servers_not_worse
-from sampler_parity.harness.gate.speed_rules import judge_skip_ratios, judge_speed
+from sampler_parity.harness.gate.rules import Allowances, finding, judge_results, ran
 from sampler_parity.harness.gate.subject import judge_subject
+from sampler_parity.harness.rows import load, records
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.suite.shipped import shipped
 
@@ -52,13 +44,7 @@ def gate(
         *before,
         _run(bundle, policy),
         *judge_subject(bundle, policy, today),
-        *judge_parity(bundle, policy, allowances),
-        *judge_not_worse(bundle, baseline, policy, allowances),
-        *judge_distributions(bundle, policy, allowances),
-        *judge_speed(bundle, baseline, policy),
-        *judge_skip_ratios(bundle, policy),
-        *judge_servers(bundle, policy, allowances),
-        *judge_servers_not_worse(bundle, baseline, policy, allowances),
+        *_judged(bundle, baseline, policy, allowances),
     ]
     rules += _allowances(policy, allowances)
     states = {rule.state for rule in rules}
@@ -85,6 +71,18 @@ def gate(
         notes=[*_notes(bundle, baseline, policy, allowances), *notes_of_files(bundle)],
     )
     return GateResult.model_validate(visible(result.model_dump()))
+
+
+def _judged(
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
+) -> Iterator[RuleOutcome]:
+    """Yield the outcome of every rule about results."""
+    for row in records().values():
+        for gate in row.gate:
+            if gate.judge:
+                yield from load(gate.judge)(bundle, baseline, policy, allowances)
+            else:
+                yield from judge_results(bundle, row.kind, gate.table, policy)
 
 
 def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
@@ -159,17 +157,11 @@ def _notes(
     ]
     if policy.needs_baseline and baseline is None:
         notes.append("rules that compare with the last release judged nothing: no --baseline")
-    kinds: list[tuple[str, int, Sequence[GateRule]]] = [
-        ("cases", len(bundle.cases), policy.parity),
-        ("distribution tests", len(bundle.cells), policy.distribution),
-        ("timed chains", len(bundle.timings), policy.speed),
-        ("workloads of the token trie", len(bundle.skip_ratios), policy.skip_ratio),
-        ("results of servers", len(bundle.servers), policy.server),
-    ]
     notes += [
-        f"no rule is about the {n:,} {what} of this bundle"
-        for what, n, rules in kinds
-        if n and not rules
+        f"no rule is about the {bundle.counts[row.kind]:,} {gate.noun} of this bundle"
+        for row in records().values()
+        for gate in row.gate
+        if gate.noun and row.kind in bundle.counts and not policy.rules(gate.table)
     ]
     ours = shipped()
     notes += [
@@ -183,9 +175,9 @@ def _notes(
     notes += [
         f"no parity rule is about backend {name}"
         for name, info in bundle.info.backends.items()
-        if policy.parity
+        if policy.rules("parity")
         and not info.unavailable
-        and not any(fnmatchcase(name, rule.backend) for rule in policy.parity)
+        and not any(fnmatchcase(name, rule.backend) for rule in policy.rules("parity"))
     ]
     if policy.subject is None:
         named = [(name, bundle.info.backends[name].version) for name in ran(bundle)]

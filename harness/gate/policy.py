@@ -3,18 +3,20 @@
 Rules of a kind are read from the top: the first one that fits a result judges it.
 """
 
+import functools
 import hashlib
 from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from sampler_parity.harness.checks.distribution.record import CellKind, Decision
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
+from sampler_parity.harness.rows import every_gate, load
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, mistake
 from sampler_parity.harness.suite.ids import fits
@@ -32,8 +34,9 @@ class _Strict(BaseModel):
 
 
 class GateRule(_Strict):
-    """A rule of a policy."""
+    """A rule of a policy. relative: whether it compares with the baseline bundle."""
 
+    relative: ClassVar[bool] = False
     at_least: int = Field(default=1, ge=0)
     """how many results the rule must judge; 0: any number"""
 
@@ -43,6 +46,17 @@ class GateRule(_Strict):
 
     def fits(self, *pairs: tuple[str, Pattern]) -> bool:
         return all(fits(value, pattern) for value, pattern in pairs)
+
+
+class ResultRule(GateRule):
+    """Results of a kind of check whose rules need no more."""
+
+    result: Pattern = "*"
+    """pattern of the result"""
+
+    @property
+    def name(self) -> str:
+        return _name("results", self.result)
 
 
 class ParityRule(GateRule):
@@ -62,6 +76,7 @@ class ParityRule(GateRule):
 class NotWorseRule(GateRule):
     """No verdict is worse than that of the same case and backend in the baseline bundle."""
 
+    relative: ClassVar[bool] = True
     backend: Pattern = "*"
     sampler: Pattern = "*"
     case: Pattern = "*"
@@ -144,6 +159,7 @@ class ServerRule(GateRule):
 class ServerNotWorseRule(GateRule):
     """No verdict is worse than that of the same server's result in the baseline bundle."""
 
+    relative: ClassVar[bool] = True
     server: Pattern = "*"
     result: Pattern = "*"
     """pattern of the result, for example `parameter/top_k`"""
@@ -195,7 +211,7 @@ class Subject(_Strict):
 
 
 class Policy(_Strict):
-    """A policy."""
+    """A policy. `policy_model` adds the tables of rules."""
 
     schema_version: Literal[1]
     """version of this format"""
@@ -215,34 +231,24 @@ class Policy(_Strict):
     """`allow`: skipped cases do not fail"""
     unused_allowances: Literal["say", "fail"] = "say"
     """`fail`: an unused `[[allow]]` entry fails"""
-    parity: Rules[ParityRule] = []
-    """rules for cases"""
-    not_worse: Rules[NotWorseRule] = []
-    """rules against the baseline bundle"""
-    distribution: Rules[DistributionRule] = []
-    """rules for distribution tests"""
-    speed: Rules[SpeedRule] = []
-    """rules for timings"""
-    skip_ratio: Rules[SkipRatioRule] = []
-    """rules for savings of a token trie"""
-    server: Rules[ServerRule] = []
-    """rules for results of servers"""
-    server_not_worse: Rules[ServerNotWorseRule] = []
-    """rules for servers against the baseline bundle"""
     allow: Rules[Allowed] = []
     """known divergences"""
 
     @model_validator(mode="after")
     def _has_a_rule(self) -> "Policy":
-        rules = (self.parity, self.not_worse, self.distribution, self.speed, self.skip_ratio)
-        if not any((*rules, self.server, self.server_not_worse)):
+        if not any(self.rules(gate.table) for gate in every_gate()):
             raise ValueError("has no rule: nothing could fail")
         return self
 
+    def rules(self, table: str) -> list[Any]:
+        """Return the rules of a table, in the order of the file."""
+        rules: list[Any] = getattr(self, table)
+        return rules
+
     @property
     def needs_baseline(self) -> bool:
-        relative = bool(self.not_worse or self.server_not_worse)
-        return relative or any(rule.anchor is not None for rule in self.speed)
+        rules = [rule for gate in every_gate() for rule in self.rules(gate.table)]
+        return any(rule.relative or getattr(rule, "anchor", None) for rule in rules)
 
     def about(self, backends: list[str]) -> "Policy":
         """Return the policy for these backends, which must be in the bundle."""
@@ -258,6 +264,16 @@ class PolicyFile:
     sha256: str
 
 
+@functools.cache
+def policy_model() -> type[Policy]:
+    """Return the model of a policy with every table of rules."""
+    fields: dict[str, Any] = {
+        gate.table: (Rules[load(gate.rule)], Field([], description=gate.about))  # type: ignore[misc]
+        for gate in every_gate()
+    }
+    return create_model("Policy", __base__=Policy, __module__=__name__, **fields)
+
+
 def read_policy(path: Path | None) -> PolicyFile:
     """Read the policy of a file, or the default one. Raises InputError."""
     shown = str(path) if path else "the default policy"
@@ -265,7 +281,7 @@ def read_policy(path: Path | None) -> PolicyFile:
     content = read_file(source, limits.TOML)
     data = toml_of(source, content)
     try:
-        policy = Policy.model_validate(data)
+        policy = policy_model().model_validate(data)
     except ValidationError as error:
         raise InputError(source, *_explained(error)) from None
     return PolicyFile(shown, policy, hashlib.sha256(content).hexdigest())

@@ -5,17 +5,17 @@ which never passes.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Literal, TypeVar
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.gate.policy import (
     DistributionRule,
@@ -87,11 +87,13 @@ def by_first_rule(
     return outcomes(kind, rules, tallies)
 
 
-def judge_parity(bundle: Bundle, policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
+def judge_parity(
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
+) -> list[RuleOutcome]:
     """Judge every case on every backend that ran. A bias of a suite fails the first rule."""
     rows = by_first_rule(
         "parity",
-        policy.parity,
+        policy.rules("parity"),
         ((case, backend) for case in bundle.cases for backend in ran(bundle)),
         lambda rule, result: of_case(rule, *result),
         lambda rule, result: _judge_case(bundle, *result, rule, allowances),
@@ -176,7 +178,7 @@ def judge_not_worse(
 
     return by_first_rule(
         "not_worse",
-        policy.not_worse,
+        policy.rules("not_worse"),
         ((old, backend) for old in before for backend in old.backends),
         lambda rule, result: of_case(rule, *result),
         lambda rule, result: _not_worse(bundle, now(result[0].id), *result, allowances),
@@ -212,10 +214,10 @@ def _badness(result: BackendResult) -> tuple[int, bool]:
 
 
 def judge_distributions(
-    bundle: Bundle, policy: Policy, allowances: Allowances
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[RuleOutcome]:
     """Judge every distribution test on every backend that ran."""
-    decided = decisions(bundle.cells)
+    decided = decisions(bundle.of(DistributionResult))
 
     def judge(rule: DistributionRule, result: tuple[DistributionResult, str]) -> Judgement:
         cell, backend = result
@@ -239,8 +241,8 @@ def judge_distributions(
 
     return by_first_rule(
         "distribution",
-        policy.distribution,
-        ((cell, backend) for cell in bundle.cells for backend in ran(bundle)),
+        policy.rules("distribution"),
+        ((cell, backend) for cell in bundle.of(DistributionResult) for backend in ran(bundle)),
         lambda rule, result: of_cell(rule, *result),
         judge,
     )
@@ -248,6 +250,36 @@ def judge_distributions(
 
 def of_cell(rule: DistributionRule, cell: DistributionResult, backend: str) -> bool:
     return rule.fits((backend, rule.backend), (cell.id, rule.cell), (cell.what, rule.kind))
+
+
+def unruled_cases(bundle: Bundle, policy: Policy, ran: Iterable[str]) -> Iterator[str]:
+    """Yield the results of cases that no rule judges."""
+    for case in bundle.cases:
+        for name in ran:
+            if not any(of_case(rule, case, name) for rule in policy.rules("parity")):
+                yield f"{case.id} on {name}"
+
+
+def unruled_cells(bundle: Bundle, policy: Policy, ran: Iterable[str]) -> Iterator[str]:
+    """Yield the results of distribution tests that no rule judges."""
+    for cell in bundle.of(DistributionResult):
+        for name in ran:
+            if not any(of_cell(rule, cell, name) for rule in policy.rules("distribution")):
+                yield f"{cell.id} on {name}"
+
+
+def judge_results(bundle: Bundle, kind: str, table: str, policy: Policy) -> list[RuleOutcome]:
+    """Judge the results of a kind of record by their `ok`, where it has no rules of its own."""
+    rows = by_first_rule(
+        table,
+        policy.rules(table),
+        bundle.records.get(kind, []),
+        lambda rule, result: rule.fits((result.id, rule.result)),
+        lambda _, result: (
+            "met" if result.ok else finding("failed", result.id, "not ok", "ok", fix="see its page")
+        ),
+    )
+    return [row.model_copy(update={"rule": row.rule.replace("results", table, 1)}) for row in rows]
 
 
 def _by_decision(cell: DistributionResult, backend: str, decision: str) -> tuple[State, str]:

@@ -1,6 +1,6 @@
 """The gate's rules about servers: each result as required, and none worse than it was."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 from sampler_parity.harness.bundle.bundle import Bundle
@@ -13,12 +13,14 @@ from sampler_parity.harness.verdicts import ServerVerdict
 _ORDER: Sequence[str] = get_args(ServerVerdict)  # best first
 
 
-def judge_servers(bundle: Bundle, policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
+def judge_servers(
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
+) -> list[RuleOutcome]:
     """Judge every result of every server."""
     return by_first_rule(
         "server",
-        policy.server,
-        bundle.servers,
+        policy.rules("server"),
+        bundle.of(ServerResult),
         of_server,
         lambda rule, result: _judge(result, rule, allowances),
     )
@@ -28,11 +30,11 @@ def judge_servers_not_worse(
     bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[RuleOutcome]:
     """Judge every result of the baseline bundle that was not skipped."""
-    now = {(result.server, result.id): result for result in bundle.servers}
-    before = baseline.servers if baseline else []
+    now = {(result.server, result.id): result for result in bundle.of(ServerResult)}
+    before = baseline.of(ServerResult) if baseline else []
     return by_first_rule(
         "server_not_worse",
-        policy.server_not_worse,
+        policy.rules("server_not_worse"),
         [result for result in before if result.verdict != "skipped"],
         of_server,
         lambda rule, old: _not_worse(now.get((old.server, old.id)), old, allowances),
@@ -41,6 +43,13 @@ def judge_servers_not_worse(
 
 def of_server(rule: ServerRule | ServerNotWorseRule, result: ServerResult) -> bool:
     return rule.fits((result.server, rule.server), (result.id, rule.result))
+
+
+def unruled_servers(bundle: Bundle, policy: Policy, ran: Iterable[str]) -> Iterator[str]:
+    """Yield the results of servers that no rule judges."""
+    for result in bundle.of(ServerResult):
+        if not any(of_server(rule, result) for rule in policy.rules("server")):
+            yield f"{result.id} on {result.server}"
 
 
 def _subject(result: ServerResult) -> str:

@@ -17,7 +17,7 @@ from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of
 from sampler_parity.harness.gate.policy import Policy, SpeedRule
 from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, State
-from sampler_parity.harness.gate.rules import Judgement, by_first_rule, finding, ran
+from sampler_parity.harness.gate.rules import Allowances, Judgement, by_first_rule, finding, ran
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 from sampler_parity.harness.suite.ids import id_fits
 
@@ -40,9 +40,11 @@ class TimeRatio:
         return f"{self.ratio:.3f} [{self.low:.3f}, {self.high:.3f}], noise {noise}"
 
 
-def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list[RuleOutcome]:
+def judge_speed(
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
+) -> list[RuleOutcome]:
     """Judge every timed chain of every backend that ran."""
-    old = {timing.id: timing for timing in baseline.timings} if baseline else {}
+    old = {timing.id: timing for timing in baseline.of(TimingResult)} if baseline else {}
 
     def judge(rule: SpeedRule, result: tuple[TimingResult, str]) -> Judgement:
         timing, backend = result
@@ -57,8 +59,8 @@ def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list
 
     return by_first_rule(
         "speed",
-        policy.speed,
-        ((timing, backend) for timing in bundle.timings for backend in ran(bundle)),
+        policy.rules("speed"),
+        ((timing, backend) for timing in bundle.of(TimingResult) for backend in ran(bundle)),
         lambda rule, result: (
             result[1] not in (rule.baseline, rule.anchor)
             and rule.fits((result[1], rule.backend))
@@ -148,12 +150,14 @@ def other_machine(bundle: Bundle, baseline: Bundle) -> str:
     return ""
 
 
-def judge_skip_ratios(bundle: Bundle, policy: Policy) -> list[RuleOutcome]:
+def judge_skip_ratios(
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
+) -> list[RuleOutcome]:
     """Judge every workload of the token trie."""
     return by_first_rule(
         "skip_ratio",
-        policy.skip_ratio,
-        bundle.skip_ratios,
+        policy.rules("skip_ratio"),
+        bundle.of(SkipRatioResult),
         lambda rule, result: (
             rule.fits((result.backend, rule.backend)) and id_fits(result.id, rule.workload)
         ),

@@ -12,8 +12,8 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.gate.policy import Policy, Subject
 from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, state_of
-from sampler_parity.harness.gate.rules import finding, of_case, of_cell
-from sampler_parity.harness.gate.server_rules import of_server
+from sampler_parity.harness.gate.rules import finding
+from sampler_parity.harness.rows import every_gate, load
 from sampler_parity.harness.suite.ids import fits
 
 Backends = dict[str, BackendInfo]
@@ -98,23 +98,8 @@ def _other_run(
 
 def _unruled(bundle: Bundle, policy: Policy, ran: Backends) -> Iterator[GateFinding]:
     """Yield the first result of the subject that no rule judges."""
-    left = [
-        f"{case.id} on {name}"
-        for case in bundle.cases
-        for name in ran
-        if not any(of_case(rule, case, name) for rule in policy.parity)
-    ]
-    left += [
-        f"{cell.id} on {name}"
-        for cell in bundle.cells
-        for name in ran
-        if not any(of_cell(rule, cell, name) for rule in policy.distribution)
-    ]
-    left += [
-        f"{result.id} on {result.server}"
-        for result in bundle.servers
-        if not any(of_server(rule, result) for rule in policy.server)
-    ]
+    judges = [load(gate.unruled) for gate in every_gate() if gate.unruled]
+    left = [result for unruled in judges for result in unruled(bundle, policy, ran)]
     if left:
         figure = f"no rule judges it, and {len(left) - 1:,} others"
         yield _wrong(left[0], figure, "a rule", "add a rule without patterns behind the others")

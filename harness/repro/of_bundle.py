@@ -8,9 +8,10 @@ from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.info import BackendInfo, MachineInfo
+from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.explain import record_of
 from sampler_parity.harness.repro.asked import ComparedStage
@@ -90,7 +91,7 @@ def _failure(bundle: Bundle, name: str, backend: str | None) -> Failure:
     if backend is None and not differing:
         raise InputError(name, "differs on no backend", "name a case that fails")
     chosen = backend or differing[0]
-    for small in bundle.counterexamples:
+    for small in bundle.of(CounterexampleResult):
         if (small.case, small.backend) == (name, chosen) and small.smaller and small.result:
             try:
                 return Failure(case_from(small.smaller), chosen, small.result)

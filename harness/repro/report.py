@@ -4,8 +4,8 @@ person reads it, runs the program and decides."""
 from dataclasses import dataclass
 from pathlib import Path
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.repro.scripts import scripted
 from sampler_parity.reference.registry import SAMPLERS

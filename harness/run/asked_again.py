@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.replay import backend_option, replay
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.item import CheckItem
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, state_of
 from sampler_parity.harness.gate.rules import finding, ran
@@ -46,7 +46,7 @@ def asked_again(
 
     items: as `recomputed` returns them. Raises InputError if a backend does not run here.
     """
-    cases = sorted(item.id for item in items if item.kind.record == "case")
+    cases = sorted(item.id for item in items if item.kind.record.kind == "case")
     if not cases:
         raise InputError(bundle.folder, "has no case that can be asked again", "omit --replay")
     drawn = sorted(random.Random(seed).sample(cases, math.ceil(share * len(cases))))

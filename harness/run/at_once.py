@@ -12,12 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.context import Ready
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.checks.stages.answers import Answers, known_of
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.client import Ran, RunCall, many
 from sampler_parity.harness.protocol.interface import BackendFailure

@@ -19,11 +19,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Executor, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.blocks.campaign import chunk
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.counterexample import DIFFERENCES, looks
 from sampler_parity.harness.processes.pool import Died

@@ -5,18 +5,13 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from sampler_parity.harness.backends.registry import command_of
-from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.checks import kind_of_record
-from sampler_parity.harness.checks.accuracy.record import AccuracyResult
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.checks import is_judged, kind_of_record
 from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.invariance.record import InvarianceResult
 from sampler_parity.harness.checks.item import CheckItem
-from sampler_parity.harness.checks.logits.record import DecodeResult
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.run.plan import Plan
 from sampler_parity.harness.verdicts import Accept
-
-Judged = CaseResult | DecodeResult | InvarianceResult | AccuracyResult | DistributionResult
 
 
 def misfit_of(plan: Plan) -> Callable[[Result], str]:
@@ -32,8 +27,8 @@ def misfit_among(
     the backends, as results have them."""
     items = {(item.kind.noun, item.id): item for item in judged}
 
-    def misfit(result: Result) -> str:
-        if not isinstance(result, Judged):
+    def misfit(result: Any) -> str:
+        if not is_judged(result.kind):
             return ""
         item = items.get((kind_of_record(result.kind).noun, result.id))
         if item is None:

@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.artifacts import write_content
-from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.made_of import SHORT
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.checks.context import Executor, Ready, RunContext, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.checks.stages.answers import answering
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import ChangedFilesError, InputError
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess

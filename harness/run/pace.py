@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.checks import NOUNS, kind_of_record
 from sampler_parity.harness.checks.context import ProgressCallback
 from sampler_parity.harness.checks.item import CheckItem

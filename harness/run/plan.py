@@ -162,7 +162,7 @@ class Plan:
     def counts(self) -> dict[str, int]:
         """Return the number of items of each kind."""
         counts = Counter(item.kind.name for item in self.items)
-        return {kind.called: counts[name] for name, kind in KINDS.items() if counts[name]}
+        return {kind.called or name: counts[name] for name, kind in KINDS.items() if counts[name]}
 
     @property
     def seconds(self) -> float:

@@ -12,12 +12,13 @@ from typing import cast, get_args
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RECORDING
-from sampler_parity.harness.checks import Profile
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.checks import Profile, is_judged
 from sampler_parity.harness.checks.item import CheckItem
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.garbage import collection_paused
-from sampler_parity.harness.run.fitting import Judged, misfit_among
+from sampler_parity.harness.run.fitting import misfit_among
 from sampler_parity.harness.run.plan import items_of
 from sampler_parity.harness.servers.launch import real_servers
 from sampler_parity.harness.suite import file as suite
@@ -66,7 +67,7 @@ def _refuse_cases(bundle: Bundle) -> None:
 def _refuse_requirements(bundle: Bundle) -> None:
     """Raise InputError for a server's result that requires what only a known server may."""
     servers = real_servers()
-    for result in bundle.servers:
+    for result in bundle.of(ServerResult):
         server = servers.get(result.server)
         known = server.known.get(result.id, ()) if server else ()
         if {*result.required} - {*_OF_SERVERS, *known}:
@@ -100,7 +101,7 @@ def _problems(bundle: Bundle, items: list[CheckItem]) -> Iterator[str]:
     misfit = misfit_among(judged, names, accept)
     by_id = {item.id: item for item in judged}
     for result in chain(bundle.cases, bundle.other_results):
-        if isinstance(result, Judged) and (problem := misfit(result)):
+        if is_judged(result.kind) and (problem := misfit(result)):
             yield problem
         elif isinstance(result, CaseResult):
             yield from _of_case(result, by_id[result.id], bundle, accept)
@@ -118,7 +119,7 @@ def _problems(bundle: Bundle, items: list[CheckItem]) -> Iterator[str]:
 def _results(item: CheckItem, names: list[str]) -> list[tuple[str, str]]:
     """Return kind and id of each result of an item."""
     ids = [f"{item.id}@{name}" for name in names] if item.kind.each else [item.id]
-    return [(item.kind.record, id) for id in ids]
+    return [(item.kind.record.kind, id) for id in ids]
 
 
 def _of_case(case: CaseResult, item: CheckItem, bundle: Bundle, accept: Accept) -> Iterator[str]:

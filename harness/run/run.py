@@ -17,15 +17,16 @@ from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.lock import locked
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.bundle.writer import resume as resume_bundle
-from sampler_parity.harness.checks import KINDS
+from sampler_parity.harness.checks import KINDS, OTHERS
 from sampler_parity.harness.checks.context import RunContext, Terms
-from sampler_parity.harness.checks.distribution.decisions import unmet
+from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.item import CheckItem, Checks
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.stages.answers import Answers
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
@@ -56,21 +57,21 @@ class FinishedRun:
         done = self.bundle
         if done is None:
             return False
-        timed = done.timings or done.throughputs or done.skip_ratios
-        measured = timed or done.invariances or done.accuracies
-        ok = all(result.ok for result, _ in done.cases.alike())
-        ok = ok and all(result.ok for result in done.skip_ratios) and not biases(done.cases)
-        return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)
+        if not all(result.ok for result, _ in done.cases.alike()) or biases(done.cases):
+            return False
+        others = [(kind, done.records.get(kind.record.kind, [])) for kind in OTHERS]
+        judged = done.cases or any(kind.counts and results for kind, results in others)
+        return bool(judged) and not any(kind.failed(results) for kind, results in others)
 
     @property
     def unjudged(self) -> list[str]:
         """The backends that skipped every case and distribution test of the run."""
         done = self.bundle
-        if done is None or done.skip_ratios:
+        if done is None or done.of(SkipRatioResult):
             return []
-        cases = (case for case, _ in done.cases.alike())
+        cases, cells = (case for case, _ in done.cases.alike()), done.of(DistributionResult)
         asked = [(name, got.verdict) for case in cases for name, got in case.backends.items()]
-        drawn = [(name, got.decision) for cell in done.cells for name, got in cell.backends.items()]
+        drawn = [(name, got.decision) for cell in cells for name, got in cell.backends.items()]
         judged = {name for name, outcome in (*asked, *drawn) if outcome != "skipped"}
         return sorted({name for name, _ in (*asked, *drawn)} - judged)
 
@@ -203,9 +204,9 @@ def _measure(plan: Plan, left: Plan, context: RunContext, say: Say) -> None:
             every.insert(0, (fresh, replace(context, terms=terms)))
         for items, on in every:
             if items:
-                kind.run.measure(items, on)
-                for line in kind.view.measured(len(items), list(on.terms.backends)):
-                    say(line)
+                kind.module.measure(items, on)
+                if kind.measured:
+                    say(kind.measured.format(n=len(items), names=", ".join(on.terms.backends)))
 
 
 def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
@@ -219,7 +220,7 @@ def _footer(done: bundle.Bundle, wall_s: float) -> Footer:
         cases=len(done.cases),
         steps=sum(n * result.steps for result, n in done.cases.alike()),
         wall_s=wall_s,
-        cells=len(done.cells),
-        skip_ratios=len(done.skip_ratios),
+        cells=len(done.of(DistributionResult)),
+        skip_ratios=len(done.of(SkipRatioResult)),
         records=done.counts,
     )

@@ -122,7 +122,7 @@ def required(done: Bundle) -> str:
 
 def _judged(done: Bundle) -> list[bool]:
     """Return for each result that is not skipped whether it is as required."""
-    return [result.met for result in done.servers if result.verdict != "skipped"]
+    return [result.met for result in done.of(ServerResult) if result.verdict != "skipped"]
 
 
 def _required(check: ServerCheck, result: ServerResult) -> dict[str, list[ServerVerdict]]:

@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from sampler_parity.harness.checks import KINDS, Profile
-from sampler_parity.harness.checks.distribution.block import KINDS as OF_CELLS
 from sampler_parity.harness.errors import InputError, need
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.printable import cut
@@ -17,8 +16,8 @@ from sampler_parity.harness.strict import ABOUT_KEYS
 from sampler_parity.harness.suite.model import BLOCKS, Suite, reason_of
 from sampler_parity.harness.suite.validation import FileValidator
 
-_OTHERS = (*OF_CELLS, "skip_ratio", "chain", "grid")  # blocks that make no case
-_OWN_IDS = ("timing", "throughput")  # they begin with the kind, and not with the suite
+_NO_CASES = [table.name for kind in KINDS.values() if not kind.cases for table in kind.tables]
+_OTHERS = tuple(dict.fromkeys(_NO_CASES))
 _OF_CASES = tuple(name for name in BLOCKS if name not in _OTHERS)
 _FEW = 3  # of each random block, if a few are enough
 
@@ -34,7 +33,7 @@ def expanded(
     """Yield the cases of a suite, or its other checks. Raises InputError."""
     validation, names = FileValidator(path), set[tuple[str, str]]()
     for name in _OF_CASES if cases else _OTHERS:
-        for block in getattr(suite, name):
+        for block in suite.blocks(name):
             place = f"{name} {block.id!r}"
             if name == "fuzz":
                 need("fuzz", f"{path}: {place}")
@@ -50,7 +49,7 @@ def expanded(
             with _placed(path, place):
                 for short in block.items(**{name: known[name] for name in takes}):
                     check = short
-                    if check.check not in _OWN_IDS:
+                    if not KINDS[check.check].own_ids:
                         check = short.model_copy(update={"id": f"{path.stem}/{short.id}"})
                     _add(path, place, names, check)
                     validation.check(place, check)

@@ -91,18 +91,18 @@ def read_unparsed(path: Path, kept: Expansions | None = None) -> SuiteFile:
 def _suite_of(path: Path, content: bytes) -> "Suite":
     from pydantic import ValidationError
 
-    from sampler_parity.harness.suite.model import Suite, explain  # as in _expanded
+    from sampler_parity.harness.suite.model import SUITE, explain  # as in _expanded
 
     data = engine_lines.merged(path, toml_of(path, content))
     try:
-        return Suite.model_validate(data)
+        return SUITE.model_validate(data)
     except ValidationError as error:
         raise InputError(path, *explain(error, data)) from None
 
 
 def lacking_extra(file: SuiteFile) -> str:
     """Return the message for a suite whose cases need an extra that is not installed; else ""."""
-    return lacking("fuzz") if lacks("fuzz") and file.suite.fuzz else ""
+    return lacking("fuzz") if lacks("fuzz") and file.suite.blocks("fuzz") else ""
 
 
 def expand(

@@ -12,8 +12,8 @@ from sampler_parity.harness.checks.by_tokens import TokensCase
 from sampler_parity.harness.checks.case import SELECT, Case
 from sampler_parity.harness.checks.distribution.block import Cell, Speculative
 from sampler_parity.harness.checks.generation.block import GenerationCase
-from sampler_parity.harness.checks.invariance.block import InvarianceCase
-from sampler_parity.harness.checks.logits.block import LogitsCase
+from sampler_parity.harness.checks.invariance import InvarianceCase
+from sampler_parity.harness.checks.logits import LogitsCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.block import ChainCase, StagesCase
 from sampler_parity.harness.checks.throughput.block import Width
@@ -40,8 +40,7 @@ class FileValidator:
         """Check a case or cell. Raises InputError if it cannot run."""
         others: dict[str, Callable[[str, Any], None]]
         others = {"distribution": self.cell, "timing": self.timed, "throughput": self.width}
-        if check.check != "skip_ratio":
-            others.get(check.check, self.case)(place, check)
+        others.get(check.check, self.case)(place, check)
 
     def case(self, place: str, case: Case) -> None:
         if isinstance(case, InvarianceCase):

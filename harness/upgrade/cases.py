@@ -19,7 +19,7 @@ from sampler_parity.harness.recording.replay import numbers_of
 from sampler_parity.harness.recording.tokens import RecordedToken, tokens_of
 from sampler_parity.harness.strict import first_mistake
 from sampler_parity.harness.suite.file import SuiteFile, expand
-from sampler_parity.harness.suite.model import Suite
+from sampler_parity.harness.suite.model import SUITE
 from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.random import DEFAULT_SEED
 
@@ -45,7 +45,7 @@ def _on_vocab(path: Path, chains: dict[str, ChainSpec], vocab: str) -> Iterator[
         block |= {"sizes": [size for size in sizes if 0 < size <= (n or size)]} if sizes else {}
     data["matrix"] = [block for block in data["matrix"] if block["sizes"]]
     try:
-        cases = expand(SuiteFile(path, Suite.model_validate(data), ""), "full")
+        cases = expand(SuiteFile(path, SUITE.model_validate(data), ""), "full")
     except ValidationError as error:
         raise InputError(path, first_mistake(error)) from None
     begun = f"{vocab}/" if vocab in _BUILT_IN else ""

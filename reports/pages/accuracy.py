@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.checks.accuracy.record import AccuracyOnBackend
+from sampler_parity.harness.checks.accuracy import AccuracyOnBackend, AccuracyResult
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports import document as doc
@@ -58,7 +58,7 @@ def report_of(bundles: list[Bundle]) -> AccuracyReport | None:
     rows = []
     for bundle in bundles:
         of = f" of {bundle.folder.resolve().name}" if len(bundles) > 1 else ""
-        for result in bundle.accuracies:
+        for result in bundle.of(AccuracyResult):
             for backend, found in result.backends.items():
                 shown = {"backend": backend + of, "found": found.model_dump()}
                 row = shown | {"sampler": result.sampler, "n_vocab": result.n_vocab}

@@ -47,14 +47,16 @@ class CalibrationReport(Strict):
 def report_of(bundles: list[Bundle]) -> CalibrationReport | None:
     """Return a section for every bundle with a calibration, its last one; None where none has
     one."""
-    sections = [_section(bundle) for bundle in bundles if bundle.calibration]
+    sections = [_section(bundle) for bundle in bundles if bundle.of(CalibrationResult)]
     if not sections:
         return None
     return CalibrationReport(ok=all(part.ok for part in sections), sections=sections)
 
 
 def _section(bundle: Bundle) -> CalibrationSection:
-    result = CalibrationResult.model_validate(visible(bundle.calibration[-1].model_dump()))
+    result = CalibrationResult.model_validate(
+        visible(bundle.of(CalibrationResult)[-1].model_dump())
+    )
     return CalibrationSection(
         bundle=visible(bundle.folder.resolve().name),
         ok=all(claim.met for claim in result.claims),

@@ -93,7 +93,7 @@ class DistributionReport(Strict):
 
 def report_of(bundles: list[Bundle]) -> DistributionReport | None:
     """Return a section for every bundle that has a distribution test; None where none has."""
-    sections = [_section(bundle) for bundle in bundles if bundle.cells]
+    sections = [_section(bundle) for bundle in bundles if bundle.of(DistributionResult)]
     if not sections:
         return None
     return DistributionReport(ok=all(part.ok for part in sections), sections=sections)
@@ -101,7 +101,10 @@ def report_of(bundles: list[Bundle]) -> DistributionReport | None:
 
 def _section(bundle: Bundle) -> DistributionSection:
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
-    cells = [DistributionResult.model_validate(visible(c.model_dump())) for c in bundle.cells]
+    cells = [
+        DistributionResult.model_validate(visible(c.model_dump()))
+        for c in bundle.of(DistributionResult)
+    ]
     decided = decisions(cells)
     rows = [
         _judged(info, cell, name, result, *decided[cell.id, name])

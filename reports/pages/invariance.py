@@ -10,7 +10,7 @@ from typing import Literal
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.invariance.record import WidthFigures
+from sampler_parity.harness.checks.invariance import InvarianceResult, WidthFigures
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports import document as doc
@@ -69,7 +69,7 @@ def report_of(bundles: list[Bundle]) -> InvarianceReport | None:
 
 
 def _backends(bundle: Bundle) -> Iterator[InvarianceRow]:
-    for result in bundle.invariances:
+    for result in bundle.of(InvarianceResult):
         for backend, info in bundle.info.backends.items():
             measured = result.backends.get(backend)
             failed = measured.failed if measured else f"unavailable: {info.unavailable}"

@@ -92,7 +92,7 @@ class ServersReport(Strict):
 
 def report_of(bundles: list[Bundle]) -> ServersReport | None:
     """Return None where no server was checked."""
-    servers = [_checked(bundle) for bundle in bundles if bundle.servers]
+    servers = [_checked(bundle) for bundle in bundles if bundle.of(ServerResult)]
     if not servers:
         return None
     judged = [cell for server in servers for cell in server.cells if cell.verdict != "skipped"]
@@ -100,7 +100,7 @@ def report_of(bundles: list[Bundle]) -> ServersReport | None:
 
 
 def _checked(bundle: Bundle) -> CheckedServer:
-    name = bundle.servers[0].server
+    name = bundle.of(ServerResult)[0].server
     about = bundle.backend(name)
     return CheckedServer(
         name=visible(name),
@@ -108,7 +108,7 @@ def _checked(bundle: Bundle) -> CheckedServer:
         version=visible(about.version),
         bundle=visible(bundle.folder.resolve().name),
         started=visible(bundle.info.started),
-        cells=[_judged(result) for result in bundle.servers],
+        cells=[_judged(result) for result in bundle.of(ServerResult)],
     )
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.stages.block import GivenCase
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.explain import arrays_of, record_of
 from sampler_parity.harness.suite.locate import case_of

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.checks.distribution.decisions import decisions
+from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import ORDER as VERDICTS
 
@@ -95,14 +96,14 @@ def _ran(bundle: Bundle) -> dict[str, str]:
 
 
 def _states(bundle: Bundle, backend: str) -> dict[str, CaseState]:
-    digests, decided = bundle.info.suites, decisions(bundle.cells)
+    digests, decided = bundle.info.suites, decisions(bundle.of(DistributionResult))
     states = {
         case.id: CaseState(case.backends[backend].verdict, case.met(backend), case.suite,
                        digests.get(case.suite, ""))
         for case in bundle.cases
         if backend in case.backends
     }  # fmt: skip
-    for cell in bundle.cells:
+    for cell in bundle.of(DistributionResult):
         if backend in cell.backends:
             decision, _ = decided[cell.id, backend]
             met = decision in cell.required[backend]

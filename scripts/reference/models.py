@@ -139,8 +139,9 @@ def has_fields(page: str, model: Model) -> bool:
 
 def model_of(module: str, name: str) -> Model:
     """Return the class of a module of sampler_parity."""
-    found: Model = getattr(importlib.import_module(f"sampler_parity.{module}"), name)
-    return found
+    found = getattr(importlib.import_module(f"sampler_parity.{module}"), name)
+    made: Model = found if isinstance(found, type) else found()
+    return made
 
 
 def _names(model: Model, words: Sequence[str]) -> Iterator[str]:

@@ -5,21 +5,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sampler_parity.harness.bundle.bundle import Record
+from sampler_parity.harness.bundle.bundle import result_types
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.checks.batch.batched import Batched
 from sampler_parity.harness.checks.batch.block import BatchCase
-from sampler_parity.harness.checks.devices.block import DeviceCase
+from sampler_parity.harness.checks.devices import DeviceCase
 from sampler_parity.harness.checks.generation.block import GenerationCase
-from sampler_parity.harness.checks.invariance.block import InvarianceCase
-from sampler_parity.harness.checks.logits.block import LogitsCase
-from sampler_parity.harness.checks.logprobs.block import LogprobsCase
+from sampler_parity.harness.checks.invariance import InvarianceCase
+from sampler_parity.harness.checks.logits import LogitsCase
+from sampler_parity.harness.checks.logprobs import LogprobsCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
-from sampler_parity.harness.gate.policy import Policy
+from sampler_parity.harness.gate.policy import policy_model
 from sampler_parity.harness.inputs.logits import Computed, Crowded, DecodedLogits, Together
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.protocol.messages import ErrorReply, Reply, Request
-from sampler_parity.harness.suite.model import Suite
+from sampler_parity.harness.suite.model import SUITE
 from scripts.reference import cuts, markers, pictures, samplers
 from scripts.reference.commands import commands
 from scripts.reference.examples import example_of
@@ -31,9 +32,9 @@ FOLDER = Path("docs", "reference")
 # The types of each page: every model that they are made of has a heading with its name.
 DESCRIBED: Mapping[str, Sequence[Any]] = {
     "protocol": (Request, Reply, ErrorReply),
-    "suite-toml": (Suite,),
-    "policy": (Policy,),
-    "bundle-records": (RunInfo, Record),
+    "suite-toml": (SUITE,),
+    "policy": (policy_model(),),
+    "bundle-records": (RunInfo, Header, *result_types(), Footer),
 }
 # Models without a heading: the JSON Schema has them, or programs make them, for a counterexample.
 APART: set[type] = {

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Interval, Le, Lt, MaxLen, MinLen
 from pydantic import BaseModel
 
+from sampler_parity.harness.bundle.records.case import Shallow
 from sampler_parity.harness.checks.cases import AnyCase
 from sampler_parity.harness.checks.distribution.record import CellKind, Decision
 from sampler_parity.harness.checks.grid import Axes
-from sampler_parity.harness.checks.stages.record import Shallow
 from sampler_parity.harness.inputs.logits import Family, Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.measured import Measured

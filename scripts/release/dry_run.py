@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
@@ -137,7 +138,7 @@ def dry_run(number: int, folder: Path) -> DryRun:
             timing.id: {
                 name: str(ratio_in_run(timing, name, "llama.cpp", CONFIDENCE)) for name in EXPECTED
             }
-            for timing in bundle.timings
+            for timing in bundle.of(TimingResult)
         },
         load=round(load, 1),
         wall_s=round(time.monotonic() - start, 1),

@@ -17,7 +17,7 @@ import numpy as np
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.draws.block import DrawsCase
+from sampler_parity.harness.checks.draws import DrawsCase
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.generation.run import request_of
 from sampler_parity.harness.checks.stages.block import StagesCase

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sampler_parity.harness.checks.draws.block import DrawsCase
+from sampler_parity.harness.checks.draws import DrawsCase
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.llama_cpp import graph

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import digests
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create, resume
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from tests.support.report_bundles import case, diverged, run_info
 

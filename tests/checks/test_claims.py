@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.harness.verdicts import passing

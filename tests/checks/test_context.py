@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks import context as watched
 from sampler_parity.harness.checks.context import heartbeat

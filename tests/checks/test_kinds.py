@@ -1,45 +1,59 @@
-"""harness/checks/__init__.py: each folder of a kind has its row, and each row its files."""
+"""harness/checks/rows.py: each kind has its row, and each row names what exists."""
 
 import inspect
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from sampler_parity.harness import checks
-from sampler_parity.harness.bundle.bundle import _RECORDS
-from sampler_parity.harness.checks import KINDS, NOUNS, CheckKind, kind_of_record
+from sampler_parity.harness.bundle.bundle import model_of
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.checks import KINDS, NOUNS, kind_of_record
+from sampler_parity.harness.checks.rows import CASE
+from sampler_parity.harness.rows import Kind, every_gate, load
 
 FOLDER = Path(checks.__file__).parent
 
 
-def missing(kind: CheckKind) -> list[str]:
-    """Return everything that a row promises and its folder lacks."""
-    block = import_module(f"sampler_parity.harness.checks.{kind.name}.block")
-    made = [getattr(one, "check", "") for _, one in inspect.getmembers(block, inspect.isclass)]
+def missing(kind: Kind) -> list[str]:
+    """Return everything that a row promises and that does not exist."""
+    models = [load(name) for name in (kind.case, *(table.model for table in kind.tables)) if name]
+    modules = [inspect.getmodule(model) for model in models]
+    made = [getattr(one, "check", "") for m in modules for _, one in inspect.getmembers(m)]
     functions = ["measure"] if kind.timed else ["run", "died"]
-    lacking = [] if kind.name in made else ["a class of block.py with its name"]
+    lacking = [] if kind.name in made else ["a class whose check is its name"]
     lacking += [f"{name} of its runner" for name in functions if not hasattr(kind.runner, name)]
-    if kind.record == "case" and not hasattr(kind.run, "judge"):
-        lacking.append("judge of run.py")
-    lacking += [] if hasattr(kind.view, "lines") else ["lines of view.py"]
-    lacking += ["measured of view.py"] if kind.timed and not hasattr(kind.view, "measured") else []
-    return lacking + ([] if kind.record in _RECORDS else ["a record that a bundle knows"])
+    if kind.record is CASE and not hasattr(kind.module, "judge"):
+        lacking.append("judge of its module")
+    for name in (kind.unmet, kind.record.lines, kind.record.page and kind.record.page.page):
+        assert not name or load(name)
+    model = model_of(kind.record.kind)
+    is_record = issubclass(model, Result) and model.model_fields["kind"].default == kind.record.kind
+    return lacking + ([] if is_record else ["a record that a bundle knows"])
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_kind_has_what_its_row_promises(kind: CheckKind) -> None:
+def test_a_kind_has_what_its_row_promises(kind: Kind) -> None:
     assert missing(kind) == []
-    assert kind_of_record(kind.record).noun == kind.noun
+    assert kind_of_record(kind.record.kind).noun == kind.noun
+
+
+def test_every_rule_of_the_gate_names_what_exists() -> None:
+    for gate in every_gate():
+        assert all(load(name) for name in (gate.rule, gate.judge, gate.unruled) if name)
 
 
 def test_every_folder_has_its_row() -> None:
-    assert {path.parent.name for path in FOLDER.glob("*/__init__.py")} == {*KINDS}
+    assert {path.parent.name for path in FOLDER.glob("*/__init__.py")} <= {*KINDS}
 
 
 def test_planted_row_that_promises_too_much_is_named() -> None:
-    wrong = CheckKind("draws", 0.1, "draws", timed=True)
-    assert missing(wrong) == ["measure of its runner", "measured of view.py"]
+    wrong = Kind("rounds", 0.1, CASE, run=".draws", timed=True)
+    assert missing(wrong) == [
+        "a class whose check is its name",
+        "measure of its runner",
+        "judge of its module",
+    ]
 
 
 def test_what_is_judged_comes_before_what_is_timed() -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.explanations import PROPERTIES
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.protocol.interface import Backend

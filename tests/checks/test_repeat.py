@@ -2,9 +2,9 @@
 
 import pytest
 
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.repeat import interval, repeated, report_lines
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.draws import DRAWS

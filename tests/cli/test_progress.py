@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.cli.progress import Progress, in_words, lines_of
 from sampler_parity.harness.run.pace import Pace, Work

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.cli.running import interrupted, next_command
 from sampler_parity.harness.run.pace import Pace, Work
 from tests.support.command_line import cli
@@ -45,7 +45,8 @@ def test_behind_a_failure_comes_the_command_that_explains_the_worst(tmp_path: Pa
 def test_the_case_to_explain_is_the_one_that_was_made_small(tmp_path: Path) -> None:
     cases = [case(name, {"native": diverged(values={"rank": 0})}) for name in ("s/a", "s/b")]
     small = CounterexampleResult(id="s/b on native", case="s/b", backend="native", said="so")
-    done = replace(finished(tmp_path / "x", cases, run_info("native")), counterexamples=[small])
+    done = finished(tmp_path / "x", cases, run_info("native"))
+    done = replace(done, records={"counterexample": [small]})
     assert next_command(done, met=False).endswith(" s/b")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sampler_parity.harness.checks.accuracy import AccuracyOnBackend
 from sampler_parity.harness.correct.accuracy import RENORMALIZED, accuracy_of
 from sampler_parity.harness.correct.softmax import softmax
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
@@ -42,7 +43,7 @@ def got(ids: Any, p: Any) -> Got:
 
 
 def errors(stage: dict[str, Any], result: Got, row: Any = ROW) -> Any:
-    return accuracy_of([(sampler(stage, row), row, result)])
+    return AccuracyOnBackend.model_validate(accuracy_of([(sampler(stage, row), row, result)]))
 
 
 @pytest.mark.parametrize("stage", CHAINS, ids=lambda stage: next(iter(stage)))
@@ -109,7 +110,7 @@ def test_of_several_rows_the_cut_furthest_off_is_shown() -> None:
     rows = [[0, 1, 2, 3], [0, 1], [0, 1, 2]]
     p = np.array([0.4, 0.3, 0.2, 0.1])
     steps = [(sampler(TOP_P, QUARTERS), QUARTERS, got(ids, p[ids])) for ids in rows]
-    found = accuracy_of(steps)
+    found = AccuracyOnBackend.model_validate(accuracy_of(steps))
     assert found.kept_tokens == -1
     assert found.kept_share == pytest.approx(-0.2, abs=1e-6)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.engines.correct.samplers import SAMPLERS as CLAIMED
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import (
@@ -17,7 +18,6 @@ from sampler_parity.harness.checks.stages.correct import (
     exact_decisions,
     judge_sample,
 )
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.correct.judges import JUDGES

@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from sampler_parity.engines.correct import compensated, float64, log_sum_exp, worker
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.correct.narrower import is_tried, narrower, wide
 from sampler_parity.harness.faults.selftest import quick_cases

@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.engines.correct import bfloat16, blocked, float64, worker
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.faults import sequences as made

@@ -9,11 +9,11 @@ from sampler_parity.harness.backends.reference import ReferenceInstance
 from sampler_parity.harness.backends.reference import Worker as Reference
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.counterexample import counterexample, looks, to_shrink
 from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.faults.diagnosis import MOST, Seen, diagnose

@@ -42,15 +42,15 @@ def read(folder: Path, text: str) -> Policy:
 
 def test_policy_reads_rules_in_the_order_of_the_file(tmp_path: Path) -> None:
     policy = read(tmp_path, GOOD)
-    assert [rule.name for rule in policy.parity] == ["parity.mine.typical_p", "parity"]
-    assert policy.speed[0].max_ratio == 1.05
+    assert [rule.name for rule in policy.rules("parity")] == ["parity.mine.typical_p", "parity"]
+    assert policy.rules("speed")[0].max_ratio == 1.05
     assert policy.allow[0].expires.year == 2027
 
 
 def test_default_policy_asks_of_every_case_what_its_suite_requires() -> None:
     file = read_policy(None)
     assert file.path == "the default policy"
-    assert [(rule.name, rule.verdicts, rule.at_least) for rule in file.policy.parity] == [
+    assert [(rule.name, rule.verdicts, rule.at_least) for rule in file.policy.rules("parity")] == [
         ("parity", [], 1)
     ]
 

@@ -65,7 +65,7 @@ def test_suites_and_policies_of_the_rehearsal_are_valid(tmp_path: Path) -> None:
     assert len(read_timings(timing)) == 2
     policy = tmp_path / "gate.toml"
     policy.write_text(POLICY.format(name="clean", max_ratio=MAX_RATIO, confidence=CONFIDENCE))
-    assert read_policy(policy).policy.speed[0].baseline == "llama.cpp"
+    assert read_policy(policy).policy.rules("speed")[0].baseline == "llama.cpp"
 
 
 def test_wrong_candidate_exchanges_two_penalties_and_nothing_else(

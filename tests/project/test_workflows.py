@@ -351,7 +351,7 @@ def test_scripts_take_no_expression_that_another_could_write() -> None:
 def test_gate_of_the_workflows_reads_its_policy() -> None:
     policy = read_policy(ROOT / ".github" / "gate.toml").policy
     assert policy.optional_backends == ["llama.cpp@*"]
-    assert [rule.name for rule in policy.parity] == ["parity"]
+    assert [rule.name for rule in policy.rules("parity")] == ["parity"]
 
 
 def test_action_uses_every_input_and_only_those() -> None:

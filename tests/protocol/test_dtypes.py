@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol import client, dtypes, sampling, server
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.dtypes import Dtype, narrowed, rounded, widened

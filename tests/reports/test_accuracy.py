@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read
+from sampler_parity.harness.checks.accuracy import AccuracyResult
 from sampler_parity.reports.pages.accuracy import (
     AccuracyReport,
     by_size,
@@ -71,7 +72,7 @@ def test_backends_of_several_bundles_have_the_name_of_theirs(tmp_path: Path) -> 
 
 def test_a_bundle_without_such_a_measurement_has_no_page(tmp_path: Path) -> None:
     bundle = read(accuracy_in(tmp_path / "b"))
-    bundle.accuracies.clear()
+    bundle.of(AccuracyResult).clear()
     assert report_of([bundle]) is None
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.releases import CHANGES
 from sampler_parity.reports.pages.parity.parity_build import report_of

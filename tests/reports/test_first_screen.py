@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.reports.pages.index.index_model import Index
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_findings import agreements, merged, named

@@ -8,12 +8,11 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.bundle import result_types
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.sanitize import markup, printable
 from sampler_parity.harness.sanitize.printable import LONGEST_LINE
@@ -88,7 +87,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Out:
 def test_all_texts_of_all_records_are_in_it(tmp_path: Path) -> None:
     folder = filled_bundle(tmp_path / "b", lambda place: KNOWN.get(place, place)).folder
     written = (folder / "run.json").read_text() + (folder / "results.jsonl").read_text()
-    places = {place for model in (RunInfo, *get_args(Result)) for place in texts_of(model)}
+    places = {place for model in (RunInfo, *result_types()) for place in texts_of(model)}
     assert len(places) > 60
     assert {place for place in places if KNOWN.get(place, place) not in written} == set()
 

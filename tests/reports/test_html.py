@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_findings import CARDS, CASES

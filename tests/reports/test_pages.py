@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.reports.pages.compare.compare_model import report_of
 from sampler_parity.reports.pages.compare.compare_page import document
 from sampler_parity.reports.pages.index.index_model import Index

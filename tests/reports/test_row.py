@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sampler_parity.harness.checks.stages.record import LiveRow
+from sampler_parity.harness.bundle.records.case import LiveRow
 from sampler_parity.harness.failures.explain import explanation, overview
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_page import document, summary

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.repro.asked import LINES, ComparedStage

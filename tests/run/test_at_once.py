@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.answers import Answers
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol import client

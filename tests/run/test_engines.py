@@ -13,10 +13,10 @@ import pytest
 
 from sampler_parity.harness.backends import environments, registry
 from sampler_parity.harness.backends.environments import folder_of
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import ChangedFilesError
 from sampler_parity.harness.inputs.logits import Literals

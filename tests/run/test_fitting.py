@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.writer import create, resume
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
-from sampler_parity.harness.checks.logits.record import DecodeResult, LogitsFigures
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.checks.logits import DecodeResult, LogitsFigures
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.fitting import misfit_of

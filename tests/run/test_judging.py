@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run.judging import judge

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.run.pace import Pace, Work, work_of
 from sampler_parity.harness.run.plan import RunOptions, plan_of

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.harness.bundle.records.prediction import PartingResult, PredictionResult
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.run.predicting import partings, predicted
@@ -62,8 +63,8 @@ def test_predict_writes_a_bundle_of_which_report_makes_the_page(tmp_path: Path) 
         "one/ties  wasm: other order than on linux-x64-gcc; no token is drawn"
     )
     assert done.stdout.splitlines()[-1] == f"next     sampler-parity report {folder}"
-    assert [record.id for record in bundle.predictions] == ["one/ties"]
-    assert [record.operations for record in bundle.partings] == [[SORTED]]
+    assert [record.id for record in bundle.of(PredictionResult)] == ["one/ties"]
+    assert [record.operations for record in bundle.of(PartingResult)] == [[SORTED]]
     assert bundle.info.suites
     again = cli("predict", str(suite), "--platform", "wasm", "-o", str(folder), "-j", "1")
     assert again.returncode == 2

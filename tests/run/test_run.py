@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.writer import resume
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import cli, refused
@@ -36,7 +37,7 @@ def test_run_of_a_wrong_backend_fails_and_explains(tmp_path: Path, suite: Path) 
     some = ["--case", "small/many/normal-V128-*"]  # each that fails is minimized
     done = cli("run", suite, *some, "-b", "null", "-o", tmp_path / "b", "-j", "1")
     assert done.returncode == 1
-    small = bundle.read_finished(tmp_path / "b").counterexamples
+    small = bundle.read_finished(tmp_path / "b").of(CounterexampleResult)
     assert len({(record.backend, record.case) for record in small}) == len(small) > 0
     text = cli("explain", tmp_path / "b", small[0].case).stdout
     assert "DIVERGED" in text

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.counterexample import NO_TIME
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.processes.pool import Died

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.run import judging
 from tests.support.command_line import cli
 
@@ -50,8 +52,8 @@ def test_timings_and_skip_ratios_end_when_the_timeout_says(tmp_path: Path) -> No
     suites = [tmp_path / "timing.toml", tmp_path / "skip.toml"]
     cli("run", *suites, "-b", name, "--timeout", "0.1", "-o", tmp_path / "b")
     done = bundle.read(tmp_path / "b")
-    assert [t.failed["silent"] for t in done.timings] == ["timeout: no reply within 0.1 s"]
-    assert [r.detail for r in done.skip_ratios] == ["not measured within 1.5 s"]
+    assert [t.failed["silent"] for t in done.of(TimingResult)] == ["timeout: no reply within 0.1 s"]
+    assert [r.detail for r in done.of(SkipRatioResult)] == ["not measured within 1.5 s"]
 
 
 def test_the_drift_asks_with_the_timeout_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
@@ -43,7 +44,7 @@ def checked(name: str, folder: Path) -> Bundle:
 @pytest.mark.parametrize("name", list(REAL))
 def test_a_real_server_is_as_it_is_known_to_be(name: str, tmp_path: Path) -> None:
     done = checked(name, tmp_path / name)
-    wrong = [r for r in done.servers if not r.met and r.verdict != "skipped"]
+    wrong = [r for r in done.of(ServerResult) if not r.met and r.verdict != "skipped"]
     assert [(r.id, r.verdict, r.evidence) for r in wrong] == []
     assert met(done)
 
@@ -73,7 +74,7 @@ def test_a_server_that_somebody_else_started_on_the_golden_model_is_predicted(
     asked = ["--dialect", real.dialect, "--golden", "--each", "2", "-o", str(tmp_path / "b")]
     with started(real, model_path(GOLDEN)) as address:
         cli("server", "check", address.url, *asked)
-    exact = [r for r in read_finished(tmp_path / "b").servers if r.group == "exact"]
+    exact = [r for r in read_finished(tmp_path / "b").of(ServerResult) if r.group == "exact"]
     assert len(exact) == 21
     assert [r.evidence for r in exact if r.verdict != "honoured"] == []
 
@@ -106,7 +107,7 @@ def test_openais_dialects_are_spoken_but_for_defaults_of_the_servers_own(
     ("name", "chains"), [("llama-server", 66 + RANDOM), ("llama-cpp-python", 21)]
 )
 def test_every_token_of_every_chain_is_predicted(name: str, chains: int, tmp_path: Path) -> None:
-    exact = [r for r in checked(name, tmp_path / name).servers if r.group == "exact"]
+    exact = [r for r in checked(name, tmp_path / name).of(ServerResult) if r.group == "exact"]
     assert len(exact) == chains
     assert {r.verdict for r in exact} == {"honoured"}
     assert sum(r.tokens for r in exact) > 10 * (chains - RANDOM)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read
-from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.llama_cpp.recorded import Build

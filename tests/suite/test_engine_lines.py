@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.checks.kept.block import KeptCase
+from sampler_parity.harness.checks.support import SupportCase
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.suite import engine_lines, kept
@@ -58,8 +58,8 @@ def write(tree: Path, lines: str) -> Path:
 
 def test_an_engine_adds_its_chain_and_its_verdict_to_a_case(tree: Path) -> None:
     suite = write(tree, LINES)
-    (block,) = read_suite(suite).suite.case
-    assert isinstance(block, KeptCase)
+    (block,) = read_suite(suite).suite.blocks("case")
+    assert isinstance(block, SupportCase)
     assert block.chain_on("some") == [{"some_greedy": {}}]
     assert block.chain_on("reference") == [{"greedy": {}}]
     assert block.required("some/cpu") == ["diverged"]

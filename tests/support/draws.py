@@ -1,6 +1,6 @@
 """A case of draws in which the mutant dist/every-thousandth-draw is wrong in one of four runs."""
 
-from sampler_parity.harness.checks.draws.block import DrawsCase
+from sampler_parity.harness.checks.draws import DrawsCase
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 
 DRAWS = DrawsCase(

@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle import artifacts
-from sampler_parity.harness.bundle.bundle import Bundle, Result
+from sampler_parity.harness.bundle.bundle import Bundle, result_types
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.checks.logits.record import DecodeResult
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.checks.logits import DecodeResult
 from sampler_parity.harness.protocol.measured import DECODE_MS
 from tests.support.gate_bundles import finished
 
@@ -79,7 +79,7 @@ def filled_bundle(folder: Path, text_of: TextOf) -> Bundle:
     for name in BACKENDS:
         run["backends"][text_of(name)]["unavailable"] = ""
     info = RunInfo.model_validate(run)
-    records = [kind.model_validate(filled(kind, text_of)) for kind in get_args(Result)]
+    records = [kind.model_validate(filled(kind, text_of)) for kind in result_types()]
     (folder / "artifacts").mkdir(parents=True)
     for record in records:
         if isinstance(record, CaseResult):

@@ -10,17 +10,15 @@ import numpy as np
 from sampler_parity.harness.bundle.artifacts import row_file
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
-from sampler_parity.harness.checks.accuracy.record import AccuracyResult
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.checks.accuracy import AccuracyResult
 from sampler_parity.harness.checks.distribution.record import (
     CellOnBackend,
     Decision,
     DistributionResult,
 )
-from sampler_parity.harness.checks.invariance.record import InvarianceResult
-from sampler_parity.harness.checks.logits.compare import figures
-from sampler_parity.harness.checks.logits.decoded import Rows
-from sampler_parity.harness.checks.logits.record import DecodeResult
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.checks.invariance import InvarianceResult
+from sampler_parity.harness.checks.logits import DecodeResult, Rows, figures
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.report_bundles import MACHINE, case, got, read_back, run_info

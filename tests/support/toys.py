@@ -341,18 +341,15 @@ def copied(copy: Path) -> Path:
     )
     names = [*filter(None, listed.stdout.split("\0"))]
     for name in names:
-        if (ROOT / name).is_file():
+        if (ROOT / name).exists():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name)
+            shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
     for compiled in {(ROOT / name).parent / "__pycache__" for name in names}:
         if compiled.is_dir():
             shutil.copytree(compiled, copy / compiled.relative_to(ROOT))
     if (ROOT / TSAMPLER / "dist").is_dir():
         shutil.copytree(ROOT / TSAMPLER / "dist", copy / TSAMPLER / "dist")
         (copy / TSAMPLER / "node_modules").symlink_to((ROOT / TSAMPLER / "node_modules").resolve())
-    namespace = copy / ".venv" / "namespace"
-    namespace.mkdir(parents=True)
-    (namespace / "sampler_parity").symlink_to(copy)
     return copy
 
 
@@ -379,7 +376,7 @@ def with_row(registry: str) -> str:
 def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python in the copy, with its modules."""
     alone = {name: value for name, value in os.environ.items() if "XDIST" not in name}
-    environment = {**alone, "PYTHONPATH": str(copy / ".venv" / "namespace")}
+    environment = {**alone, "PYTHONPATH": str(copy)}
     return subprocess.run(
         [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True
     )

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.strict import Strict
 
 
@@ -58,7 +59,7 @@ class PeerRow(Strict):
         return self
 
 
-class CalibrationResult(Strict):
+class CalibrationResult(Result):
     """Measurements of `sampler-parity calibrate`: null runs, power curves, peers' rules."""
 
     kind: Literal["calibration"] = "calibration"

@@ -2,11 +2,11 @@
 
 from typing import Any, Literal
 
-from sampler_parity.harness.checks.stages.record import BackendResult
-from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import BackendResult
 
 
-class ChangeResult(Strict):
+class ChangeResult(Result):
     """A change between releases, shown on the newest backend with the old meaning."""
 
     kind: Literal["change"] = "change"

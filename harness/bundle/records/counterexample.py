@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
-from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.sanitize.data import shallow
 from sampler_parity.harness.strict import Strict
 
@@ -23,7 +24,7 @@ class Known(Strict):
     """how many cases were tried"""
 
 
-class CounterexampleResult(Strict):
+class CounterexampleResult(Result):
     """A minimized failure."""
 
     kind: Literal["counterexample"] = "counterexample"

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.sanitize.data import shallow
 from sampler_parity.harness.strict import Strict
 
@@ -35,7 +36,7 @@ class Apart(Strict):
     """operations of the platform that cause it on their own"""
 
 
-class PredictionResult(Strict):
+class PredictionResult(Result):
     """A case on all platforms."""
 
     kind: Literal["prediction"] = "prediction"
@@ -50,7 +51,7 @@ class PredictionResult(Strict):
     """platforms with other bits"""
 
 
-class PartingResult(Strict):
+class PartingResult(Result):
     """A minimized case for the operations of a sampler."""
 
     kind: Literal["parting"] = "parting"

@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.verdicts import ServerVerdict
 
 Group = Literal["parameter", "exact", "law", "probabilities", "state", "speed"]
 
 
-class ServerResult(Strict):
+class ServerResult(Result):
     """A result of one server."""
 
     kind: Literal["server"] = "server"

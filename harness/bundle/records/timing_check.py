@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.strict import Strict
 
 
@@ -37,7 +38,7 @@ class DetectionCurve(Strict):
         return self
 
 
-class TimingCheckResult(Strict):
+class TimingCheckResult(Result):
     """effect: the smallest share that a verdict calls slower. alarm_rate: the stated rate of A/A.
 
     noise: of each trial, at most rounds. met: the alarms at every number of rounds are within the

@@ -30,6 +30,7 @@ class BatchCase(Case):
     """Many rows at once, each of which is compared."""
 
     check: ClassVar[str] = "batch"
+    chosen_by = ("batch",)
 
     batch: Batched
     """sequences and steps, as in the request `batch`"""

@@ -7,9 +7,9 @@ need no reference, so every backend that takes a batch is judged by them.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from sampler_parity.harness.bundle.records.case import BackendResult, LiveRow
 from sampler_parity.harness.checks.batch.batched import seeded
 from sampler_parity.harness.checks.batch.paths import Path, Where, mirrored, paths
-from sampler_parity.harness.checks.stages.record import BackendResult, LiveRow
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.client_batch import Batch, BatchRan, batch
 from sampler_parity.harness.protocol.interface import Backend

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, LiveRow
 from sampler_parity.harness.checks.batch import paths, relations
 from sampler_parity.harness.checks.batch.batched import seeded
 from sampler_parity.harness.checks.batch.block import BatchCase
@@ -18,7 +19,6 @@ from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample, result_of
 from sampler_parity.harness.checks.stages.prepared import rows_of
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, LiveRow
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.inputs.chains import complete

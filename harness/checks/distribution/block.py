@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field
 
 from sampler_parity.harness.backends.names import without_build
-from sampler_parity.harness.checks.distribution.record import CellKind, Decision
+from sampler_parity.harness.checks.distribution.record import Decision
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
@@ -143,6 +143,3 @@ class Speculative(_Cell):
 
 
 Cell = Frequency | Coupled | Tail | Independence | Injected | Speculative
-KINDS: tuple[CellKind, ...] = (
-    "frequency", "coupled", "tail", "independence", "injected", "speculative"
-)  # fmt: skip

@@ -1,5 +1,7 @@
 """Decide every cell of a run, with correction over all of them, and find the unmet ones."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sampler_parity.harness.checks.distribution.record import Decision, DistributionResult
@@ -37,3 +39,9 @@ def unmet(results: list[DistributionResult]) -> list[tuple[str, str]]:
         for pair, (decision, _) in decisions(results).items()
         if decision not in required[pair] and decision != "skipped"
     ]
+
+
+def lines(result: DistributionResult) -> Iterator[str]:
+    """Yield a line for each backend, its decision first."""
+    for name, cell in result.backends.items():
+        yield f"{cell.decision.upper()} {result.id}   {name}"

@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.strict import Strict
 
 Decision = Literal[
@@ -47,7 +48,7 @@ class CellOnBackend(Strict):
     wall_s: float = 0.0
 
 
-class DistributionResult(Strict):
+class DistributionResult(Result):
     """A distribution test on every backend."""
 
     kind: Literal["distribution"] = "distribution"

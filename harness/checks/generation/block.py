@@ -30,6 +30,8 @@ class GenerationCase(Case):
     """A prompt that a backend decodes, and a chain that selects `steps` tokens."""
 
     check: ClassVar[str] = "generation"
+    chosen_by = ("logits.decoded",)
+    requests = ("generate",)
 
     logits: DecodedLogits
     chain: ChainSpec = Field(default=[])

@@ -12,12 +12,12 @@ from typing import Literal
 
 import numpy as np
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.generation.events import Event, SampledToken
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
 from sampler_parity.harness.checks.stages.prefixes import stages_by_prefixes
 from sampler_parity.harness.checks.stages.prepared import Prepared
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol import client

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.generation.events import Event, SampledToken
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.correct.bounds import of_sum, unit
 from sampler_parity.harness.correct.softmax import softmax

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, Parted
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.generation.correct import judge_events
 from sampler_parity.harness.checks.generation.events import Event, SampledToken, count_sampled
 from sampler_parity.harness.checks.generation.graph import compare_in_graph, stated
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, Parted
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete

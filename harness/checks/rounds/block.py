@@ -34,6 +34,8 @@ class RoundsCase(GivenCase):
     """Rounds with given drafts. steps: the positions of a round, one more than it has drafts."""
 
     check: ClassVar[str] = "rounds"
+    chosen_by = ("drafts",)
+    requests = ("speculative",)
 
     rule: Literal["rejection", "matching"] = "rejection"
     """`rejection` of the drafted tokens, or `matching` them with sampled tokens"""

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.by_tokens import result_of_each
 from sampler_parity.harness.checks.outcome import samplers_at
 from sampler_parity.harness.checks.rounds.block import RoundsCase, ends_of, target_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.client_speculative import speculative
 from sampler_parity.harness.protocol.interface import Backend, Rounds

@@ -62,6 +62,8 @@ class SequencesCase(Case):
     """Many sequences in one context."""
 
     check: ClassVar[str] = "sequences"
+    chosen_by = ("logits.together",)
+    requests = ("sequences",)
 
     logits: Together
     steps: Steps = 1

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.generation.events import SampledToken
-from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
+from sampler_parity.harness.checks.logits import divergence, largest_difference
 from sampler_parity.harness.checks.sequences.streams import Stream
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.protocol import client_sequences
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.sequences import SequencesRequest, SequencesStep, SlotChange

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.protocol.measured import OfTrie
 from sampler_parity.harness.strict import StrictFigures
 
@@ -26,7 +27,7 @@ class Check(StrictFigures):
         return self.found >= self.limit if self.relation == ">=" else self.found <= self.limit
 
 
-class SkipRatioResult(StrictFigures):
+class SkipRatioResult(StrictFigures, Result):
     """A workload on a backend."""
 
     kind: Literal["skip_ratio"] = "skip_ratio"

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import classify, identical, read_strictly
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare, reference_trace
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.correct.draws import accept_adaptive_p
 from sampler_parity.harness.correct.exact import Decision
 from sampler_parity.harness.correct.interval import Interval

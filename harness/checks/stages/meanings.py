@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.draws.tokens import Tokens, reference_draws
+from sampler_parity.harness.checks.draws import Tokens, reference_draws
 from sampler_parity.harness.checks.stages.classify import identical
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, reference_trace
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.checks.stages.relations import holds_on_reference
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.llama_cpp.signatures import has

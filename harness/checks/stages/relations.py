@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.stages.block import Relation
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, reference_trace
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.client import Got

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.checks.draws.tokens import compare_draws
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.checks.draws import compare_draws
 from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.answers import Expected, as_shown, expected_of, known_of
 from sampler_parity.harness.checks.stages.arrays import room, save
@@ -27,7 +28,6 @@ from sampler_parity.harness.checks.stages.prefixes import (
     stages_by_prefixes,
 )
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, state_before
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.checks.stages.relations import check_relation
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
 from sampler_parity.harness.correct.accepting import fairly

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.strict import Strict
 
 
@@ -33,7 +34,7 @@ class ThroughputOnBackend(Strict):
     failed: str = ""
 
 
-class ThroughputResult(Strict):
+class ThroughputResult(Result):
     """Generations of one chain on one model, on every backend."""
 
     kind: Literal["throughput"] = "throughput"

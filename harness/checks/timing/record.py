@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.strict import Strict
 
 
@@ -22,7 +23,7 @@ class Conditions(Strict):
     """why there is no frequency"""
 
 
-class TimingResult(Strict):
+class TimingResult(Result):
     """Interleaved timings of one chain, by backend."""
 
     kind: Literal["timing"] = "timing"

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest
 from sampler_parity.harness.bundle.info import MachineInfo
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.failures.groups import Small
+from sampler_parity.harness.rows import records
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import ORDER
@@ -221,14 +222,5 @@ def _made(bundle: Bundle) -> Made:
 
 def _others(bundle: Bundle) -> dict[str, int]:
     """Return how many results of each kind other than cases there are."""
-    return {
-        "prompt": len(bundle.decodings),
-        "invariance": len(bundle.invariances),
-        "accuracy measurement": len(bundle.accuracies),
-        "distribution test": len(bundle.cells),
-        "timing": len(bundle.timings),
-        "width": len(bundle.throughputs),
-        "skip ratio": len(bundle.skip_ratios),
-        "calibration": len(bundle.calibration),
-        "timing self-check": len(bundle.timing_checks),
-    }
+    rows = [row for row in records().values() if row.noun]
+    return {row.noun: len(bundle.records.get(row.kind, [])) for row in rows}

@@ -13,10 +13,14 @@ from typing import Any
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import command, replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
-from sampler_parity.harness.checks.distribution.record import CellOnBackend, Decision
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.checks.distribution.record import (
+    CellOnBackend,
+    Decision,
+    DistributionResult,
+)
 from sampler_parity.harness.failures.explanations import (
     Key,
     all_explanations,
@@ -78,11 +82,11 @@ Row = tuple[bool, bool, Decision, CellOnBackend, str]
 
 def distributions_of(bundles: Sequence[Bundle]) -> dict[str, DrawTally]:
     """Return them by engine; each run is decided by itself, as the distribution page does."""
-    tested = [bundle for bundle in bundles if bundle.cells]
+    tested = [bundle for bundle in bundles if bundle.of(DistributionResult)]
     rows: dict[str, list[Row]] = defaultdict(list)
     for i, bundle in enumerate(tested):
-        decided = decisions(bundle.cells)
-        for cell in bundle.cells:
+        decided = decisions(bundle.of(DistributionResult))
+        for cell in bundle.of(DistributionResult):
             for name, result in cell.backends.items():
                 decision, _ = decided[cell.id, name]
                 if decision == "skipped":

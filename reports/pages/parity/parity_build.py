@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.cases import alike, where
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.verdict import nearest_rank
 from sampler_parity.harness.errors import InputError
@@ -92,7 +93,7 @@ def section(bundle: Bundle) -> Section:
     cases = bundle.cases.escaped()
     small = [
         CounterexampleResult.model_validate(visible(record.model_dump()))
-        for record in bundle.counterexamples
+        for record in bundle.of(CounterexampleResult)
     ]
     _check_names(bundle.folder, info, cases)
     names = list(info.backends)
@@ -103,7 +104,7 @@ def section(bundle: Bundle) -> Section:
     met = sum(n for case, n in alike(cases) if case.judged and _whole(case, running))
     return Section(
         bundle=visible(bundle.folder.resolve().name),
-        ok=bool(judged or bundle.cells) and met == judged,
+        ok=bool(judged or bundle.of(DistributionResult)) and met == judged,
         run=info,
         cases=len(cases),
         cases_judged=judged,
@@ -313,7 +314,7 @@ def _slowest(cases: Sequence[CaseResult]) -> list[SlowCase]:
 
 def _timings(bundle: Bundle, cases: Sequence[CaseResult]) -> list[Timing]:
     rows = []
-    for result in bundle.timings:
+    for result in bundle.of(TimingResult):
         if REFERENCE not in result.ns:
             continue  # nothing to rule on; the throughput page has it
         of_sampler = [

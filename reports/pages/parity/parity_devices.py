@@ -9,10 +9,14 @@ from collections.abc import Iterator, Sequence
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
-from sampler_parity.harness.checks.logits.record import DecodeResult, LogitsFigures
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.checks.logits import (
+    DecodeResult,
+    LogitsFigures,
+    divergence,
+    largest_difference,
+)
 from sampler_parity.harness.comparison.kept_rows import kept_rows
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
@@ -50,7 +54,7 @@ class Configuration(Strict):
 
 
 class PartedText(Strict):
-    """A text that leaves the first backend's at `step`; see harness.checks.stages.record.Parted."""
+    """A text that leaves the first backend's at `step`; see harness.bundle.records.case.Parted."""
 
     bundle: str
     backend: str
@@ -94,11 +98,11 @@ def devices(bundles: list[Bundle], names: list[str]) -> DevicesSection | None:
     parts = [
         (name, bundle)
         for bundle, name in zip(bundles, names, strict=True)
-        if bundle.decodings or _texts(bundle)
+        if bundle.of(DecodeResult) or _texts(bundle)
     ]
     if not parts:
         return None
-    decoded = [(name, bundle) for name, bundle in parts if bundle.decodings]
+    decoded = [(name, bundle) for name, bundle in parts if bundle.of(DecodeResult)]
     return DevicesSection(
         configurations=[
             _configuration(name, bundle, backend, info)
@@ -125,7 +129,7 @@ def _texts(bundle: Bundle) -> list[CaseResult]:
 
 
 def _configuration(name: str, bundle: Bundle, backend: str, info: BackendInfo) -> Configuration:
-    decodings = [(d, d.backends[backend]) for d in bundle.decodings if backend in d.backends]
+    decodings = [(d, d.backends[backend]) for d in bundle.of(DecodeResult) if backend in d.backends]
     has = [(d, figures) for d, figures in decodings if figures.difference is not None]
     rows = sum(decoded.rows for decoded, _ in has)
     texts = [case.backends[backend] for case in _texts(bundle) if backend in case.backends]
@@ -173,11 +177,11 @@ def _parted(name: str, bundle: Bundle) -> Iterator[PartedText]:
 def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[Across]:
     """Yield each configuration of a bundle, compared with the first of the base bundle."""
     base_name, first = base
-    wanted = {(d.model_sha256, d.prompt_sha256): d for d in first.decodings}
+    wanted = {(d.model_sha256, d.prompt_sha256): d for d in first.of(DecodeResult)}
     for backend in bundle.info.backends:
         pairs = [
             (wanted[key], other)
-            for other in bundle.decodings
+            for other in bundle.of(DecodeResult)
             if (key := (other.model_sha256, other.prompt_sha256)) in wanted
             and _has(wanted[key], _first(first))
             and _has(other, backend)

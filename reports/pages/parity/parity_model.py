@@ -9,7 +9,7 @@ strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from
 from typing import Any, Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.checks.stages.record import LiveRow
+from sampler_parity.harness.bundle.records.case import LiveRow
 from sampler_parity.harness.failures.groups import FOLDED, Group
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict

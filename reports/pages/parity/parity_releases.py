@@ -7,9 +7,9 @@ from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.format_difference import number
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
@@ -109,7 +109,7 @@ def drift(bundles: list[Bundle], names: list[str]) -> Drift | None:
     ]
     cases = [([*bundle.cases.alike()], name) for _, bundle, name in parts]
     samplers = sorted({s for results, _ in cases for case, _ in results for s in case.samplers})
-    changes = [_change(bundle, change) for bundle in bundles for change in bundle.changes]
+    changes = [_change(bundle, change) for bundle in bundles for change in bundle.of(ChangeResult)]
     rows = [_row(visible(sampler), sampler, cases, columns) for sampler in samplers]
     return Drift(columns=columns, rows=rows, changes=changes)
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.format_difference import lines, place, side_by_side
 from sampler_parity.harness.failures.groups import Group, rank

@@ -12,12 +12,12 @@ from dataclasses import fields
 from typing import Literal
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.prediction import (
     Apart,
     PartingResult,
     PredictionResult,
 )
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import one_line, visible
@@ -128,11 +128,11 @@ Judged = list[tuple[CaseResult, str]]  # a case, and the backend that it was ask
 
 def report_of(bundles: list[Bundle]) -> PlatformsReport | None:
     """Return None where nothing was predicted."""
-    predictions = {(p.suite, p.id): p for bundle in bundles for p in bundle.predictions}
+    predictions = {(p.suite, p.id): p for bundle in bundles for p in bundle.of(PredictionResult)}
     if not predictions:
         return None
     named = dict.fromkeys(name for p in predictions.values() for name in p.platforms)
-    small = [parting for bundle in bundles for parting in bundle.partings]
+    small = [parting for bundle in bundles for parting in bundle.of(PartingResult)]
     columns = [_column(name, [*predictions.values()], small, bundles) for name in named]
     builds = [build for column in columns for build in column.builds]
     tried = {cell.sampler for column in columns for cell in column.cells}

@@ -68,12 +68,12 @@ def report_of(bundles: list[Bundle]) -> SkipRatioReport | None:
     parts: list[SkipRatioBundle] = []
     rows: list[SkipRatioRow] = []
     for bundle in bundles:
-        if bundle.skip_ratios:
+        if bundle.of(SkipRatioResult):
             info = RunInfo.model_validate(visible(bundle.info.model_dump()))
             name = visible(bundle.folder.resolve().name)
             parts.append(SkipRatioBundle(name=name, run=info))
-            by_key = {_key(r): r for r in bundle.skip_ratios}
-            for result in bundle.skip_ratios:
+            by_key = {_key(r): r for r in bundle.of(SkipRatioResult)}
+            for result in bundle.of(SkipRatioResult):
                 base = by_key.get((*_key(result)[:-1], 0.0))
                 rows.append(_row(name, info, result, base.measured if base else None))
     if not rows:

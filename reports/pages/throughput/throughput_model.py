@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.checks.throughput.record import (
     Generation,
@@ -194,22 +195,23 @@ class ThroughputReport(Strict):
 
 def report_of(bundles: list[Bundle], effect: float = EFFECT) -> ThroughputReport | None:
     """Return a section for every bundle that has something timed; None where none has."""
-    sections = [
-        _section(bundle, effect)
-        for bundle in bundles
-        if bundle.timings or bundle.throughputs or bundle.timing_checks
-    ]
+    kinds: tuple[type[Result], ...] = (TimingResult, ThroughputResult, TimingCheckResult)
+    sections = [_section(bundle, effect) for bundle in bundles if any(map(bundle.of, kinds))]
     return ThroughputReport(sections=sections) if sections else None
 
 
 def _section(bundle: Bundle, effect: float) -> ThroughputSection:
     timings = sorted(
-        (TimingResult.model_validate(visible(t.model_dump())) for t in bundle.timings),
+        (TimingResult.model_validate(visible(t.model_dump())) for t in bundle.of(TimingResult)),
         key=lambda t: _ORDER.index(t.suite) if t.suite in _ORDER else len(_ORDER),
     )
-    wide = [ThroughputResult.model_validate(visible(t.model_dump())) for t in bundle.throughputs]
+    wide = [
+        ThroughputResult.model_validate(visible(t.model_dump()))
+        for t in bundle.of(ThroughputResult)
+    ]
     checks = (
-        TimingCheckResult.model_validate(visible(c.model_dump())) for c in bundle.timing_checks
+        TimingCheckResult.model_validate(visible(c.model_dump()))
+        for c in bundle.of(TimingCheckResult)
     )
     rows = [_row(t, name, ns, effect) for t in timings for name, ns in t.ns.items() if ns]
     widths = [row for result in wide for row in width_rows(result, effect)]

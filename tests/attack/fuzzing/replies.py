@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.records import Result
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import prepare
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure

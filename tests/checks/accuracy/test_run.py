@@ -9,8 +9,7 @@ import pytest
 from sampler_parity.engines.correct import pairwise
 from sampler_parity.engines.correct.float64 import Worker as Float64
 from sampler_parity.engines.correct.samplers import SAMPLERS
-from sampler_parity.harness.checks.accuracy.block import Accuracies, AccuracyCase
-from sampler_parity.harness.checks.accuracy.run import died, run
+from sampler_parity.harness.checks.accuracy import Accuracies, AccuracyCase, died, run
 from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.suite.file import expand, find_suites

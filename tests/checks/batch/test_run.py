@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import ReferenceInstance, Worker
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.batch.run import APART
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.explain import difference_lines
 from sampler_parity.harness.failures.shrink import shrink
 from sampler_parity.harness.faults import MUTANTS

@@ -15,19 +15,16 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.artifacts import row_file
 from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import Parted
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.checks import logits
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.devices.block import DeviceCase
-from sampler_parity.harness.checks.devices.run import on_rows
+from sampler_parity.harness.checks.devices import DeviceCase, on_rows
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.run import parted
-from sampler_parity.harness.checks.logits import compare
-from sampler_parity.harness.checks.logits import decoded as decodings
-from sampler_parity.harness.checks.logits import run as logits
-from sampler_parity.harness.checks.logits.record import DecodeResult, LogitsFigures
-from sampler_parity.harness.checks.stages.record import Parted
+from sampler_parity.harness.checks.logits import DecodeResult, LogitsFigures
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.counterexample import counterexample, looks
 from sampler_parity.harness.inputs.logits import Computed
@@ -58,7 +55,7 @@ linux_only = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def nothing_decoded_yet() -> None:
-    decodings._decoded.clear()
+    logits._decoded.clear()
 
 
 class Other(Worker):
@@ -192,17 +189,17 @@ chains = {{ greedy = [{{ greedy = {{}} }}] }}
     assert [(c.id, list(c.backends), c.ok) for c in read.cases] == [
         ("mine/own/greedy-hi", ["llama.cpp"], True)
     ]
-    assert [d.id for d in read.decodings] == ["mine/own/logits-hi"]
+    assert [d.id for d in read.of(DecodeResult)] == ["mine/own/logits-hi"]
     done = cli("run", suite, *both, "-o", tmp_path / "b", "--if-available", "--resume")
     assert done.returncode == 0, done.stderr
-    assert bundle.read_finished(tmp_path / "b").decodings == read.decodings
+    assert bundle.read_finished(tmp_path / "b").of(DecodeResult) == read.of(DecodeResult)
 
 
 def test_logits_after_every_token_are_those_of_the_text_so_far(
     tiny: Path, worker: Worker, inside: Any
 ) -> None:
     """Against a second program: the same network in float64 with numpy."""
-    rows = decodings.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
+    rows = logits.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
     assert rows.shape == (len(HELLO), N_VOCAB)
     # llama.cpp keeps keys and values in float16
     assert np.abs(rows - compute_logits(HELLO)).max() < 0.05
@@ -218,7 +215,7 @@ def test_each_backend_samples_the_logits_of_its_own_device(
         seen.setdefault(case.id, []).append(rows[-1, 7])
         return on_rows(case, rows)
 
-    monkeypatch.setattr("sampler_parity.harness.checks.devices.run.on_rows", keep)
+    monkeypatch.setattr("sampler_parity.harness.checks.devices.on_rows", keep)
     chain: p.ChainSpec = [{"top_k": {"k": 40}}, {"dist": {"seed": 1}}]
     case = computed(tiny, chain, steps=3, history=HELLO)
     result = execute(case, [inside(name="first"), inside(Other(), name="other")])
@@ -296,7 +293,7 @@ def test_another_release_does_not_claim_to_decode(
 ) -> None:
     monkeypatch.setattr(worker.library, "release", "b4753")
     with pytest.raises(BackendFailure, match="decodes no model"):
-        decodings.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
+        logits.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
 
 
 def test_tokens_of_another_vocabulary_are_rejected(tiny: Path, worker: Worker, inside: Any) -> None:
@@ -312,17 +309,17 @@ def test_divergence_is_in_nats_from_the_first() -> None:
     """p = 1/2, 1/2; q = 1/4, 3/4: KL = 1/2 ln(1/2 / 1/4) + 1/2 ln(1/2 / 3/4) = 1/2 ln(4/3)."""
     even = np.zeros((1, 2), np.float32)
     uneven = np.array([[0.0, math.log(3)]], np.float32)
-    assert compare.divergence(even, uneven)[0] == pytest.approx(0.5 * math.log(4 / 3), rel=1e-6)
-    assert compare.divergence(uneven, uneven)[0] == 0
+    assert logits.divergence(even, uneven)[0] == pytest.approx(0.5 * math.log(4 / 3), rel=1e-6)
+    assert logits.divergence(uneven, uneven)[0] == 0
     banned = np.array([[0.0, -np.inf]], np.float32)
-    assert compare.divergence(banned, even)[0] == pytest.approx(math.log(2))
-    assert compare.divergence(even, banned)[0] == math.inf
+    assert logits.divergence(banned, even)[0] == pytest.approx(math.log(2))
+    assert logits.divergence(even, banned)[0] == math.inf
 
 
 def test_largest_difference_is_absolute_and_zero_between_equal_infinities() -> None:
     a = np.array([[1.0, -np.inf, 4.0]], np.float32)
-    assert compare.largest_difference(a, np.array([[1.5, -np.inf, 2.0]], np.float32)) == 2.0
-    assert compare.largest_difference(a, np.array([[1.0, 0.0, 4.0]], np.float32)) == math.inf
+    assert logits.largest_difference(a, np.array([[1.5, -np.inf, 2.0]], np.float32)) == 2.0
+    assert logits.largest_difference(a, np.array([[1.0, 0.0, 4.0]], np.float32)) == math.inf
 
 
 def test_texts_part_at_the_first_token_that_differs() -> None:

@@ -335,7 +335,7 @@ def test_a_run_ends_well_and_its_bundle_holds_every_cell(tmp_path: Path) -> None
     assert "2/2 equivalent" in done.output
     assert "budget   1e-06" in done.output
     assert "s/f: 0.05 over 3 bins" in done.output
-    assert [cell.id for cell in read_finished(folder).cells] == ["s/f", "s/u"]
+    assert [cell.id for cell in read_finished(folder).of(DistributionResult)] == ["s/f", "s/u"]
 
 
 @pytest.mark.slow

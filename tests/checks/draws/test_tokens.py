@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.checks.draws.block import DrawsCase
+from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.checks.draws import DrawsCase
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.greedy import Greedy

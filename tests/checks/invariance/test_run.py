@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.invariance.block import InvarianceCase, Invariances
-from sampler_parity.harness.checks.invariance.run import figures, request_of, run
+from sampler_parity.harness.checks.invariance import (
+    InvarianceCase,
+    Invariances,
+    figures,
+    request_of,
+    run,
+)
 from sampler_parity.harness.faults.parts import PARTS
 from sampler_parity.harness.faults.sequences import MadeContext, Worker
 from sampler_parity.harness.llama_cpp.decode import Further

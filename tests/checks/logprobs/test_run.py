@@ -11,8 +11,7 @@ import pytest
 from sampler_parity.engines.shared.reported import most_likely, parted, reported, stages
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.logprobs.block import LogprobsBlock, LogprobsCase
-from sampler_parity.harness.checks.logprobs.run import KINDS, exact
+from sampler_parity.harness.checks.logprobs import KINDS, LogprobsBlock, LogprobsCase, exact
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.protocol.in_place import InPlace

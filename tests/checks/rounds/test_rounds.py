@@ -9,6 +9,7 @@ import pytest
 
 from sampler_parity.harness.backends import reference_speculative
 from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.rounds.block import (
     RandomRounds,
@@ -17,7 +18,6 @@ from sampler_parity.harness.checks.rounds.block import (
     target_of,
 )
 from sampler_parity.harness.checks.stages.prepared import prepare
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.shrink import shrink
 from sampler_parity.harness.protocol.in_place import InPlace

@@ -172,7 +172,7 @@ def writer_in(folder: Path) -> BundleWriter:
 
 
 def records(writer: BundleWriter) -> list[SkipRatioResult]:
-    return bundle.read(writer.folder).skip_ratios
+    return bundle.read(writer.folder).of(SkipRatioResult)
 
 
 def small(tiny: Path, **changes: Any) -> Workload:
@@ -298,7 +298,7 @@ def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, tiny: 
     done = cli("run", suite, "-o", tmp_path / "b")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skip     1/1 as required" in done.stdout
-    (record,) = bundle.read_finished(tmp_path / "b").skip_ratios
+    (record,) = bundle.read_finished(tmp_path / "b").of(SkipRatioResult)
     assert (record.id, record.ok) == ("s/x/enum:2-tiny@llama.cpp", True)
     suite.write_text(text + "speed_up = 1e9\n")
     done = cli("run", suite, "-o", tmp_path / "missed")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
@@ -18,7 +19,6 @@ from sampler_parity.harness.checks.stages.answers import Answers, answering
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.meanings import wanted_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
-from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS

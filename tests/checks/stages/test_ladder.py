@@ -29,7 +29,7 @@ def test_rungs_are_each_power_of_two_and_its_neighbours() -> None:
 def test_every_size_of_every_sampler_is_in_a_suite_of_the_quick_profile() -> None:
     climbed = set()
     for path in find_suites(["parity", "removed"]):
-        for block in read_suite(path).suite.ladder:
+        for block in read_suite(path).suite.blocks("ladder"):
             names = {name for case in block.items(quick=True) for name in case.samplers}
             climbed |= {(name, block.size) for name in block.samplers or names}
     wanted = {(name, size) for name, row in ROWS.items() for size in row.sizes}

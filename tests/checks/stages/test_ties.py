@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.stages.classify import Difference, classify
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler

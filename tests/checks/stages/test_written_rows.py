@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.reference import Candidates
 

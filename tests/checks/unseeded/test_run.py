@@ -9,7 +9,7 @@ import pytest
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
-from sampler_parity.harness.checks.unseeded.run import wrong
+from sampler_parity.harness.checks.unseeded import wrong
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.suite.file import expand, find_suites

@@ -8,22 +8,47 @@ draws a second one.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
+from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
 from sampler_parity.harness.checks.stages.prepared import Prepared
-from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.checks.stages.ties import SORTS
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import DrawnTokens
 from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.sampler import Sampler
+
+
+class DrawsCase(StagesCase):
+    """Many tokens drawn from one state."""
+
+    check: ClassVar[str] = "draws"
+    chosen_by = ("draws",)
+    requests = ("draws",)
+
+    draws: int = Field(ge=1, le=limits.DRAWS_OF_CASE)
+    """how many tokens to draw from one state"""
+
+    @model_validator(mode="after")
+    def _has_no_prompt(self) -> "DrawsCase":
+        if self.prompt:
+            raise ValueError("prompt does not go with draws")
+        return self
+
+    @property
+    def n_draws(self) -> int:
+        return self.draws
+
 
 Tokens = NDArray[np.int32]
 

@@ -1,18 +1,27 @@
-"""Blocks of a suite that decode: the logits of prompts on every device, and chains on them.
-docs/background/devices.md explains them."""
+"""Run a case on the logits that each backend's own device computes.
 
-from collections.abc import Iterator
+The reference judges the samplers on these logits. harness/checks/logits.py compares the devices.
+docs/background/devices.md explains the blocks.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import merged
 from sampler_parity.harness.checks.grid import fill
-from sampler_parity.harness.checks.logits.block import LogitsCase
+from sampler_parity.harness.checks.logits import LogitsCase, Rows, rows_of
 from sampler_parity.harness.checks.prompts import Prompted
-from sampler_parity.harness.checks.stages.block import ChainCase
-from sampler_parity.harness.inputs.logits import Computed
+from sampler_parity.harness.checks.stages.block import ChainCase, StagesCase, unseeded
+from sampler_parity.harness.checks.unseeded import UnseededCase
+from sampler_parity.harness.inputs.logits import Computed, LiteralRows
 from sampler_parity.harness.inputs.models import GOLDEN, model_path, n_vocab_of
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Steps, Tokens
 
@@ -21,6 +30,8 @@ class DeviceCase(ChainCase):
     """A chain on the last `steps` rows of the logits that each backend computes."""
 
     check: ClassVar[str] = "devices"
+    chosen_by = ("logits.computed", "chain")
+    requests = ("decode", "run")
 
     logits: Computed
     accept: Tokens = Field(default=[])
@@ -84,3 +95,39 @@ class Decodings(Prompted):
             "requires": self.requires,
             "tags": self.tags,
         }
+
+
+Releases = Mapping[str, str]
+
+
+def judge(
+    case: DeviceCase, backends: Sequence[Backend], artifacts: Path | None, releases: Releases
+) -> CaseResult:
+    """Judge the case on each backend, on the logits that its own device computes."""
+    return merged([_on_device(case, backend, artifacts, releases) for backend in backends])
+
+
+def _on_device(
+    case: DeviceCase, backend: Backend, artifacts: Path | None, releases: Releases
+) -> CaseResult:
+    try:
+        rows = rows_of(backend, case.logits)
+    except BackendFailure as failure:
+        return CaseResult(
+            id=case.id,
+            samplers=case.samplers,
+            steps=0,
+            backends={backend.name: BackendResult(verdict=failure.verdict, detail=failure.whole)},
+            required={backend.name: case.required(backend.name)},
+        )
+    of_rows = on_rows(case, rows)
+    result: CaseResult = KINDS[of_rows.check].module.judge(of_rows, [backend], artifacts, releases)
+    return result
+
+
+def on_rows(case: DeviceCase, rows: Rows) -> StagesCase:
+    """Return the case on the last logits of a device, given as literals."""
+    kind = UnseededCase if unseeded(case.chain) else StagesCase
+    fields = {name: getattr(case, name) for name in DeviceCase.model_fields}
+    literal = LiteralRows(rows=rows[-case.steps :].tolist())
+    return kind.model_construct(**fields | {"logits": literal})

@@ -4,15 +4,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar, Literal
 
-from sampler_parity.harness.checks.by_tokens import property_of, result_of_each
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.checks.by_tokens import TokensCase, property_of, result_of_each
 from sampler_parity.harness.checks.stages.prepared import prepare
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
-from sampler_parity.harness.checks.streams.block import StreamsCase
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
+
+Streams = Literal["same_seed", "other_seed", "reset"]
+
+
+class StreamsCase(TokensCase):
+    """A condition on the tokens of two chains."""
+
+    check: ClassVar[str] = "streams"
+    chosen_by = ("streams",)
+    shrinks = False  # streams of one token are all equal
+
+    streams: Streams
+    """relation of the second chain to the first: `other_seed` makes every seed one larger"""
 
 
 def judge(

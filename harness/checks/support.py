@@ -9,18 +9,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
-from sampler_parity.harness.checks.by_tokens import property_of, result_of_each
-from sampler_parity.harness.checks.draws.tokens import sort_of_equal_ones
-from sampler_parity.harness.checks.kept.block import KeptCase
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.checks.by_tokens import TokensCase, property_of, result_of_each
+from sampler_parity.harness.checks.draws import sort_of_equal_ones
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.strict import Strict, Tokens
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
+
+
+class Support(Strict):
+    """The tokens that a chain leaves."""
+
+    kept: Tokens
+    """ids that can be drawn, in any order"""
+
+
+class SupportCase(TokensCase):
+    """A chain on one row, drawn from often."""
+
+    check: ClassVar[str] = "kept"
+    chosen_by = ("expect.kept",)
+    requests = ()  # drawn by whichever request is claimed
+    shrinks = False
+
+    expect: Support
+    """the tokens that the chain leaves"""
+
 
 DRAWS = 256
 LEAST = 0.1  # (1 - LEAST) ** DRAWS is 2e-12, for at most ten tokens of a case
@@ -33,7 +54,7 @@ def way_of(backend: Backend) -> str:
 
 
 def judge(
-    case: KeptCase,
+    case: SupportCase,
     backends: Sequence[Backend],
     artifacts: Path | None,
     releases: Mapping[str, str],
@@ -43,7 +64,7 @@ def judge(
     return result.model_copy(update={"draws": DRAWS, "unmet": _unmet(ready)})
 
 
-def reachable(ready: Prepared[KeptCase], stages: slice = slice(None)) -> dict[int, float]:
+def reachable(ready: Prepared[SupportCase], stages: slice = slice(None)) -> dict[int, float]:
     """Return the tokens that the reference can draw, with their probabilities. stages: of the
     chain."""
     cand = Candidates.from_logits(ready.rows[0])
@@ -54,7 +75,7 @@ def reachable(ready: Prepared[KeptCase], stages: slice = slice(None)) -> dict[in
     return {int(id): float(p) for id, p in zip(cand.ids, cand.p, strict=True) if p > NEVER}
 
 
-def _unmet(ready: Prepared[KeptCase]) -> str:
+def _unmet(ready: Prepared[SupportCase]) -> str:
     """Return how the reference differs from the expectation of the case; or ''."""
     expected, left = ready.case.expect.kept, reachable(ready)
     if sorted(left) != sorted(expected):
@@ -63,7 +84,7 @@ def _unmet(ready: Prepared[KeptCase]) -> str:
     return f"token {rare[0]} is drawn too rarely to be missed" if rare else ""
 
 
-def _on(ready: Prepared[KeptCase], backend: Backend) -> BackendResult:
+def _on(ready: Prepared[SupportCase], backend: Backend) -> BackendResult:
     case, row = ready.case, ready.rows[0]
     setting = replace(ready.setting, chain=complete(case.chain_on(backend.name), case.logits.n))
     if way_of(backend) == "draws":
@@ -91,7 +112,7 @@ def _on(ready: Prepared[KeptCase], backend: Backend) -> BackendResult:
 
 
 def _difference(
-    verdict: Verdict, ns: int, case: KeptCase, got: list[int], expected: list[int], detail: str
+    verdict: Verdict, ns: int, case: SupportCase, got: list[int], expected: list[int], detail: str
 ) -> BackendResult:
     counts = {"got": len(got), "expected": len(expected)}
     return BackendResult(

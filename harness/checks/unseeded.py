@@ -8,15 +8,41 @@ select other tokens: on the logits of the suite they agree by chance once in 2**
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
+from pydantic import model_validator
+
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.by_tokens import result_of_each
-from sampler_parity.harness.checks.stages.block import unseeded
+from sampler_parity.harness.checks.stages.block import StagesCase, unseeded
 from sampler_parity.harness.checks.stages.prepared import prepare
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
-from sampler_parity.harness.checks.unseeded.block import UnseededCase
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
+
+
+class UnseededCase(StagesCase):
+    """A chain whose tokens cannot be predicted.
+
+    The check has a plan of its own: two instances in turn, then one of them after a reset. A script
+    would leave it without rows.
+    """
+
+    check: ClassVar[str] = "unseeded"
+    shrinks = False
+
+    @classmethod
+    def fits(cls, data: Any) -> bool:
+        try:
+            return bool(unseeded(data.get("chain") or []))
+        except AttributeError:  # no chain: its model reports it
+            return False
+
+    @model_validator(mode="after")
+    def _has_no_script(self) -> "UnseededCase":
+        if self.script != "plain":
+            raise ValueError("remove the script, or give the seed another value than 4294967295")
+        return self
 
 
 def judge(

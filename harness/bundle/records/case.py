@@ -1,10 +1,11 @@
 """A parity case on every backend: one line of JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, model_validator
 
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.sanitize.data import shallow
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Accept, Verdict, passing
@@ -92,7 +93,7 @@ class BackendResult(Strict):
         return self.verdict in verdicts and (not self.ties or "tied" in verdicts)
 
 
-class CaseResult(Strict):
+class CaseResult(Result):
     """A case on every backend."""
 
     kind: Literal["case"] = "case"
@@ -161,3 +162,9 @@ class CaseResult(Strict):
     def ok(self) -> bool:
         """Whether no backend failed; `judged` is whether any was asked."""
         return not any(self.failed(name) for name in self.backends)
+
+
+def lines(result: CaseResult) -> Iterator[str]:
+    """Yield a line for each backend, its verdict first."""
+    for name, got in result.backends.items():
+        yield f"{got.verdict.upper()} {result.id}   {name}"

@@ -1,1 +1,0 @@
-"""The distance of probabilities and masses from their exact values."""

@@ -1,1 +1,0 @@
-"""Logits that each backend computes on its own device."""

@@ -1,1 +1,0 @@
-"""Chains compared by the tokens that they draw."""

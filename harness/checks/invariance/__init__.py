@@ -1,1 +1,0 @@
-"""Logits of a text by the width of the batch that it is decoded in."""

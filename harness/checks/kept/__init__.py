@@ -1,1 +1,0 @@
-"""The tokens that a chain can draw."""

@@ -1,1 +1,0 @@
-"""Logits of a prompt, measured on every device."""

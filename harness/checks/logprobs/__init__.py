@@ -1,1 +1,0 @@
-"""The log-probabilities that an engine returns: docs/background/log-probabilities.md."""

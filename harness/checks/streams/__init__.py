@@ -1,1 +1,0 @@
-"""The effect of a seed and a reset on the tokens of a chain."""

@@ -1,1 +1,0 @@
-"""Chains that draw their own seeds."""
