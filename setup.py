@@ -3,7 +3,10 @@
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
-FOLDERS = ("reference", "harness", "reports", "suites", "golden", "engines")
+FOLDERS = (
+    *("reference", "harness", "reports", "programs", "maintenance"),
+    *("suites", "golden", "engines"),
+)
 
 
 class WithoutTests(build_py):

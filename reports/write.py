@@ -14,7 +14,6 @@ from sampler_parity.harness.rows import every_page
 from sampler_parity.reports.page import Page, ReadyPage
 from sampler_parity.reports.pages.index.index_model import Overview
 from sampler_parity.reports.pages.index.index_page import INDEX
-from sampler_parity.reports.pages.recording import TOKENS_SHOWN, lines_of, recording_page, rows_of
 from sampler_parity.reports.writers.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
@@ -48,15 +47,6 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
         if (name := made.file("html")) in texts:
             texts[name] = linked(texts[name], stems, made.page.stem)
     return write_texts(folder, texts)
-
-
-def write_recording(recording: Path, folder: Path) -> list[Path]:
-    """Write the page of a recording. Raises InputError for a damaged recording, and for a folder
-    that cannot be written."""
-    need("report", "HTML")
-    title = f"Recording: {recording.resolve().name}"
-    text = recording_page(title, lines_of(recording), rows_of(recording), TOKENS_SHOWN)
-    return write_texts(folder, {"recording.html": text})
 
 
 def pages_of(bundles: list[Bundle]) -> list[ReadyPage[list[Bundle], Any]]:

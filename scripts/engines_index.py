@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.engines.engine_file import Engine, engine_file
-from sampler_parity.harness.faults.engine_faults import faults
+from sampler_parity.maintenance.selftest.engine_faults import faults
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "check-an-engine.md"

@@ -22,14 +22,14 @@ from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.servers import http
-from sampler_parity.harness.servers.address import Address
-from sampler_parity.harness.servers.answer import Answer, TokenProbability, TokenReport
-from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.dialects import DIALECTS, Dialect
-from sampler_parity.harness.servers.launch import real_servers, started
-from sampler_parity.harness.servers.oracle import registry
-from sampler_parity.harness.servers.oracle.model import DecodedModel, KnownModel
+from sampler_parity.programs.servers import http
+from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.answer import Answer, TokenProbability, TokenReport
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.dialects import DIALECTS, Dialect
+from sampler_parity.programs.servers.launch import real_servers, started
+from sampler_parity.programs.servers.oracle import registry
+from sampler_parity.programs.servers.oracle.model import DecodedModel, KnownModel
 
 TOP, LENGTH, PROMPTS = 5, 3, 3
 BIASED = {260: 3.0, 281: -4.0}

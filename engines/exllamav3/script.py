@@ -9,8 +9,8 @@ from typing import Any
 from sampler_parity.engines.exllamav3.samplers import COMBO, CUTS, OWN, XTC
 from sampler_parity.engines.shared.stage_parameters import biases
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.repro.asked import ProgramParts, in_lines
-from sampler_parity.harness.repro.engine import (
+from sampler_parity.maintenance.repro.asked import ProgramParts, in_lines
+from sampler_parity.maintenance.repro.engine import (
     GIVEN,
     EngineScript,
     Stages,

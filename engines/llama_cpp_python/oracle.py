@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
-from sampler_parity.harness.servers.oracle.samplers import NOT_SAMPLING, TokenSampler
+from sampler_parity.programs.servers.oracle.samplers import NOT_SAMPLING, TokenSampler
 from sampler_parity.reference import Candidates, Sampler
 from sampler_parity.reference.vocab import Vocab
 

@@ -4,8 +4,8 @@ a model of as many tokens: the script writes one of zeros, and decodes nothing."
 import json
 
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.repro.asked import ProgramParts, in_lines
-from sampler_parity.harness.repro.engine import EngineScript, Stages, number
+from sampler_parity.maintenance.repro.asked import ProgramParts, in_lines
+from sampler_parity.maintenance.repro.engine import EngineScript, Stages, number
 
 _SOURCE = """\
 // {title}

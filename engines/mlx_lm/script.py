@@ -4,7 +4,7 @@ from typing import Any
 
 from sampler_parity.engines.mlx_lm import arguments as mlx
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.repro.engine import GIVEN, EngineScript, keywords, of_calls, pinned
+from sampler_parity.maintenance.repro.engine import GIVEN, EngineScript, keywords, of_calls, pinned
 
 _SOURCE = (
     '''\

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.recording.writer import RecordingWriter
+from sampler_parity.programs.recording.writer import RecordingWriter
 
 Stage = tuple[str | None, str, dict[str, Any]]  # our name or None, the engine's name, arguments
 Row = NDArray[np.float32]

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from sampler_parity.engines.shared.verifiers import edited
-from sampler_parity.harness.faults.engine_faults import Fault
+from sampler_parity.maintenance.selftest.engine_faults import Fault
 
 
 def faults_of_logprobs(

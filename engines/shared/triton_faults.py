@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from sampler_parity.engines.shared.triton_files import edit_of
-from sampler_parity.harness.faults.engine_faults import Fault
+from sampler_parity.maintenance.selftest.engine_faults import Fault
 
 
 def rows(engine: str, table: str) -> list[dict[str, Any]]:

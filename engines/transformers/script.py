@@ -3,7 +3,7 @@
 from typing import Any
 
 from sampler_parity.engines.transformers.processors import OWN, own_processor, processor_of
-from sampler_parity.harness.repro.engine import GIVEN, EngineScript, keywords, of_calls, pinned
+from sampler_parity.maintenance.repro.engine import GIVEN, EngineScript, keywords, of_calls, pinned
 
 _SOURCE = (
     '''\

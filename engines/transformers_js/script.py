@@ -3,7 +3,7 @@
 from typing import Any
 
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.repro.engine import EngineScript, of_calls
+from sampler_parity.maintenance.repro.engine import EngineScript, of_calls
 
 _SOURCE = """\
 // {title}

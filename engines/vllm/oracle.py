@@ -3,7 +3,7 @@ are compared, not tokens."""
 
 from dataclasses import replace
 
-from sampler_parity.harness.servers.oracle.model import ROUNDING, KnownModel
+from sampler_parity.programs.servers.oracle.model import ROUNDING, KnownModel
 
 
 def model(golden: KnownModel) -> KnownModel:

@@ -6,8 +6,8 @@ from sampler_parity.engines.vllm.arguments import parameters_of
 from sampler_parity.engines.vllm.engine import NOT_CALLED
 from sampler_parity.engines.vllm.requests import RUNNER
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.repro.asked import ProgramParts, in_lines
-from sampler_parity.harness.repro.engine import GIVEN, EngineScript, Stages, keywords, pinned
+from sampler_parity.maintenance.repro.asked import ProgramParts, in_lines
+from sampler_parity.maintenance.repro.engine import GIVEN, EngineScript, Stages, keywords, pinned
 
 _SOURCE = (
     '''\

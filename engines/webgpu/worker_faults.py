@@ -6,7 +6,7 @@ from typing import Any
 
 from sampler_parity.engines.webgpu import browser, worker
 from sampler_parity.engines.webgpu.device import Edit
-from sampler_parity.harness.faults.engine_faults import Fault
+from sampler_parity.maintenance.selftest.engine_faults import Fault
 
 IN_BROWSER = ("tail-ignored", "one-lane-decides", "first-row-for-all")
 

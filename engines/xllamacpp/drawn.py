@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from sampler_parity.engines.xllamacpp.schemas import schema
-from sampler_parity.harness.servers.dialects import Dialect, ServerParameter
+from sampler_parity.programs.servers.dialects import Dialect, ServerParameter
 from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 from sampler_parity.reference.vocab import Vocab
 

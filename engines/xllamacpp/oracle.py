@@ -20,15 +20,15 @@ import numpy as np
 
 from sampler_parity.engines.xllamacpp.random_requests import check_random
 from sampler_parity.engines.xllamacpp.requests import OWN, TEXTS, tokens_of
-from sampler_parity.harness.servers.answer import Answer, TokenProbability
-from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.dialects import TOKEN, ServerParameter
-from sampler_parity.harness.servers.http import ServerFailure
-from sampler_parity.harness.servers.observation import Observation, ServerTest, honoured_if
-from sampler_parity.harness.servers.oracle.samplers import llama_server
-from sampler_parity.harness.servers.probabilities import NEAR as OF_BATCHES
-from sampler_parity.harness.servers.probe import Probe
-from sampler_parity.harness.servers.prompts import ONE_APART, first_token, listed
+from sampler_parity.programs.servers.answer import Answer, TokenProbability
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.dialects import TOKEN, ServerParameter
+from sampler_parity.programs.servers.http import ServerFailure
+from sampler_parity.programs.servers.observation import Observation, ServerTest, honoured_if
+from sampler_parity.programs.servers.oracle.samplers import llama_server
+from sampler_parity.programs.servers.probabilities import NEAR as OF_BATCHES
+from sampler_parity.programs.servers.probe import Probe
+from sampler_parity.programs.servers.prompts import ONE_APART, first_token, listed
 from sampler_parity.reference.vocab import TokenType, Vocab
 
 LISTED, KEPT = 300, 180  # tokens of the model's list; that top_k leaves of them

@@ -21,20 +21,20 @@ from sampler_parity.engines.xllamacpp.drawn import TABLE, DrawnRequest, Source, 
 from sampler_parity.engines.xllamacpp.free import FreeDraws
 from sampler_parity.engines.xllamacpp.schemas import grammar_of, missing
 from sampler_parity.engines.xllamacpp.slot import Slot
-from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.servers import http, invariants
-from sampler_parity.harness.servers.answer import Answer, TokenReport
-from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.concurrency import MOVED, moved
-from sampler_parity.harness.servers.http import ServerFailure
-from sampler_parity.harness.servers.observation import Observation
-from sampler_parity.harness.servers.oracle.decoder import TextLogits
-from sampler_parity.harness.servers.oracle.model import DecodedModel, KnownModel, observe_with
-from sampler_parity.harness.servers.oracle.samplers import llama_server
-from sampler_parity.harness.servers.values import bound, log_softmax
+from sampler_parity.programs.servers import http, invariants
+from sampler_parity.programs.servers.answer import Answer, TokenReport
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.concurrency import MOVED, moved
+from sampler_parity.programs.servers.http import ServerFailure
+from sampler_parity.programs.servers.observation import Observation
+from sampler_parity.programs.servers.oracle.decoder import TextLogits
+from sampler_parity.programs.servers.oracle.model import DecodedModel, KnownModel, observe_with
+from sampler_parity.programs.servers.oracle.samplers import llama_server
+from sampler_parity.programs.servers.server_record import ServerResult
+from sampler_parity.programs.servers.values import bound, log_softmax
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.pipelines.common_sampler import Output
 from sampler_parity.reference.vocab import Vocab

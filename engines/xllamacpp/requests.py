@@ -10,11 +10,11 @@ from pathlib import Path
 from string import punctuation
 from typing import Any
 
-from sampler_parity.harness.servers import http
-from sampler_parity.harness.servers.answer import Answer
-from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.observation import Observation, ServerTest, honoured_if
-from sampler_parity.harness.servers.probe import LENGTH, PROMPTS
+from sampler_parity.programs.servers import http
+from sampler_parity.programs.servers.answer import Answer
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.observation import Observation, ServerTest, honoured_if
+from sampler_parity.programs.servers.probe import LENGTH, PROMPTS
 
 _TABLE = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
 # Each of the characters, once and again.

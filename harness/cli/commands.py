@@ -5,68 +5,16 @@ all else that is needed for it.
 """
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
 from sampler_parity.harness.cli.output import print_data
+from sampler_parity.harness.rows import joined, load
 
-_MINE, _MEASURE, _GATE, _MAINTAIN = "Check mine", "Measure", "Gate", "For maintainers"
-
-
-class CommandRow(NamedTuple):
-    """A command. panel: its part of the help. about: the beginning of its docstring, so that the
-    help need not load the command."""
-
-    panel: str
-    about: str
-    settings: dict[str, Any] = {}
-
-
-COMMANDS = {
-    "init": CommandRow(_MINE, "Write a working adapter with one sampler to fill in."),
-    "list": CommandRow(_MINE, "List suites, cases, samplers or backends."),
-    "run": CommandRow(_MINE, "Run suites on backends, compare with the reference, write a bundle."),
-    "explain": CommandRow(_MINE, "Show every group of failures, the worst first; or a case."),
-    "predict": CommandRow(
-        _MINE, "Predict from the reference whether a case repeats on other platforms."
-    ),
-    "repro": CommandRow(_MINE, "Write a program that shows a failing case."),
-    "record": CommandRow(
-        _MINE,
-        "Run a program that uses llama.cpp, or an engine in Python, and record every sampler"
-        " chain.",
-        {"ignore_unknown_options": True},
-    ),
-    "check": CommandRow(_MINE, "Judge a recording."),
-    "why": CommandRow(_MINE, "Explain why a token of a recording was chosen."),
-    "upgrade": CommandRow(_MINE, "Compare two versions of an engine on your settings."),
-    "redact": CommandRow(_MINE, "Write the verdicts of a recording without its tokens."),
-    "report": CommandRow(_MINE, "Write the report of one or more bundles."),
-    "fuzz": CommandRow(_MINE, "Try generated chains, state scripts and hostile logits."),
-    "backends": CommandRow(
-        _MINE, "List what is configured, what runs here, and why the rest does not."
-    ),
-    "adapter": CommandRow(_MINE, "For authors of adapters."),
-    "server": CommandRow(_MINE, "Servers: what one does with each parameter."),
-    "engines": CommandRow(_MINE, "Engines of others, each with its packages."),
-    "compare": CommandRow(_MEASURE, "Show how bundles differ."),
-    "trie-bench": CommandRow(
-        _MEASURE, "Measure what a token trie saves against llama.cpp's grammar."
-    ),
-    "capture": CommandRow(_MEASURE, "Capture the logits of any model as a fixture."),
-    "history": CommandRow(_MEASURE, "Bundles of many dates as a trend."),
-    "gate": CommandRow(_GATE, "Judge a bundle by a policy: may this release go out?"),
-    "lint": CommandRow(_MAINTAIN, "Check suites, golden provenance and schemas."),
-    "selftest": CommandRow(_MAINTAIN, "Run every planted fault as a backend; all must be caught."),
-    "calibrate": CommandRow(_MAINTAIN, "Measure what the distribution tests themselves get wrong."),
-    "timing-selfcheck": CommandRow(_MAINTAIN, "Measure how often timings mislead here."),
-    "builds": CommandRow(_MAINTAIN, "Other builds of llama.cpp."),
-    "golden": CommandRow(_MAINTAIN, "The recorded logits and results."),
-}
+COMMANDS = {row.name: row for row in sorted(joined("COMMANDS"), key=lambda row: row.place)}
 
 
 def registered(*names: str) -> typer.Typer:
@@ -74,7 +22,7 @@ def registered(*names: str) -> typer.Typer:
     app = typer.Typer()
     for name in names:
         row, file = COMMANDS[name], name.replace("-", "_")
-        module = import_module(f"{__package__}.{file}")
+        module = load(f"{row.package}.{file}")
         group = getattr(module, f"{file}_app", None)
         if group is not None:
             app.add_typer(group, name=name, rich_help_panel=row.panel)

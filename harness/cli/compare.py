@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.rows import load, records
 
 if TYPE_CHECKING:
-    from sampler_parity.harness.bundle.bundle import Bundle
+    pass
 
 
 def compare(
@@ -35,18 +35,22 @@ def compare(
     if len(folders) < 2:
         raise InputError("compare", f"{len(folders)} bundle given", "name two or more")
     bundles = [read_finished(folder) for folder in folders]
-    servers = all(bundle.of(ServerResult) for bundle in bundles)
+    rows = [
+        row
+        for kind, row in records().items()
+        if row.compared and all(bundle.records.get(kind) for bundle in bundles)
+    ]
     page = COMPARE.made(bundles)
-    if page is None and not servers:
+    if page is None and not rows:
         raise InputError(
             "compare",
             "no two backends of one implementation have a case, a prompt or a time in common",
             "run the same suites",
         )
     if page is None and output is not None:
-        problem = "checks of servers have no page to compare them"
+        problem = f"checks of {rows[0].kind}s have no page to compare them"
         raise InputError("compare", problem, "leave out -o")
-    alike = not servers or _servers_alike(bundles)
+    alike = all(load(row.compared)(bundles) for row in rows)
     if page is not None:
         for line in page.terminal_lines:
             print_line(line)
@@ -55,16 +59,3 @@ def compare(
                 print_line(path)
     if not (alike and (page is None or page.model.ok)):
         raise typer.Exit(1)
-
-
-def _servers_alike(bundles: "list[Bundle]") -> bool:
-    """Compare checks of servers, which have verdicts alone: lines, and no page."""
-    from sampler_parity.harness.comparison.server_verdicts import differing, lines, server_verdicts
-
-    first, *others = server_verdicts(bundles)
-    if not all(first.results.keys() & other.results.keys() for other in others):
-        raise InputError("compare", "the servers were not asked the same", "check them alike")
-    for other in others:
-        for line in lines(first, other):
-            print_line(line)
-    return not any(differing(first, other) for other in others)

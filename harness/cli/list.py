@@ -92,11 +92,12 @@ def cases(patterns: list[str], about: bool = True, cache: bool = False) -> Lines
 
 
 def _names(suite: str) -> list[tuple[str, str]]:
-    from sampler_parity.harness.run.plan import RunOptions, plan_of
+    from sampler_parity.harness.suite.items import files_of, items_of
 
-    plan = plan_of(RunOptions([suite], ["null"], "full"))
-    about = {item.id: item.check.description for item in plan.of("cases")}
-    return [(item.id, about.get(item.id, "")) for item in plan.items]
+    files, _ = files_of([suite])
+    items = items_of(files, "full", 0, ())
+    about = {item.id: item.check.description for item in items if item.kind.noun == "cases"}
+    return [(item.id, about.get(item.id, "")) for item in items]
 
 
 def samplers(patterns: list[str]) -> Lines:

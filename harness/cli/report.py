@@ -35,14 +35,17 @@ def report(
     Exit status: 0, or 2 for bad input.
     """
     from sampler_parity.harness.errors import InputError
-    from sampler_parity.reports.write import write_recording, write_report
+    from sampler_parity.harness.rows import joined, load
+    from sampler_parity.reports.write import write_report
 
-    recordings = [folder for folder in folders if any(folder.glob("*.events"))]
-    if recordings and (len(folders) > 1 or Format.HTML not in (formats or Format)):
-        fix = f"use `sampler-parity report {recordings[0]} -f html`"
-        raise InputError(recordings[0], "is a recording: it has one page, of its own, in HTML", fix)
-    if recordings:
-        written = write_recording(recordings[0], output)
+    others = [(row, f) for row in joined("FOLDERS") for f in folders if any(f.glob(row.holds))]
+    if others and (len(folders) > 1 or Format.HTML not in (formats or Format)):
+        row, folder = others[0]
+        fix = f"use `sampler-parity report {folder} -f html`"
+        raise InputError(folder, f"is {row.noun}: it has one page, of its own, in HTML", fix)
+    if others:
+        row, folder = others[0]
+        written = load(row.write)(folder, output)
     else:
         written = write_report(folders, output, [str(f) for f in formats or Format])
     for path in written:

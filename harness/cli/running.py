@@ -7,16 +7,12 @@ from pathlib import Path
 import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.summary import Summary, summarize
 from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.repeat import report_lines as repeat_lines
+from sampler_parity.harness.cli.bundle_summary import next_command, show
 from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
-from sampler_parity.harness.correct.bias import biases
-from sampler_parity.harness.correct.narrower import wide
 from sampler_parity.harness.errors import InputError, Interrupted
-from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.run.pace import Pace
 from sampler_parity.harness.run.plan import Plan, left_out, lines
 from sampler_parity.harness.run.run import run
@@ -74,38 +70,10 @@ def run_and_report(plan: Plan, folder: Path, resume: bool, shown: RunOutput) -> 
         raise typer.Exit(2)
 
 
-def show(done: Bundle) -> None:
-    """Print the summary of a bundle, and its folder."""
-    from sampler_parity.reports.write import summary_lines  # loads every page
-
-    for line in (
-        *repeat_lines(done.cases),
-        *map(str, biases(done.cases)),
-        *map(str, wide(done.cases)),
-    ):
-        print_line(line)
-    for line in summary_lines(done):
-        print_line(line)
-    print_line(f"bundle   {done.folder}")
-
-
 def counts(done: Bundle) -> str:
     """Return the counts of a bundle as JSON."""
     summary = Summary.model_validate(visible(summarize(done).model_dump()))
     return summary.model_dump_json(indent=2)
-
-
-def next_command(done: Bundle, met: bool) -> str:
-    """Return the next command: explain the worst failure; without one `report`, or `gate` after a
-    complete run of the full profile."""
-    folder = str(done.folder)
-    small = done.of(CounterexampleResult)
-    failures = groups(done.info, done.cases, small)  # in the order of the summary
-    failed = [group for group in failures if group.verdict != "skipped"]
-    if failed:
-        return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])
-    whole = met and done.info.profile == "full" and not done.info.only
-    return shlex.join(["sampler-parity", "gate" if whole else "report", folder])
 
 
 def interrupted(pace: Pace | None, folder: Path, named: bool) -> Interrupted:

@@ -56,7 +56,7 @@ class ResultRule(GateRule):
 
     @property
     def name(self) -> str:
-        return _name("results", self.result)
+        return rule_name("results", self.result)
 
 
 class ParityRule(GateRule):
@@ -70,7 +70,7 @@ class ParityRule(GateRule):
 
     @property
     def name(self) -> str:
-        return _name("parity", self.backend, self.sampler, self.case)
+        return rule_name("parity", self.backend, self.sampler, self.case)
 
 
 class NotWorseRule(GateRule):
@@ -83,7 +83,7 @@ class NotWorseRule(GateRule):
 
     @property
     def name(self) -> str:
-        return _name("not_worse", self.backend, self.sampler, self.case)
+        return rule_name("not_worse", self.backend, self.sampler, self.case)
 
 
 class DistributionRule(GateRule):
@@ -99,7 +99,7 @@ class DistributionRule(GateRule):
 
     @property
     def name(self) -> str:
-        return _name("distribution", self.backend, self.kind, self.cell)
+        return rule_name("distribution", self.backend, self.kind, self.cell)
 
 
 class SpeedRule(GateRule):
@@ -125,7 +125,7 @@ class SpeedRule(GateRule):
 
     @property
     def name(self) -> str:
-        return _name("speed", self.backend, self.chain)
+        return rule_name("speed", self.backend, self.chain)
 
 
 class SkipRatioRule(GateRule):
@@ -139,34 +139,7 @@ class SkipRatioRule(GateRule):
 
     @property
     def name(self) -> str:
-        return _name("skip_ratio", self.backend, self.workload)
-
-
-class ServerRule(GateRule):
-    """Results of a server."""
-
-    server: Pattern = "*"
-    result: Pattern = "*"
-    """pattern of the result, for example `parameter/top_k`"""
-    verdicts: list[ServerVerdict] = []
-    """verdicts that pass; default: those that the check requires"""
-
-    @property
-    def name(self) -> str:
-        return _name("server", self.server, self.result)
-
-
-class ServerNotWorseRule(GateRule):
-    """No verdict is worse than that of the same server's result in the baseline bundle."""
-
-    relative: ClassVar[bool] = True
-    server: Pattern = "*"
-    result: Pattern = "*"
-    """pattern of the result, for example `parameter/top_k`"""
-
-    @property
-    def name(self) -> str:
-        return _name("server_not_worse", self.server, self.result)
+        return rule_name("skip_ratio", self.backend, self.workload)
 
 
 class Allowed(_Strict):
@@ -310,7 +283,7 @@ def _inside_union(part: str) -> bool:
     return part.startswith("literal[")
 
 
-def _name(kind: str, *patterns: str) -> str:
+def rule_name(kind: str, *patterns: str) -> str:
     """Format "parity.tsampler.top_p"; trailing * are left out."""
     parts = list(patterns)
     while parts and parts[-1] == "*":

@@ -1,18 +1,36 @@
 """Rows: what a package adds to the harness, by name, so that nothing else lists it.
 
 A module `rows.py` of a package holds tuples of them: KINDS of checks, further RECORDS of a bundle,
-PAGES of a report. `joined` finds these modules in the packages of the harness and in every folder
-beside it. A row names modules and classes as text, which is imported when it is first used.
+PAGES of a report, FOLDERS with a page of their own, COMMANDS. `joined` finds these modules in the
+packages of the harness and in every folder beside it. A row names modules and classes as text,
+which is imported when it is first used.
 """
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 _PRODUCT = __name__.partition(".")[0]
+
+
+CHECK_MINE, MEASURE, GATE, MAINTAIN = "Check mine", "Measure", "Gate", "For maintainers"
+
+
+@dataclass(frozen=True)
+class CommandRow:
+    """A command. place: among all commands in the help; the smallest is first. panel: its part of
+    the help. about: the beginning of its docstring, so that the help need not load the command.
+    package: where its file is, which has the name of the command."""
+
+    name: str
+    place: int
+    panel: str
+    about: str
+    package: str = "harness.cli"
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,16 @@ class PageRow:
 
     page: str
     place: int = 100
+
+
+@dataclass(frozen=True)
+class FolderRow:
+    """A folder that `report` reads beside bundles. holds: a pattern of files that it has. noun: its
+    name in a message. write: writes its page into a folder and returns the files."""
+
+    holds: str
+    noun: str
+    write: str
 
 
 @dataclass(frozen=True)
@@ -56,6 +84,8 @@ class RecordRow:
 
     noun: how index.html counts them; "" for not at all. ordered: a bundle is read in the order of
     suites and ids. lines: yields the lines that `run --verbose` prints of one; by default its name.
+    refused: returns why the gate must refuse a bundle with such records, or "". compared: prints
+    how bundles of such records differ, and returns whether they are alike.
     """
 
     kind: str
@@ -65,6 +95,8 @@ class RecordRow:
     lines: str = ""
     page: PageRow | None = None
     gate: tuple[GateRow, ...] = ()
+    refused: str = ""
+    compared: str = ""
 
     def shown(self, result: Any) -> Iterator[str]:
         yield from load(self.lines)(result) if self.lines else [f"{self.kind} {result.id}"]

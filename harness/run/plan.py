@@ -1,6 +1,5 @@
 """The plan of a run: `run --plan` prints it, harness/run/run.py executes it."""
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,19 +7,18 @@ from typing import Any
 
 from sampler_parity.harness.backends import names, registry
 from sampler_parity.harness.bundle import machine
-from sampler_parity.harness.checks import KINDS, NOUNS, Profile
+from sampler_parity.harness.checks import KINDS, Profile
 from sampler_parity.harness.checks.context import Terms
-from sampler_parity.harness.checks.item import CheckItem, packed
+from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.timing.run import ROUNDS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import of_this_code
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.processes import sandboxes
 from sampler_parity.harness.run.describing import Intent
-from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite import file as suite
-from sampler_parity.harness.suite.ids import id_fits
+from sampler_parity.harness.suite.items import files_of, items_of
 from sampler_parity.harness.suite.kept import Expansions
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
@@ -174,29 +172,18 @@ def plan_of(asked: RunOptions) -> Plan:
     """Read the suites and make a plan. Raises InputError for mistakes in them or in the options."""
     state = machine.deciding() if asked.cache else None
     kept = Expansions(of_this_code(state)) if state else None
-    paths = suite.find_suites(asked.suites)
-    files = [suite.read_unparsed(p, kept) if kept else suite.read_suite(p) for p in paths]
-    named = [(suite.suite_id(file.path), file) for file in files]
-    left_out = {
-        name: why
-        for name, file in named
-        if (why := suite.lacking_extra(file)) and not {name, str(file.path)} & {*asked.suites}
-    }
-    named = [(name, file) for name, file in named if name not in left_out]
-    for (name, one), (other, two) in itertools.combinations(named, 2):
-        if name == other:
-            raise InputError(two.path, f"is suite {name}, as is {one.path}", "rename one of them")
+    files, left_out = files_of(asked.suites, kept)
     plan = Plan(
         asked=asked,
-        suites={name: file.sha256 for name, file in named},
+        suites={name: file.sha256 for name, file in files.items()},
         left_out=left_out,
         paths={
             name: str(file.path.absolute())
-            for name, file in named
+            for name, file in files.items()
             if not suite.is_shipped(file.path)
         },
         releases=registry.references(_named(asked), asked.reference),
-        items=items_of(dict(named), asked.profile, asked.seed, asked.only, kept),
+        items=items_of(files, asked.profile, asked.seed, asked.only, kept),
         kept=kept,
         state=state,
     )
@@ -207,27 +194,6 @@ def plan_of(asked: RunOptions) -> Plan:
         problem = "times are taken without a sandbox, of processes that are bound to a core"
         raise InputError("--sandbox", problem, "run them without it, to a bundle of their own")
     return plan
-
-
-def items_of(
-    files: dict[str, suite.SuiteFile],
-    profile: Profile,
-    seed: int,
-    only: tuple[str, ...],
-    kept: Expansions | None = None,
-) -> list[CheckItem]:
-    """Return the items of suites, by name, in the order of their kinds. only: patterns of `--case`,
-    which also name cases of the full profile. kept: as in `checks_of`. Raises InputError."""
-    items = [
-        item
-        for name, file in files.items()
-        for item in packed(
-            name, suite.checks_of(file, "full" if only else profile, seed, only, kept)
-        )
-    ]
-    _refuse_repeated(items)
-    items.sort(key=lambda item: NOUNS.index(item.kind.noun))
-    return _only(items, only) if only else items
 
 
 def _named(asked: RunOptions) -> list[str]:
@@ -248,30 +214,6 @@ def address_of(asked: RunOptions) -> str:
     if asked.labels:
         raise InputError("--label", "is of a cluster", "use --executor dask:ADDRESS")
     return ""
-
-
-def _refuse_repeated(items: list[CheckItem]) -> None:
-    """Raise InputError for an id that is in two suites: a result is known by its id alone."""
-    suites: dict[str, str] = {}
-    for item in items:
-        if item.id in suites:
-            problem = f"is in {suites[item.id]} and in {item.suite}"
-            raise InputError(f"case {item.id}", problem, "run them to bundles of their own")
-        suites[item.id] = item.suite
-
-
-def _only(items: list[CheckItem], patterns: tuple[str, ...]) -> list[CheckItem]:
-    """Keep the items of `--case`, ids or patterns. Raises InputError for one that names nothing."""
-    known, wanted = {item.id for item in items}, set[str]()
-    for pattern in patterns:
-        item = pattern.partition("@")[0]
-        fitting = {item} if item in known else {name for name in known if id_fits(name, item)}
-        if not fitting:
-            near = did_you_mean(pattern, known) or suite.meant(pattern.partition("/")[0])
-            fix = near or "`sampler-parity list cases` has the ids"
-            raise InputError(f"--case {pattern}", "no such case", fix)
-        wanted |= fitting
-    return [item for item in items if item.id in wanted]
 
 
 def lines(plan: Plan, done: set[str]) -> Iterator[str]:

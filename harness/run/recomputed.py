@@ -13,21 +13,19 @@ from typing import cast, get_args
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RECORDING
 from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.checks import Profile, is_judged
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.garbage import collection_paused
+from sampler_parity.harness.rows import load, records
 from sampler_parity.harness.run.fitting import misfit_among
-from sampler_parity.harness.run.plan import items_of
-from sampler_parity.harness.servers.launch import real_servers
 from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.items import items_of
 from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
 
-_OF_SERVERS = ("honoured", "ignored", "undocumented")  # what a check may require of any server
 _AGAIN = "run them again with this version, or judge the bundle with the version that made it"
 
 
@@ -41,7 +39,7 @@ def recomputed(bundle: Bundle, own: Iterable[Path] = ()) -> list[CheckItem]:
     info = bundle.info
     if info.profile not in get_args(Profile):
         raise InputError(bundle.folder, f"states the profile {info.profile!r}", _AGAIN)
-    _refuse_requirements(bundle)
+    _refuse_records(bundle)
     if not info.suites:  # of a recording, of a server, of a check of the harness itself
         _refuse_cases(bundle)
         return []
@@ -64,14 +62,10 @@ def _refuse_cases(bundle: Bundle) -> None:
             raise InputError(bundle.folder, problem, _AGAIN)
 
 
-def _refuse_requirements(bundle: Bundle) -> None:
-    """Raise InputError for a server's result that requires what only a known server may."""
-    servers = real_servers()
-    for result in bundle.of(ServerResult):
-        server = servers.get(result.server)
-        known = server.known.get(result.id, ()) if server else ()
-        if {*result.required} - {*_OF_SERVERS, *known}:
-            problem = f"{result.id!r} on {result.server} requires {' or '.join(result.required)}"
+def _refuse_records(bundle: Bundle) -> None:
+    """Raise InputError for records that their row in harness/rows refuses."""
+    for kind, row in records().items():
+        if row.refused and bundle.records.get(kind) and (problem := load(row.refused)(bundle)):
             raise InputError(bundle.folder, problem, _AGAIN)
 
 

@@ -147,7 +147,7 @@ def dry_run(number: int, folder: Path) -> DryRun:
 
 def _run(folder: Path, suites: list[Path], rounds: int, seed: int) -> Bundle:
     """Run the commands that a maintainer types. Raises InputError where the run itself failed."""
-    adapter = [sys.executable, "-m", "sampler_parity.harness.faults.candidates"]
+    adapter = [sys.executable, "-m", "sampler_parity.maintenance.selftest.candidates"]
     command = [
         sys.executable,
         "-c",

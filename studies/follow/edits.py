@@ -18,7 +18,7 @@ from studies.follow.sources import Argument, Sources
 
 CHRONOLOGY = "reference/chronology.py"
 SIGNATURES = "harness/llama_cpp/signatures.toml"
-PACKAGES = "harness/upgrade/packages.toml"
+PACKAGES = "harness/llama_cpp/packages.toml"
 INIT = "llama_sampler_init_"
 VALUES = "`_FIXED` of harness/llama_cpp/worker.py, or a parameter of the sampler"
 

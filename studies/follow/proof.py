@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from sampler_parity.harness.llama_cpp.published import packages
 from sampler_parity.harness.llama_cpp.signatures import order
-from sampler_parity.harness.upgrade.bisect import packages
 from sampler_parity.reference.chronology import BUILDS
 from sampler_parity.reference.releases import _OLDER, CHANGES
 from studies.follow import trial

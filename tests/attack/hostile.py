@@ -3,7 +3,7 @@
 `python -I -S hostile.py NAME`, with Python's library alone.
 
 Each is examples/adapter.py and correct, except that it attacks when it is asked for a case with 129
-tokens, or when it is greeted. The self-test runs others: harness/faults/adapters.py.
+tokens, or when it is greeted. The self-test runs others: maintenance/selftest/adapters.py.
 """
 
 import json

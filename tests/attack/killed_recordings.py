@@ -21,10 +21,10 @@ from pathlib import Path
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.cli.app import main
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.recording.check import BACKEND, check
-from sampler_parity.harness.recording.events import Apply, Array
-from sampler_parity.harness.recording.reader import Gone, Process, Recording
-from sampler_parity.harness.recording.replay import ReplayedProcess
+from sampler_parity.programs.recording.check import BACKEND, check
+from sampler_parity.programs.recording.events import Apply, Array
+from sampler_parity.programs.recording.reader import Gone, Process, Recording
+from sampler_parity.programs.recording.replay import ReplayedProcess
 from sampler_parity.reference.chronology import NEWEST
 from tests.attack.killing import children
 from tests.support.alive import alive, until

@@ -8,9 +8,9 @@ import pytest
 
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.late_failures import LateFailures
-from sampler_parity.harness.faults.adapters import ADAPTERS, trial_cases
 from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.maintenance.selftest.adapters import ADAPTERS, trial_cases
 from tests.attack import hostile
 from tests.support.alive import alive, until
 from tests.support.examples import one_in

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.programs.recording.reader import Recording
 from tests.attack.killed_recordings import applies_of, kill_often
 from tests.support.recordings import write_recording
 

@@ -11,9 +11,9 @@ import pytest
 
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.late_failures import LateFailures
-from sampler_parity.harness.faults.adapters import trial_cases
 from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.maintenance.selftest.adapters import trial_cases
 from tests.attack import hostile
 from tests.support.alive import until
 from tests.support.sandboxed import need_sandbox

@@ -17,9 +17,9 @@ from sampler_parity.harness.engines.samplers import engine_samplers
 from sampler_parity.harness.failures.explanations import all_explanations
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.faults.selftest import cases_for, try_mutant
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.client import Got
+from sampler_parity.maintenance.selftest.selftest import cases_for, try_mutant
 from sampler_parity.reference import Candidates
 
 JUDGED = [name for name in engine_samplers() if judge_of(name) is not None]

@@ -23,14 +23,14 @@ from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.correct.judges import JUDGES
 from sampler_parity.harness.correct.stage import Held, Stage, Wrong
 from sampler_parity.harness.faults import MUTANTS
-from sampler_parity.harness.faults.correct_engines import correct_engines, pass_all
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.faults.selftest import cases_for, quick_cases, try_mutant
 from sampler_parity.harness.faults.sorts import FirstOfEquals
 from sampler_parity.harness.inputs.logits import GeneratedLogits, Literals
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import passing
+from sampler_parity.maintenance.selftest.correct_engines import correct_engines, pass_all
+from sampler_parity.maintenance.selftest.selftest import cases_for, quick_cases, try_mutant
 from sampler_parity.reference import SAMPLERS, Chain, Vocab
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.dry import Dry

@@ -9,9 +9,9 @@ from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.correct.narrower import is_tried, narrower, wide
-from sampler_parity.harness.faults.selftest import quick_cases
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.maintenance.selftest.selftest import quick_cases
 
 
 def results(engine: worker.Worker, stated: Arithmetic) -> list[CaseResult]:

@@ -18,8 +18,6 @@ from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.faults import sequences as made
-from sampler_parity.harness.faults.parts import PARTS
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
@@ -27,6 +25,8 @@ from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.verdicts import Accept
+from sampler_parity.maintenance.selftest import sequences as made
+from sampler_parity.maintenance.selftest.parts import PARTS
 from sampler_parity.reference import Candidates, build_chain
 from tests.support.slots import COMING_AND_GOING
 

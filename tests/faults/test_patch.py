@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults import MUTANTS, Mutant, parts, results, selftest
+from sampler_parity.harness.faults import MUTANTS, Mutant
 from sampler_parity.harness.faults import patch as patches
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.patch import Patch
+from sampler_parity.maintenance.selftest import parts, results, selftest
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.samplers.dist import Dist

@@ -1,6 +1,6 @@
 """The native backend against itself in another process: no false alarm.
 
-tests/faults/test_mutants.py checks the same on fewer cases, at each `make test`.
+tests/maintenance/selftest/test_mutants.py checks the same on fewer cases, at each `make test`.
 """
 
 import sys

@@ -119,7 +119,7 @@ def _stages() -> Iterator[str]:
 
 def _faults() -> Iterator[str]:
     from sampler_parity.harness.faults import MUTANTS
-    from sampler_parity.harness.faults.engine_faults import faults
+    from sampler_parity.maintenance.selftest.engine_faults import faults
 
     counts = Counter(mutant.sampler for mutant in MUTANTS.values())
     for name in sorted({*ALL_ROWS} - NO_MUTANTS):

@@ -34,7 +34,7 @@ LISTS: dict[str, set[str] | None] = {
     "harness.engines.engine_file": {"engine_names"},
     "harness.engines.samplers": {"ALL_ROWS", "ALL_SAMPLERS", "engine_samplers"},
     "harness.faults": {"MUTANTS"},
-    "harness.faults.engine_faults": {"faults"},
+    "maintenance.selftest.engine_faults": {"faults"},
     "harness.llama_cpp.signatures": {"SIGNATURES"},
     "harness.suite.shipped": {"shipped"},
     "harness.suite.timings": None,

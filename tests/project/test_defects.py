@@ -3,7 +3,7 @@
 import re
 
 from sampler_parity.harness.faults import MUTANTS
-from sampler_parity.harness.faults.parts import PARTS
+from sampler_parity.maintenance.selftest.parts import PARTS
 from tests.support.command_line import ROOT
 
 PAGE = (ROOT / "docs/background/defects.md").read_text(encoding="utf-8")

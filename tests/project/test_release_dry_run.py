@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.faults.candidates import WrongPenalties
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.suite.file import expand
 from sampler_parity.harness.suite.timings import read_timings
+from sampler_parity.maintenance.selftest.candidates import WrongPenalties
 from scripts.release.dry_run import (
     CONFIDENCE,
     EXPECTED,

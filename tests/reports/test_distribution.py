@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.errors import InputError
+from sampler_parity.maintenance.calibration.calibration_record import CalibrationResult
 from sampler_parity.reports.write import summary_lines, write_report
 from tests.support.report_bundles import HOSTILE, run_info
 

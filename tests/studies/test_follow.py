@@ -16,8 +16,8 @@ from sampler_parity.harness.bundle.bundle import read
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import builds
+from sampler_parity.harness.llama_cpp.newest import Offer
 from sampler_parity.harness.llama_cpp.recorded import Build
-from sampler_parity.harness.upgrade.newest import Offer
 from sampler_parity.reference.chronology import SEEN
 from studies.follow import __main__ as follow
 from studies.follow import proof, sources, trial

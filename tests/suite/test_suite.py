@@ -9,8 +9,8 @@ from sampler_parity.harness.checks.stages.block import ChainCase
 from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults import selftest
 from sampler_parity.harness.suite.file import expand, find_suites, suite_id
+from sampler_parity.maintenance.selftest import selftest
 from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.registry import REFERENCE_ROWS, ROWS
 

@@ -15,10 +15,10 @@ from multiprocessing.reduction import DupFd
 from typing import IO, Any
 
 from sampler_parity.harness.backends import worker
-from sampler_parity.harness.faults import adapters
 from sampler_parity.harness.processes import forked, groups
 from sampler_parity.harness.processes.forked import Forked
 from sampler_parity.harness.processes.groups import ProcessGroup
+from sampler_parity.maintenance.selftest import adapters
 
 MAINS = {module.__name__: module.main for module in (worker, adapters)}
 

@@ -19,10 +19,10 @@ from unittest import mock
 
 import numpy as np
 
-from sampler_parity.harness.servers import http
-from sampler_parity.harness.servers.address import Address
-from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.oracle.samplers import params_of
+from sampler_parity.programs.servers import http
+from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.dialects import DIALECTS
+from sampler_parity.programs.servers.oracle.samplers import params_of
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output
 from sampler_parity.reference.vocab import TokenType, Vocab

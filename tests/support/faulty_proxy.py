@@ -15,7 +15,7 @@ from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from sampler_parity.harness.servers.address import Address
+from sampler_parity.programs.servers.address import Address
 
 Body = dict[str, Any]
 

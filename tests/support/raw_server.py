@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from sampler_parity.harness.servers.address import Address
+from sampler_parity.programs.servers.address import Address
 
 Answering = Callable[[socket.socket], None]
 

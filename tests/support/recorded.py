@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.engines.samplers import build_chain
-from sampler_parity.harness.recording import events as e
-from sampler_parity.harness.recording.detail import Detail
-from sampler_parity.harness.recording.writer import RecordingWriter
+from sampler_parity.programs.recording import events as e
+from sampler_parity.programs.recording.detail import Detail
+from sampler_parity.programs.recording.writer import RecordingWriter
 from sampler_parity.reference import Candidates
 
 P = (0.4, 0.3, 0.2, 0.1)

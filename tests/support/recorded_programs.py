@@ -1,4 +1,4 @@
-"""C++ programs of tests/recording/programs, compiled once, for tests of the recorder."""
+"""C++ programs of tests/programs/recording/programs, compiled once, for tests of the recorder."""
 
 import subprocess
 from pathlib import Path

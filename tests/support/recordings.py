@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sampler_parity.harness.recording.detail import Detail
-from sampler_parity.harness.recording.events import Accept, Apply, Init, Library
-from sampler_parity.harness.recording.writer import RecordingWriter
+from sampler_parity.programs.recording.detail import Detail
+from sampler_parity.programs.recording.events import Accept, Apply, Init, Library
+from sampler_parity.programs.recording.writer import RecordingWriter
 
 LOGITS = np.random.default_rng(1).normal(size=3000).astype(np.float32)
 ARGUMENTS = {"top_k": {"k": 40}, "dist": {"seed": 1}}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.programs.servers.server_record import ServerResult
 from tests.support.report_bundles import read_back, run_info
 
 CURL = 'curl http://127.0.0.1:1/completion -d \'{"prompt": [' + "4090, " * 80 + "1]}'"

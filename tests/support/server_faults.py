@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sampler_parity.harness.servers.values import log_softmax
+from sampler_parity.programs.servers.values import log_softmax
 from tests.support.fake_server import TABLE, Answered, Answering, Sent
 
 Faulty = Callable[[Answering], Answering]

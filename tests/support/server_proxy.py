@@ -1,7 +1,7 @@
 """A proxy on the loopback address before a real llama-server, with the same faults between."""
 
-from sampler_parity.harness.servers import http
-from sampler_parity.harness.servers.address import Address
+from sampler_parity.programs.servers import http
+from sampler_parity.programs.servers.address import Address
 from tests.support.fake_server import Answered, Answering, Sent
 
 _PATH = "/completion"

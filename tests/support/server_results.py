@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from itertools import chain
 
-from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.observation import observe
-from sampler_parity.harness.servers.parameters import check_parameter
-from sampler_parity.harness.servers.probabilities import PROBABILITIES
-from sampler_parity.harness.servers.probe import Probe
-from sampler_parity.harness.servers.run import EVERYWHERE
-from sampler_parity.harness.servers.state import check_answers, state_tests
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.dialects import DIALECTS
+from sampler_parity.programs.servers.observation import observe
+from sampler_parity.programs.servers.parameters import check_parameter
+from sampler_parity.programs.servers.probabilities import PROBABILITIES
+from sampler_parity.programs.servers.probe import Probe
+from sampler_parity.programs.servers.run import EVERYWHERE
+from sampler_parity.programs.servers.server_record import ServerResult
+from sampler_parity.programs.servers.state import check_answers, state_tests
 from tests.support.fake_server import EOS, Answering, fake_server_inside
 
 DIALECT = DIALECTS["llama-server"]

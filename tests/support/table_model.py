@@ -15,8 +15,8 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
 from sampler_parity.harness.protocol.serve import run_worker
-from sampler_parity.harness.servers.oracle.decoder import ModelLogits
-from sampler_parity.harness.servers.oracle.model import KnownModel
+from sampler_parity.programs.servers.oracle.decoder import ModelLogits
+from sampler_parity.programs.servers.oracle.model import KnownModel
 from tests.support.fake_server import TABLE, VOCAB, N
 from tests.support.inside import Inside
 

@@ -19,10 +19,10 @@ def main() -> None:
     from sampler_parity.harness.backends import (
         engines,  # those of the environment that runs this file
     )
-    from sampler_parity.harness.checks.timing import selfcheck
     from sampler_parity.harness.cli.app import app
     from sampler_parity.harness.errors import InputError
     from sampler_parity.harness.run import shrinking as smaller
+    from sampler_parity.maintenance.calibration import timing_selfcheck as selfcheck
 
     # tests/suite/test_lint.py expands all suites: these are the same to the byte.
     items = lint._items

@@ -16,7 +16,6 @@ from sampler_parity.harness.failures.explanations import (
 )
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.statement import difference
-from sampler_parity.harness.golden.capture import read_prompts
 from sampler_parity.harness.inputs.manifest import read_manifest
 from sampler_parity.harness.llama_cpp import build_files, recorded
 from sampler_parity.harness.run import campaign
@@ -27,6 +26,7 @@ from sampler_parity.harness.suite.file import (
 )
 from sampler_parity.harness.suite.shipped import shipped as shipped_suites
 from sampler_parity.harness.trie.workloads import read_descriptor
+from sampler_parity.maintenance.golden.capture import read_prompts
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.grammar import parse
 from tests.attack.fuzzing.table import Fuzzed

@@ -9,10 +9,10 @@ import gguf
 import numpy as np
 
 from sampler_parity.harness.engines.samplers import build_chain
-from sampler_parity.harness.golden.recorded import compare
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.maintenance.golden.recorded import compare
 from sampler_parity.reference import ChainError
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import BINARY

@@ -3,10 +3,10 @@
 import zlib
 from pathlib import Path
 
-from sampler_parity.harness.recording import events as e
-from sampler_parity.harness.recording.reader import Recording
-from sampler_parity.harness.recording.replay import ReplayedProcess
-from sampler_parity.harness.recording.segments import unpacked
+from sampler_parity.programs.recording import events as e
+from sampler_parity.programs.recording.reader import Recording
+from sampler_parity.programs.recording.replay import ReplayedProcess
+from sampler_parity.programs.recording.segments import unpacked
 from sampler_parity.reference.chronology import NEWEST
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import BINARY, JSON, value

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from sampler_parity.harness.servers import http
-from sampler_parity.harness.servers.address import Address
-from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.programs.servers import http
+from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.dialects import DIALECTS
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import JSON
 from tests.support.raw_server import http_bytes

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
-from sampler_parity.harness.recording.program import problems
+from sampler_parity.programs.recording.program import problems
 from studies.trie_threads import driver
 from tests.attack.native import programs
 from tests.attack.native.recordings import DISK, MEMORY, judged, sweep

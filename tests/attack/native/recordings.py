@@ -15,10 +15,10 @@ from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp.compiled import built
-from sampler_parity.harness.recording.check import BACKEND, check
-from sampler_parity.harness.recording.library import recorder
-from sampler_parity.harness.recording.program import Options, problems, variables
-from sampler_parity.harness.recording.reader import Recording
+from sampler_parity.programs.recording.check import BACKEND, check
+from sampler_parity.programs.recording.library import recorder
+from sampler_parity.programs.recording.program import Options, problems, variables
+from sampler_parity.programs.recording.reader import Recording
 from tests.attack.killed_recordings import applies_of
 
 HERE = Path(__file__).parent

@@ -7,8 +7,8 @@ from typing import Any
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.llama_cpp.compiled import flags
-from sampler_parity.harness.repro.asked import ComparedStage
-from sampler_parity.harness.repro.program import program
+from sampler_parity.maintenance.repro.asked import ComparedStage
+from sampler_parity.maintenance.repro.program import program
 from sampler_parity.reference.chronology import NEWEST
 from tests.attack.native.sanitizers import COMMON, FLAGS, compiled, environment, report_of
 

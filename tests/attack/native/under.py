@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from sampler_parity.harness.llama_cpp.compiled import SOURCES, flags
-from sampler_parity.harness.recording import library as of_recorder
-from sampler_parity.harness.recording.program import Options, variables
+from sampler_parity.programs.recording import library as of_recorder
+from sampler_parity.programs.recording.program import Options, variables
 from tests.attack.native.sanitizers import (
     COMMON,
     FLAGS,

@@ -15,13 +15,13 @@ from sampler_parity.harness.checks.invariance import (
     request_of,
     run,
 )
-from sampler_parity.harness.faults.parts import PARTS
-from sampler_parity.harness.faults.sequences import MadeContext, Worker
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
+from sampler_parity.maintenance.selftest.parts import PARTS
+from sampler_parity.maintenance.selftest.sequences import MadeContext, Worker
 from tests.support.context import ready
 from tests.support.inside import Inside
 

@@ -1,0 +1,36 @@
+"""The newest packages with a prebuilt llama.cpp, and those newer than every modelled release."""
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.llama_cpp.published import numbers, packages, published
+from sampler_parity.harness.llama_cpp.signatures import order
+from sampler_parity.harness.llama_cpp.wheels import EXTENSIONS, release_of
+from sampler_parity.reference.chronology import SEEN
+
+
+class Offer(NamedTuple):
+    """A version of a package. release: "" if only the fetched package states it."""
+
+    package: str
+    version: str
+    release: str
+    newer: bool
+
+
+def offers() -> list[Offer]:
+    """Return of each package the versions with a newer release than the modelled ones, the oldest
+    first, or else its newest version. Raises InputError."""
+    known = {version: release for release, version in packages().items()}
+    last, node = max(map(numbers, known)), "node-llama-cpp"
+    versions = published(f"{node}@", "node")
+    found = [Offer(node, v, known.get(v, ""), numbers(v) > last) for v in versions]
+    for package in EXTENSIONS:
+        for version in published(f"{package}==", "python"):
+            with suppress(InputError):  # a version without a build number
+                release = release_of(package, version)
+                found.append(Offer(package, version, release, order(release) > order(SEEN)))
+    found.sort(key=lambda one: numbers(one.version))
+    newest = {one.package: one for one in found}
+    return [one for one in found if one.newer or one is newest[one.package]]

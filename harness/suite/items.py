@@ -1,0 +1,76 @@
+"""The items of suites: everything that a run of them would do."""
+
+import itertools
+
+from sampler_parity.harness.checks import NOUNS, Profile
+from sampler_parity.harness.checks.item import CheckItem, packed
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.sanitize.near import did_you_mean
+from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.ids import id_fits
+from sampler_parity.harness.suite.kept import Expansions
+
+
+def files_of(
+    names: list[str], kept: Expansions | None = None
+) -> tuple[dict[str, suite.SuiteFile], dict[str, str]]:
+    """Return the files of suites by name, and why suites of a folder are left out: they lack an
+    extra. kept: as in `checks_of`. Raises InputError."""
+    paths = suite.find_suites(names)
+    files = [suite.read_unparsed(p, kept) if kept else suite.read_suite(p) for p in paths]
+    named = [(suite.suite_id(file.path), file) for file in files]
+    left_out = {
+        name: why
+        for name, file in named
+        if (why := suite.lacking_extra(file)) and not {name, str(file.path)} & {*names}
+    }
+    named = [(name, file) for name, file in named if name not in left_out]
+    for (name, one), (other, two) in itertools.combinations(named, 2):
+        if name == other:
+            raise InputError(two.path, f"is suite {name}, as is {one.path}", "rename one of them")
+    return dict(named), left_out
+
+
+def items_of(
+    files: dict[str, suite.SuiteFile],
+    profile: Profile,
+    seed: int,
+    only: tuple[str, ...],
+    kept: Expansions | None = None,
+) -> list[CheckItem]:
+    """Return the items of suites, by name, in the order of their kinds. only: patterns of `--case`,
+    which also name cases of the full profile. kept: as in `checks_of`. Raises InputError."""
+    items = [
+        item
+        for name, file in files.items()
+        for item in packed(
+            name, suite.checks_of(file, "full" if only else profile, seed, only, kept)
+        )
+    ]
+    _refuse_repeated(items)
+    items.sort(key=lambda item: NOUNS.index(item.kind.noun))
+    return _only(items, only) if only else items
+
+
+def _refuse_repeated(items: list[CheckItem]) -> None:
+    """Raise InputError for an id that is in two suites: a result is known by its id alone."""
+    suites: dict[str, str] = {}
+    for item in items:
+        if item.id in suites:
+            problem = f"is in {suites[item.id]} and in {item.suite}"
+            raise InputError(f"case {item.id}", problem, "run them to bundles of their own")
+        suites[item.id] = item.suite
+
+
+def _only(items: list[CheckItem], patterns: tuple[str, ...]) -> list[CheckItem]:
+    """Keep the items of `--case`, ids or patterns. Raises InputError for one that names nothing."""
+    known, wanted = {item.id for item in items}, set[str]()
+    for pattern in patterns:
+        item = pattern.partition("@")[0]
+        fitting = {item} if item in known else {name for name in known if id_fits(name, item)}
+        if not fitting:
+            near = did_you_mean(pattern, known) or suite.meant(pattern.partition("/")[0])
+            fix = near or "`sampler-parity list cases` has the ids"
+            raise InputError(f"--case {pattern}", "no such case", fix)
+        wanted |= fitting
+    return [item for item in items if item.id in wanted]

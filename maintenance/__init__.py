@@ -1,0 +1,1 @@
+"""What only maintainers use: golden data, the self-test, calibrations, reproductions."""

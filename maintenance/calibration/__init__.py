@@ -1,0 +1,1 @@
+"""Measures what the statistical tests and the timings get wrong."""

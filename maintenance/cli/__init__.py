@@ -1,0 +1,1 @@
+"""The commands for maintainers, one file each."""

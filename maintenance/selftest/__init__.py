@@ -1,0 +1,1 @@
+"""Runs every planted fault as a backend: all must be caught."""

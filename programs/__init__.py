@@ -1,0 +1,1 @@
+"""Judges running programs: recordings, servers, and settings across two versions."""

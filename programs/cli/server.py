@@ -1,0 +1,216 @@
+"""The commands about servers: `server check`, `server fingerprint`, `server start`."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sampler_parity.harness.cli import options
+from sampler_parity.harness.cli.folders import dated
+from sampler_parity.harness.cli.output import line_target, lines_to, print_line, write_data
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.sanitize import limits
+
+if TYPE_CHECKING:
+    from sampler_parity.programs.servers.dialects import Dialect
+    from sampler_parity.programs.servers.server_record import ServerResult
+
+Url = Annotated[str, typer.Argument(metavar="URL", help="e.g. http://127.0.0.1:8080")]
+Model = Annotated[str, typer.Option(help="the name that requests give")]
+KeyFrom = Annotated[str, typer.Option(metavar="VARIABLE", help="environment variable with the key")]
+Remote = Annotated[
+    bool, typer.Option("--remote", help="the server is another machine", show_default=False)
+]
+_SPEED = "also measure tokens per second and the time between them, at 1, 8 and 32 clients"
+Speed = Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)]
+
+_GOLDEN = "the server runs golden/model/small.gguf: predict every token"
+_BUILD = "with --golden: of llama.cpp, that decodes as the server does [default: the installed one]"
+Each = Annotated[
+    int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
+]
+
+server_app = typer.Typer(no_args_is_help=True, help="Servers: what one does with each parameter.")
+
+
+@server_app.command("check")
+def server_check(
+    url: Url,
+    dialect: Annotated[str, typer.Option("--dialect", "-d", help="its dialect")],
+    model: Model = "",
+    eos: Annotated[
+        int | None, typer.Option(min=0, max=limits.VOCAB, help="the token that ends a text")
+    ] = None,
+    golden: Annotated[bool, typer.Option("--golden", help=_GOLDEN, show_default=False)] = False,
+    build: Annotated[str, typer.Option(help=_BUILD)] = "",
+    each: Each = 9,
+    key_from: KeyFrom = "",
+    remote: Remote = False,
+    speed: Speed = False,
+    timeout: options.Timeout = 60.0,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+) -> None:
+    """Ask a server what it does with each parameter of its dialect, and write a bundle.
+
+    Examples:
+      sampler-parity server check http://127.0.0.1:8080 --dialect llama-server
+      sampler-parity server check http://127.0.0.1:8000 --dialect vllm --model my/model
+      sampler-parity server check http://127.0.0.1:8080 --dialect llama-server --golden
+
+    Exit status: 0 all is as documented; 1 something is not; 2 bad input.
+    """
+    from sampler_parity.programs.servers.address import address_of
+    from sampler_parity.programs.servers.client import Client
+    from sampler_parity.programs.servers.connection import reached
+    from sampler_parity.programs.servers.oracle.registry import oracle_of_dialect
+    from sampler_parity.programs.servers.run import (
+        ServerCheck,
+        groups_of,
+        met,
+        required,
+        run_checks,
+        token_by_token,
+    )
+
+    if build and not golden:
+        raise InputError("--build", "of a model that is not known", "add --golden")
+    spoken = dialect_of(dialect)
+    groups = groups_of(speed)
+    if golden:
+        oracle = oracle_of_dialect(dialect, build, each)
+        groups = (*token_by_token(oracle, dialect), *groups)
+        eos = oracle.model.vocab.eos if eos is None else eos
+    address = address_of(url, key_from, remote)
+    reached(address, timeout)
+    client = Client(address, spoken, model, eos, timeout)
+    folder = output or dated("server")
+    done = run_checks(
+        ServerCheck(dialect, client, groups), folder, ["sampler-parity", *sys.argv[1:]], shown
+    )
+    print_line(f"server   {required(done)}, {client.traffic.requests} requests - {folder}")
+    if not met(done):
+        raise typer.Exit(1)
+
+
+@server_app.command("fingerprint")
+def server_fingerprint(
+    url: Url,
+    dialect: Annotated[
+        str, typer.Option("--dialect", "-d", help="its dialect; default: detected")
+    ] = "",
+    model: Model = "",
+    key_from: KeyFrom = "",
+    remote: Remote = False,
+    timeout: options.Timeout = 10.0,
+    seconds: Annotated[
+        float, typer.Option(min=1, max=limits.SECONDS, help="most seconds of all requests together")
+    ] = 50.0,
+    json: Annotated[
+        Path | None, typer.Option(help="write it to this file; -: print it alone")
+    ] = None,
+) -> None:
+    """Find a server's sampler order and meanings, and the engine that it resembles.
+
+    Examples:
+      sampler-parity server fingerprint http://127.0.0.1:8080
+      sampler-parity server fingerprint http://127.0.0.1:8000 --dialect openai --model my/model
+
+    Exit status: 0 done, whatever was found; 2 bad input.
+    """
+    from sampler_parity.programs.servers.address import address_of
+    from sampler_parity.programs.servers.client import Client
+    from sampler_parity.programs.servers.connection import reached
+    from sampler_parity.programs.servers.fingerprint.fingerprint import fingerprint
+    from sampler_parity.programs.servers.fingerprint.format import last_lines, statement_line
+    from sampler_parity.programs.servers.fingerprint.self_report import dialect_name, self_report
+
+    address = address_of(url, key_from, remote)
+    named = dialect_of(dialect) if dialect else None
+    reached(address, timeout)
+    itself = self_report(address, timeout)
+    spoken = named or dialect_of(dialect_name(address, itself))
+    client = Client(address, spoken, model or itself.model, seconds=timeout)
+    with lines_to(line_target(json, False)):
+        done = fingerprint(
+            client, itself.text, lambda statement: print_line(statement_line(statement)), seconds
+        )
+        for line in last_lines(done):
+            print_line(line)
+    if json is not None:
+        write_data(json, done.model_dump_json(indent=2))
+
+
+@server_app.command("start")
+def server_start(
+    names: Annotated[list[str] | None, typer.Argument(metavar="SERVER...")] = None,
+    each: Each = 9,
+    speed: Speed = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="their folder")] = None,
+    report: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
+) -> None:
+    """Start real servers on the golden model, one after the other, check them, and write a report.
+
+    Examples:
+      sampler-parity server start
+      sampler-parity server start llama-server --each 2
+
+    Exit status: 0 all is as required; 1 something is not, or a server that was named does not
+    start; 2 bad input.
+    """
+    from sampler_parity.harness.sanitize.near import meant
+    from sampler_parity.programs.servers.launch import missing, real_servers
+    from sampler_parity.reports.write import write_report
+
+    folder, real = output or dated("servers"), real_servers()
+    for name in names or ():
+        if name not in real:
+            raise InputError(f"server {name!r}", "unknown", meant(name, real))
+    right = True
+    bundles = []
+    for name in names or real:
+        if why := missing(real[name]):
+            print_line(f"server   {name} not here: {why}")
+            right = right and not names
+            continue
+        right = _checked(name, folder / name, each, speed) and right
+        bundles.append(folder / name)
+    if bundles:
+        print_line(f"report   {write_report(bundles, report, ['json', 'md', 'html', 'junit'])[-1]}")
+    if not (bundles and right):
+        raise typer.Exit(1)
+
+
+def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
+    """Start and check a server; return whether it is as required."""
+    from sampler_parity.harness.inputs.models import GOLDEN, model_path
+    from sampler_parity.programs.servers.launch import real_servers, started
+    from sampler_parity.programs.servers.run import check_of_started, met, required, run_checks
+
+    start = time.monotonic()
+    real = real_servers()[name]
+    with started(real, model_path(GOLDEN)) as address:
+        asked = check_of_started(real, address, each, speed)
+        print_line(f"server   {name} at {address.url}")
+        done = run_checks(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
+    seconds = time.monotonic() - start
+    print_line(f"server   {name}: {required(done)}, {seconds:.0f} s - {folder}")
+    return met(done)
+
+
+def dialect_of(name: str) -> "Dialect":
+    """Return the dialect of a name. Raises InputError."""
+    from sampler_parity.harness.sanitize.near import meant
+    from sampler_parity.programs.servers.dialects import DIALECTS
+
+    if name not in DIALECTS:
+        raise InputError(f"dialect {name!r}", "unknown", meant(name, DIALECTS))
+    return DIALECTS[name]
+
+
+def shown(result: "ServerResult") -> None:
+    """Print a line for a result."""
+    mark = "" if result.met or result.verdict == "skipped" else "  FAILED"
+    silent = f" (accepted silently: {'; '.join(result.silent)})" if result.silent else ""
+    print_line(f"{result.verdict:<14} {result.name:<22} {result.evidence}{silent}{mark}")

@@ -1,0 +1,80 @@
+"""The command `upgrade`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampler_parity.harness.cli.output import line_target, lines_to, print_line, warn, write_data
+from sampler_parity.harness.errors import InputError
+
+_MOST = 40  # cases that a bisection asks of each version
+
+
+def upgrade_command(
+    old: Annotated[str, typer.Argument(help="a backend: llama.cpp@b4753, mlx_lm@0.30.0")],
+    new: Annotated[str, typer.Argument(help="the version after the upgrade")],
+    settings: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="a chain, or a request of llama-server: .json, .toml"),
+    ] = None,
+    recording: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="in its place: what `record` wrote")
+    ] = None,
+    vocab: Annotated[
+        str, typer.Option(help="GGUF file, for samplers that read a vocabulary; else small ones")
+    ] = "",
+    case: Annotated[str | None, typer.Option(help="compare this case alone")] = None,
+    bisect: Annotated[
+        bool, typer.Option(help="find the version between that changed", show_default=False)
+    ] = False,
+    json: Annotated[
+        Path | None, typer.Option(help="write the answer to this file; -: print it alone")
+    ] = None,
+) -> None:
+    """Compare two versions of an engine on your settings: what changes for you, in five lines.
+
+    Examples:
+      sampler-parity upgrade reference@b6301 reference@b6431 --settings chain.toml
+      sampler-parity upgrade llama.cpp@b4753 llama.cpp@b6673 --settings request.json --bisect
+      sampler-parity upgrade llama.cpp@b6673 llama.cpp --recording recording --json change.json
+
+    Exit status: 0 nothing changes; 1 something does; 2 bad input.
+    """
+    import shlex
+
+    from sampler_parity.programs.upgrade.answer import answer, lines
+    from sampler_parity.programs.upgrade.bisect import bisected
+    from sampler_parity.programs.upgrade.cases import generated, recorded
+    from sampler_parity.programs.upgrade.compare import version_of
+    from sampler_parity.programs.upgrade.settings import chain_of
+
+    if settings is not None and recording is None:
+        chain, left_out = chain_of(settings)
+        source, cases = f"--settings={settings}", generated(settings, chain, vocab)
+    elif recording is not None and settings is None:
+        source, cases, left_out = f"--recording={recording}", recorded(recording, vocab), []
+    else:
+        raise InputError("upgrade", "needs settings", "give --settings FILE or --recording FOLDER")
+    cases = [one for one in cases if case in (None, one.id)]
+    if not cases:
+        raise InputError(f"--case {case}", "no such case", "the line `show` names one")
+    found = answer(cases, version_of(old), version_of(new))
+    if bisect and found.changed:
+        differing = {shift.case for shift in found.shifts[:_MOST]}
+        between = bisected([one for one in cases if one.id in differing], old, new)
+        found = found.model_copy(update={"between": between})
+    if case is None and found.first is not None:
+        words = ["upgrade", old, new, source, *(["--vocab", vocab] if vocab else [])]
+        show = shlex.join(["sampler-parity", *words, "--case", found.first.case])
+        found = found.model_copy(update={"show": show})
+    found = found.model_copy(update={"left_out": left_out})
+    if json is not None:
+        write_data(json, found.model_dump_json(indent=2))
+    with lines_to(line_target(json)):
+        for line in lines(found):
+            print_line(line)
+    if left_out:
+        warn(f"not compared: {', '.join(left_out)}")
+    if found.changed:
+        raise typer.Exit(1)

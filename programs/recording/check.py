@@ -1,0 +1,192 @@
+"""Judge a recording, and write the results as a bundle that `report`, `explain` and `gate` read."""
+
+import datetime
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.bundle.info import RECORDING, BackendInfo, RunInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.checks.stages.arrays import room, save
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.protocol.client import Got
+from sampler_parity.harness.protocol.messages import plain
+from sampler_parity.harness.verdicts import Accept, passing, worst
+from sampler_parity.programs.recording.events import OfEngine
+from sampler_parity.programs.recording.info import changed, info_of
+from sampler_parity.programs.recording.reader import Recording
+from sampler_parity.programs.recording.replay import Applied, Life, ReplayedProcess
+from sampler_parity.programs.recording.target import library_of, target_of
+
+BACKEND = "recorded"
+
+
+@dataclass
+class Checked:
+    """What was judged of a recording. meanings: by process, the release it was judged by."""
+
+    results: list[CaseResult] = field(default_factory=list)
+    applies: int = 0
+    judged: int = 0
+    unjudged: Counter[str] = field(default_factory=Counter)
+    torn: list[str] = field(default_factory=list)
+    meanings: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def check(
+    folder: Path, bundle: Path, accept: Accept, reference: str | None
+) -> tuple[Checked, Bundle]:
+    """Judge a recording and write a bundle. reference: release and platform; None: the recorded
+    release. Raises InputError."""
+    recording = Recording(folder)
+    info = info_of(folder)
+    for name in changed(folder, info) if info is not None and info.files else []:
+        raise InputError(folder / name, "has changed since it was recorded")
+    checked = Checked()
+    for process in recording.processes:
+        checked.meanings[process.name] = reference or target_of(process, checked.notes)
+    started = info.started if info else _now()
+    about = _about(recording, checked, info.command if info else [], started)
+    writer = create(bundle, about)
+    for process in recording.processes:
+        replay = ReplayedProcess(process, checked.meanings[process.name])
+        for applied in replay.run():
+            _keep(bundle, applied, accept)
+        for life in replay.lives:
+            checked.applies += life.steps
+            checked.judged += life.judged
+            checked.unjudged += life.unjudged
+            if life.steps:
+                checked.results.append(_result(life, accept))
+        if process.torn:
+            checked.torn.append(process.name)
+    if not checked.results:
+        shutil.rmtree(bundle)
+        raise InputError(folder, "holds no application of a sampler chain: nothing to judge")
+    writer.append(*checked.results)
+    steps = sum(result.steps for result in checked.results)
+    writer.close(
+        Footer(
+            cases=len(checked.results),
+            steps=steps,
+            wall_s=0,
+            records={"case": len(checked.results)} if checked.results else {},
+        )
+    )
+    return checked, read_finished(bundle)
+
+
+def _about(recording: Recording, checked: Checked, command: list[str], started: str) -> RunInfo:
+    found = [library for process in recording.processes if (library := library_of(process))]
+    paths = sorted({library.path for library in found})
+    versions = {library.version or f"b{library.build}" for library in found}
+    engines = {
+        event.name: event.version
+        for process in recording.processes
+        for event in process.events()
+        if isinstance(event, OfEngine)
+    }
+    backend = BackendInfo(
+        command=command,
+        name=", ".join(engines) or "libllama",
+        version=", ".join(sorted(versions or engines.values())),
+        reference=next(iter(checked.meanings.values())),
+        libraries={path: sha256_of(Path(path)) for path in paths if Path(path).is_file()},
+    )
+    return RunInfo(
+        version=version("sampler-parity"),
+        started=started,
+        command=["sampler-parity", "check", str(recording.folder.resolve())],
+        suites={},
+        profile="full",
+        seed=0,
+        backends={BACKEND: backend},
+        machine=machine.describe(),
+    )
+
+
+def _keep(bundle: Path, applied: Applied, accept: Accept) -> None:
+    """Keep the first difference that does not pass, with its arrays."""
+    at = _failing(applied, accept)
+    if at is None or applied.life.found is not applied:
+        return
+    stage = applied.stages[at]
+    if stage.want is not None and stage.left is not None and room(bundle, BACKEND, stage.made.name):
+        left = stage.left
+        got = Got(left.ids, left.logits, left.p, left.sorted, left.selected)
+        save(bundle / "artifacts", _id(applied.life), BACKEND, stage.want, got)
+
+
+def _failing(applied: Applied, accept: Accept) -> int | None:
+    """Return the first stage that differs, if possible one that does not pass."""
+    differ = [i for i, stage in enumerate(applied.stages) if stage.difference]
+    ok = passing(["identical"], accept)
+    return next(
+        (i for i in differ if _verdict(applied, i) not in ok), differ[0] if differ else None
+    )
+
+
+def _verdict(applied: Applied, i: int) -> str:
+    difference = applied.stages[i].difference
+    return difference.verdict if difference else "identical"
+
+
+def _id(life: Life) -> str:
+    return f"recording/{life.id}"
+
+
+def _result(life: Life, accept: Accept) -> CaseResult:
+    """Return the result of a life: its first difference, or what could not be judged."""
+    unjudged = sum(life.unjudged.values())
+    why = "; ".join(f"{count:,} stages: {reason}" for reason, count in life.unjudged.most_common(3))
+    detail = f"not judged: {why}" if unjudged else ""
+    if life.found is not None:
+        result = _of_difference(life, life.found, accept, detail)
+    elif life.judged:
+        result = BackendResult(verdict="identical", detail=detail)
+    else:
+        result = BackendResult(verdict="skipped", detail=detail)
+    return CaseResult(
+        id=_id(life),
+        suite=RECORDING,
+        samplers=life.names,
+        steps=life.steps,
+        backends={BACKEND: result.model_copy(update={"ns": life.ns})},
+        required={BACKEND: ["identical"]},
+        accept=accept,
+    )
+
+
+def _of_difference(life: Life, applied: Applied, accept: Accept, detail: str) -> BackendResult:
+    at = _failing(applied, accept)
+    assert at is not None
+    counted = ", ".join(f"{count:,} {name}" for name, count in life.unlike.most_common())
+    whole = "; ".join(part for part in (f"stages that differ: {counted}", detail) if part)
+    return result_of_stage(applied, at).model_copy(update={"detail": whole})
+
+
+def result_of_stage(applied: Applied, at: int) -> BackendResult:
+    """Return the result of a stage that differs."""
+    stage = applied.stages[at]
+    assert stage.difference is not None
+    return BackendResult(
+        verdict=worst([stage.difference.verdict]),
+        step=applied.step,
+        stage=stage.made.name,
+        stage_index=at,
+        what=stage.difference.what,
+        values=plain(stage.difference.values),
+        ties=stage.difference.ties,
+    )
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,507 @@
+"""Replay a recorded process: the reference's samplers, by their address, do what the program did.
+
+Every apply is compared stage by stage with what the program left. The next stage starts from there,
+so one difference is one finding. What cannot be judged is followed and counted, with its reason.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
+from sampler_parity.harness.protocol.client import Got
+from sampler_parity.programs.recording import events as e
+from sampler_parity.programs.recording import masks
+from sampler_parity.programs.recording.format import sum_of
+from sampler_parity.programs.recording.reader import REMOVED, Gone, Process
+from sampler_parity.programs.recording.vocabularies import RecordedVocab, vocab_of
+from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, Vocab
+from sampler_parity.reference.chain import parameters_of
+from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.platforms import on, platform_of
+from sampler_parity.reference.random import DEFAULT_SEED, Mt19937
+from sampler_parity.reference.registry import REFERENCE_ROWS
+from sampler_parity.reference.sampler import Sampler
+
+# Samplers whose next result depends on how often they were applied, or on what they saw.
+_MOVED_BY_APPLY = frozenset({"dist", "xtc", "mirostat", "mirostat_v2", "adaptive_p"})
+_NAMES = {"grammar_lazy": "grammar_lazy_patterns"}
+_AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
+IN_GRAPH = -1  # the number of an apply that was none: the graph sampled
+DROPPED = "the checker could not follow"
+TOO_SLOW = "the disk was too slow: the recorder dropped the candidates"
+LOST = "its state is lost: candidates before this one are not there"
+
+
+@dataclass
+class RecordedSampler:
+    """A sampler of the program. sampler: the reference's in the same state; None: `why` it cannot
+    be judged. members: of a chain. in_graph: llama_set_sampler took it."""
+
+    address: str
+    name: str
+    sampler: Sampler | None = None
+    why: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    members: "list[RecordedSampler] | None" = None
+    in_graph: bool = False
+    life: "Life | None" = None
+
+    @property
+    def parts(self) -> "list[RecordedSampler]":
+        """The members of a chain, or itself."""
+        return [self] if self.members is None else self.members
+
+    def clone(self, address: str) -> "RecordedSampler":
+        sampler = None if self.sampler is None else self.sampler.clone()
+        members = None if self.members is None else [one.clone("") for one in self.members]
+        return RecordedSampler(address, self.name, sampler, self.why, self.arguments, members)
+
+    def lose(self, why: str) -> None:
+        self.sampler, self.why = None, why
+
+
+@dataclass
+class Life:
+    """The use of a chain, or of a sampler alone, from its construction or a reset to the next.
+    ctx: the context whose rows it saw last."""
+
+    id: str
+    names: list[str] = field(default_factory=list)
+    steps: int = 0
+    judged: int = 0
+    unjudged: Counter[str] = field(default_factory=Counter)
+    tokens: list[int] = field(default_factory=list)
+    found: "Applied | None" = None
+    unlike: Counter[str] = field(default_factory=Counter)
+    ns: int = 0
+    rec_ns: int = 0
+
+
+@dataclass
+class StageOfApply:
+    """A stage: what the reference leaves of the program's input, and how the program's differs.
+    difference: None if it is identical. why: it could not be judged. left: with what the next stage
+    begins; None if that is not known."""
+
+    made: RecordedSampler
+    before: Candidates | None = None
+    want: Candidates | None = None
+    earlier: Sampler | None = None
+    difference: Difference | None = None
+    why: str = ""
+    left: Candidates | None = None
+
+
+@dataclass
+class Applied:
+    """An apply of a life: its number there, from 0, and its stages."""
+
+    life: Life
+    event: e.Apply
+    step: int
+    before: Candidates | None
+    stages: list[StageOfApply]
+
+    @property
+    def first(self) -> int | None:
+        """The index of the first stage that differs."""
+        return next((i for i, stage in enumerate(self.stages) if stage.difference), None)
+
+
+class ReplayedProcess:
+    """A process being replayed. meaning: release and platform, as `b4753/linux-arm64-gcc`."""
+
+    def __init__(self, process: Process, meaning: str) -> None:
+        self.process = process
+        self.release, platform = parted(meaning)
+        self.platform = platform_of(platform)
+        self.made: dict[str, RecordedSampler] = {}
+        self.lives: list[Life] = []
+        self.begun = 0  # lives so far
+        self.vocabs: dict[str, Vocab | None] = {}
+        self.models: dict[str, e.Vocabulary] = {}
+        self.graph: dict[tuple[str, int], RecordedSampler] = {}  # by context and sequence
+        self.sampled: dict[int, e.InGraph] = {}  # by thread
+        self.gone = ""  # why the first candidates of an apply that are not there are gone
+
+    def run(self) -> Iterator[Applied]:
+        """Yield every apply, after those of the processes that it was forked from. Raises
+        InputError for a damaged recording."""
+        with on(self.platform), np.errstate(all="ignore"):
+            for event, own in self.events():
+                if not isinstance(event, e.Apply):
+                    self.follow(event)
+                elif own:
+                    yield self.apply(event)
+                else:
+                    self.apply(event)
+
+    def events(self) -> Iterator[tuple[e.Event, bool]]:
+        """Yield the events of the processes that it was forked from, then its own, each with
+        whether it is its own."""
+        for process, most in self.process.lineage:
+            self.process, self.lives, self.begun = process, [], 0
+            for made in self.made.values():
+                made.life = None
+            for event in self.with_graph(process.events(most)):
+                yield event, most is None
+
+    def with_graph(self, events: Iterable[e.Event]) -> Iterator[e.Event]:
+        """Yield the events, and before its acceptance each token that the graph sampled, as an
+        apply whose candidates are not there."""
+        for event in events:
+            if found := self._of_graph(event):
+                yield found
+            yield event
+
+    def _of_graph(self, event: e.Event) -> e.Apply | None:
+        if isinstance(event, e.InGraph):
+            self.sampled[event.th] = event
+        elif isinstance(event, e.Apply):
+            self.sampled.pop(event.th, None)
+        elif isinstance(event, e.Accept) and self._of(event.s).in_graph:
+            sampled = self.sampled.pop(event.th, None)
+            if sampled is not None and sampled.token == event.token:
+                n = max((model.n_vocab for model in self.models.values()), default=1)
+                array = e.Array(n=n)
+                return e.Apply(
+                    t=event.t, th=event.th, q=IN_GRAPH, s=event.s, ctx=sampled.ctx, i=sampled.i,
+                    before=array, after=array, token=event.token, p=sampled.p,
+                )  # fmt: skip
+        return None
+
+    def drop(self, event: e.Apply) -> int:
+        """Count an apply without judging it. Returns the number of its stages."""
+        made = self._of(event.s)
+        life = self._life_of(made)
+        life.steps += 1
+        for part in made.parts:
+            life.unjudged[DROPPED] += 1
+            if part.sampler is not None and part.name in _MOVED_BY_APPLY:
+                part.lose(LOST)
+        return len(made.parts)
+
+    def follow(self, event: e.Event) -> None:
+        """Follow an event other than an apply."""
+        match event:
+            case e.Vocabulary():
+                self.models[event.m] = event
+                self.vocabs.pop(event.m, None)
+            case e.Init():
+                self.made[event.s] = self._constructed(event)
+            case e.DrawnSeed():
+                self._reseed(self._of(event.s), event.seed)
+            case e.MadeChain():
+                why = "a chain inside another chain is followed"
+                self.made[event.s] = RecordedSampler(event.s, "chain", why=why, members=[])
+            case e.Add():
+                self._of(event.c).parts.append(self._of(event.s, event.name))
+            case e.Remove():
+                if 0 <= event.i < len(self._of(event.c).parts):
+                    self._of(event.c).parts.pop(event.i)
+            case e.Clone():
+                self._clone(event)
+            case e.Copy():
+                self._copy(self._of(event.origin), self._of(event.to))
+            case e.Free():
+                self.made.pop(event.s, None)
+            case e.Reset():
+                self._reset(self._of(event.s), event.d == 0)
+            case e.Accept():
+                self._accept(self._of(event.s), event.token)
+            case e.PromptTokens():
+                for part in self._of(event.s).parts:
+                    masks.take_in(part.sampler, event.tokens)
+            case e.SamplerOfSequence():
+                self._into_graph(event)
+
+    def apply(self, event: e.Apply, judged: bool = True) -> Applied:
+        """Judge an apply. judged: False only counts it, and leaves every state as it is."""
+        made = self._of(event.s)
+        life, self.gone = self._life_of(made), TOO_SLOW if event.dropped else ""
+        before = self._candidates(event.before, None) if judged else None
+        stages = list(self._stages(made, event, before)) if judged else []
+        _require_survivor(stages[-1:], event)
+        applied = Applied(life, event, life.steps, before, stages)
+        life.steps += 1
+        life.ns, life.rec_ns = life.ns + event.ns, life.rec_ns + event.rec_ns
+        for stage in stages:
+            if stage.why:
+                life.unjudged[stage.why] += 1
+            else:
+                life.judged += 1
+            if stage.difference:
+                life.unlike[stage.difference.verdict] += 1
+        if life.found is None and applied.first is not None:
+            life.found = applied
+        return applied
+
+    def _into_graph(self, event: e.SamplerOfSequence) -> None:
+        """Take a chain into the graph of a sequence, and the one before out of it."""
+        before = self.graph.pop((event.ctx, event.seq), None)
+        if before is not None:
+            before.in_graph = False
+            for part in before.parts:
+                if part.name in _MOVED_BY_APPLY:
+                    part.lose("its state moved on in the graph")
+        if event.s not in (None, "0x0"):
+            self.graph[event.ctx, event.seq] = made = self._of(event.s)
+            made.in_graph = True
+
+    def _of(self, address: str, name: str = "") -> RecordedSampler:
+        """Return the sampler at an address. One that libllama did not construct is unknown."""
+        if address not in self.made:
+            name = name or "unknown"
+            self.made[address] = RecordedSampler(
+                address, name, why=f"{name} is the program's own sampler"
+            )
+        return self.made[address]
+
+    def _constructed(self, event: e.Init) -> RecordedSampler:
+        if event.sampler is None:
+            name = event.name or "unknown"
+            return RecordedSampler(event.s, name, why=f"{name} is the program's own sampler")
+        name = _NAMES.get(event.sampler, event.sampler)
+        made = RecordedSampler(event.s, name, arguments=event.args)
+        try:
+            made.sampler = self.built(name, event.args)
+        except (ChainError, UndefinedInputError) as error:
+            made.lose(f"{name} is not modelled with these arguments: {error}")
+        return made
+
+    def built(self, name: str, arguments: dict[str, Any]) -> Sampler:
+        """Return the reference's sampler. Raises ChainError and UndefinedInputError."""
+        if name not in ALL_SAMPLERS:
+            raise ChainError("no such sampler")
+        if "wholes" in arguments:
+            raise ChainError("the order of its arguments is unknown in this release")
+        known = parameters_of(ALL_SAMPLERS[name])
+        address = arguments.get("vocab") or arguments.get("model")
+        vocab = self.vocab(address) if address else None
+        if "vocab" in known and vocab is None and (name != "dry" or arguments["seq_breakers"]):
+            raise ChainError("a recording with --no-text has no vocabulary")
+        if name == "dry" and isinstance(vocab, RecordedVocab):
+            breakers = [text for text in arguments["seq_breakers"] if text]
+            if any(isinstance(text, str) for text in breakers):
+                raise ChainError("breakers need the model's own file to be tokenized")
+        given = {key: numbers_of(value) for key, value in arguments.items() if key in known}
+        given.pop("vocab", None)
+        n_vocab = arguments.get("n_vocab")
+        if given.get("seed") == DEFAULT_SEED and name in ("xtc", "adaptive_p"):
+            raise ChainError("it drew its own seed, which libllama does not report")
+        chain = build_chain([{name: given}], n_vocab=n_vocab, vocab=vocab, release=self.release)
+        return chain.samplers[0]
+
+    def _reseed(self, made: RecordedSampler, seed: int) -> None:
+        """Give a sampler the seed that it drew. xtc and adaptive_p report none."""
+        if made.name not in REFERENCE_ROWS and made.sampler is not None:
+            made.sampler = self.built(made.name, made.arguments | {"seed": seed})
+        elif made.sampler is not None:
+            made.sampler.rng = Mt19937(seed % 2**32)  # type: ignore[attr-defined]
+
+    def vocab(self, address: str) -> Vocab | None:
+        if address not in self.vocabs:
+            model = self.models.get(address)
+            self.vocabs[address] = vocab_of(self.process.folder, model) if model else None
+        return self.vocabs[address]
+
+    def _clone(self, event: e.Clone) -> None:
+        """Take over a copy. The members of a chain were cloned, and added, before the chain."""
+        origin, built = self._of(event.origin), self.made.get(event.s)
+        members = None if built is None else built.members
+        if members is not None and len(members) == len(origin.parts):
+            return
+        self.made[event.s] = origin.clone(event.s)
+
+    def _copy(self, origin: RecordedSampler, to: RecordedSampler) -> None:
+        """Copy a state. Those of a chain's members are copied one by one."""
+        for mine, theirs in zip(to.parts, origin.parts, strict=False):
+            if theirs.sampler is None or type(mine.sampler) is not type(theirs.sampler):
+                mine.lose(theirs.why or "it was copied from another kind of sampler")
+            else:
+                vars(mine.sampler).update(vars(theirs.sampler.clone()))
+
+    def _reset(self, made: RecordedSampler, outermost: bool) -> None:
+        """Reset a sampler. One whose state was lost is as new, if its arguments are known."""
+        for part in made.parts:
+            if part.why == LOST:
+                part.sampler, part.why = self.built(part.name, part.arguments), ""
+            elif part.sampler is not None:
+                part.sampler.reset()
+        if outermost and made.life is not None and made.life.steps:
+            made.life = None
+
+    def _accept(self, made: RecordedSampler, token: int) -> None:
+        life = self._life_of(made)
+        life.tokens.append(token)
+        for part in made.parts:
+            try:
+                if part.sampler is not None:
+                    part.sampler.accept(token)
+            except UndefinedInputError as error:
+                part.lose(f"{part.name} refuses what the program accepted: {error}")
+
+    def _life_of(self, made: RecordedSampler) -> Life:
+        if made.life is None:
+            self.begun += 1
+            life = Life(f"{self.process.name}/{self.begun}")
+            self.lives.append(life)
+            made.life = life
+        made.life.names = [part.name for part in made.parts]
+        return made.life
+
+    def _stages(
+        self, made: RecordedSampler, event: e.Apply, before: Candidates | None
+    ) -> Iterator[StageOfApply]:
+        """Yield the stages of an apply, each begun with what the program left before it."""
+        left = {stage.s: stage for stage in event.stages}
+        now = before
+        for part in made.parts:
+            array: e.Array | None = event.after if made.members is None else left.get(part.address)
+            if array is None and part.address == "" and len(left) == len(made.parts):
+                array = event.stages[made.parts.index(part)]
+            if now is not None and array is not None and array.sorted is None:
+                now = masks.given(now, part.name, event.before.n)
+            stage = self._stage(part, made, now, array)
+            now = stage.left
+            yield stage
+
+    def _stage(
+        self,
+        part: RecordedSampler,
+        made: RecordedSampler,
+        before: Candidates | None,
+        array: e.Array | None,
+    ) -> StageOfApply:
+        """Judge one stage. array: what the program left; None if it was not applied."""
+        stage = StageOfApply(part, before)
+        if array is None:
+            if made.in_graph or part.sampler is None:
+                stage.why = part.why or "it is computed in the graph"
+                stage.left = before  # the program's candidates are those that the graph left
+            elif self.process.start.detail == "tokens":
+                stage.why = "--detail tokens has no candidates"
+            else:
+                stage.difference = Difference("diverged", "stage", {"got": "not applied"})
+                stage.left = before
+            return stage
+        if part.sampler is None or before is None:
+            stage.why = part.why or self._why_gone()
+            if before is None and part.name in _MOVED_BY_APPLY:
+                part.lose(LOST)
+            stage.left = self._candidates(array, before)
+            return stage
+        stage.earlier, stage.want = part.sampler.clone(), before.copy()
+        try:
+            part.sampler.apply(stage.want)
+            if array.sorted is None:
+                stage.want = masks.survivors(stage.want)
+        except UndefinedInputError as error:
+            part.lose(f"{part.name} is undefined there: {error}")
+            stage.why, stage.want = part.why, None
+            stage.left = self._candidates(array, before)
+            return stage
+        self._compare(stage, array)
+        return stage
+
+    def _compare(self, stage: StageOfApply, array: e.Array) -> None:
+        """Compare the reference's candidates with those that the program left."""
+        want, before = stage.want, stage.before
+        assert want is not None
+        assert before is not None
+        assert stage.earlier is not None
+        if _fits(want, array):
+            stage.difference = self._listed_otherwise(want, array)
+            stage.left = None if stage.difference else want.copy()
+            return
+        left = self._candidates(array, want)
+        if left is None:
+            values = {"survivors": {"got": array.n, "expected": len(want)}}
+            otherwise = len(want) == array.n and self._listed_otherwise(want, array)
+            stage.difference = otherwise or Difference("diverged", "candidates", values)
+            return
+        got = Got(left.ids, left.logits, left.p, left.sorted, left.selected)
+        if not identical(want, got):
+            stage.difference = classify(want, got, before, stage.earlier)
+            if array.sorted is None and masks.keeps_all_equal(want, left):
+                stage.difference = replace(stage.difference, verdict="tied", ties=True)
+        stage.left = left
+
+    def _listed_otherwise(self, want: Candidates, array: e.Array) -> Difference | None:
+        """Return how the tokens that a long list names differ."""
+        some = self.process.some(array)
+        if some is None:
+            return None
+        for token, got in zip(some.ids.tolist(), some.logits, strict=True):
+            expected = want.logits[token] if want.ids[token] == token else np.float32(np.nan)
+            if got.tobytes() != expected.tobytes():
+                values = {
+                    "rank": token,
+                    "id": token,
+                    "got": got.item(),
+                    "expected": expected.item(),
+                }
+                both = {"survivors": {"got": array.n, "expected": len(want)}}
+                return Difference("diverged", "logits", values | both)
+        return None
+
+    def _candidates(self, array: e.Array, like: Candidates | None) -> Candidates | None:
+        """Return recorded candidates; None if they are not there. like: has the p of those that
+        were recorded without."""
+        try:
+            lists = self.process.lists(array)
+        except Gone as gone:
+            self.gone = self.gone or str(gone)
+            return None
+        if array.sorted is None:
+            return masks.arranged(lists, array.selected, like)
+        p = lists.p.copy()
+        if array.form != "full" and like is not None:
+            at = dict(zip(like.ids.tolist(), like.p.tolist(), strict=True))
+            p = np.array([at.get(token, 0.0) for token in lists.ids.tolist()], np.float32)
+        return Candidates(lists.ids.copy(), lists.logits.copy(), p, array.sorted, array.selected)
+
+    def _why_gone(self) -> str:
+        if self.process.start.detail == "tokens":
+            return "--detail tokens has no candidates"
+        if self.gone == REMOVED:
+            return "the candidates before it are gone: --keep removed them"
+        if self.gone == TOO_SLOW:
+            return TOO_SLOW
+        return "the candidates before it are not listed (--detail stages lists all)"
+
+
+def _fits(want: Candidates, array: e.Array) -> bool:
+    """Return whether candidates have the number, the flags and the sum of a recorded array."""
+    if array.sorted is None:
+        want = masks.by_id(want)
+    return (
+        array.form != "full"
+        and len(want) == array.n
+        and array.sorted in (None, want.sorted)
+        and want.selected == array.selected
+        and array.sum == sum_of(want.ids, want.logits, array.stride, array.offset)
+    )
+
+
+def _require_survivor(stages: list[StageOfApply], event: e.Apply) -> None:
+    """Let the last stage of a mask differ if the sampled token is none that it left."""
+    for stage in stages:
+        left, there = stage.left, event.stages and event.stages[-1].sorted is None
+        if there and left is not None and not stage.difference and event.token not in left.ids:
+            values = {"got": event.token, "expected": None}
+            stage.difference = Difference("diverged", "selected", values)
+
+
+def numbers_of(value: Any) -> Any:
+    """Return an argument with what JSON cannot hold as numbers."""
+    if isinstance(value, str):
+        return float(value) if value in _AS_NUMBERS else value
+    if isinstance(value, list):
+        return [numbers_of(item) for item in value]
+    return value

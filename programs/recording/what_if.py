@@ -1,0 +1,150 @@
+"""Replay a recorded text with other settings: where would it have parted?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_table
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize.near import meant
+from sampler_parity.harness.sanitize.printable import cut
+from sampler_parity.harness.strict import STRICT
+from sampler_parity.programs.recording.reader import Recording
+from sampler_parity.programs.recording.tokens import DRAWN_BY, RecordedToken, tokens_of
+from sampler_parity.reference import Chain, ChainError, UndefinedInputError
+from sampler_parity.reference.chain import parameters_of
+from sampler_parity.reference.sampler import Sampler
+
+_SECONDARY = frozenset({"min_keep", "seed", "n_vocab", "vocab"})
+Make = Callable[[RecordedToken], Chain]
+
+
+class ChainFile(BaseModel):
+    """A file with a chain, in the form of a suite."""
+
+    model_config = STRICT
+    chain: ChainSpec
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Hold the place where a text would part. same: tokens before. number: of the token there, None
+    if the text is the same. token, instead: the recorded and the other one, as text."""
+
+    same: int
+    number: int | None = None
+    token: str = ""
+    instead: str = ""
+
+
+def parting(recording: Recording, text: int, reference: str | None, make: Make) -> Parting:
+    """Replay a text's recorded logits with the chain that `make` returns for its first token.
+    Raises InputError."""
+    chain, fed, same = None, 0, 0
+    for token in tokens_of(recording, reference):
+        if token.text != text:
+            continue
+        before, accepted = token.applied.before, token.applied.life.tokens
+        if before is None:
+            raise InputError(recording.folder, "has no logits there", "record --detail survivors")
+        try:
+            if chain is None:
+                chain = make(token)
+            for one in accepted[fed:] if same else []:
+                chain.accept(one)
+            candidates, fed = before.copy(), len(accepted)
+            chain.apply(candidates)
+            instead = candidates.token
+        except (ChainError, UndefinedInputError) as error:
+            raise InputError("the other chain", str(error)) from None
+        if instead is None:
+            raise InputError("the other chain", "selects no token", "end it with dist or greedy")
+        if instead != token.token:
+            names = (token.name_of(token.token), token.name_of(instead))
+            return Parting(same, token.number, *names)
+        same += 1
+    return Parting(same)
+
+
+def edited(edits: str) -> Make:
+    """Return the recorded chain with edits: `temp=0.7,top_k.k=20`. Raises InputError."""
+    values: dict[str, float] = {}
+    for edit in edits.split(","):
+        key, _, value = (part.strip() for part in edit.partition("="))
+        try:
+            values[key] = float(value) if set(value) & set(".einf") else int(value)
+        except ValueError:
+            problem = "is no setting"
+            raise InputError(cut(edit, 80), problem, "write temp=0.7 or top_k.k=20") from None
+
+    def make(token: RecordedToken) -> Chain:
+        chain: list[Sampler] = []
+        names: dict[str, None] = {}
+        for stage in token.applied.stages:
+            name = stage.made.name
+            if stage.earlier is None:
+                raise InputError(name, f"cannot be replayed: {stage.why}")
+            own: dict[str, float] = {}
+            for parameter, keys in _keys_of(name).items():
+                names |= dict.fromkeys(keys)
+                for key in keys & values.keys():
+                    own[parameter] = values[key]
+            sampler = stage.earlier.clone()
+            if own:
+                sampler = token.replayed.built(name, stage.made.arguments | own)
+                _take_over(sampler, token, "seed" in own)
+            chain.append(sampler)
+        for key in values.keys() - names:
+            shown = [name for name in names if "." in name]
+            fix = meant(key, names, shown) if shown else f"it has only {', '.join(token.names)}"
+            raise InputError(cut(key, 80), "is no setting of the chain", fix)
+        return Chain(chain)
+
+    return make
+
+
+def _keys_of(name: str) -> dict[str, set[str]]:
+    """Return the names of each parameter of a sampler: `top_k.k`, `k`, and `top_k` for the only one
+    that matters."""
+    known = [key for key in parameters_of(ALL_SAMPLERS[name]) if key != "vocab"]
+    main = [key for key in known if key not in _SECONDARY]
+    return {key: {f"{name}.{key}", key, name if main == [key] else key} for key in known}
+
+
+def of_file(path: Path) -> Make:
+    """Return the chain of a file. Stages without a seed go on with the recorded random numbers.
+    Raises InputError."""
+    spec = read_table(path, ChainFile).chain
+
+    def make(token: RecordedToken) -> Chain:
+        replayed, n = token.replayed, token.applied.event.before.n
+        vocabs = [vocab for model in replayed.models if (vocab := replayed.vocab(model))]
+        seeds = {name for name in ALL_SAMPLERS if "seed" in parameters_of(ALL_SAMPLERS[name])}
+        seeded = [
+            {name: ({"seed": 0} if name in seeds else {}) | own for name, own in stage.items()}
+            for stage in spec
+        ]
+        vocab = vocabs[-1] if vocabs else None
+        chain = build_chain(seeded, n_vocab=n, vocab=vocab, release=replayed.release)
+        for sampler, stage in zip(chain.samplers, spec, strict=True):
+            _take_over(sampler, token, any("seed" in own for own in stage.values()))
+        return chain
+
+    return make
+
+
+def _take_over(sampler: Sampler, token: RecordedToken, seeded: bool) -> None:
+    """Give a sampler the history of a text, and the recorded random numbers if it has no seed."""
+    for one in token.applied.life.tokens:
+        sampler.accept(one)
+    stages = [stage for stage in token.applied.stages if stage.earlier is not None]
+    same = [stage.earlier for stage in stages if stage.made.name == sampler.name]
+    drawing = [stage.earlier for stage in stages if stage.made.name in DRAWN_BY]
+    own: Any = getattr(sampler, "today", sampler)
+    for earlier in [*same, *drawing][:1] if hasattr(own, "rng") and not seeded else []:
+        own.rng = getattr(earlier, "today", earlier).rng.clone()  # type: ignore[union-attr]

@@ -1,0 +1,279 @@
+"""Ask for a completion in any dialect, and read the answer into one form."""
+
+import json
+import math
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.programs.servers import http, invariants
+from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.answer import Answer, TokenProbability, TokenReport
+from sampler_parity.programs.servers.dialects import Dialect
+
+Prompt = str | list[int] | list[int | str]  # or its tokens, or parts of it
+_PROBABILITIES = ("n_probs", "logprobs", "top_logprobs")  # how many of each token, in any dialect
+SILENT = 3  # requests in a row without an answer in time: then a server is asked no more
+
+
+@dataclass
+class Traffic:
+    """Count requests. silent: how many in a row had no answer in time; requests sent at once count
+    as one. until: when the last one ended (time.monotonic). answers: that were looked at. broken:
+    by name of an invariant, the first answer that breaks it, and how."""
+
+    requests: int = 0
+    answers: int = 0
+    silent: int = 0
+    until: float = 0.0
+    broken: dict[str, tuple[str, Answer]] = field(default_factory=dict)
+
+    def add_silence(self, begun: float) -> None:
+        if begun >= self.until:
+            self.silent, self.until = self.silent + 1, time.monotonic()
+
+
+@dataclass(frozen=True)
+class Client:
+    """Ask a server. eos: the token that ends a text, where it is known."""
+
+    address: Address
+    dialect: Dialect
+    model: str = ""
+    eos: int | None = None
+    seconds: float = http.SECONDS
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def body(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> dict[str, Any]:
+        dialect = self.dialect
+        sent: dict[str, Any] = {"model": self.model} if self.model else {}
+        if dialect.chat:
+            sent["messages"] = [{"role": "user", "content": prompt}]
+        else:
+            sent["prompt"] = prompt
+        grouped = {dialect.group: dict(parameters)} if dialect.group else parameters
+        return {**sent, **dialect.always, **grouped}
+
+    def parameters_of(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a request states besides its prompt and the model."""
+        dialect = self.dialect
+        parameters = sent[dialect.group] if dialect.group else sent
+        not_own = ("prompt", "messages", "model", *dialect.always)
+        return {name: value for name, value in parameters.items() if name not in not_own}
+
+    def most(self, sent: Mapping[str, Any]) -> int:
+        """Return the largest size in bytes of an answer to a request."""
+        stated = self.parameters_of(sent)
+        tokens = stated.get(self.dialect.length)
+        if type(tokens) is not int or not 0 <= tokens <= limits.ANSWER_TOKENS:
+            tokens = limits.ANSWER_TOKENS
+        numbers = (stated.get(name) for name in _PROBABILITIES)
+        each = 1 + max((n for n in numbers if type(n) is int), default=0)
+        repeated = limits.ANSWER_REPEATS * len(json.dumps(sent))
+        # llama-server draws a token before it counts 0.
+        needed = limits.ANSWER + repeated + max(tokens, 1) * each * limits.ANSWER_TOKEN
+        return min(needed, limits.ANSWER_LARGEST)
+
+    def complete(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> Answer:
+        """Return the answer. Raises ServerFailure if none comes. prompt: or several."""
+        sent = self.body(prompt, parameters)
+        with self._counted(sent):
+            reply = http.ask(self.address, self.dialect.path, sent, self.seconds, self.most(sent))
+            return self._answer(sent, reply)
+
+    def in_turn(self, several: Sequence[tuple[Prompt, Mapping[str, Any]]]) -> list[Answer]:
+        """Return the answers to prompts with parameters on one connection, until the server closes
+        it. Raises ServerFailure."""
+        bodies = [self.body(*one) for one in several]
+        with self._counted(bodies[0]):
+            replies = http.ask_in_turn(
+                self.address, self.dialect.path, bodies, self.seconds, max(map(self.most, bodies))
+            )
+        self.traffic.requests += len(replies) - 1
+        return [self._answer(sent, reply) for sent, reply in zip(bodies, replies, strict=False)]
+
+    def _answer(self, sent: Mapping[str, Any], reply: http.Reply) -> Answer:
+        if reply.refused:
+            return Answer(sent, refusal=reply.reason or f"status {reply.status}")
+        return self._noted(answer_of(self.dialect, sent, reply.data))
+
+    def _noted(self, answer: Answer) -> Answer:
+        """Note whether an answer breaks an invariant."""
+        for one in (answer, *answer.others):
+            self.traffic.answers += 1
+            for name, line in invariants.broken(self.dialect, one):
+                self.traffic.broken.setdefault(name, (line, one))
+        return answer
+
+    def streamed(
+        self,
+        prompt: Prompt | list[str],
+        parameters: Mapping[str, Any],
+        leave_after: int | None = None,
+    ) -> Answer:
+        """Return the same answer, sent in parts. Raises ServerFailure. leave_after: close the
+        connection after so many events."""
+        sent = {**self.body(prompt, parameters), "stream": True}
+        with self._counted(sent):
+            events = http.stream(
+                self.address,
+                self.dialect.path,
+                sent,
+                self.seconds,
+                self.most(sent),
+                leave_after=leave_after,
+            )
+            if isinstance(events, http.Reply):
+                return Answer(sent, refusal=events.reason or f"status {events.status}")
+            came: dict[int, list[tuple[Answer, float]]] = {0: []}
+            for event in events:
+                if event.data is not None:  # llama-server's first event of several prompts
+                    one = answer_of(self.dialect, sent, event.data)
+                    came.setdefault(one.index, []).append((one, event.at))
+            answer, *others = (_together(came[index], sent) for index in sorted(came))
+            answer = replace(answer, others=tuple(others))
+            return answer if leave_after else self._noted(answer)
+
+    @contextmanager
+    def _counted(self, sent: Mapping[str, Any]) -> Iterator[None]:
+        """Count a request, and refuse it once the server is silent."""
+        self.require_sound()
+        self.traffic.requests += 1
+        begun = time.monotonic()
+        try:
+            yield
+        except http.ServerFailure as failure:
+            failure.sent = sent
+            if failure.verdict == "timeout":
+                self.traffic.add_silence(begun)
+            else:
+                self.traffic.silent = 0
+            raise
+        self.traffic.silent = 0
+
+    def require_sound(self) -> None:
+        """Raise ServerFailure if the server is silent."""
+        if self.traffic.silent >= SILENT:
+            line = f"not asked: {SILENT} requests in a row had no answer in time"
+            raise http.ServerFailure("timeout", line)
+
+    def curl(self, sent: Mapping[str, Any]) -> str:
+        """Return the request as a line for a shell; a key is named, not shown."""
+        words = ["curl", self.address.url + self.dialect.path]
+        words += ["-H", "Content-Type: application/json"]
+        line = shlex.join(words)
+        if self.address.key:
+            line += ' -H "Authorization: Bearer $KEY"'
+        return f"{line} -d {shlex.quote(json.dumps(sent, ensure_ascii=False))}"
+
+
+def answer_of(dialect: Dialect, sent: Mapping[str, Any], data: Any) -> Answer:
+    """Read an answer. Raises ServerFailure for JSON that is no completion."""
+    try:
+        if dialect.text == "llama-server" and isinstance(data, list):  # several completions
+            first, *rest = (_of_llama_server(sent, one) for one in data)
+            return replace(first, others=tuple(rest))
+        if dialect.text == "llama-server":
+            return _of_llama_server(sent, data)
+        if dialect.text == "ollama":
+            ended = str(data.get("done_reason", ""))
+            return Answer(sent, str(data["response"]), ended=ended, events=(data,))
+        return _of_openai(sent, data)
+    except (LookupError, TypeError, ArithmeticError, ValueError, AttributeError):
+        line = f"{dialect.path}: the answer is no completion: {json.dumps(data)[:120]}"
+        raise http.ServerFailure("rejected", line) from None
+
+
+def _of_llama_server(sent: Mapping[str, Any], data: Any) -> Answer:
+    """Read logprob, or with post_sampling_probs prob; the top tokens have the same keys."""
+    return Answer(
+        sent,
+        _text(data["content"]),
+        tuple(int(token) for token in data.get("tokens", ())),
+        tuple(
+            TokenReport(_probability(one), tuple(map(_probability, _tops(one))))
+            for one in data.get("completion_probabilities", ())
+        ),
+        str(data.get("stop_type", "")),
+        index=int(data.get("index", 0)),
+        events=(data,),
+    )
+
+
+def _tops(one: Mapping[str, Any]) -> Sequence[Any]:
+    tops: Sequence[Any] = one["top_logprobs" if "top_logprobs" in one else "top_probs"]
+    return tops
+
+
+def _probability(one: Mapping[str, Any]) -> TokenProbability:
+    value = one["logprob"] if "logprob" in one else one["prob"]
+    text = one["token"] if "id" not in one else one.get("token", "")  # mlx-lm's have the id alone
+    return TokenProbability(int(one.get("id", -1)), _text(text), float(value))
+
+
+def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
+    """Read an answer of OpenAI's: logprobs in four lists, or as chat has them (`content`)."""
+    choice = data["choices"][0]
+    logprobs = choice.get("logprobs") or {}
+    if "content" in logprobs:
+        reports = tuple(
+            TokenReport(_probability(one), tuple(map(_probability, one.get("top_logprobs", ()))))
+            for one in logprobs["content"] or ()
+        )
+    else:
+        reports = tuple(
+            TokenReport(
+                _by_text(_text(text), math.nan if value is None else float(value)),
+                tuple(_by_text(str(word), float(p)) for word, p in (top or {}).items()),
+            )
+            for text, value, top in zip(
+                logprobs.get("tokens") or (),
+                logprobs.get("token_logprobs") or (),
+                logprobs.get("top_logprobs") or [{}] * len(logprobs.get("tokens") or ()),
+                strict=True,
+            )
+        )
+    drawn = choice.get("token_ids")  # vLLM's, where they are asked for
+    tokens = None if drawn is None else tuple(int(token) for token in drawn)
+    others = (Answer(sent, _content(one), index=1) for one in data["choices"][1:])
+    ended = str(choice.get("finish_reason") or "")
+    first = Answer(sent, _content(choice), tokens, reports, ended, events=(data,))
+    return replace(first, others=tuple(others))
+
+
+def _by_text(text: str, logprob: float) -> TokenProbability:
+    """Read a token that is named by its text. vLLM writes ids as texts where it is asked to."""
+    named = re.fullmatch(r"token_id:(\d+)", text)
+    return TokenProbability(int(named[1]) if named else -1, text, logprob)
+
+
+def _content(choice: Mapping[str, Any]) -> str:
+    """Return the text of a completion, a message, or a part of one, which may have none."""
+    if "text" in choice:
+        return _text(choice["text"])
+    message = choice["message"] if "message" in choice else choice["delta"]
+    return _text(message.get("content") or "")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"no text: {value!r}")
+    return value
+
+
+def _together(parts: Sequence[tuple[Answer, float]], sent: Mapping[str, Any]) -> Answer:
+    answers = [answer for answer, _ in parts]
+    named = [answer.tokens for answer in answers if answer.tokens is not None]
+    return replace(
+        answers[-1] if answers else Answer(sent),
+        text="".join(answer.text for answer in answers),
+        tokens=tuple(token for tokens in named for token in tokens) if named else None,
+        reports=tuple(report for answer in answers for report in answer.reports),
+        times=tuple(at for _, at in parts),
+        events=tuple(event for answer in answers for event in answer.events),
+    )

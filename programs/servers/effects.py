@@ -1,0 +1,160 @@
+"""Judge the effect of a parameter by texts with and without it."""
+
+import json
+import re
+from collections.abc import Callable
+
+from sampler_parity.programs.servers.answer import FULL, Answer
+from sampler_parity.programs.servers.dialects import ServerParameter
+from sampler_parity.programs.servers.observation import Observation
+from sampler_parity.programs.servers.probe import LENGTH, SEEDS, Probe, Undetermined
+
+
+def _greedy(probe: Probe, row: ServerParameter) -> Observation:
+    """Require hot texts to become the greedy one."""
+    greedy, hot = probe.greedy(), probe.hot(**row.at(row.neutral))
+    answer = probe.hot(**row.at(row.effective))
+    what = f"{row.name} {row.effective} at temperature {probe.client.dialect.hot:g}"
+    if row.name == "temperature":
+        again = probe.ask(temperature=0.0, seed=SEEDS[1])
+        if again.refusal or again.text != greedy.text:
+            return Observation("other meaning", f"{what}: another text with another seed", again)
+        if clamped := _clamped(probe):
+            return clamped
+        return _effect(hot.text != greedy.text, True, "0 gives the same text to all seeds", answer)
+    return _effect(
+        answer.text != hot.text or hot.text == greedy.text,
+        answer.text == greedy.text,
+        f"{what}: the greedy text",
+        answer,
+        f"{what}: not the greedy text",
+    )
+
+
+def _clamped(probe: Probe) -> Observation | None:
+    """Find a high temperature that means a lower one, by three texts of the same seeds."""
+    if not probe.seeds:
+        return None
+    hot = probe.hots()
+    for lower in (1.0, 1.5):
+        if [one.text for one in hot] == [one.text for one in probe.hots(temperature=lower)]:
+            high = probe.client.dialect.hot
+            line = f"temperature {high:g} is silently changed to {lower}"
+            return Observation("clamped", line, hot[0])
+    return None
+
+
+def _constant(probe: Probe, row: ServerParameter) -> Observation:
+    """Require hot texts of several seeds to become one."""
+    answers = probe.hots(**row.at(row.effective))
+    texts = [answer.text for answer in answers]
+    return _effect(
+        texts != [answer.text for answer in probe.hots(**row.at(row.neutral))],
+        len({*texts}) == 1,
+        f"{row.name} {row.effective}: one text of {len(SEEDS)} seeds",
+        answers[0],
+        f"{row.name} {row.effective}: several texts of {len(SEEDS)} seeds",
+    )
+
+
+def _moves(probe: Probe, row: ServerParameter) -> Observation:
+    """Require another greedy text."""
+    base, answer = probe.greedy(**row.at(row.neutral)), probe.greedy(**row.at(row.effective))
+    right = f"{row.name} {row.effective}: another greedy text"
+    return _effect(answer.text != base.text, True, right, answer)
+
+
+def _spreads(probe: Probe, row: ServerParameter) -> Observation:
+    """Require more different tokens in the greedy text."""
+    base, answer = probe.greedy(**row.at(row.neutral)), probe.greedy(**row.at(row.effective))
+    more, few = (len({*re.findall(r"\w+|\W", one.text)}) for one in (answer, base))
+    what = f"{row.name} {row.effective}: {more} different words in {LENGTH} tokens, without {few}"
+    return _effect(answer.text != base.text, more >= few, what, answer)
+
+
+def _forces(probe: Probe, row: ServerParameter) -> Observation:
+    """Require a greedy text of one token alone: that of `effective`."""
+    answer = probe.greedy(**row.at(row.effective))
+    text = answer.text  # a blank at its beginning may be left out
+    period = round((len(text) + 1) / LENGTH)
+    one_token = 0 < period < len(text) and text[period:] == text[:-period]
+    what = f"{row.name} {json.dumps(row.effective)}: "
+    moved = text != probe.greedy().text
+    return _effect(moved, one_token, f"{what}that token alone", answer, f"{what}other tokens, too")
+
+
+def _changes(probe: Probe, row: ServerParameter) -> Observation:
+    """Require another hot text of the same seed."""
+    if not probe.seeds:
+        raise Undetermined("no seed repeats a text, so two cannot be compared")
+    base, answer = probe.hot(**row.at(row.neutral)), probe.hot(**row.at(row.effective))
+    right = f"{row.name} {json.dumps(row.effective)}: another text of the same seed"
+    return _effect(answer.text != base.text, True, right, answer)
+
+
+def _seed(probe: Probe, row: ServerParameter) -> Observation:
+    """Require the same hot text for the same value, and another for another."""
+    first, other = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
+    again = probe.again(first)
+    same = probe.seeds and again.text == first.text  # once without is enough
+    what = f"seed {SEEDS[0]} twice: " + ("one text" if same else "two texts")
+    if first.refusal:
+        return _effect(False, False, what, first)
+    if same and other.text == first.text:
+        return Observation("ignored", f"seeds {SEEDS[0]} and {SEEDS[1]}: one text", other)
+    return Observation("honoured" if same else "ignored", what, again)
+
+
+def _length(probe: Probe, row: ServerParameter) -> Observation:
+    """Require so many tokens."""
+    whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
+    shorter = len(answer.text) < len(whole.text) and whole.text.startswith(answer.text.rstrip("�"))
+    exact = answer.has_all(row.effective) and answer.ended in FULL
+    n = f"{len(answer.tokens)} tokens" if answer.tokens is not None else "a shorter text"
+    what = f"{row.name} {row.effective}: {n}"
+    return _effect(answer.text != whole.text, shorter and exact, what, answer)
+
+
+def _stops(probe: Probe, row: ServerParameter) -> Observation:
+    """Require a text that ends before a word of it."""
+    whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
+    word = row.effective[0]
+    what = f"{row.name} {json.dumps(word)}: the text "
+    right = answer.text == whole.text[: whole.text.index(word)]
+    moved = answer.text != whole.text
+    return _effect(moved, right, f"{what}ends before it", answer, f"{what}does not end before it")
+
+
+def _shape(probe: Probe, row: ServerParameter) -> Observation:
+    """Require a text that begins with what the grammar asks for."""
+    answer = probe.greedy(**row.at(row.effective))
+    right = answer.text.strip().strip('"') == "abacus"
+    what = f"{row.name} that allows one word: "
+    moved = answer.text != probe.greedy().text
+    return _effect(moved, right, f"{what}that", answer, f"{what}another text")
+
+
+EFFECTS: dict[str, Callable[[Probe, ServerParameter], Observation]] = {
+    "greedy": _greedy,
+    "constant": _constant,
+    "moves": _moves,
+    "spreads": _spreads,
+    "forces": _forces,
+    "changes": _changes,
+    "seed": _seed,
+    "length": _length,
+    "stops": _stops,
+    "shape": _shape,
+}
+
+
+def _effect(moved: bool, holds: bool, right: str, answer: Answer, wrong: str = "") -> Observation:
+    """Make the verdict. wrong: "" where it is the same line as right."""
+    if answer.refusal:
+        return Observation("error", f"a documented value is refused: {answer.refusal}", answer)
+    if not moved:
+        what = right.partition(":")[0]
+        return Observation("ignored", f"{what}: the text stays as it was", answer)
+    if holds:
+        return Observation("honoured", right, answer)
+    return Observation("other meaning", wrong or right, answer)

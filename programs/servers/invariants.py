@@ -1,0 +1,203 @@
+"""State what must hold of every answer, whatever was asked. Each function returns what is wrong, or
+"". A field that does not come is not looked at."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sampler_parity.programs.servers.answer import Answer
+from sampler_parity.programs.servers.dialects import Dialect
+
+OF_LLAMA_SERVER = ("settings", "bytes", "pieces", "prompt")  # no other dialect has them
+_CUT = 4  # bytes of a character: a text may go on to its end
+
+
+def _stated(dialect: Dialect, answer: Answer) -> dict[str, Any]:
+    """Return the parameters of a request that are documented values."""
+    sent = answer.sent.get(dialect.group, {}) if dialect.group else answer.sent
+    nonsense = {row.name: (row.wrong, row.beyond) for row in dialect.parameters}
+    return {name: v for name, v in sent.items() if v not in nonsense.get(name, ())}
+
+
+def _tokens(data: Mapping[str, Any]) -> Any:
+    return data.get("tokens_predicted", (data.get("usage") or {}).get("completion_tokens"))
+
+
+def _stops(stated: Mapping[str, Any]) -> list[str]:
+    """Return the stop strings. One that is in no list may be ignored."""
+    given = stated.get("stop") or []
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _ending(dialect: Dialect, answer: Answer) -> str:
+    """Require that a text ends by its length there, and else at a stop string that is not in it."""
+    stated, came = _stated(dialect, answer), _tokens(answer.last)
+    wanted, word = stated.get(dialect.length), answer.last.get("stopping_word", "")
+    stops = [one for one in _stops(stated) if one]
+    if type(wanted) is int and wanted > 0 and came is not None:
+        short = came < wanted and answer.ended in ("limit", "length")  # the context is full
+        truncated = answer.last.get("truncated", False)
+        if came >= wanted + _CUT or short != truncated:
+            line = f"{came} tokens in the place of {wanted}, ended by {answer.ended}"
+            return f"{line}, truncated {truncated}"
+    # Where the context ends at a stop string, the server reports both.
+    both = answer.last.get("truncated", False) and answer.ended == "limit"
+    known = not both and answer.ended in ("word", "limit", "eos")
+    if known and (word in stops) != (answer.ended == "word"):
+        return f"ended by {answer.ended}, at the stop string {word!r}"
+    found = [one for one in stops if one in answer.text and one != stated["stop"]]
+    return f"the stop string {found[0]!r} is in the text" if found else ""
+
+
+def _counts(dialect: Dialect, answer: Answer) -> str:
+    """Require of all counts that they agree."""
+    data, usage, prompt = answer.last, answer.last.get("usage") or {}, answer.sent.get("prompt")
+    indexes = [one.index for one in (answer, *answer.others)]
+    several = [n for name, n in dialect.several.items() if answer.sent.get(name) == n]
+    if isinstance(prompt, list) and prompt and all(isinstance(one, str) for one in prompt):
+        several.append(len(prompt))
+    if answer.index == 0 and several and indexes != [*range(max(several))]:
+        return f"answers {indexes} come in the place of {max(several)}"
+    counts = [usage.get(f"{of}_tokens", 0) for of in ("prompt", "completion", "total")]
+    came, timings = _tokens(data), data.get("timings") or {}
+    equal = {"usage": (counts[0] + counts[1], counts[2])}
+    equal["timed"] = (timings.get("predicted_n", came), came)
+    if answer.tokens and not answer.sent.get("stream"):  # a stream does not name all
+        equal["named"] = (len(answer.tokens), came)
+        # A character in several tokens is reported once.
+        if answer.reports and answer.ended != "word" and answer.text.isascii():
+            equal["reported"] = (len(answer.reports), came)
+    if "tokens_evaluated" in data:
+        read = data["tokens_evaluated"]
+        equal["cached"] = (data.get("tokens_cached", read + came - 1), read + came - 1)
+        equal["read"] = (timings.get("cache_n", 0) + timings.get("prompt_n", read), read)
+        reads = {event.get("tokens_evaluated", read) for event in answer.events}
+        equal["of each event"] = (reads, {read})
+        if isinstance(prompt, list) and prompt and all(type(one) is int for one in prompt):
+            equal["prompt"] = (read, len(prompt))
+        running = [n for event in answer.events if (n := _tokens(event)) is not None]
+        equal["in order"] = (running, sorted(running))
+    for of in ("prompt", "predicted"):
+        each, rate = timings.get(f"{of}_per_token_ms"), timings.get(f"{of}_per_second")
+        if each and rate and not math.isclose(each * rate, 1000, rel_tol=1e-3):
+            return f"{of}: {each} ms each are not {rate} in a second"
+    wrong = {name: pair for name, pair in equal.items() if pair[0] != pair[1]}
+    return f"counts that differ: {wrong}" if wrong and came is not None else ""
+
+
+def _settings(dialect: Dialect, answer: Answer) -> str:
+    """Require the settings of the request, and else the documented defaults. Other forms of a value
+    are reported in one way."""
+    settings = answer.last.get("generation_settings") or {}
+    stated = {name: v for name, v in _stated(dialect, answer).items() if v is not None}
+    for row in dialect.parameters:
+        if row.default is not None and answer.sent.get(row.name) is None:
+            stated[row.name] = row.default
+    for name, value in stated.items():
+        echo = settings.get(name, value)
+        if type(value) in (int, float):
+            form = value < 0 and name in ("temperature", "top_k")
+            form |= name == "seed" and (answer.index > 0 or not 0 <= value < 1 << 32)
+            right = form or math.isclose(value, echo, rel_tol=1e-6)
+        else:
+            ignored = name == "logit_bias" or (
+                name in ("stop", "samplers") and isinstance(value, str)
+            )
+            right = ignored or value == echo
+        if not right:
+            return f"{name} {value!r} is reported as {echo!r}"
+    return ""
+
+
+def _probabilities(dialect: Dialect, answer: Answer) -> str:
+    """Require of a list that it is sorted, names no token twice, comes to 1 at most, and has the
+    chosen token's own value. After sampling it has p, and as many as are left."""
+    after = bool(answer.sent.get("post_sampling_probs"))
+    rows = [row for event in answer.events for row in event.get("completion_probabilities", ())]
+    if any(("top_probs" in row) != after for row in rows):
+        return f"post_sampling_probs {after}: the other kind comes"
+    # It changes p, and not the order.
+    adapts = after and "adaptive_p" in (_stated(dialect, answer).get("samplers") or ())
+    for i, report in enumerate(answer.reports):
+        values, own = [one.logprob for one in report.top], report.token
+        total = sum(values) if after else sum(one.p for one in report.top)
+        listed = {one.name: one.logprob for one in report.top}
+        least = min(values, default=math.inf)
+        of_own = own.logprob == listed[own.name] if own.name in listed else own.logprob <= least
+        ordered = adapts or values == sorted(values, reverse=True)
+        if not (ordered and of_own and len(listed) == len(values) and total <= 1 + 1e-4):
+            return f"token {i}: {own.name!r} has {own.logprob}, the list {listed}, {total:.6g}"
+    return ""
+
+
+def _held(dialect: Dialect, answer: Answer) -> bool:
+    """Return whether a text ends like the beginning of a stop string. llama-server reports such
+    tokens without their bytes."""
+    stops = _stops(_stated(dialect, answer))
+    return any(answer.text.endswith(stop[:n]) for stop in stops for n in range(1, len(stop) + 1))
+
+
+def _bytes(dialect: Dialect, answer: Answer) -> str:
+    """Require of the bytes of tokens that they are their texts, and together the answer's."""
+    rows = [row for event in answer.events for row in event.get("completion_probabilities", ())]
+    for one in [*rows, *(o for row in rows for o in row.get("top_logprobs", row.get("top_probs")))]:
+        spelled = bytes(one["bytes"])  # a character that is cut is left out, or replaced
+        if one["token"] not in (spelled.decode(errors=how) for how in ("ignore", "replace")):
+            return f"{one['token']!r} has the bytes {one['bytes']}"
+    whole = b"".join(bytes(row["bytes"]) for row in rows).decode(errors="replace")
+    part = answer.ended == "word" or _held(dialect, answer)
+    right = whole.startswith(answer.text) or (part and whole in answer.text)
+    if rows and answer.text.isascii() and not right:
+        return f"the tokens spell {whole!r}, the text is {answer.text!r}"
+    return ""
+
+
+def _prompt(dialect: Dialect, answer: Answer) -> str:
+    """Require the prompt as it was sent, and whether the text has a new line."""
+    sent, data = answer.sent.get("prompt"), answer.last
+    if isinstance(sent, list) and all(isinstance(one, str) for one in sent):
+        sent = sent[answer.index : answer.index + 1]
+        sent = sent[0] if sent else ""
+    # Detokenizing may leave out a blank before a mark.
+    shown = str(data.get("prompt", sent)).replace(" ", "")
+    if isinstance(sent, str) and not shown.endswith(sent.replace(" ", "")):
+        return f"the prompt {sent!r} is reported as {data['prompt']!r}"
+    lines = "\n" in answer.text
+    hidden = len(answer.tokens or ()) < (_tokens(data) or 0)  # a stream's part of a character
+    unsure = _held(dialect, answer) if lines else answer.ended == "word" or hidden
+    if data.get("has_new_line", lines) != lines and not unsure:
+        return f"has_new_line {data['has_new_line']}: {answer.text!r}"
+    return ""
+
+
+def _pieces(dialect: Dialect, answer: Answer) -> str:
+    """Require that the last event, and no other, states that it is the last."""
+    ends = [event.get("stop") for event in answer.events]
+    return f"stop: {ends}" if ends and ends != [False] * (len(ends) - 1) + [True] else ""
+
+
+INVARIANTS: dict[str, Callable[[Dialect, Answer], str]] = {
+    "ending": _ending,
+    "counts": _counts,
+    "settings": _settings,
+    "probabilities": _probabilities,
+    "bytes": _bytes,
+    "pieces": _pieces,
+    "prompt": _prompt,
+}
+
+
+def broken(dialect: Dialect, answer: Answer) -> Iterator[tuple[str, str]]:
+    """Give the name of each invariant that an answer breaks, and how."""
+    names = {other: name for name, others in dialect.aliases.items() for other in others}
+    answer = replace(answer, sent={names.get(k, k): v for k, v in answer.sent.items()})
+    for name, wrong in INVARIANTS.items():
+        if name in OF_LLAMA_SERVER and dialect.text != "llama-server":
+            continue
+        try:
+            line = wrong(dialect, answer)
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+            line = f"no answer of the dialect: {type(error).__name__}"
+        if line:
+            yield name, line

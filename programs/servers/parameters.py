@@ -1,0 +1,186 @@
+"""Check each parameter of a server's dialect: the server honours it, ignores it, or does something
+else.
+
+Every request states all documented parameters at values without effect, except those that are
+tested, so an undocumented default cannot interfere. Texts are compared, so the model may be
+unknown. A verdict is about the visible effect; only the oracle shows that the values are right
+(programs/servers/oracle/check.py).
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from sampler_parity.harness.verdicts import ServerVerdict
+from sampler_parity.programs.servers.answer import Answer
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.dialects import EOS, UNKNOWN, WORD, ServerParameter
+from sampler_parity.programs.servers.effects import EFFECTS
+from sampler_parity.programs.servers.http import ServerFailure
+from sampler_parity.programs.servers.ladders import climb
+from sampler_parity.programs.servers.observation import Observation, failed, result_of
+from sampler_parity.programs.servers.probe import LENGTH, PROMPTS, SEEDS, Probe, Undetermined
+from sampler_parity.programs.servers.server_record import ServerResult
+
+STATUS_500 = "nonsense is answered with status 500"
+
+
+def check_parameters(client: Client) -> Iterator[ServerResult]:
+    """Return a result for each parameter, and for a name that no server has."""
+    probe = Probe(client)
+    try:
+        _choose_prompt(probe)
+        probe.seeds = probe.again(probe.hot()).text == probe.hot().text
+    except ServerFailure as failure:
+        yield _result(client, "seed", Observation("error", failure.line), [])
+        return
+    yield _unknown_name(probe)
+    for row in client.dialect.parameters:
+        yield check_parameter(probe, row)
+
+
+def check_parameter(probe: Probe, row: ServerParameter) -> ServerResult:
+    """Return the result for a parameter: its effect, then its default, then nonsense."""
+    before = probe.client.traffic.requests
+    silent: list[str] = []
+    try:
+        row = _filled(probe, row)
+        observed = EFFECTS[row.effect](probe, row)
+        if not row.documented:
+            observed = _undocumented(observed)
+        elif observed.verdict == "honoured":
+            assert observed.answer is not None
+            wrong = climb(probe, row, observed.answer) or _default(probe, row)
+            observed = wrong or _nonsense(probe, row, silent) or observed
+    except ServerFailure as failure:
+        return _result(probe.client, row.name, failed(failure), [])
+    except Undetermined as why:
+        return _result(probe.client, row.name, Observation("skipped", str(why)), [])
+    required: list[ServerVerdict] = ["honoured"]
+    if not row.documented:  # a note, not a failure
+        required = ["honoured", "ignored", "undocumented"]
+    if silent and row.documented:  # the clamped value is nonsense
+        required.append("clamped")
+    if probe.refused:  # not offered
+        observed = replace(observed, evidence=f"{observed.evidence}; refused: {probe.refused}")
+        probe.refused = []
+    requests = probe.client.traffic.requests - before
+    done = _result(probe.client, row.name, observed, silent)
+    return done.model_copy(update={"required": required, "requests": requests})
+
+
+def _filled(probe: Probe, row: ServerParameter) -> ServerParameter:
+    """Put a word of the greedy text, and the token that ends texts, in their places."""
+    text = json.dumps([row.effective, row.also])
+    if WORD in text:
+        text = text.replace(json.dumps(WORD), json.dumps(_word(probe)))
+    if EOS in text:
+        if (eos := probe.client.eos) is None:
+            raise Undetermined("which token ends a text is not known: --eos")
+        as_key = probe.client.dialect.text != "llama-server"
+        text = text.replace(f'"{EOS}"', f'"{eos}"' if as_key else str(eos))
+    effective, also = json.loads(text)
+    return replace(row, effective=effective, also=also)
+
+
+def _choose_prompt(probe: Probe) -> None:
+    """Take the first prompt whose greedy text goes on long enough and has a word to stop at."""
+    for prompt in PROMPTS:
+        probe.prompt = prompt
+        text = probe.greedy().text
+        if _later(text) and len(text) > LENGTH:
+            return
+    probe.prompt = PROMPTS[0]
+
+
+def _word(probe: Probe) -> str:
+    words = _later(probe.greedy().text)
+    if not words:
+        raise Undetermined("the greedy text has no word to look for")
+    return words[0]
+
+
+def _later(text: str) -> list[str]:
+    """Return the words of a text that it does not begin with."""
+    return [w for w in re.findall(r"\w{2,}", text)[1:] if not text.lstrip().startswith(w)]
+
+
+def _default(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Return None if the default is as documented, or cannot be determined."""
+    if row.default is None or not probe.seeds or row.effect in ("length", "seed"):
+        return None
+    for seed in SEEDS:
+        absent = probe.hot(seed, **row.at(None))
+        stated = probe.hot(seed, **row.at(row.default))
+        if why := absent.refusal or stated.refusal:
+            line = f"without {row.name}, or at its default: {why}"
+            return Observation("error", line, absent if absent.refusal else stated)
+        if absent.text != stated.text:
+            line = f"without {row.name} the text is not that of its default {row.default}"
+            return Observation("other meaning", line, absent)
+    return None
+
+
+def _nonsense(probe: Probe, row: ServerParameter, silent: list[str]) -> Observation | None:
+    """Add nonsense that is accepted to `silent`; return a verdict if a value becomes another."""
+    if _accepted(probe, silent, row.at(row.wrong)) is not None:
+        silent.append(f"wrong type {json.dumps(row.wrong)}")
+    if row.beyond is None:
+        return None
+    beyond = _accepted(probe, silent, row.at(row.beyond))
+    if beyond is None:
+        return None
+    silent.append(f"out of range {json.dumps(row.beyond)}")
+    if row.bound is None or not probe.seeds:
+        return None
+    if probe.hot(**row.at(row.bound)).text != beyond.text:
+        return None
+    line = f"{row.name} {row.beyond} is silently changed to {row.bound}"
+    return Observation("clamped", line, beyond)
+
+
+def _accepted(probe: Probe, silent: list[str], nonsense: dict[str, Any]) -> Answer | None:
+    """Return the answer to nonsense; None if it is refused. A status of 500 counts as a refusal:
+    the server reports the client's mistake as its own, and continues."""
+    try:
+        answer = probe.hot(**nonsense)
+    except ServerFailure as failure:
+        if not (failure.verdict == "crashed" and "status 5" in failure.line):
+            raise
+        if STATUS_500 not in silent:
+            silent.append(STATUS_500)
+        return None
+    return None if answer.refusal else answer
+
+
+def _undocumented(observed: Observation) -> Observation:
+    """Judge a parameter that the dialect does not have."""
+    if observed.verdict in ("honoured", "other meaning"):
+        line = f"not in the dialect, but {observed.evidence}"
+        return replace(observed, verdict="undocumented", evidence=line)
+    if observed.verdict == "error" and observed.answer is not None:
+        line = f"not in the dialect, and refused: {observed.answer.refusal}"
+        return replace(observed, verdict="honoured", evidence=line)
+    return observed
+
+
+def _unknown_name(probe: Probe) -> ServerResult:
+    """Send a name that no server has: it is refused, or accepted silently."""
+    name = "unknown name"
+    try:
+        answer = probe.greedy(**{UNKNOWN: 1})
+    except ServerFailure as failure:
+        return _result(probe.client, name, Observation("error", failure.line), [])
+    if answer.refusal:
+        refused = Observation("honoured", f"refused: {answer.refusal}", answer)
+        return _result(probe.client, name, refused, [])
+    line = "a name that no server has is accepted silently, so typing errors are, too"
+    done = _result(probe.client, name, Observation("ignored", line, answer), [name])
+    return done.model_copy(update={"required": ["honoured", "ignored"]})
+
+
+def _result(client: Client, name: str, observed: Observation, silent: list[str]) -> ServerResult:
+    done = result_of(client, "parameter", name, observed, limit=300)
+    return done.model_copy(update={"silent": silent})

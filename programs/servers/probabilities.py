@@ -1,0 +1,111 @@
+"""Check a server's probabilities: how many, of what, and how exact.
+
+The model need not be known: logprobs are those before temperature and filters where neither
+changes them. invariants.py has what holds of every list.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from sampler_parity.programs.servers.answer import Answer
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.observation import (
+    Observation,
+    ServerTest,
+    honoured_if,
+    observe,
+)
+from sampler_parity.programs.servers.probe import PROMPTS
+from sampler_parity.programs.servers.server_record import ServerResult
+
+TOP = 5
+_LENGTH = 8
+# A float32 log-probability is exact to 1e-7 of itself; batches change logits by up to 0.002 (ggml,
+# float16 weights). A server that rounds to three decimals is detected by its digits instead.
+NEAR = 5e-3
+
+
+def check_probabilities(client: Client) -> Iterator[ServerResult]:
+    if client.dialect.probabilities:
+        yield from observe("probabilities", PROBABILITIES, client)
+
+
+def _ask(client: Client, **changed: Any) -> Answer:
+    dialect = client.dialect
+    sent = {**dialect.neutral, dialect.length: _LENGTH, "temperature": 0.0, "seed": 3}
+    return client.complete(PROMPTS[0], {**sent, **dialect.probabilities, **changed})
+
+
+def _count(client: Client) -> Observation:
+    answer, hot = _ask(client), _ask(client, temperature=client.dialect.hot)
+    # OpenAI's list may have the chosen token, too
+    most = TOP + (client.dialect.text == "openai")
+    reports = answer.reports + hot.reports
+    wrong = [len(p.top) for p in reports if not TOP <= len(p.top) <= most]
+    if not answer.reports and not answer.refusal:
+        line = f"{client.dialect.probabilities}: no probabilities come"
+        return Observation("ignored", line, answer)
+    right = f"{TOP} of each of {len(answer.reports)} tokens"
+    return honoured_if(not wrong, right, f"{wrong[:1]} in the place of {TOP}", answer)
+
+
+def _chosen(client: Client) -> Observation:
+    """Require of a greedy token that it is the first of the list, and has the same value."""
+    answer = _ask(client)
+    for i, report in enumerate(answer.reports):
+        best = max(report.top, key=lambda one: one.logprob, default=None)
+        own = report.token
+        if best is None or (best.text, best.logprob) != (own.text, own.logprob):
+            of_list = "nothing" if best is None else f"{best.text!r} with {best.logprob:.7g}"
+            wrong = (
+                f"token {i}: {own.text!r} with {own.logprob:.7g}, first of the list is {of_list}"
+            )
+            return honoured_if(False, "", wrong, answer)
+    return honoured_if(True, "of a greedy text the first of its list", "", answer)
+
+
+def _digits(client: Client) -> Observation:
+    """Refuse rounded values: a float32 has more digits than four."""
+    answer = _ask(client)
+    values = [one.logprob for report in answer.reports for one in report.top]
+    for digits in (1, 2, 3, 4):
+        if values and all(round(value, digits) == value for value in values):
+            wrong = f"all values are rounded to {digits} decimals"
+            return honoured_if(False, "", wrong, answer)
+    return honoured_if(True, f"{len(values)} values with more than four decimals", "", answer)
+
+
+def _before_temperature(client: Client) -> Observation:
+    plain, other = _ask(client), _ask(client, temperature=0.25)
+    return _same_first(plain, other, "temperature 0.25")
+
+
+def _before_filters(client: Client) -> Observation:
+    names = {row.name for row in client.dialect.parameters}
+    if "top_k" not in names:
+        return Observation("skipped", "the dialect has no top_k")
+    return _same_first(_ask(client), _ask(client, top_k=2), "top_k 2")
+
+
+def _same_first(plain: Answer, other: Answer, what: str) -> Observation:
+    if not (plain.reports and other.reports) or other.refusal:
+        return Observation("skipped", f"no probabilities to compare {other.refusal}")
+    pairs = {one.text: one.logprob for one in plain.reports[0].top}
+    values = [(pairs[one.text], one.logprob) for one in other.reports[0].top if one.text in pairs]
+    off = max((abs(a - b) for a, b in values), default=math.inf)
+    return honoured_if(
+        off <= NEAR and len(values) >= TOP,
+        f"{what} does not change them: by {off:.2g} at most",
+        f"{what} changes them: by {off:.3g}, {len(values)} of {TOP} are left",
+        other,
+    )
+
+
+PROBABILITIES: dict[str, ServerTest] = {
+    "how many": _count,
+    "the chosen token": _chosen,
+    "digits": _digits,
+    "before temperature": _before_temperature,
+    "before filters": _before_filters,
+}

@@ -1,0 +1,151 @@
+"""Run all checks of one server and write a bundle."""
+
+import datetime
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+from sampler_parity.harness.backends import environments
+from sampler_parity.harness.bundle import bundle, machine
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.lock import locked
+from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.engines.engine_file import Server
+from sampler_parity.harness.verdicts import ServerVerdict
+from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.concurrency import check_concurrency
+from sampler_parity.programs.servers.context import check_context
+from sampler_parity.programs.servers.dialects import DIALECTS
+from sampler_parity.programs.servers.launch import CONTEXT
+from sampler_parity.programs.servers.oracle import registry
+from sampler_parity.programs.servers.oracle.check import check_tokens
+from sampler_parity.programs.servers.oracle.generate import Oracle
+from sampler_parity.programs.servers.parameters import check_parameters
+from sampler_parity.programs.servers.probabilities import check_probabilities
+from sampler_parity.programs.servers.server_record import ServerResult
+from sampler_parity.programs.servers.speed import check_speed
+from sampler_parity.programs.servers.state import check_answers, check_state
+from sampler_parity.programs.servers.token_distribution import check_distribution
+from sampler_parity.programs.servers.values import check_values
+
+CheckGroup = Callable[[Client], Iterator[ServerResult]]
+
+# Nonsense may end a server, so the parameters come last, before what holds of all answers.
+EVERYWHERE: tuple[CheckGroup, ...] = (
+    *(check_probabilities, check_state, check_parameters, check_answers),
+)
+
+
+def groups_of(speed: bool) -> tuple[CheckGroup, ...]:
+    """Return the groups that suit every server, with its speed where that is wanted."""
+    return ((check_speed,) if speed else ()) + EVERYWHERE
+
+
+def token_by_token(oracle: Oracle, dialect: str, size: int = 0) -> list[CheckGroup]:
+    """Return the groups for a server whose every token an oracle predicts. size: of its context; 0:
+    unknown."""
+    groups: list[CheckGroup] = [
+        partial(check_tokens, oracle=oracle),
+        partial(check_values, model=oracle.model),
+    ]
+    if dialect == "llama-server":
+        groups.append(partial(check_concurrency, model=oracle.model))
+    if (drawn := registry.random_requests(dialect)) is not None:
+        groups.append(partial(drawn, known=oracle.model, size=size))
+    return groups
+
+
+@dataclass(frozen=True)
+class ServerCheck:
+    """The questions for a server. name: of the server, in the bundle. about: its version. known:
+    verdicts that are required in place of `honoured`, by id of the result."""
+
+    name: str
+    client: Client
+    groups: tuple[CheckGroup, ...] = EVERYWHERE
+    about: str = ""
+    known: dict[str, tuple[ServerVerdict, ...]] | None = None
+
+
+def check_of_started(real: Server, address: Address, each: int, speed: bool = False) -> ServerCheck:
+    """Return the check of a server that we started on the golden model. each: requests of a
+    predicted chain."""
+    groups: list[CheckGroup] = []
+    if (oracle := registry.oracle_of_server(real.name, each)) is not None:
+        groups += token_by_token(oracle, real.dialect, CONTEXT)
+        groups.append(partial(check_context, oracle=oracle, size=CONTEXT))
+    if (model := registry.model_of_own_generator(real.name)) is not None:
+        groups.append(partial(check_distribution, model=model))
+        groups.append(partial(check_values, model=registry.with_own_logits(real.name, model)))
+    groups += groups_of(speed)
+    client = Client(address, DIALECTS[real.dialect], eos=registry.golden_vocab().eos)
+    version = environments.folder_of(real.environment).name
+    return ServerCheck(real.name, client, tuple(groups), version, real.known)
+
+
+def run_checks(
+    check: ServerCheck, folder: Path, command: list[str], report: Callable[[ServerResult], object]
+) -> Bundle:
+    """Ask everything and write each result as it comes. Raises InputError for a folder that already
+    holds a bundle."""
+    start = time.monotonic()
+    with locked(folder):
+        writer = create(folder, _info(check, command))
+        count = 0
+        for group in check.groups:
+            for result in group(check.client):
+                named = result.model_copy(update={"server": check.name} | _required(check, result))
+                writer.append(named)
+                report(named)
+                count += 1
+        records = {"server": count} if count else {}
+        wall_s = time.monotonic() - start
+        writer.close(Footer(cases=0, steps=0, wall_s=wall_s, records=records))
+    return bundle.read_finished(folder)
+
+
+def met(done: Bundle) -> bool:
+    """Return whether something was asked, and all of it is as required."""
+    return bool(_judged(done)) and all(_judged(done))
+
+
+def required(done: Bundle) -> str:
+    """Format the total, like "178/180 as required"."""
+    return f"{sum(_judged(done))}/{len(_judged(done))} as required"
+
+
+def _judged(done: Bundle) -> list[bool]:
+    """Return for each result that is not skipped whether it is as required."""
+    return [result.met for result in done.of(ServerResult) if result.verdict != "skipped"]
+
+
+def _required(check: ServerCheck, result: ServerResult) -> dict[str, list[ServerVerdict]]:
+    """Require a known verdict in place of the right one, so that a fixed server is noticed."""
+    verdicts = (check.known or {}).get(result.id)
+    return {"required": [*verdicts]} if verdicts else {}
+
+
+def _info(check: ServerCheck, command: list[str]) -> RunInfo:
+    client = check.client
+    about = BackendInfo(
+        command=[client.address.url],
+        name=client.dialect.name,
+        version=check.about or client.dialect.name,
+    )
+    return RunInfo(
+        version=version_of("sampler-parity"),
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=command,
+        suites={},
+        profile="full",
+        seed=0,
+        options={"dialect": client.dialect.name, "model": client.model},
+        backends={check.name: about},
+        machine=machine.describe(),
+    )

@@ -1,0 +1,87 @@
+"""Answer "what changes for me?" from the cases of an upgrade: five lines, and the data."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.harness.strict import Strict
+from sampler_parity.programs.upgrade.cases import is_seeded
+from sampler_parity.programs.upgrade.compare import Shift, compare
+
+ROUNDING = 1e-5  # total variation: sums of float32 in another order stay below it
+_LONGEST = 120  # characters of a value or message
+
+
+class UpgradeAnswer(Strict):
+    """Hold what changes for a chain. refused: cases that both versions refused. cases: the others.
+    shifts: all that differ. first: one at the earliest stage. distribution_changed: beyond
+    rounding. left_out: settings that were not compared. between: the newest version known to be as
+    the old one, and the oldest known to differ."""
+
+    schema_version: Literal[1] = 1
+    old: str
+    new: str
+    changed: bool
+    cases: int
+    refused: int
+    first: Shift | None
+    stages: dict[str, int]
+    seeded: bool
+    other_texts: int
+    distance: float
+    distribution_changed: bool
+    shifts: list[Shift]
+    left_out: list[str] = []
+    between: list[str] = []
+    show: str = ""
+
+
+def answer(cases: Sequence[StagesCase], old: Backend, new: Backend) -> UpgradeAnswer:
+    """Ask both versions all cases. Raises InputError if both refuse each."""
+    compared = [compare(case, old, new) for case in cases]
+    refused = [one for one in compared if isinstance(one, str)]
+    shifts = [one for one in compared if isinstance(one, Shift)]
+    if len(refused) == len(cases):
+        raise InputError(f"{old.name} and {new.name}", f"neither answers: {refused[0]}")
+    # a person sees other values before the flag `sorted`
+    shifts.sort(key=lambda shift: (shift.stage, shift.what == "sorted", shift.step))
+    distance = max((shift.distance for shift in shifts), default=0.0)
+    return UpgradeAnswer(
+        old=old.name,
+        new=new.name,
+        changed=bool(shifts),
+        cases=len(cases) - len(refused),
+        refused=len(refused),
+        first=shifts[0] if shifts else None,
+        stages=dict(Counter(shift.sampler for shift in shifts)),
+        seeded=is_seeded(cases[0].chain),
+        other_texts=sum(shift.text for shift in shifts),
+        distance=distance,
+        distribution_changed=distance > ROUNDING,
+        shifts=shifts,
+    )
+
+
+def lines(found: UpgradeAnswer) -> Iterator[str]:
+    """Yield the answer for a person, in at most five lines."""
+    first = found.first
+    refused = f", {found.refused:,} refused by both" if found.refused else ""
+    if first is None:
+        yield f"change   no: {found.cases:,} cases are identical, to the bit{refused}"
+        return
+    after = " after {} and by {}".format(*found.between) if found.between else ""
+    yield f"change   yes{after}: {len(found.shifts):,} of {found.cases:,} cases differ{refused}"
+    values = " -> ".join(one_line(side, _LONGEST) for side in (first.old, first.new))
+    others = ", ".join(name for name in found.stages if name != first.sampler)
+    also = f"; in other cases {others}" if others else ""
+    yield f"first    stage {first.stage + 1}, {first.sampler}: {first.what} {values}{also}"
+    kept = "a seed keeps its text" if found.seeded else "the tokens stay"
+    moved = f"{'a seed draws ' * found.seeded}another text in {found.other_texts:,} cases"
+    yield f"seed     {moved if found.other_texts else kept}"
+    moved = f"changes, by a total variation of up to {found.distance:.2g}"
+    yield f"chance   {moved if found.distribution_changed else 'the distributions stay'}"
+    yield from [f"show     {found.show}"] if found.show else []

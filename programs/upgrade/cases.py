@@ -1,0 +1,130 @@
+"""Make the cases of an upgrade: rows.toml with the user's chain, or the rows of a recording."""
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import toml_of
+from sampler_parity.harness.inputs.logits import LiteralRows
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import first_mistake
+from sampler_parity.harness.suite.file import SuiteFile, expand
+from sampler_parity.harness.suite.model import SUITE
+from sampler_parity.programs.recording.reader import Recording
+from sampler_parity.programs.recording.replay import numbers_of
+from sampler_parity.programs.recording.tokens import RecordedToken, tokens_of
+from sampler_parity.reference.chain import parameters_of
+from sampler_parity.reference.random import DEFAULT_SEED
+
+_ROWS = Path(__file__).with_name("rows.toml")
+_BUILT_IN = ("bpe", "spm")  # for a chain that reads a vocabulary, where the user names none
+_TEXTS, _TOKENS, _VALUES = 16, 64, 4_000_000  # of a recording, at most; values of a text
+
+
+def generated(path: Path, chain: ChainSpec, vocab: str = "") -> list[StagesCase]:
+    """Return the cases of a chain. path: of the settings. Raises InputError."""
+    chains = {"own": seeded(chain)} | ({"other": seeded(chain, 1)} if is_seeded(chain) else {})
+    names = [vocab] if vocab else _BUILT_IN if _reads_vocab(chain) else [""]
+    return [case for name in names for case in _on_vocab(path, chains, name)]
+
+
+def _on_vocab(path: Path, chains: dict[str, ChainSpec], vocab: str) -> Iterator[StagesCase]:
+    data: dict[str, Any] = toml_of(_ROWS, _ROWS.read_bytes())
+    n = len(read_vocab(vocab_path(vocab))) if vocab else 0
+    for block in [*data["matrix"], *data["scripts"]]:
+        block["chains"] = {k: v for k, v in chains.items() if k in block.get("chains", ["own"])}
+        block["vocab"] = vocab or None
+        sizes = [n if size == "V" else size for size in block.get("sizes", [])]
+        block |= {"sizes": [size for size in sizes if 0 < size <= (n or size)]} if sizes else {}
+    data["matrix"] = [block for block in data["matrix"] if block["sizes"]]
+    try:
+        cases = expand(SuiteFile(path, SUITE.model_validate(data), ""), "full")
+    except ValidationError as error:
+        raise InputError(path, first_mistake(error)) from None
+    begun = f"{vocab}/" if vocab in _BUILT_IN else ""
+    for case in cases:
+        yield case.model_copy(update={"id": begun + case.id.removeprefix(f"{path.stem}/")})
+
+
+def recorded(folder: Path, vocab: str = "") -> list[StagesCase]:
+    """Return the first tokens of each text of a recording as cases. Raises InputError."""
+    texts = groupby(tokens_of(Recording(folder)), key=lambda token: token.text)
+    some = (_of_text(folder, tokens, vocab) for _, tokens in islice(texts, _TEXTS))
+    cases = [case for case in some if case is not None]
+    if not cases:
+        raise InputError(folder, "has no logits of whole rows", "record --detail survivors")
+    return cases
+
+
+def _of_text(folder: Path, tokens: Iterator[RecordedToken], vocab: str) -> StagesCase | None:
+    rows: list[list[float]] = []
+    text: list[int] = []
+    chain, history, name = [], [], ""
+    for token in islice(tokens, _TOKENS):
+        before = token.applied.before
+        if before is None or (len(rows) + 1) * len(before) > _VALUES:
+            break
+        if not rows:
+            chain = [_stage(folder, stage.made) for stage in token.applied.stages]
+            history, name = [*token.applied.life.tokens], token.life
+        elif len(before) != len(rows[0]):
+            break
+        rows.append(before.logits[before.ids.argsort()].tolist())
+        text.append(token.token)
+    if not rows:
+        return None
+    if _reads_vocab(chain) and not vocab:
+        raise InputError("--vocab", "the recorded chain reads a vocabulary", "name its GGUF file")
+    return StagesCase(
+        id=f"recording/{name}",
+        description="a recorded text",
+        why="sampled by a program",
+        chain=seeded(chain),
+        logits=LiteralRows(rows=rows),
+        history=history,
+        accept=text,
+        steps=len(rows),
+        vocab=vocab or None,
+    )
+
+
+def _stage(folder: Path, made: Any) -> dict[str, dict[str, Any]]:
+    if made.name not in ALL_SAMPLERS:
+        raise InputError(folder, f"{made.name} is the program's own sampler", "give --settings")
+    known = _known(made.name).keys() - {"vocab", "n_vocab"}
+    return {made.name: {k: numbers_of(v) for k, v in made.arguments.items() if k in known}}
+
+
+def is_seeded(chain: ChainSpec) -> bool:
+    """Return whether a stage draws with random numbers."""
+    return any("seed" in _known(name) for stage in chain for name in stage)
+
+
+def seeded(chain: ChainSpec, shift: int = 0) -> ChainSpec:
+    """Return the chain with its seeds moved. A stage gets one if it would draw its own."""
+
+    def seed(given: dict[str, Any]) -> dict[str, Any]:
+        own = given.get("seed", DEFAULT_SEED)
+        return given | {"seed": ((42 if own == DEFAULT_SEED else own) + shift) % 2**32}
+
+    return [
+        {name: seed(given) if "seed" in _known(name) else given for name, given in stage.items()}
+        for stage in chain
+    ]
+
+
+def _reads_vocab(chain: ChainSpec) -> bool:
+    stages = [pair for stage in chain for pair in stage.items()]
+    reads = (given for name, given in stages if "vocab" in _known(name) and name != "dry")
+    return any(True for _ in reads) or any(given.get("seq_breakers") for _, given in stages)
+
+
+def _known(name: str) -> Any:
+    return parameters_of(ALL_SAMPLERS[name]) if name in ALL_SAMPLERS else {}
