@@ -20,7 +20,7 @@ from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.processes import groups
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run import shrinking as smaller
-from sampler_parity.harness.suite.kept import Expansions
+from sampler_parity.harness.suite.expansion_cache import Expansions
 from tests.support.chromium import See, Seen, chromium, look
 from tests.support.copied import copying
 from tests.support.inside import Inside

@@ -12,7 +12,7 @@ from sampler_parity.harness.bundle.info import FileInfo
 from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.checks import Profile
-from sampler_parity.harness.checks.stages.answers import Answers
+from sampler_parity.harness.checks.stages.reference_cache import Answers
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.statistics.plan import Budget, Errors
 from sampler_parity.harness.verdicts import Accept

@@ -69,8 +69,8 @@ def cases(patterns: list[str], about: bool = True, cache: bool = False) -> Lines
     """Yield all names that `--case` takes. Suites among the patterns limit the search; else the
     first part of a pattern does, which is the name of a suite's file. about: with descriptions."""
     from sampler_parity.harness.inputs.cache import of_this_code
+    from sampler_parity.harness.suite.expansion_cache import Expansions
     from sampler_parity.harness.suite.ids import id_fits
-    from sampler_parity.harness.suite.kept import Expansions
     from sampler_parity.harness.suite.shipped import shipped, suites_of
 
     files = shipped()

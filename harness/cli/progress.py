@@ -13,7 +13,7 @@ from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.context import ProgressCallback
 from sampler_parity.harness.cli.output import print_line, warn
 from sampler_parity.harness.rows import records
-from sampler_parity.harness.run.pace import Pace, Work
+from sampler_parity.harness.run.eta import Pace, Work
 from sampler_parity.harness.verdicts import ORDER
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sampler_parity.harness.cli.bundle_summary import next_command, show
 from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.errors import InputError, Interrupted
-from sampler_parity.harness.run.pace import Pace
+from sampler_parity.harness.run.eta import Pace
 from sampler_parity.harness.run.plan import Plan, left_out, lines
 from sampler_parity.harness.run.run import run
 from sampler_parity.harness.sanitize.printable import visible

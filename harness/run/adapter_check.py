@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from sampler_parity.harness.checks.batch.relations import changed, first_broken
-from sampler_parity.harness.checks.stages.answers import digest_of
+from sampler_parity.harness.checks.stages.reference_cache import digest_of
 from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, separates_prompt
 from sampler_parity.harness.failures.format_difference import row_of
 from sampler_parity.harness.inputs.chains import complete

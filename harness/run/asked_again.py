@@ -18,7 +18,7 @@ from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, state_of
 from sampler_parity.harness.gate.rules import finding, ran
-from sampler_parity.harness.run.pace import Watch
+from sampler_parity.harness.run.eta import Watch
 from sampler_parity.harness.run.plan import RunOptions, plan_of
 from sampler_parity.harness.run.run import run
 from sampler_parity.harness.verdicts import Accept

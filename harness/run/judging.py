@@ -20,12 +20,12 @@ from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.checks.context import Executor, Ready, RunContext, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
-from sampler_parity.harness.checks.stages.answers import answering
+from sampler_parity.harness.checks.stages.reference_cache import answering
 from sampler_parity.harness.errors import ChangedFilesError, InputError
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.run.at_once import AtOnce
-from sampler_parity.harness.run.in_flight import REASON, InFlight
+from sampler_parity.harness.run.batching import AtOnce
+from sampler_parity.harness.run.crash_journal import REASON, InFlight
 from sampler_parity.harness.run.started import backend
 from sampler_parity.harness.strict import like
 from sampler_parity.reference import ChainError

@@ -18,8 +18,8 @@ from sampler_parity.harness.processes import sandboxes
 from sampler_parity.harness.run.describing import Intent
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.expansion_cache import Expansions
 from sampler_parity.harness.suite.items import files_of, items_of
-from sampler_parity.harness.suite.kept import Expansions
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
 

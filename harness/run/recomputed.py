@@ -18,7 +18,7 @@ from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.garbage import collection_paused
 from sampler_parity.harness.rows import load, records
-from sampler_parity.harness.run.fitting import misfit_among
+from sampler_parity.harness.run.resume_check import misfit_among
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.items import items_of
 from sampler_parity.harness.suite.shipped import shipped

@@ -26,16 +26,16 @@ from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.item import CheckItem, Checks
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
-from sampler_parity.harness.checks.stages.answers import Answers
+from sampler_parity.harness.checks.stages.reference_cache import Answers
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
+from sampler_parity.harness.run.crash_journal import deaths, fatal_of
 from sampler_parity.harness.run.describing import Intent, absent_of, describe, versions_of
-from sampler_parity.harness.run.fitting import misfit_of
-from sampler_parity.harness.run.in_flight import deaths, fatal_of
+from sampler_parity.harness.run.eta import Watch, work_of
 from sampler_parity.harness.run.judging import has_changed, judge, portions, run_changes
-from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Plan, RunOptions, address_of
+from sampler_parity.harness.run.resume_check import misfit_of
 from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.reference.chronology import NEWEST
 

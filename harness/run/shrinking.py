@@ -28,7 +28,7 @@ from sampler_parity.harness.failures.counterexample import (
 from sampler_parity.harness.failures.groups import Group, groups
 from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.messages import numbers
-from sampler_parity.harness.run.in_flight import REASON, InFlight
+from sampler_parity.harness.run.crash_journal import REASON, InFlight
 from sampler_parity.harness.run.started import backend
 from sampler_parity.harness.verdicts import RIGHT, Verdict
 from sampler_parity.reference.chronology import NEWEST

@@ -17,8 +17,8 @@ from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.suite import engine_lines
+from sampler_parity.harness.suite.expansion_cache import Expansions
 from sampler_parity.harness.suite.ids import may_be_of
-from sampler_parity.harness.suite.kept import Expansions
 from sampler_parity.harness.suite.shipped import is_shipped as is_shipped
 from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.harness.suite.shipped import suite_id as suite_id

@@ -7,8 +7,8 @@ from sampler_parity.harness.checks.item import CheckItem, packed
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.expansion_cache import Expansions
 from sampler_parity.harness.suite.ids import id_fits
-from sampler_parity.harness.suite.kept import Expansions
 
 
 def files_of(

@@ -22,7 +22,7 @@ from sampler_parity.harness.verdicts import Accept, passing, worst
 from sampler_parity.programs.recording.events import OfEngine
 from sampler_parity.programs.recording.info import changed, info_of
 from sampler_parity.programs.recording.reader import Recording
-from sampler_parity.programs.recording.replay import Applied, Life, ReplayedProcess
+from sampler_parity.programs.recording.replay import Applied, ChainUse, ReplayedProcess
 from sampler_parity.programs.recording.target import library_of, target_of
 
 BACKEND = "recorded"
@@ -139,11 +139,11 @@ def _verdict(applied: Applied, i: int) -> str:
     return difference.verdict if difference else "identical"
 
 
-def _id(life: Life) -> str:
+def _id(life: ChainUse) -> str:
     return f"recording/{life.id}"
 
 
-def _result(life: Life, accept: Accept) -> CaseResult:
+def _result(life: ChainUse, accept: Accept) -> CaseResult:
     """Return the result of a life: its first difference, or what could not be judged."""
     unjudged = sum(life.unjudged.values())
     why = "; ".join(f"{count:,} stages: {reason}" for reason, count in life.unjudged.most_common(3))
@@ -165,7 +165,7 @@ def _result(life: Life, accept: Accept) -> CaseResult:
     )
 
 
-def _of_difference(life: Life, applied: Applied, accept: Accept, detail: str) -> BackendResult:
+def _of_difference(life: ChainUse, applied: Applied, accept: Accept, detail: str) -> BackendResult:
     at = _failing(applied, accept)
     assert at is not None
     counted = ", ".join(f"{count:,} {name}" for name, count in life.unlike.most_common())

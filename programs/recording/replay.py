@@ -49,7 +49,7 @@ class RecordedSampler:
     arguments: dict[str, Any] = field(default_factory=dict)
     members: "list[RecordedSampler] | None" = None
     in_graph: bool = False
-    life: "Life | None" = None
+    life: "ChainUse | None" = None
 
     @property
     def parts(self) -> "list[RecordedSampler]":
@@ -66,7 +66,7 @@ class RecordedSampler:
 
 
 @dataclass
-class Life:
+class ChainUse:
     """The use of a chain, or of a sampler alone, from its construction or a reset to the next.
     ctx: the context whose rows it saw last."""
 
@@ -101,7 +101,7 @@ class StageOfApply:
 class Applied:
     """An apply of a life: its number there, from 0, and its stages."""
 
-    life: Life
+    life: ChainUse
     event: e.Apply
     step: int
     before: Candidates | None
@@ -121,7 +121,7 @@ class ReplayedProcess:
         self.release, platform = parted(meaning)
         self.platform = platform_of(platform)
         self.made: dict[str, RecordedSampler] = {}
-        self.lives: list[Life] = []
+        self.lives: list[ChainUse] = []
         self.begun = 0  # lives so far
         self.vocabs: dict[str, Vocab | None] = {}
         self.models: dict[str, e.Vocabulary] = {}
@@ -346,10 +346,10 @@ class ReplayedProcess:
             except UndefinedInputError as error:
                 part.lose(f"{part.name} refuses what the program accepted: {error}")
 
-    def _life_of(self, made: RecordedSampler) -> Life:
+    def _life_of(self, made: RecordedSampler) -> ChainUse:
         if made.life is None:
             self.begun += 1
-            life = Life(f"{self.process.name}/{self.begun}")
+            life = ChainUse(f"{self.process.name}/{self.begun}")
             self.lives.append(life)
             made.life = life
         made.life.names = [part.name for part in made.parts]

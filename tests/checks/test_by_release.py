@@ -13,7 +13,7 @@ from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.meanings import needed
+from sampler_parity.harness.checks.stages.targets import needed
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.drift import change_results
 from sampler_parity.harness.inputs.logits import GeneratedLogits

@@ -20,8 +20,8 @@ from sampler_parity.harness.checks.throughput import run as throughput
 from sampler_parity.harness.checks.throughput.record import ThroughputResult
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.processes.pool import Pool
+from sampler_parity.harness.run.eta import Pace, Work
 from sampler_parity.harness.run.judging import judge
-from sampler_parity.harness.run.pace import Pace, Work
 from sampler_parity.harness.run.plan import RunOptions, plan_of
 from sampler_parity.harness.run.run import run
 from tests.support.context import context_of

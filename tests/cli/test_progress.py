@@ -9,7 +9,7 @@ import pytest
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.cli.progress import Progress, in_words, lines_of
-from sampler_parity.harness.run.pace import Pace, Work
+from sampler_parity.harness.run.eta import Pace, Work
 
 RESULT = CaseResult(
     id="a",

@@ -12,7 +12,7 @@ from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.cli.bundle_summary import next_command
 from sampler_parity.harness.cli.running import interrupted
-from sampler_parity.harness.run.pace import Pace, Work
+from sampler_parity.harness.run.eta import Pace, Work
 from tests.support.command_line import cli
 from tests.support.gate_bundles import finished
 from tests.support.report_bundles import case, diverged, run_info

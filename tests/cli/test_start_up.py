@@ -110,7 +110,7 @@ def watched():
     yield
     from sampler_parity.harness.bundle.writer import BundleWriter
     from sampler_parity.harness.checks import execute as cases
-    from sampler_parity.harness.checks.stages.answers import Answers
+    from sampler_parity.harness.checks.stages.reference_cache import Answers
     execute, append = cases.execute, BundleWriter.append
     cases.execute = lambda *arguments: (execute(*arguments), say("judge"))[0]
     BundleWriter.append = lambda *arguments: (append(*arguments), say("run"))[0]

@@ -8,9 +8,10 @@ import pytest
 from sampler_parity.harness.checks.support import SupportCase
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import Cache
-from sampler_parity.harness.suite import engine_lines, kept
+from sampler_parity.harness.suite import engine_lines
+from sampler_parity.harness.suite import expansion_cache as kept
+from sampler_parity.harness.suite.expansion_cache import Expansions
 from sampler_parity.harness.suite.file import expand, read_suite
-from sampler_parity.harness.suite.kept import Expansions
 
 SUITE = """
 name = "shared"

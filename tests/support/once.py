@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.lock import waiting_for
-from sampler_parity.harness.suite.kept import Expansions
+from sampler_parity.harness.suite.expansion_cache import Expansions
 
 
 def once_of(make: Callable[..., str], root: Callable[[], Path]) -> Callable[..., str]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import identical, same_bits
-from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
+from sampler_parity.harness.checks.stages.targets import Wanted, wanted_of
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.platforms import DEFAULT, PARTS, PLATFORMS, Observed, Platform, on

@@ -16,19 +16,24 @@ import numpy as np
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.draws import compare_draws
 from sampler_parity.harness.checks.outcome import outcome
-from sampler_parity.harness.checks.stages.answers import Expected, as_shown, expected_of, known_of
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
-from sampler_parity.harness.checks.stages.meanings import Meanings, Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prefixes import (
     by_prefixes,
     by_written_rows,
     stages_by_prefixes,
 )
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, state_before
+from sampler_parity.harness.checks.stages.reference_cache import (
+    Expected,
+    as_shown,
+    expected_of,
+    known_of,
+)
 from sampler_parity.harness.checks.stages.relations import check_relation
+from sampler_parity.harness.checks.stages.targets import Meanings, Wanted, wanted_of
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.correct.narrower import is_tried, narrower

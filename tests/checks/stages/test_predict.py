@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.stages import meanings
 from sampler_parity.harness.checks.stages import predict as predicting
+from sampler_parity.harness.checks.stages import targets as meanings
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
 from sampler_parity.harness.checks.stages.predict import Prediction, predict
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.checks.stages.targets import Wanted, wanted_of
 from sampler_parity.reference import platforms
 from sampler_parity.reference.platforms import PLATFORMS
 

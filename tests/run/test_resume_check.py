@@ -1,4 +1,4 @@
-"""harness/run/fitting.py:
+"""harness/run/resume_check.py:
 
 `--resume` takes no row that its suite would not have made, even if its digests are right.
 """
@@ -15,8 +15,8 @@ from sampler_parity.harness.checks.distribution.record import CellOnBackend, Dis
 from sampler_parity.harness.checks.logits import DecodeResult, LogitsFigures
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.run.fitting import misfit_of
 from sampler_parity.harness.run.plan import Plan, RunOptions, plan_of
+from sampler_parity.harness.run.resume_check import misfit_of
 from tests.support.report_bundles import case, diverged, run_info
 
 SUITE = """

@@ -1,10 +1,10 @@
-"""harness/run/pace.py: the progress of a run, and its remaining time."""
+"""harness/run/eta.py: the progress of a run, and its remaining time."""
 
 import pytest
 
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
-from sampler_parity.harness.run.pace import Pace, Work, work_of
+from sampler_parity.harness.run.eta import Pace, Work, work_of
 from sampler_parity.harness.run.plan import RunOptions, plan_of
 
 CASE = CaseResult(id="a", suite="s", samplers=[], steps=1, backends={}, required={})

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.run.in_flight import FOLDER, REASON, InFlight, deaths, fatal_of
+from sampler_parity.harness.run.crash_journal import FOLDER, REASON, InFlight, deaths, fatal_of
 from tests.support import exchanged, many_adapter
 from tests.support.command_line import COMMAND, ROOT
 

@@ -16,13 +16,13 @@ from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.context import Ready
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
-from sampler_parity.harness.checks.stages.answers import Answers, known_of
 from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.reference_cache import Answers, known_of
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.client import Ran, RunCall, many
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.run.in_flight import InFlight
+from sampler_parity.harness.run.crash_journal import InFlight
 from sampler_parity.reference import ChainError
 
 _BYTES = 1 << 24  # of the scratch file; a larger case is asked for alone

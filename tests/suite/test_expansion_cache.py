@@ -17,9 +17,9 @@ from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import Cache, _connected, of_this_code
 from sampler_parity.harness.run.plan import RunOptions, plan_of
+from sampler_parity.harness.suite import expansion_cache as kept
 from sampler_parity.harness.suite import file as suite
-from sampler_parity.harness.suite import kept
-from sampler_parity.harness.suite.kept import Expansions, packed, unpacked
+from sampler_parity.harness.suite.expansion_cache import Expansions, packed, unpacked
 from sampler_parity.harness.suite.shipped import shipped
 from tests.support.command_line import cli, refused
 from tests.support.once import checked_once

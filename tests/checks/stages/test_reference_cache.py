@@ -14,11 +14,12 @@ from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages import answers, prepared
-from sampler_parity.harness.checks.stages.answers import Answers, answering
+from sampler_parity.harness.checks.stages import prepared
+from sampler_parity.harness.checks.stages import reference_cache as answers
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.meanings import wanted_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.checks.stages.reference_cache import Answers, answering
+from sampler_parity.harness.checks.stages.targets import wanted_of
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.draws import Tokens
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
+from sampler_parity.harness.checks.stages.targets import Wanted, wanted_of
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.protocol.client import Got, Ran

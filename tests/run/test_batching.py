@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.checks.item import CheckItem
-from sampler_parity.harness.checks.stages.answers import Answers
 from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.reference_cache import Answers
 from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.run import at_once, started
-from sampler_parity.harness.run.at_once import AtOnce
+from sampler_parity.harness.run import batching as at_once
+from sampler_parity.harness.run import started
+from sampler_parity.harness.run.batching import AtOnce
 from sampler_parity.harness.run.judging import portions, run_portion
 from sampler_parity.harness.strict import like
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -131,7 +132,7 @@ def test_a_request_holds_no_more_than_its_bytes(
         (5 * one, [EVERY[:5], EVERY[5:]]),
         (2 * one - 1, ALONE),
     ]:
-        monkeypatch.setattr("sampler_parity.harness.run.at_once._BYTES", size)
+        monkeypatch.setattr("sampler_parity.harness.run.batching._BYTES", size)
         assert verdicts(adapters.run()) == ["identical"] * N
         assert adapters.asked == groups
 
@@ -185,7 +186,7 @@ def test_a_case_that_hangs_is_the_only_one_blamed_and_then_no_more_are_asked_at_
     adapters: Adapters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     half = 3 * 16 * 12 * 3
-    monkeypatch.setattr("sampler_parity.harness.run.at_once._BYTES", half)
+    monkeypatch.setattr("sampler_parity.harness.run.batching._BYTES", half)
     records = adapters.run("hangs=2", timeout_s=0.5)
     assert verdicts(records) == ["identical", "timeout"] + ["identical"] * 4
     assert adapters.asked == [EVERY[:3], *ALONE]
