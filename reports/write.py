@@ -1,6 +1,6 @@
 """Writes the report of bundles into a folder: a page a question, and index.html over them.
 
-PAGES are those of all rows (harness/rows). `summary_lines` is what the terminal shows of a bundle.
+Which pages there are is in reports/bundle_pages.py.
 """
 
 from collections.abc import Sequence
@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle import disk
-from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.errors import InputError, cannot_write, need
-from sampler_parity.harness.rows import every_page
-from sampler_parity.reports.page import Page, ReadyPage
+from sampler_parity.reports.bundle_pages import every_page, pages_of
+from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.index.index_model import Overview
 from sampler_parity.reports.pages.index.index_page import INDEX
 from sampler_parity.reports.writers.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
-PAGES: tuple[Page[list[Bundle], Any], ...] = (*every_page(),)
 
 
 def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[Path]:
@@ -36,30 +35,18 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
         need("report", "HTML", "write -f md -f json -f junit")
     read = [read_finished(path) for path in bundles]
     pages = pages_of(read)
-    missing = [page.title for page in PAGES if page.missed and page not in {m.page for m in pages}]
+    stems = {ready.page.stem for ready in pages}
+    missing = [page.title for page in every_page() if page.missed and page.stem not in stems]
     overview = INDEX.made(Overview(read, pages, missing))
     assert overview is not None
     last = sorted(set(formats), key=lambda name: (name == "html", name))
     texts = _texts(pages, formats) | _texts([overview], last)
     everything: list[ReadyPage[Any, Any]] = [overview, *pages]
-    stems = [(made.page.stem, made.page.title) for made in everything]
+    menu = [(made.page.stem, made.page.title) for made in everything]
     for made in everything:
         if (name := made.file("html")) in texts:
-            texts[name] = linked(texts[name], stems, made.page.stem)
+            texts[name] = linked(texts[name], menu, made.page.stem)
     return write_texts(folder, texts)
-
-
-def pages_of(bundles: list[Bundle]) -> list[ReadyPage[list[Bundle], Any]]:
-    """Return the pages that these bundles have something for."""
-    return [made for page in PAGES if (made := page.made(bundles)) is not None]
-
-
-def summary_lines(bundle: Bundle) -> list[str]:
-    """Return what a run prints of a bundle: plain text, no markup. Raises InputError for a bundle
-    whose parts do not fit together."""
-    pages = pages_of([bundle])
-    last = [last for made in pages if (last := made.summary.last)]
-    return [*(line for made in pages for line in made.terminal_lines), *last]
 
 
 def write_page(page: ReadyPage[Any, Any], folder: Path) -> list[Path]:

@@ -4,17 +4,15 @@ PACKAGES lists the core, the lowest first. A file may import its own package and
 Imports inside functions and those for types (`if TYPE_CHECKING`) count, too.
 """
 
-import ast
-import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from tests.support.import_graph import closure, imports, lines_of, modules, sources
+
 ROOT = Path(__file__).resolve().parent.parent
-NAMESPACE = "sampler_parity."
 
 PACKAGES = (
     "reference",
@@ -37,16 +35,11 @@ PACKAGES = (
     "harness.checks",
     "harness.suite",
     "harness.failures",
-    "maintenance.repro",
     "harness.timing",
-    "maintenance.golden",
-    "programs.servers",
     "harness.comparison",
     "harness.gate",
     "harness.faults",
     "harness.run",
-    "programs.recording",
-    "programs.upgrade",
     "harness.lint",
     "harness.pytest_plugin",
     "reports.rows",
@@ -60,8 +53,22 @@ PACKAGES = (
     "reports.writers",
     "reports.page",
     "reports.pages",
+    "reports.bundle_pages",
     "reports.write",
     "harness.cli",
+    "maintenance.repro",
+    "maintenance.golden",
+    "maintenance.calibration",
+    "maintenance.selftest",
+    "maintenance.pages",
+    "maintenance.cli",
+    "maintenance.rows",
+    "programs.servers",
+    "programs.recording",
+    "programs.upgrade",
+    "programs.pages",
+    "programs.cli",
+    "programs.rows",
 )
 
 
@@ -70,60 +77,19 @@ SHARED = "shared"
 SAME_MAKER: dict[str, set[str]] = {"webgpu": {"correct"}, "akunu": {"webgpu"}, "vllm_gpu": {"vllm"}}
 
 
-class Import(NamedTuple):
-    """A line that imports a module of ours."""
-
-    path: Path
-    line: int
-    module: str
-
-
-@functools.cache
-def sources(root: Path, folder: str) -> list[Path]:
-    """Return our Python files in a folder, without those of installed packages."""
-    return sorted(p for p in (root / folder).rglob("*.py") if "node_modules" not in p.parts)
-
-
-@functools.cache
-def parsed(path: Path) -> ast.AST:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def modules(root: Path) -> dict[str, Path]:
-    """Return the modules of the product, by name without the namespace."""
-    paths = {}
-    for folder in ("reference", "harness", "reports", "engines"):
-        for path in sources(root, folder):
-            if path.name.startswith("test_"):  # of an engine, next to what it tests
-                continue
-            parts = path.relative_to(root).with_suffix("").parts
-            paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return paths
-
-
-def imports(path: Path, known: dict[str, Path]) -> Iterator[Import]:
-    """Yield every import of one of our modules in a file."""
-    for node in _nodes(parsed(path)):
-        if isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        for name in names:
-            module = name.removeprefix(NAMESPACE)
-            if name.startswith(NAMESPACE):
-                module = module if module in known else module.rpartition(".")[0]
-                yield Import(path, node.lineno, module)
-
-
-def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield its statements: an import is one, and expressions have none."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.expr):
-            continue
-        yield node
-        yield from _nodes(node)
+# Lines of all modules that the module of a command imports, by way of others or not. A budget goes
+# down freely, and up only in a commit of its own with the reason.
+BUDGETS = {
+    "harness.cli.gate": 33_000,
+    "harness.cli.list": 18_000,
+    "harness.cli.report": 17_000,
+    "harness.cli.run": 32_500,
+    "programs.cli.check": 17_500,
+    "programs.cli.redact": 17_500,
+    "programs.cli.server": 27_000,
+    "programs.cli.why": 14_000,
+}
+BESIDE = ("programs", "maintenance")  # folders that the core does not import
 
 
 def layer_of(module: str) -> int:
@@ -146,7 +112,7 @@ def upward(root: Path) -> list[str]:
     return [
         f"{line.path.relative_to(root)}:{line.line}: imports {line.module}, which is above it"
         for module, path in known.items()
-        if module not in ("harness", "reports", "engines") and not engine_of(module)
+        if "." in module and not engine_of(module)
         for line in imports(path, known)
         if not line.module.startswith("engines") and layer_of(line.module) > layer_of(module)
     ]
@@ -198,9 +164,66 @@ def cycles(root: Path, named: Callable[[str], str] = str) -> list[str]:
     return sorted(rounds)
 
 
+def over_budget(root: Path, budgets: dict[str, int]) -> list[str]:
+    """Return a line for each command that imports more lines than its budget."""
+    known = modules(root)
+    lines = {
+        name: sum(lines_of(known[module]) for module in closure(name, known)) for name in budgets
+    }
+    return [
+        f"{name}: imports {lines[name]:,} lines, its budget is {budget:,}"
+        for name, budget in budgets.items()
+        if lines[name] > budget
+    ]
+
+
+def of_beside(root: Path) -> list[str]:
+    """Return imports of a folder beside the core by the core, or by another such folder."""
+    known = modules(root)
+    return [
+        f"{line.path.relative_to(root)}:{line.line}: imports {line.module}"
+        for module, path in known.items()
+        if not engine_of(module)
+        for line in imports(path, known)
+        if line.module.partition(".")[0] in {*BESIDE} - {module.partition(".")[0]}
+    ]
+
+
 @pytest.mark.slow
 def test_imports_go_down() -> None:
     assert upward(ROOT) == []
+
+
+@pytest.mark.slow
+def test_no_command_imports_more_lines_than_its_budget() -> None:
+    assert over_budget(ROOT, BUDGETS) == []
+
+
+def test_planted_import_over_the_budget_is_named(tmp_path: Path) -> None:
+    for name, text in {
+        "harness/cli/why.py": "def why():\n    from sampler_parity.harness.gate import gate\n",
+        "harness/gate/gate.py": "from sampler_parity.reports.write import x\n",
+        "reports/write.py": "x = 1\n" * 98,
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert over_budget(tmp_path, {"harness.cli.why": 101}) == []
+    (line,) = over_budget(tmp_path, {"harness.cli.why": 100})
+    assert line == "harness.cli.why: imports 101 lines, its budget is 100"
+
+
+@pytest.mark.slow
+def test_neither_the_core_nor_another_folder_imports_a_folder_beside_the_core() -> None:
+    assert of_beside(ROOT) == []
+
+
+@pytest.mark.parametrize("file", ["harness/run/run.py", "reports/write.py", "maintenance/rows.py"])
+def test_planted_import_of_a_folder_beside_the_core_is_named(tmp_path: Path, file: str) -> None:
+    for name in ("programs/servers/run.py", file):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / file).write_text("def f():\n    import sampler_parity.programs.servers.run\n")
+    assert of_beside(tmp_path) == [f"{file}:2: imports programs.servers.run"]
 
 
 def test_the_picture_of_the_architecture_has_every_package_in_this_order() -> None:
@@ -208,7 +231,7 @@ def test_the_picture_of_the_architecture_has_every_package_in_this_order() -> No
     picture = page.read_text(encoding="utf-8").split("```")[1]
     drawn = [name.rstrip("/") for name in re.findall(r"(?m)^(\w+)/? ", picture)]
     packages = {path.parent.name for path in (ROOT / "harness").glob("*/__init__.py")}
-    shown = packages | {"lint", "reports", "reference"}
+    shown = packages | {"lint", "reports", "reference", *BESIDE}
     listed = [name.removeprefix("harness.").partition(".")[0] for name in reversed(PACKAGES)]
     assert drawn == [name for name in dict.fromkeys(listed) if name in shown]
     assert packages - {*drawn} == set()

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-NOT_OF_HARNESS = {"attack", "project", "reference", "reports", "studies", "support"}
+NOT_OF_HARNESS = {
+    *("attack", "maintenance", "programs", "project", "reference", "reports", "studies", "support")
+}
 
 
 def imports_of_tests(root: Path) -> list[str]:

@@ -10,6 +10,7 @@ from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.block import GivenCase
+from sampler_parity.harness.inputs.validation import NamedChains
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -36,6 +37,11 @@ class TokensCase(GivenCase):
 
     def own_chain(self, backend: str) -> ChainSpec | None:
         return self.chain_on(backend) if self.instead else None
+
+    @property
+    def named_chains(self) -> NamedChains:
+        others = [(f"instead.{name}", chain) for name, chain in self.instead.items()]
+        return [*super().named_chains, *others]
 
 
 Judge = Callable[[Backend], BackendResult]

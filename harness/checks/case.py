@@ -12,6 +12,7 @@ from pydantic import Field
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.checks.again import second
 from sampler_parity.harness.inputs.logits import Logits
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Id, Strict
 from sampler_parity.harness.verdicts import Verdict
@@ -95,6 +96,11 @@ class Case(Strict):
     def required(self, backend: str) -> list[Verdict]:
         """Return the verdicts that pass for a backend; `identical` if nothing else is named."""
         return self.requires.get(backend, self.requires.get(without_build(backend), ["identical"]))
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        """Check what can be wrong before it runs. place: of the case in its file. Raises
+        InputError."""
+        raise NotImplementedError
 
 
 def has_field(data: Any, name: str) -> bool:

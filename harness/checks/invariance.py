@@ -21,6 +21,7 @@ from sampler_parity.harness.checks.logits import divergence, largest_difference,
 from sampler_parity.harness.checks.prompts import Prompted
 from sampler_parity.harness.inputs.logits import Crowded
 from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol import client_sequences
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import (
@@ -105,6 +106,10 @@ class InvarianceCase(Case):
     chosen_by = ("logits.crowded",)
 
     logits: Crowded
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        for text in self.logits.texts:
+            validator.prompt(place, text, self.logits.n)
 
 
 class Invariances(Prompted):

@@ -16,6 +16,7 @@ from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.strict import Strict
@@ -74,6 +75,9 @@ class LogitsCase(Case):
     @classmethod
     def fits(cls, data: Any) -> bool:
         return super().fits(data) and not data.get("chain")
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        validator.judged(place, self.logits, None, [])
 
 
 def run(case: LogitsCase, ready: Ready) -> DecodeResult:

@@ -122,6 +122,7 @@ KINDS = (
         Table("grid", ".throughput.block:WidthGrid", _GRID, key="model"),
     ), record=RecordRow(
         "throughput", ".throughput.record:ThroughputResult", "width", ordered=False,
-        page=PageRow("reports.pages.throughput.throughput_page:THROUGHPUT", 60),
+        page=PageRow("reports.pages.throughput.throughput_page:THROUGHPUT", 60,
+                     ("timing", "timing_check")),
     )),
 )

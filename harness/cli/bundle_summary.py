@@ -13,7 +13,7 @@ from sampler_parity.harness.failures.groups import groups
 
 def show(done: Bundle) -> None:
     """Print the summary of a bundle, and its folder."""
-    from sampler_parity.reports.write import summary_lines  # loads every page
+    from sampler_parity.reports.bundle_pages import summary_lines
 
     for line in (
         *repeat_lines(done.cases),

@@ -22,8 +22,8 @@ from sampler_parity.harness.checks.stages.operations import simpler
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures import shrink_batch
 from sampler_parity.harness.inputs.logits import LiteralRows
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.messages import plain
-from sampler_parity.harness.suite.validation import FileValidator
 from sampler_parity.reference import ChainError
 
 SCREEN_TOKENS = 24  # lines of a terminal, by convention
@@ -88,7 +88,7 @@ def _short(value: Any) -> Any:
 
 def _holds(case: Case, fails: Fails) -> bool:
     try:
-        FileValidator(Path("shrunk")).case(case.id, case)
+        case.validate_input(FileValidator(Path("shrunk")), case.id)
         return fails(case)
     except (ChainError, InputError, ValueError):
         return False

@@ -46,10 +46,12 @@ class Table:
 
 @dataclass(frozen=True)
 class PageRow:
-    """A page of the report. place: among the pages; the smallest is shown first."""
+    """A page of the report. place: among the pages; the smallest is shown first. kinds: of the
+    records that it shows beside those of its row. A page in no row of a record may show all."""
 
     page: str
     place: int = 100
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -177,9 +179,3 @@ def records() -> dict[str, RecordRow]:
 def every_gate() -> list[GateRow]:
     """Return every table of rules."""
     return [gate for row in records().values() for gate in row.gate]
-
-
-def every_page() -> list[Any]:
-    """Return every page of the report, in order."""
-    rows = [row.page for row in records().values() if row.page] + [*joined("PAGES")]
-    return [load(row.page) for row in sorted(rows, key=lambda row: row.place)]

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from sampler_parity.harness.checks import KINDS, Profile
 from sampler_parity.harness.errors import InputError, need
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.printable import cut
 from sampler_parity.harness.strict import ABOUT_KEYS
 from sampler_parity.harness.suite.model import BLOCKS, Suite, reason_of
-from sampler_parity.harness.suite.validation import FileValidator
 
 _NO_CASES = [table.name for kind in KINDS.values() if not kind.cases for table in kind.tables]
 _OTHERS = tuple(dict.fromkeys(_NO_CASES))
@@ -52,7 +52,7 @@ def expanded(
                     if not KINDS[check.check].own_ids:
                         check = short.model_copy(update={"id": f"{path.stem}/{short.id}"})
                     _add(path, place, names, check)
-                    validation.check(place, check)
+                    check.validate_input(validation, place)
                     yield check
 
 

@@ -1,7 +1,7 @@
 """The texts of a recording, token by token: its probability, its draw, and what each stage left.
 
-A text is the use of a chain from its construction or a reset to the next (replay.ChainUse). Tokens are
-yielded one by one, and nothing here keeps their candidates.
+A text is the use of a chain from its construction or a reset to the next (replay.ChainUse). Tokens
+are yielded one by one, and nothing here keeps their candidates.
 """
 
 import codecs

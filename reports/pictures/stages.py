@@ -22,8 +22,8 @@ from sampler_parity.harness.checks.stages.prepared import begin, prepare, refere
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.groups import Small
 from sampler_parity.harness.inputs.logits import LiteralRows, Literals
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.harness.suite.validation import FileValidator
 from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reports.pictures.picture import BAD, DOT, INK, WIDTH, legend, picture, plain
 
@@ -102,7 +102,7 @@ def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | No
         sizes = (case.logits.n, max(case.steps, case.n_draws), len(case.chain))
         if any(n > most for n, most in zip(sizes, _SMALL, strict=True)):
             return ""
-        FileValidator(Path("counterexample")).case(case.id, case)
+        case.validate_input(FileValidator(Path("counterexample")), case.id)
         stages = changes(case, left.step if left else 0)
         if left and 0 <= left.stage < len(stages):
             known = [token for token in left.ids if 0 <= token < case.logits.n]

@@ -9,7 +9,7 @@ import pytest
 
 from scripts.affected import Table, main, matches, rules, targets_of
 from scripts.size import ROOT
-from tests.project.test_size import commit, git
+from tests.support.commits import commit, git
 
 FOLDERS = (
     "reference", "harness", "reports", "engines", "suites", "golden", "studies", "scripts", "tests",

@@ -1,12 +1,12 @@
 """scripts/size.py: the lines of Python, the difference to a commit, and the limit of the core."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from scripts import size
 from scripts.size import LIMIT, ROOT, core, main, measured
+from tests.support.commits import commit, git
 
 
 def write(root: Path, **lines: int) -> None:
@@ -26,16 +26,6 @@ def tree(tmp_path: Path) -> Path:
     git(tmp_path, "init", "-q", "-b", "main")
     commit(tmp_path)
     return tmp_path
-
-
-def git(root: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True)
-
-
-def commit(root: Path) -> None:
-    git(root, "add", "-A")
-    author = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
-    git(root, *author, "commit", "-q", "-m", "x")
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:

@@ -11,7 +11,8 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.maintenance.calibration.calibration_record import CalibrationResult
-from sampler_parity.reports.write import summary_lines, write_report
+from sampler_parity.reports.bundle_pages import summary_lines
+from sampler_parity.reports.write import write_report
 from tests.support.report_bundles import HOSTILE, run_info
 
 

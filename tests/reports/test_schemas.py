@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from sampler_parity.reports.bundle_pages import every_page
 from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.history import HISTORY
 from sampler_parity.reports.pages.index.index_page import INDEX
-from sampler_parity.reports.write import PAGES
 from tests.support.schema_text import schema_text
 
-ALL: tuple[Page[Any, Any], ...] = (*PAGES, INDEX, HISTORY)
+ALL: tuple[Page[Any, Any], ...] = (*every_page(), INDEX, HISTORY)
 
 
 @pytest.mark.slow

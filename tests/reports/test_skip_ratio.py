@@ -7,6 +7,7 @@ import pytest
 
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.protocol.measured import LeafDivergence
+from sampler_parity.reports.bundle_pages import summary_lines
 from sampler_parity.reports.pages.skip_ratio.skip_ratio_model import SkipRatioReport, report_of
 from sampler_parity.reports.pages.skip_ratio.skip_ratio_page import (
     document,
@@ -14,7 +15,7 @@ from sampler_parity.reports.pages.skip_ratio.skip_ratio_page import (
     percent,
     summary,
 )
-from sampler_parity.reports.write import summary_lines, write_report
+from sampler_parity.reports.write import write_report
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from sampler_parity.reports.writers.terminal import terminal_lines

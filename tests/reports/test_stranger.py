@@ -14,7 +14,8 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.failures.explain import overview
-from sampler_parity.reports.write import summary_lines, write_report
+from sampler_parity.reports.bundle_pages import summary_lines
+from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli
 from tests.support.judged import judged
 from tests.support.top_p import ADAPTER, CASES, SHOW

@@ -13,6 +13,7 @@ from sampler_parity.harness.checks.throughput.record import (
     ThroughputResult,
 )
 from sampler_parity.harness.checks.timing.record import Conditions, TimingResult
+from sampler_parity.reports.bundle_pages import pages_of, summary_lines
 from sampler_parity.reports.pages.throughput.throughput_model import (
     OfOne,
     ThroughputReport,
@@ -21,7 +22,6 @@ from sampler_parity.reports.pages.throughput.throughput_model import (
 )
 from sampler_parity.reports.pages.throughput.throughput_page import document, summary
 from sampler_parity.reports.pages.throughput.throughput_tables import compared_lines, ratios
-from sampler_parity.reports.write import pages_of, summary_lines
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
 from tests.support.chromium import See, Seen

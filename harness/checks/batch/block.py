@@ -16,6 +16,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.inputs.logits import Family
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
@@ -53,6 +54,13 @@ class BatchCase(Case):
     @property
     def separates_prompt(self) -> bool:
         return any(each.prompt and separates_prompt(each.chain) for each in self.batch.sequences)
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        distinct: dict[str, tuple[str, ChainSpec]] = {}
+        for i, sequence in enumerate(self.batch.sequences):
+            named = f"batch.sequences.{i}.chain", sequence.chain
+            distinct.setdefault(_without_seeds(sequence.chain), named)
+        validator.judged(place, self.logits, self.vocab, [*distinct.values()])
 
 
 class FewBatches(SuiteBlock):
@@ -143,3 +151,14 @@ class Batches(SuiteBlock):
             return [int(t) for t in rng.integers(0, alphabet, int(rng.integers(0, _HISTORY + 1)))]
 
         return {"chain": fill(chain, {"seed": seed}, n), "prompt": tokens(), "output": tokens()}
+
+
+def _without_seeds(chain: ChainSpec) -> str:
+    """Return the chain as text without its seeds: chains that differ only there are built once."""
+    return str(
+        [
+            {name: {key: value for key, value in given.items() if key != "seed"}}
+            for stage in chain
+            for name, given in stage.items()
+        ]
+    )

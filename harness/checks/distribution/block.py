@@ -10,6 +10,7 @@ from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.checks.distribution.record import Decision
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.inputs.logits import Logits
+from sampler_parity.harness.inputs.validation import FileValidator, NamedChains
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
@@ -66,6 +67,14 @@ class _Cell(Strict):
     def required(self, backend: str) -> list[Decision]:
         """Return the decisions that pass; "equivalent" if nothing else is named."""
         return self.requires.get(backend, self.requires.get(without_build(backend), ["equivalent"]))
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        validator.judged(place, self.logits, self.vocab, self.named_chains)
+
+    @property
+    def named_chains(self) -> NamedChains:
+        """Every chain that must be valid, by the field that it stands in."""
+        return [("chain", self.chain), *([("law", self.law)] if self.law else [])]
 
 
 class Frequency(_Cell):
@@ -140,6 +149,16 @@ class Speculative(_Cell):
     bins: int = Field(default=0, ge=0, le=limits.VOCAB)
     """0: every possible round; otherwise bins of the last token for each length, by rank"""
     max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        if self.draft.n != self.logits.n:
+            problem = f"{place}: draft: {self.draft.n} tokens, the target has {self.logits.n}"
+            validator.refuse(problem, "give both the same vocabulary")
+        super().validate_input(validator, place)
+
+    @property
+    def named_chains(self) -> NamedChains:
+        return [*super().named_chains, ("draft_chain", self.draft_chain)]
 
 
 Cell = Frequency | Coupled | Tail | Independence | Injected | Speculative

@@ -13,6 +13,7 @@ from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.prompts import Prompted
 from sampler_parity.harness.inputs.logits import DecodedLogits
 from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Steps
 
@@ -51,6 +52,9 @@ class GenerationCase(Case):
     @property
     def cost(self) -> int:
         return self.logits.n * self.steps * len(self.chain)
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        validator.judged(place, self.logits, None, [("chain", self.chain)])
 
 
 class Generations(Prompted):

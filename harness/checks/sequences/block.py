@@ -13,6 +13,7 @@ from sampler_parity.harness.checks.grid import SuiteBlock, fill
 from sampler_parity.harness.checks.prompts import Prompted
 from sampler_parity.harness.inputs.logits import Together
 from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.protocol.sequences import SlotChange
 from sampler_parity.harness.strict import Size, Steps
@@ -75,6 +76,9 @@ class SequencesCase(Case):
     @property
     def cost(self) -> int:
         return self.logits.n * sum(len(step.sample) for step in self.logits.script) * 4
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        validator.texts(place, self.logits)
 
 
 class SequencesBlock(Prompted):

@@ -13,6 +13,7 @@ from pydantic import Field
 from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.skip_ratio.record import Check
 from sampler_parity.harness.inputs.models import GOLDEN
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Id
@@ -67,6 +68,9 @@ class Workload(SuiteBlock):
             share = measured.own_share
             checks.append(Check(what="own_share", found=share, relation="<=", limit=self.own_share))
         return checks
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        """Do nothing: its model and leaves are read as the block is expanded."""
 
 
 class SkipRatiosBlock(SuiteBlock):

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.operations import Operations, plan_of
 from sampler_parity.harness.engines.samplers import separates_prompt
+from sampler_parity.harness.inputs.validation import FileValidator, NamedChains
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.sanitize import limits
@@ -88,6 +89,14 @@ class ChainCase(Case):
     def separates_prompt(self) -> bool:
         return bool(self.prompt) and any(separates_prompt(chain) for chain in self.claimed)
 
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        validator.judged(place, self.logits, self.vocab, self.named_chains)
+
+    @property
+    def named_chains(self) -> NamedChains:
+        """Every chain that must be valid, by the field that it stands in."""
+        return [("chain", self.chain)]
+
 
 _plain: list[Step] = []  # of all cases: making them took as long as comparing them
 
@@ -154,6 +163,17 @@ class StagesCase(GivenCase):
             tokens = dict(enumerate(self.accept))
             steps = [step.model_copy(update={"accept": tokens.get(step.row)}) for step in steps]
         return steps, instances
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        if not self.chain:
+            validator.refuse(f"{place}: chain: has no stage", "name a sampler")
+        super().validate_input(validator, place)
+
+    @property
+    def named_chains(self) -> NamedChains:
+        if self.relation is None or self.relation.kind == "permuted":
+            return super().named_chains
+        return [*super().named_chains, ("relation.chain", self.relation.chain)]
 
 
 def unseeded(chain: ChainSpec) -> str:

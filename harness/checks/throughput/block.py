@@ -6,7 +6,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from sampler_parity.harness.checks.grid import Axes, Subset, SuiteBlock, fill, points
-from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.harness.inputs.models import model_path, n_vocab_of
+from sampler_parity.harness.inputs.validation import FileValidator
+from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Steps, Tokens
 
@@ -23,6 +25,11 @@ class Width(SuiteBlock):
     prompt: Tokens = Field(min_length=1)
     tokens: Steps
     sequences: Steps
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        n = n_vocab_of(self.model)
+        validator.prompt(place, self.prompt, n)
+        validator.build(place, [("chain", self.chain)], n, read_vocab(model_path(self.model)))
 
 
 class WidthGrid(SuiteBlock):

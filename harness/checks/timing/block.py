@@ -13,6 +13,7 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.grid import Axes, Subset, fill, points
 from sampler_parity.harness.inputs.logits import Family, GeneratedLogits, Logits
+from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Size, Strict, Tokens
@@ -60,6 +61,11 @@ class TimedChain(Strict):
             banned[row.argmax()] = False
             row = np.where(banned, np.float32(-np.inf), row)
         return row
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        others = [(f"instead.{name}", chain) for name, chain in self.instead.items()]
+        chains = [("chain", self.chain), *others]
+        validator.on_logits(f"chain {self.id!r}", self.logits, self.vocab, chains)
 
 
 class TimedGrid(Strict):

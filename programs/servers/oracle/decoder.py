@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sampler_parity.harness.backends import registry
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.client import Row
@@ -59,11 +58,8 @@ def logits_of(
 ) -> ModelLogits:
     """Start llama.cpp for a model. folder: of a build of this release; None: the installed one.
     Raises InputError for one that does not start."""
-    if folder is None:
-        backend = registry.start("llama.cpp")
-    else:
-        words = [*WORKER_COMMAND, "llama.cpp", str(folder), release]
-        backend = BackendProcess("llama.cpp", words)
+    build = [] if folder is None else [str(folder), release]
+    backend = BackendProcess("llama.cpp", [*WORKER_COMMAND, "llama.cpp", *build])
     return started(ModelLogits(backend, model, n_vocab))
 
 

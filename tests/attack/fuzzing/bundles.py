@@ -12,10 +12,11 @@ from sampler_parity.harness.failures.explain import explanation
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.labels import markdown, terminal_lines
 from sampler_parity.harness.gate.policy import read_policy
+from sampler_parity.reports.bundle_pages import summary_lines
 from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.compare.compare_page import COMPARE
 from sampler_parity.reports.pages.history import HISTORY
-from sampler_parity.reports.write import FORMATS, summary_lines, write_report
+from sampler_parity.reports.write import FORMATS, write_report
 from tests.attack.fuzzing.files import POLICY, SUBJECT
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import BINARY, JSON, TEXT, cell, member
