@@ -68,7 +68,9 @@ def _name(code: CodeType) -> str:
     """Return `harness/run/plan.py:plan_of` for our own function, `json:dumps` for another."""
     path, function = Path(code.co_filename), code.co_qualname
     if path.is_relative_to(ROOT) and ".venv" not in path.parts:
-        return f"{path.relative_to(ROOT).as_posix()}:{function}"
+        # Packages are imported through the links in sampler_parity/.
+        file = path.relative_to(ROOT).as_posix().removeprefix("sampler_parity/")
+        return f"{file}:{function}"
     parts = path.parts
     if "site-packages" in parts:
         return f"{parts[parts.index('site-packages') + 1]}:{function}"

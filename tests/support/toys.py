@@ -327,7 +327,7 @@ TOYS = SAMPLER | SAMPLER_SHOWN | ENGINE
 
 
 def copied(copy: Path) -> Path:
-    """Copy git's files and tsampler's build; `sampler_parity` is the copy there.
+    """Copy git's files, the links of sampler_parity/ among them, and tsampler's build.
 
     The copies keep their times, and the code that Python and Numba compiled comes along: compiling
     it again took half of the time of these tests.
