@@ -66,7 +66,7 @@ def lacking(extra: str) -> str:
     return f"needs the extra {extra} - pip install 'sampler-parity[{extra}]'"
 
 
-def need(extra: str, what: str, other: str = "") -> None:
-    """Raise InputError if the extra is not installed. what: needs it; other: works without."""
+def need(extra: str, what: str, alternative: str = "") -> None:
+    """Raise InputError if the extra is not installed. what: needs it; alternative: does not."""
     if lacks(extra):
-        raise InputError(what, lacking(extra) + (other and f", or {other}"))
+        raise InputError(what, lacking(extra) + (alternative and f", or {alternative}"))

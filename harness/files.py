@@ -112,5 +112,5 @@ def extract(tar: tarfile.TarFile, folder: Path, members: list[tarfile.TarInfo]) 
     for member in members:
         inside = (top / member.name).resolve().is_relative_to(top)
         if not inside or not (member.isfile() or member.isdir()):
-            raise InputError(member.name, "is no file inside the archive's folder")
+            raise InputError(member.name, "is not a file inside the archive's folder")
     tar.extractall(folder, members)

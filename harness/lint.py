@@ -128,16 +128,16 @@ def _prose(suites: dict[Path, Suite]) -> list[str]:
     problems, described = [], defaultdict(list)
     for path, suite in suites.items():
         for block in suite.described():
-            place = f"{suite_id(path)}: {block.id!r}"
-            described[block.description.strip().lower()].append(place)
+            where = f"{suite_id(path)}: {block.id!r}"
+            described[block.description.strip().lower()].append(where)
             if re.search(r"\bshould\b", block.description, re.IGNORECASE):
-                problems.append(f"{place}: the description uses 'should' - state a fact")
+                problems.append(f"{where}: the description uses 'should' - state a fact")
             if not block.description.strip():
-                problems.append(f"{place}: the description is empty")
+                problems.append(f"{where}: the description is empty")
             if len(block.description) > 70:
-                problems.append(f"{place}: the description is longer than 70 characters")
+                problems.append(f"{where}: the description is longer than 70 characters")
             if not block.why.strip():
-                problems.append(f"{place}: why is empty - name the defect that it catches")
+                problems.append(f"{where}: why is empty - name the defect that it catches")
     return problems + [
         f"{places[0]}: the same description as {', '.join(places[1:])}"
         for places in described.values()
@@ -171,7 +171,9 @@ def exact_cases(paths: Sequence[Path]) -> Counter[tuple[str, ...]]:
             if isinstance(case, StagesCase) and (
                 isinstance(case.logits, Literals) or getattr(case.logits, "family", "") == "equal"
             ):
-                counts.update(one for one in exact_decisions(case) if one[0] == path.stem)
+                counts.update(
+                    decision for decision in exact_decisions(case) if decision[0] == path.stem
+                )
     return counts
 
 
@@ -196,15 +198,15 @@ def _without_exact(counts: Counter[tuple[str, ...]]) -> list[str]:
 
 def _fixture_names(suites: dict[Path, Suite]) -> list[str]:
     try:
-        known = set(read_manifest(fixtures.golden_folder()))
+        fixture_names = set(read_manifest(fixtures.golden_folder()))
     except InputError:
         return []  # _golden reports it
     problems = []
     for path, suite in suites.items():
-        named = {c.logits.golden for c in suite.blocks("case") if isinstance(c.logits, Golden)}
+        used = {c.logits.golden for c in suite.blocks("case") if isinstance(c.logits, Golden)}
         grids: list[Grid] = [*suite.blocks("matrix"), *suite.blocks("pairs")]
-        named |= {grid.golden for grid in grids if grid.golden}
-        unknown = sorted(named - known)
+        used |= {grid.golden for grid in grids if grid.golden}
+        unknown = sorted(used - fixture_names)
         problems += [
             f"{suite_id(path)}: fixture {name!r} is not in the manifest" for name in unknown
         ]
@@ -242,9 +244,9 @@ def _case(suite: Suite, case: GivenCase) -> Iterator[str]:
 
 def _stages(case: GivenCase) -> list[Stage]:
     """Return every stage of every step: the sampler, and the candidates before and after it."""
-    ready = prepare(case)
-    chain, stages = ready.build(), []
-    for row in ready.rows:
+    prepared = prepare(case)
+    chain, stages = prepared.build(), []
+    for row in prepared.rows:
         cand = Candidates.from_logits(row)
         for sampler in chain.samplers:
             before = cand.copy()

@@ -84,14 +84,14 @@ def _collect_suites(config: pytest.Config) -> None:
     from sampler_parity.harness.errors import InputError
     from sampler_parity.harness.suite.file import find_suites
 
-    named = config.args_source == pytest.Config.ArgsSource.ARGS
-    asked: list[str] = config.getoption("sampler_suite")
-    known: list[str] = [] if asked or named else config.getini("sampler_suites")
+    has_paths = config.args_source == pytest.Config.ArgsSource.ARGS
+    suites: list[str] = config.getoption("sampler_suite")
+    configured: list[str] = [] if suites or has_paths else config.getini("sampler_suites")
     try:
-        paths = [str(path) for path in find_suites([*asked, *map(_below(config), known)])]
+        paths = [str(path) for path in find_suites([*suites, *map(_below(config), configured)])]
     except InputError as error:
         raise pytest.UsageError(f"sampler suite {error}") from None
-    before = [] if asked and not named else config.args
+    before = [] if suites and not has_paths else config.args
     config.args = list(dict.fromkeys([*before, *paths]))
 
 

@@ -33,12 +33,12 @@ def like(model: M, **changes: object) -> M:
     """Return a copy of a frozen model with other values, which are not validated; four times as
     fast as model_copy."""
     kind = model.__class__
-    made = kind.__new__(kind)
-    _set(made, "__dict__", {**model.__dict__, **changes})
-    _set(made, "__pydantic_fields_set__", model.__pydantic_fields_set__ | changes.keys())
-    _set(made, "__pydantic_extra__", None)
-    _set(made, "__pydantic_private__", None)
-    return made
+    copied = kind.__new__(kind)
+    _set(copied, "__dict__", {**model.__dict__, **changes})
+    _set(copied, "__pydantic_fields_set__", model.__pydantic_fields_set__ | changes.keys())
+    _set(copied, "__pydantic_extra__", None)
+    _set(copied, "__pydantic_private__", None)
+    return copied
 
 
 Seed = Annotated[int, Field(ge=0, le=limits.WHOLE)]
@@ -67,9 +67,9 @@ def mistake(error: ValidationError) -> Mistake:
     """Return the mistake to show. Every member of a union reports one: those that are not about
     keys are the most useful."""
     errors = error.errors(include_url=False)
-    shown = next((e for e in errors if e["type"] not in ABOUT_KEYS), errors[0])
-    reason = shown["msg"].removeprefix("Value error, ")
-    return Mistake(shown["type"], shown["loc"], reason, _FIXES.get(shown["type"], ""))
+    chosen = next((e for e in errors if e["type"] not in ABOUT_KEYS), errors[0])
+    reason = chosen["msg"].removeprefix("Value error, ")
+    return Mistake(chosen["type"], chosen["loc"], reason, _FIXES.get(chosen["type"], ""))
 
 
 def first_mistake(error: ValidationError) -> str:

@@ -15,7 +15,7 @@ from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.vocab import Vocab
 
-_HERE = nullcontext()
+_ON_CURRENT = nullcontext()  # stay on the platform of the caller
 Spec = Sequence[Mapping[str, Mapping[str, Any]]]  # [{name: {parameter: value}}, ...]
 
 
@@ -44,7 +44,7 @@ class Chain:
 
     def there(self) -> AbstractContextManager[None]:
         """Enter the chain's platform, for callers that apply its samplers one by one."""
-        return _HERE if self.platform is None else platforms.on(self.platform)
+        return _ON_CURRENT if self.platform is None else platforms.on(self.platform)
 
     def apply(self, cand: Candidates) -> None:
         with self.there():
@@ -85,16 +85,18 @@ class Chain:
         """Remove and return a sampler; None if there is none (llama_sampler_chain_remove)."""
         return self.samplers.pop(index) if 0 <= index < len(self.samplers) else None
 
-    def copy_from(self, other: "Chain") -> None:
-        """Copy the state of every sampler of the other chain (llama_sampler_copy). Raises
-        UndefinedInputError if the chains are not alike: llama.cpp aborts."""
-        kinds = [[type(sampler) for sampler in chain.samplers] for chain in (self, other)]
+    def copy_from(self, source: "Chain") -> None:
+        """Copy the state of every sampler of source (llama_sampler_copy). Raises
+        UndefinedInputError if the samplers of the chains differ: llama.cpp aborts."""
+        kinds = [[type(sampler) for sampler in chain.samplers] for chain in (self, source)]
         if kinds[0] != kinds[1]:
-            raise UndefinedInputError("llama.cpp aborts: a copy between chains that are not alike")
-        for mine, theirs in zip(self.samplers, other.samplers, strict=True):
+            raise UndefinedInputError(
+                "llama.cpp aborts: a copy between chains of different samplers"
+            )
+        for mine, theirs in zip(self.samplers, source.samplers, strict=True):
             if mine is not theirs:
                 vars(mine).update(vars(theirs.clone()))
-        self.accepted = other.accepted
+        self.accepted = source.accepted
 
     @property
     def seed(self) -> int:
@@ -143,8 +145,8 @@ def build_chain(
             samplers_of,
         )
 
-        named = {name for stage in spec if isinstance(stage, Mapping) for name in stage}
-        samplers = samplers_of(changes_of(release, named), samplers)
+        stage_names = {name for stage in spec if isinstance(stage, Mapping) for name in stage}
+        samplers = samplers_of(changes_of(release, stage_names), samplers)
     context = {"n_vocab": n_vocab if n_vocab is not None or vocab is None else len(vocab)}
     built = []
     for index, stage in enumerate(spec):
@@ -152,8 +154,8 @@ def build_chain(
             raise ChainError(f"stage {index} must name one sampler with its parameters: {stage!r}")
         ((name, parameters),) = stage.items()
         if name not in samplers:
-            known = ", ".join(sorted(samplers))
-            raise ChainError(f"stage {index}: unknown sampler {name!r}; known: {known}")
+            names = ", ".join(sorted(samplers))
+            raise ChainError(f"stage {index}: unknown sampler {name!r}; known: {names}")
         try:
             built.append(_build(samplers[name], parameters, {**context, "vocab": vocab}))
         except ChainError as error:
@@ -170,13 +172,15 @@ def parameters_of(make: Callable[..., Sampler]) -> Mapping[str, inspect.Paramete
 def _build(make: Callable[..., Sampler], parameters: Any, context: Mapping[str, Any]) -> Sampler:
     if not isinstance(parameters, Mapping):
         raise ChainError(f"parameters must be a table, got {parameters!r}")
-    known = parameters_of(make)
-    values = {key: context[key] for key in known if context.get(key) is not None} | dict(parameters)
+    declared = parameters_of(make)
+    values = {key: context[key] for key in declared if context.get(key) is not None} | dict(
+        parameters
+    )
     for key in parameters:
-        if key not in known or key == "vocab":
-            allowed = ", ".join(k for k in known if k != "vocab") or "none"
+        if key not in declared or key == "vocab":
+            allowed = ", ".join(k for k in declared if k != "vocab") or "none"
             raise ChainError(f"unknown parameter {key!r}; known: {allowed}")
-    for key, parameter in known.items():
+    for key, parameter in declared.items():
         if parameter.default is inspect.Parameter.empty and key not in values:
             raise ChainError(f"missing parameter {key!r}")
     return make(**values)

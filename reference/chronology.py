@@ -22,18 +22,18 @@ def order(release: str) -> tuple[float, ...]:
         return (BUILDS[release],)
     match = re.fullmatch(r"v(\d{1,9})\.(\d{1,9})\.(\d{1,9})", release)
     if match is None:
-        shown = release if len(release) <= 40 else f"{release[:40]}..."
-        raise ChainError(f"release {shown!r} is no release of llama.cpp: write b4753 or v0.5.0")
+        short = release if len(release) <= 40 else f"{release[:40]}..."
+        raise ChainError(f"release {short!r} is not a release of llama.cpp: write b4753 or v0.5.0")
     version = tuple(map(int, match.groups()))
-    if version < max(tuple(map(int, known[1:].split("."))) for known in BUILDS):
+    if version < max(tuple(map(int, text[1:].split("."))) for text in BUILDS):
         raise ChainError(
-            f"release {release!r} is of an unknown build, known are {', '.join(BUILDS)}:"
-            " write the number that its `llama-cli --version` prints, as b10621"
+            f"release {release!r} has no known build number (known: {', '.join(BUILDS)})."
+            " Write the build that its `llama-cli --version` prints, such as b10621"
         )
     return (math.inf, *version)
 
 
 def check_known(release: str) -> None:
-    """Raise ChainError for a release with unknown meanings, or a text that is no release."""
+    """Raise ChainError for an unsupported release, or a text that names no release."""
     if not order(OLDEST) <= order(release) <= order(SEEN):
-        raise ChainError(f"release {release}: the meanings are known from {OLDEST} to {SEEN}")
+        raise ChainError(f"release {release} is not supported: choose one from {OLDEST} to {SEEN}")

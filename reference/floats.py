@@ -42,12 +42,12 @@ def quiet(function: F) -> F:
     entered = np.errstate(all="ignore")(function)
 
     @functools.wraps(function)
-    def called(*arguments: Any, **named: Any) -> Any:
+    def called(*arguments: Any, **keywords: Any) -> Any:
         if _quiet.get():
-            return function(*arguments, **named)
+            return function(*arguments, **keywords)
         token = _quiet.set(True)
         try:
-            return entered(*arguments, **named)
+            return entered(*arguments, **keywords)
         finally:
             _quiet.reset(token)
 
@@ -72,10 +72,10 @@ _MUSL_EXPF = {0xC27C65D9: 0x11FA2992, 0x4202422F: 0x56FC9F1B}
 def _of_c_library(x: Any, result: Any) -> Any:
     if platforms.current().libm != "musl" or np.asarray(result).dtype != np.float32:
         return result
-    asked = np.asarray(x, np.float32).view(np.uint32)
+    inputs = np.asarray(x, np.float32).view(np.uint32)
     fixed = np.array(result, np.float32)
     for bits, of_musl in _MUSL_EXPF.items():
-        fixed.view(np.uint32)[asked == bits] = of_musl
+        fixed.view(np.uint32)[inputs == bits] = of_musl
     return fixed[()]
 
 

@@ -1,23 +1,23 @@
-"""Whose meaning, in one word: `b4753`, `linux-arm64-gcc`, or both: `b4753/linux-arm64-gcc`."""
+"""Parse a target: a release `b4753`, a platform `linux-arm64-gcc`, or `b4753/linux-arm64-gcc`."""
 
 from sampler_parity.reference.chronology import NEWEST, order
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, platform_of
 
 
-def parted(meaning: str) -> tuple[str, str]:
+def parted(target: str) -> tuple[str, str]:
     """Split into release and platform; by default v0.5.0 and x86-64 Linux. Raises ChainError."""
-    release, slash, platform = meaning.partition("/")
+    release, slash, platform = target.partition("/")
     if slash:
         order(release)
         return release, platform_of(platform).name
-    if meaning in PLATFORMS:
-        return NEWEST, meaning
+    if target in PLATFORMS:
+        return NEWEST, target
     try:
-        order(meaning)
+        order(target)
     except ChainError as error:
         raise ChainError(f"{error}; or name a platform: {', '.join(PLATFORMS)}") from None
-    return meaning, DEFAULT
+    return target, DEFAULT
 
 
 def joined(release: str, platform: str) -> str:

@@ -66,7 +66,7 @@ def token_sequences(name: str, value: Any, n_vocab: int) -> list[list[int]]:
         raise ChainError(f"{name} must be a list of lists of token ids, got {value!r}")
     sequences = [token_ids(name, sequence, n_vocab) for sequence in value]
     if not all(sequences):
-        raise ChainError(f"{name} has a list without a token")
+        raise ChainError(f"{name} has an empty list")
     return sequences
 
 

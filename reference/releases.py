@@ -94,8 +94,8 @@ def changes_of(release: str, samplers: Collection[str] | None = None) -> tuple[C
         if change.in_force(release) is None:
             old, new = change.last_old, change.first_new
             raise ChainError(
-                f"release {release}: whether it has {change.name} is not known, which came after"
-                f" {old} and by {new}; judge it by either: --reference {old}, --reference {new}"
+                f"release {release}: cannot tell if it has {change.name}, which came after"
+                f" {old} and by {new}. Judge it by either: --reference {old}, --reference {new}"
             )
     return tuple(change for change in about if change.in_force(release))
 
@@ -117,12 +117,12 @@ def samplers_of(
     """Put the old meanings that these changes took away, any set of them, into the newest samplers.
     Raises ChainError for a name that is no change."""
     names = {change if isinstance(change, str) else change.name for change in changes}
-    known = {change.name: change for change in CHANGES}
-    if unknown := sorted(names - set(known)):
-        raise ChainError(f"unknown change {unknown[0]!r}; known: {', '.join(known)}")
+    by_name = {change.name: change for change in CHANGES}
+    if unknown := sorted(names - set(by_name)):
+        raise ChainError(f"unknown change {unknown[0]!r}; known: {', '.join(by_name)}")
     older_ones: dict[str, Callable[..., Sampler]] = {}
     for sampler, older in _OLDER.items():
-        old = frozenset(name for name in names if sampler in known[name].samplers)
+        old = frozenset(name for name in names if sampler in by_name[name].samplers)
         if old:
             older_ones[sampler] = partial(older, old)
     return ChainMap(older_ones, cast(dict[str, Callable[..., Sampler]], newest))

@@ -67,13 +67,13 @@ def bucket_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
     128 buckets over -10..10. Values beyond go to the outermost buckets, except that a value too
     large for int (over 2**31/6.4, +inf) becomes -2**31 on x86-64 and lands in the lowest one.
     """
-    kind, here = keys.dtype.type, platforms.current()
-    if here.sorting == "portable":
+    kind, platform = keys.dtype.type, platforms.current()
+    if platform.sorting == "portable":
         return _totally(keys, ids)[:n]
     scale, shift, scaled = kind(BUCKET_SCALE), kind(BUCKET_SHIFT), keys
-    if here.contraction != "none":
+    if platform.contraction != "none":
         scale, shift, scaled = kind(1), kind(0), floats.multiply_add(scale, keys, shift)
-    highest = _TOO_LARGE if here.conversion == "lowest" else np.inf
+    highest = _TOO_LARGE if platform.conversion == "lowest" else np.inf
     of_buckets, at, edges = _by_bucket(keys, scaled, scale, shift, highest, n)
     library = _library()
     library.sort(of_buckets, at, edges[:-1])
@@ -104,7 +104,7 @@ def _by_bucket(
     size = np.zeros(N_BUCKETS, np.int64)
     for i in range(len(keys)):
         x = scale * scaled[i] + shift
-        b = 0
+        b = 0  # also of NaN: both comparisons are false
         if x >= 0 and (x < highest or highest == np.inf):
             b = int(x) if x < N_BUCKETS else N_BUCKETS - 1
         bucket[i] = b

@@ -63,8 +63,8 @@ class Payload:
             for j, leaf in enumerate(descriptor.leaves):
                 if max(leaf.tokens) >= n_vocab:
                     at = next(k for k, token in enumerate(leaf.tokens) if token >= n_vocab)
-                    place = f"descriptors[{i}].leaves[{j}].tokens[{at}]"
-                    raise ChainError(f"{place}: the vocabulary has no token {leaf.tokens[at]}")
+                    location = f"descriptors[{i}].leaves[{j}].tokens[{at}]"
+                    raise ChainError(f"{location}: the vocabulary has no token {leaf.tokens[at]}")
 
     def onward(self, path: str) -> tuple[Descriptor, ...]:
         """Return the descriptor with this path, and those behind it. Raises ChainError."""
@@ -77,8 +77,8 @@ class Payload:
         for descriptor in self.descriptors:
             if descriptor.path == path:
                 return descriptor
-        known = ", ".join(d.path for d in self.descriptors)
-        raise ChainError(f"path {path!r} is none of the payload's: {known}")
+        paths = ", ".join(d.path for d in self.descriptors)
+        raise ChainError(f"unknown path {path!r}. The payload has: {paths}")
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ def read_payload(text: str) -> Payload:
     except RecursionError:
         raise ChainError("trie_descriptor_json: nested too deeply") from None
     except ValueError as error:
-        raise ChainError(f"trie_descriptor_json is no JSON: {error}") from None
+        raise ChainError(f"trie_descriptor_json is not valid JSON: {error}") from None
     top = _table(data, "payload", ("modelId", "descriptors"))
     model_id = _text(top["modelId"], "modelId")
     descriptors = tuple(
@@ -169,67 +169,67 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ChainError(f"trie_descriptor_json: key {twice!r} stands twice in one object")
+        raise ChainError(f"trie_descriptor_json: duplicate key {twice!r} in an object")
     return table
 
 
 def _no_constant(word: str) -> None:
-    raise ChainError(f"trie_descriptor_json is no JSON: {word}")
+    raise ChainError(f"trie_descriptor_json is not valid JSON: {word}")
 
 
-def _descriptor(data: Any, place: str) -> Descriptor:
-    table = _table(data, place, ("path", "leaves"))
-    items = _list(table["leaves"], f"{place}.leaves")
-    leaves = tuple(_leaf(item, f"{place}.leaves[{i}]") for i, item in enumerate(items))
-    _no_two([leaf.name for leaf in leaves], f"{place}.leaves", "name")
+def _descriptor(data: Any, location: str) -> Descriptor:
+    table = _table(data, location, ("path", "leaves"))
+    items = _list(table["leaves"], f"{location}.leaves")
+    leaves = tuple(_leaf(item, f"{location}.leaves[{i}]") for i, item in enumerate(items))
+    _no_two([leaf.name for leaf in leaves], f"{location}.leaves", "name")
     try:
         build_trie(leaves)
     except ChainError as error:
-        raise ChainError(f"{place}: {error}") from None
-    return Descriptor(_text(table["path"], f"{place}.path"), leaves)
+        raise ChainError(f"{location}: {error}") from None
+    return Descriptor(_text(table["path"], f"{location}.path"), leaves)
 
 
-def _leaf(data: Any, place: str) -> Leaf:
-    table = _table(data, place, ("name", "tokens"))
-    tokens = _list(table["tokens"], f"{place}.tokens")
+def _leaf(data: Any, location: str) -> Leaf:
+    table = _table(data, location, ("name", "tokens"))
+    tokens = _list(table["tokens"], f"{location}.tokens")
     if len(tokens) > MAX_LEAF:
-        raise ChainError(f"{place}.tokens: {len(tokens)} tokens, at most {MAX_LEAF} are taken")
+        raise ChainError(f"{location}.tokens: {len(tokens)} tokens, at most {MAX_LEAF} are allowed")
     for i, token in enumerate(tokens):
         if type(token) is not int or not 0 <= token < 2**31:
-            raise ChainError(f"{place}.tokens[{i}]: {token!r:.40} is no token id")
-    return Leaf(_text(table["name"], f"{place}.name"), tuple(tokens))
+            raise ChainError(f"{location}.tokens[{i}]: {token!r:.40} is not a token id")
+    return Leaf(_text(table["name"], f"{location}.name"), tuple(tokens))
 
 
-def _table(data: Any, place: str, keys: tuple[str, ...]) -> dict[str, Any]:
+def _table(data: Any, location: str, keys: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise ChainError(f"{place}: must be an object with {' and '.join(keys)}")
+        raise ChainError(f"{location}: must be an object with {' and '.join(keys)}")
     for key in keys:
         if key not in data:
-            raise ChainError(f"{place}: {key} is missing")
+            raise ChainError(f"{location}: {key} is missing")
     unknown = sorted(set(data) - set(keys))
     if unknown:
-        raise ChainError(f"{place}: unknown key {unknown[0]!r}; known: {', '.join(keys)}")
+        raise ChainError(f"{location}: unknown key {unknown[0]!r}; known: {', '.join(keys)}")
     return data
 
 
-def _list(data: Any, place: str) -> list[Any]:
+def _list(data: Any, location: str) -> list[Any]:
     if not isinstance(data, list) or not data:
-        raise ChainError(f"{place}: must be a list that is not empty")
+        raise ChainError(f"{location}: must be a list that is not empty")
     return data
 
 
-def _text(data: Any, place: str) -> str:
+def _text(data: Any, location: str) -> str:
     if not isinstance(data, str) or not data:
-        raise ChainError(f"{place}: must be a text that is not empty")
+        raise ChainError(f"{location}: must be a text that is not empty")
     return data
 
 
-def _no_two(values: list[str], place: str, key: str) -> None:
-    seen: set[str] = set()
+def _no_two(values: list[str], location: str, key: str) -> None:
+    unique: set[str] = set()
     for i, value in enumerate(values):
-        if value in seen:
-            raise ChainError(f"{place}[{i}].{key}: {value!r} is there twice")
-        seen.add(value)
+        if value in unique:
+            raise ChainError(f"{location}[{i}].{key}: duplicate {value!r}")
+        unique.add(value)
 
 
 def cache_key(text: str) -> str:
@@ -283,5 +283,6 @@ class TrieCache(Generic[T]):
 
     def _drop(self) -> None:
         unused = [key for key, entry in self.entries.items() if entry.users == 0]
+        # acquire moves a key to the end: the least recently used come first
         for key in unused[: max(0, len(self.entries) - self.size)]:
             del self.entries[key]

@@ -35,8 +35,8 @@ class TokenType(IntEnum):
 def _byte_alphabet() -> dict[str, int]:
     """Return GPT-2's printable character for each byte."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [b for b in range(256) if b not in printable]
-    shifted = zip(others, range(256, 512), strict=False)
+    unprintable = [b for b in range(256) if b not in printable]
+    shifted = zip(unprintable, range(256, 512), strict=False)
     return {chr(b): b for b in printable} | {chr(code): b for b, code in shifted}
 
 
@@ -68,10 +68,12 @@ class Vocab:
             raise ChainError("vocabularies with user-defined tokens are not supported")
         lengths = len(self.texts), len(self.types), len(self.scores)
         if lengths[0] != lengths[1] or lengths[2] not in (0, lengths[0]):
-            raise ChainError("texts, types and scores: {:,}, {:,} and {:,}".format(*lengths))
+            raise ChainError(
+                "unequal numbers of texts, types, scores: {:,}, {:,}, {:,}".format(*lengths)
+            )
         for text, kind in zip(self.texts, self.types, strict=True):
             if kind == TokenType.BYTE and not _BYTE_TEXT.fullmatch(text):
-                raise ChainError(f"a token for a byte is <0x0A> or the like, not {text!r:.40}")
+                raise ChainError(f"a byte token must be written as <0x0A>, got {text!r:.40}")
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -136,17 +138,17 @@ class Vocab:
 
     def _tokenize_spm(self, text: bytes) -> list[int]:
         parts = _utf8_parts(text)
-        known = {t.encode(): i for t, i in self._ids.items()}
+        ids = {t.encode(): i for t, i in self._ids.items()}
         while True:
             pairs = [a + b for a, b in pairwise(parts)]
-            scores = [(-self.scores[known[p]], i) for i, p in enumerate(pairs) if p in known]
+            scores = [(-self.scores[ids[p]], i) for i, p in enumerate(pairs) if p in ids]
             if not scores:
                 break
-            _, i = min(scores)
+            _, i = min(scores)  # the highest score; the leftmost of equal ones
             parts[i : i + 2] = [parts[i] + parts[i + 1]]
         tokens: list[int] = []
         for part in parts:
-            tokens += [known[part]] if part in known else [self._byte_token(b) for b in part]
+            tokens += [ids[part]] if part in ids else [self._byte_token(b) for b in part]
         return tokens
 
     def _byte_token(self, byte: int) -> int:

@@ -17,7 +17,7 @@ Tone = Literal["", "good", "fair", "bad", "quiet", "hot1", "hot2", "hot3"]
 
 @dataclass(frozen=True)
 class Untrusted:
-    """Untrusted from elsewhere. limit: its characters in Markdown."""
+    """Text from a bundle, an adapter or a file. limit: its characters in Markdown."""
 
     text: str
     limit: int = 200
@@ -25,7 +25,7 @@ class Untrusted:
 
 @dataclass(frozen=True)
 class Name(Untrusted):
-    """A name from elsewhere; code in Markdown, where it could be markup."""
+    """An untrusted name; written as code in Markdown, where it could be markup."""
 
 
 @dataclass(frozen=True)

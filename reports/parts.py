@@ -13,9 +13,9 @@ def state(ok: bool, text: str) -> doc.Paragraph:
     return doc.Paragraph(f"{state_of(ok)}: {text}", "good" if ok else "bad", "state")
 
 
-def bundle_heading(name: str, place: str, markdown: str = "") -> doc.Heading:
+def bundle_heading(name: str, anchor: str, markdown: str = "") -> doc.Heading:
     """Return the heading of a bundle; markdown: what stands behind its name there."""
-    return doc.Heading(2, ("Bundle ", doc.Name(name)), place, (doc.Name(name), markdown))
+    return doc.Heading(2, ("Bundle ", doc.Name(name)), anchor, (doc.Name(name), markdown))
 
 
 def folded(

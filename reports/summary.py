@@ -74,6 +74,6 @@ def anchor(*names: str, of: int = 0, among: int = 1) -> str:
     of, among: its bundle, where a page is of several: names may come again in another one.
     """
     exact = "\n".join(names)
-    shown = re.sub(r"[^a-z0-9_.]+", "-", "-".join(names).lower())[:80].strip("-")
+    slug = re.sub(r"[^a-z0-9_.]+", "-", "-".join(names).lower())[:80].strip("-")
     bundle = f"b{of + 1}-" if among > 1 else ""
-    return f"{bundle}{shown}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"
+    return f"{bundle}{slug}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"

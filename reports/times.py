@@ -64,7 +64,7 @@ def _alone(case: CaseResult) -> bool:
 
 
 def times_part(
-    rows: list[SamplerTime], level: int, place: str, limit: int = OPEN
+    rows: list[SamplerTime], level: int, anchor: str, limit: int = OPEN
 ) -> Iterator[doc.Block]:
     """Yield a heading and the table of times, folded above `limit` rows."""
     if not rows:
@@ -81,9 +81,17 @@ def times_part(
         ]
         for row in rows
     ]
-    own: list[doc.Inline] = ["Backend"] if several else []
+    backend_head: list[doc.Inline] = ["Backend"] if several else []
     backend: doc.Inline = "Its time" if several else doc.Name(names[0])
-    head: list[doc.Inline] = ["Sampler", *own, "Cases", "Steps", backend, "Reference", "Ratio"]
+    head: list[doc.Inline] = [
+        "Sampler",
+        *backend_head,
+        "Cases",
+        "Steps",
+        backend,
+        "Reference",
+        "Ratio",
+    ]
     table = doc.Table(CAPTION, head, cells, style="sticky")
-    yield doc.Heading(level, "Time per sampler", place)
+    yield doc.Heading(level, "Time per sampler", anchor)
     yield folded(len(rows), "row", limit, [table], False)

@@ -90,7 +90,7 @@ def _filtered(stage: Stage, row: Interval, removed: Mask) -> None:
     if np.intersect1d(row.low[removed & exact], row.low[kept & exact]).size:
         raise Wrong("survivors", reason="of equal logits some are removed")
     if removed.any() and kept.any():
-        apart = 2 * float(of.each[removed | kept].max())
+        apart = 2 * float(of.errors[removed | kept].max())
         if scaled.low[removed].max() > scaled.high[kept].min() + apart:
             raise Wrong("survivors", reason="a larger logit is removed")
     k = effective_k(stage.sampler.top_k, len(kept))
@@ -111,7 +111,7 @@ def _shares_of_the_largest(stage: Stage, row: Interval, of: Softmax) -> tuple[Re
     equal p, and a subnormal p may be 0."""
     top = int(of.p.argmax())
     share = of.p / of.p[top]
-    error = of.each + of.each[top] + 2 * row.u
+    error = of.errors + of.errors[top] + 2 * row.u
     equal = (row.low == row.low[top]) & (row.high == row.high[top]) & (row.low == row.high)
     error = np.where(equal, 0.0, error)
     least = np.where(of.p < 2 * normal_from(stage.arithmetic.probabilities), 0.0, share)
@@ -129,7 +129,7 @@ def _by_mass(on: _Filters) -> None:
     def mass(some: Mask) -> tuple[float, float]:
         p = of.p[some]
         sum_ = float(p.sum())
-        return sum_, float((p * of.each[some]).sum()) + sum_ * (
+        return sum_, float((p * of.errors[some]).sum()) + sum_ * (
             of.common + of_sum(n, stage.arithmetic)
         )
 
@@ -138,7 +138,7 @@ def _by_mass(on: _Filters) -> None:
     if by_mass.any() and (low >= 1 or reached + error < low):
         raise Wrong("survivors", got=int(on.kept.sum()), mass=reached, threshold=low)
     last = int(np.where(on.kept, of.p, np.inf).argmin())
-    before = on.kept & (of.p * (1 - of.each) > of.p[last] * (1 + of.each[last]))
+    before = on.kept & (of.p * (1 - of.errors) > of.p[last] * (1 + of.errors[last]))
     without, error = mass(before)
     if high < 1 and without - error >= high:
         raise Wrong("survivors", got=int(on.kept.sum()), mass=without, threshold=high)

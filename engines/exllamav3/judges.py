@@ -29,7 +29,7 @@ def p_of_all(stage: Stage) -> None:
     exact, n, u = stage.softmax, len(stage.before.ids), unit(stage.arithmetic.probabilities)
     scale = max(1.0, 1 / getattr(stage.sampler, "temperature", 1.0))
     tiny = normal_from("float32")
-    error = scale * (exact.each + exact.common - np.log(np.maximum(exact.p, tiny)) * u)
+    error = scale * (exact.errors + exact.common - np.log(np.maximum(exact.p, tiny)) * u)
     error += of_function(stage.arithmetic) + 3 * (of_sum(n, stage.arithmetic) + 3 * u)
     for sampler in _leaning(stage.sampler, 2 * float(error[exact.p > tiny].max())):
         cand = Candidates(stage.before.ids, stage.before.low.copy(), np.zeros(n))

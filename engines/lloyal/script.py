@@ -87,12 +87,12 @@ def _fields(asked: ProgramParts, stages: Stages, _tokens: list[int]) -> dict[str
     if "typical_p" in given:
         parameters["advanced"] = {"typicalP": given["typical_p"]}
     steps = range(len(asked.accepted) + 1)
-    rows = ["[" + ", ".join(map(number, asked.ready.rows[i])) + "]" for i in steps]
+    rows = ["[" + ", ".join(map(number, asked.prepared.rows[i])) + "]" for i in steps]
     distinct = list(dict.fromkeys(rows))
     return {
         "rows": in_lines(distinct),
         "steps": ", ".join(str(distinct.index(row)) for row in rows),
-        "history": ", ".join(map(str, asked.ready.case.history)),
+        "history": ", ".join(map(str, asked.prepared.case.history)),
         "accepted": ", ".join(map(str, asked.accepted)),
         "token": "null" if asked.expected.token is None else str(asked.expected.token),
         "width": "16",

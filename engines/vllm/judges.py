@@ -31,7 +31,7 @@ def top_p(stage: Stage) -> None:
     if banned.any() and before[banned].max() > got[got != -np.inf].min():
         raise Wrong("logits", reason="a larger logit is banned, a smaller one is not")
     exact, kind, order = stage.softmax, stage.arithmetic.sums, np.argsort(stage.softmax.p)
-    p, each = exact.p[order], exact.each[order]
+    p, each = exact.p[order], exact.errors[order]
     mass, error, n = np.cumsum(p), np.zeros(len(p)), int((got == -np.inf).sum())
     if not sums_exactly(p, kind):
         error = np.cumsum(p * each) + mass * (exact.common + of_sum(len(p), stage.arithmetic))

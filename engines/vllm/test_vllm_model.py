@@ -98,7 +98,7 @@ def test_what_is_allowed_keeps_its_logit() -> None:
         ("vllm_penalties", {"kernel": "metal"}, 'must be "torch" or "cuda"'),
         ("vllm_min_tokens", {"min_tokens": -1}, "min_tokens must be in 0"),
         ("vllm_min_tokens", {"stop_token_ids": [4]}, r"stop_token_ids must be in 0\.\.3, got 4"),
-        ("vllm_bad_words", {"bad_words_token_ids": [[]]}, "a list without a token"),
+        ("vllm_bad_words", {"bad_words_token_ids": [[]]}, "has an empty list"),
         ("vllm_bad_words", {"bad_words_token_ids": 1}, "a list of lists of token ids"),
         ("vllm_allowed_token_ids", {"allowed_token_ids": []}, "must name a token"),
         ("vllm_allowed_token_ids", {"allowed_token_ids": 1}, "must be a list of token ids"),

@@ -86,7 +86,7 @@ class Serving(serving.Serving):
         for stage in range(max(map(len, samplers))):
             taking = {i: own[stage] for i, own in enumerate(samplers) if stage < len(own)}
             chains[0].apply_to(taking, rows)
-            if self.sampling.shown:
+            if self.sampling.with_stages:
                 for i in taking:
                     left = worker.result(Place(rows, i))
                     self.sampling.write(left, results[i])

@@ -26,7 +26,7 @@ from sampler_parity.programs.servers.dialects import TOKEN, ServerParameter
 from sampler_parity.programs.servers.http import ServerFailure
 from sampler_parity.programs.servers.observation import Observation, ServerTest, honoured_if
 from sampler_parity.programs.servers.oracle.samplers import llama_server
-from sampler_parity.programs.servers.probabilities import NEAR as OF_BATCHES
+from sampler_parity.programs.servers.probabilities import TOLERANCE as OF_BATCHES
 from sampler_parity.programs.servers.probe import Probe
 from sampler_parity.programs.servers.prompts import ONE_APART, first_token, listed
 from sampler_parity.reference.vocab import TokenType, Vocab
@@ -178,9 +178,9 @@ def _cut(answer: Answer) -> bool:
 def known_of(probe: Probe, long: bool = False) -> Known:
     """Find a prompt whose tokens the model lists after it, once for a probe. long: longer than the
     default windows."""
-    if long not in probe.known:
-        probe.known[long] = _known(probe, 70 if long else 2)
-    known: Known = probe.known[long]
+    if long not in probe.oracle_prompts:
+        probe.oracle_prompts[long] = _known(probe, 70 if long else 2)
+    known: Known = probe.oracle_prompts[long]
     return known
 
 

@@ -82,7 +82,7 @@ class Predictor:
             return f"refused: {answer.refusal}"
         several, n = request.several, request.fields.get("n_cmpl", 1)
         prompts = request.prompt if several and n == 1 else [request.prompt] * n
-        answers, loose = [answer, *answer.others], loose or len(prompts) > 1
+        answers, loose = [answer, *answer.siblings], loose or len(prompts) > 1
         if len(answers) != len(prompts):
             return f"{len(answers)} answers to {len(prompts)}"
         fields = stated(request.fields, self.model.known.vocab)
@@ -261,7 +261,7 @@ class Asker:
         return None
 
     def _broken(self, answer: Answer) -> Iterator[str]:
-        for one in (answer, *answer.others):
+        for one in (answer, *answer.siblings):
             for name, line in invariants.broken(self.client.dialect, one):
                 yield f"{name}: {line}"
 

@@ -30,7 +30,7 @@ _PUT_BACK = "put it back and run with --resume, or run again to another -o"
 
 @dataclass
 class MadeOf:
-    """Hold what a backend is made of. folders: of packages, and of our own code. libraries: return
+    """Files that a backend is made of. folders: of packages, and of our own code. libraries: return
     those of its build. expected: the files that each start must find; None before the first."""
 
     name: str
@@ -41,10 +41,10 @@ class MadeOf:
 
     def __call__(self) -> None:
         """Raise ChangedFilesError, with the file, if they are not those that are expected."""
-        found = self.files()
+        files = self.files()
         if self.expected is None:
-            self.expected = found
-        self._refuse(self.expected, found)
+            self.expected = files
+        self._refuse(self.expected, files)
 
     def check_files(self) -> None:
         """Raise ChangedFilesError if a file has changed; folders are not searched."""
@@ -53,14 +53,14 @@ class MadeOf:
 
     def files(self) -> list[FileInfo]:
         """Return the files, in the order of their paths."""
-        every = {*_parts(self.command), *self.folders, *self.libraries()}
-        return [info_of(path) for path in sorted(every)]
+        paths = {*_parts(self.command), *self.folders, *self.libraries()}
+        return [info_of(path) for path in sorted(paths)]
 
     def _refuse(self, old: Sequence[FileInfo], new: Sequence[FileInfo]) -> None:
         change = first_change(old, new, self.command)
         if change is not None:
-            where, shown = described(*change, changed_inside)
-            problem = f"changed during the run of {self.name}: {shown}"
+            where, digests = described(*change, changed_inside)
+            problem = f"changed during the run of {self.name}: {digests}"
             raise ChangedFilesError(where, problem, _PUT_BACK)
 
 
@@ -93,8 +93,8 @@ def _parts(command: Sequence[str]) -> Iterator[Path]:
     if words and any((Path(words[0]) / name).is_file() for name in ("__main__.py", "package.json")):
         yield Path(words[0]).resolve()
     isolated = program.name.startswith("python") and words[:1] == ["-I"]
-    given = "" if isolated else os.environ.get("PYTHONPATH", "")
-    paths = [Path(path).absolute() for path in given.split(os.pathsep)]
+    python_path = "" if isolated else os.environ.get("PYTHONPATH", "")
+    paths = [Path(path).absolute() for path in python_path.split(os.pathsep)]
     for script in scripts:
         yield from loaded_by(script, paths)
     yield from (*scripts, *_module(command[0], words, paths))
@@ -112,16 +112,16 @@ def _module(program: str, words: list[str], paths: list[Path]) -> Iterator[Path]
     """Yield the module of `-m`, and what it loads."""
     if "-m" not in words[:-1]:
         return
-    here = [] if {"-P", "-I"} & {*words} else [Path.cwd()]
+    current = [] if {"-P", "-I"} & {*words} else [Path.cwd()]
     prefix = Path(shutil.which(program) or program).absolute().parent.parent
     installed = [*prefix.glob("lib/python*/site-packages"), prefix / "Lib" / "site-packages"]
-    found = module_in(words[words.index("-m") + 1], [*here, *paths, *installed])
-    if found is None:
+    module = module_in(words[words.index("-m") + 1], [*current, *paths, *installed])
+    if module is None:
         return
-    yield found
-    if found.parent not in [path.resolve() for path in installed]:
-        for script in sorted(found.rglob("*.py")) if found.is_dir() else [found]:
-            yield from loaded_by(script, [found.parent, *paths])
+    yield module
+    if module.parent not in [path.resolve() for path in installed]:
+        for script in sorted(module.rglob("*.py")) if module.is_dir() else [module]:
+            yield from loaded_by(script, [module.parent, *paths])
 
 
 def _interpreter(program: Path) -> Iterator[Path]:
@@ -137,7 +137,7 @@ def _interpreter(program: Path) -> Iterator[Path]:
 
 def _found(word: str) -> Path | None:
     """Return the program of a word, behind links; None if there is none."""
-    return Path(found).resolve() if (found := shutil.which(word)) else None
+    return Path(program).resolve() if (program := shutil.which(word)) else None
 
 
 def _split(word: str) -> list[str]:

@@ -93,16 +93,16 @@ def records() -> Iterator[Record]:
 def missing(name: str, version: str = "") -> str:
     """Return why an environment cannot be used, with the fix; "" if it can."""
     row = known(name)
-    asked = f"{name}=={version}" if version and version != row.version else name
+    requirement = f"{name}=={version}" if version and version != row.version else name
     try:
         record = record_of(folder_of(name, version))
     except InputError as error:
         return str(error)
     if record is None:
-        return f"sampler-parity engines add {asked}"
+        return f"sampler-parity engines add {requirement}"
     if row.kind == "python" and not python_of(folder_of(name, version)).exists():
-        return f"the Python that it was made with is gone: sampler-parity engines add {asked}"
-    if asked == name and record.locked != sha256_of(row.locked):
+        return f"the Python that it was made with is gone: sampler-parity engines add {requirement}"
+    if requirement == name and record.locked != sha256_of(row.locked):
         return f"its pinned packages have changed: sampler-parity engines add {name}"
     return ""
 

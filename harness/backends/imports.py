@@ -21,14 +21,14 @@ _ENDS = ("", *_JAVASCRIPT, ".json", ".node", *(f"/index{end}" for end in _JAVASC
 def loaded_by(script: Path, paths: list[Path]) -> Iterator[Path]:
     """Yield the files and the packages, which are folders, that a script loads, over others as
     well; not the script. paths: where Python looks behind the script's folder."""
-    seen = {script}
-    left = [script]
-    while left:
-        for found in _named_in(left.pop(), [script.parent, *paths]):
-            if found not in seen:
-                seen.add(found)
-                yield found
-                left += found.rglob("*.py") if found.is_dir() else [found]
+    yielded = {script}
+    pending = [script]
+    while pending:
+        for path in _named_in(pending.pop(), [script.parent, *paths]):
+            if path not in yielded:
+                yielded.add(path)
+                yield path
+                pending += path.rglob("*.py") if path.is_dir() else [path]
 
 
 def module_in(name: str, paths: list[Path]) -> Path | None:
@@ -56,8 +56,8 @@ def _named_in(script: Path, paths: list[Path]) -> Iterator[Path]:
     if script.suffix == ".py":
         for line in _IMPORT.findall(text):
             for name in line.partition(" import ")[0].split(","):
-                if name.split() and (found := module_in(name.split()[0], paths)):
-                    yield found
+                if name.split() and (module := module_in(name.split()[0], paths)):
+                    yield module
         return
     for name in ["./package.json", *_QUOTED.findall(text)]:
         for end in _ENDS:

@@ -38,7 +38,7 @@ def parsed(what: str) -> tuple[Environment, str]:
     name, _, version = what.partition("==")
     row = environments.known(name)
     if what != name and not _VERSION.fullmatch(version):
-        raise InputError(what, "no version", f"write one as {name}=={row.version}")
+        raise InputError(what, "invalid version", f"write one as {name}=={row.version}")
     return row, version or row.version
 
 
@@ -69,7 +69,7 @@ def remove(what: str) -> list[Path]:
     pattern = f"{row.name}-{version}" if "==" in what else f"{row.name}-[0-9]*"
     folders = [path for path in environments.engines_folder().glob(pattern) if path.is_dir()]
     if not folders:
-        raise InputError(what, "no environment is there", "see `sampler-parity engines list`")
+        raise InputError(what, "is not installed", "see `sampler-parity engines list`")
     for folder in folders:
         with _alone(folder):
             if folder.is_symlink():  # what it leads to may be somebody's
@@ -148,9 +148,9 @@ def _pip(row: Environment, version: str) -> list[list[str]]:
 
 def _reported(report: Any) -> dict[str, str]:
     return {
-        f"{one['metadata']['name']}=={one['metadata']['version']}": "sha256:"
-        + one["download_info"]["archive_info"]["hashes"]["sha256"]
-        for one in report["install"]
+        f"{package['metadata']['name']}=={package['metadata']['version']}": "sha256:"
+        + package["download_info"]["archive_info"]["hashes"]["sha256"]
+        for package in report["install"]
     }
 
 
@@ -168,9 +168,9 @@ def _node(row: Environment, version: str, folder: Path) -> dict[str, str]:
         _run([npm, *arguments, *_optional(row)], folder, "npm")
     locked = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     return {
-        f"{place.rpartition('node_modules/')[2]}=={one['version']}": one.get("integrity", "")
-        for place, one in locked.items()
-        if place and (folder / place).is_dir()
+        f"{path.rpartition('node_modules/')[2]}=={package['version']}": package.get("integrity", "")
+        for path, package in locked.items()
+        if path and (folder / path).is_dir()
     }
 
 

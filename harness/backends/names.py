@@ -45,12 +45,12 @@ def in_sandbox(text: str) -> str:
 def parse(text: str) -> BackendName | None:
     """Parse a name or a command; None if it is neither."""
     if text.startswith(_SANDBOX):
-        named = parse(text.removeprefix(_SANDBOX))
-        return named and replace(named, sandbox=True)
+        backend = parse(text.removeprefix(_SANDBOX))
+        return backend and replace(backend, sandbox=True)
     short, is_alias, behind = text.partition("=")
     if is_alias:
-        named = _named(behind)
-        return replace(named, short=short) if named else _command(short, behind)
+        backend = _named(behind)
+        return replace(backend, short=short) if backend else _command(short, behind)
     return _command(text, text) if " " in text else _named(text)
 
 

@@ -90,15 +90,15 @@ class GivenUniforms(Mt19937):
 
 
 class Worker:
-    """meaning: the release and platform whose samplers it runs."""
+    """target: the release and platform whose samplers it runs."""
 
     samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS
     version = NEWEST
     platform: str | None = None  # also for a planted fault, which does not call __init__
 
-    def __init__(self, meaning: str = NEWEST) -> None:
+    def __init__(self, target: str = NEWEST) -> None:
         keep_freed_memory()
-        release, platform = parted(meaning)
+        release, platform = parted(target)
         self.platform = None if platform == DEFAULT else platform
         self.version = release
         if release != NEWEST:

@@ -44,37 +44,39 @@ OF_AN_ENVIRONMENT_S = 300.0
 def parse(name: str) -> names.BackendName:
     """Parse a name. Raises InputError for an unknown name, and for the address of a server."""
     if match := _ADDRESS.match(name):
-        fix = "ask it with `sampler-parity server check URL --dialect ...`"
+        fix = "check a server with `sampler-parity server check URL --dialect ...`"
         short = match["short"] or "an address"
-        raise InputError(f"backend {short!r}", "a server takes texts, and a suite has logits", fix)
-    named = names.parse(name)
-    if named is None:
+        raise InputError(
+            f"backend {short!r}", "a server takes texts, but a suite needs logits", fix
+        )
+    backend = names.parse(name)
+    if backend is None:
         fix = f"use {', '.join(ENGINES)}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND"
-        if near := did_you_mean(name, ENGINES):
-            fix = f"{near} Or NAME=COMMAND; `sampler-parity list backends` has all"
+        if suggestion := did_you_mean(name, ENGINES):
+            fix = f"{suggestion} Or NAME=COMMAND; `sampler-parity list backends` has all"
         raise InputError(f"backend {name!r}", "unknown", fix)
-    return named
+    return backend
 
 
 def command_of(name: str) -> tuple[str, list[str]]:
     """Return the short name and the command of a backend. Raises InputError for an unknown one."""
-    named = parse(name)
-    if not named.engine:
-        return named.short, _words(name, named.command)
-    row = ENGINES.get(named.engine)
+    backend = parse(name)
+    if not backend.engine:
+        return backend.short, _words(name, backend.command)
+    row = ENGINES.get(backend.engine)
     if row is None:
-        return named.short, [*WORKER_COMMAND, named.engine, named.of]
+        return backend.short, [*WORKER_COMMAND, backend.engine, backend.of]
     if row.command:
-        program = _program(row, named.fault)
+        program = _program(row, backend.fault)
         if row.environment:
-            return named.short, environments.command(row.environment, named.of, program)
-        return named.short, list(program)
-    if named.engine == "llama.cpp" and named.of and builds.elsewhere(named.of):
-        return named.short, [*WORKER_COMMAND, "llama.cpp/elsewhere", named.of]
-    words = ["mutant/engine", row.name, named.fault] if named.fault else [row.name]
+            return backend.short, environments.command(row.environment, backend.of, program)
+        return backend.short, list(program)
+    if backend.engine == "llama.cpp" and backend.of and builds.elsewhere(backend.of):
+        return backend.short, [*WORKER_COMMAND, "llama.cpp/elsewhere", backend.of]
+    words = ["mutant/engine", row.name, backend.fault] if backend.fault else [row.name]
     if row.environment:
-        return named.short, environments.worker_command(row.environment, named.of, words)
-    return named.short, [*WORKER_COMMAND, *words, *_worker_arguments(named)]
+        return backend.short, environments.worker_command(row.environment, backend.of, words)
+    return backend.short, [*WORKER_COMMAND, *words, *_worker_arguments(backend)]
 
 
 def _program(row: Engine, fault: str) -> tuple[str, ...]:
@@ -90,18 +92,20 @@ def _words(name: str, command: str) -> list[str]:
     try:
         parts = shell.split(command)
     except ValueError as error:
-        raise InputError(f"backend {name!r}", f"no command: {error}", "close its quotes") from None
+        raise InputError(
+            f"backend {name!r}", f"the command cannot be parsed: {error}", "close its quotes"
+        ) from None
     if not parts or "\0" in command:
-        raise InputError(f"backend {name!r}", "no command", "name a program")
+        raise InputError(f"backend {name!r}", "the command is empty", "name a program")
     return parts
 
 
-def _worker_arguments(named: names.BackendName) -> list[str]:
-    if not named.of:
+def _worker_arguments(backend: names.BackendName) -> list[str]:
+    if not backend.of:
         return []
-    if named.engine == "reference":
-        return [known_meaning(named.of)]
-    return builds.worker_arguments(named.of)
+    if backend.engine == "reference":
+        return [known_meaning(backend.of)]
+    return builds.worker_arguments(backend.of)
 
 
 def references(backends: list[str], reference: str | None) -> dict[str, str | None]:
@@ -124,9 +128,9 @@ def references_as_reported(
     platforms = {name: infos[command_of(name)[0]].platform for name in meanings}
     return {
         name: known_meaning(platforms[name], f"backend {name}")
-        if meaning is None and platforms[name]
-        else meaning
-        for name, meaning in meanings.items()
+        if target is None and platforms[name]
+        else target
+        for name, target in meanings.items()
     }
 
 
@@ -148,8 +152,8 @@ def _from_anywhere(word: str) -> str:
     name, or it could be a word of the command."""
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
     path = Path(value)
-    named = path.is_file() or (("/" in value or os.sep in value) and path.is_dir())
-    return f"{option}{equals}{path.absolute()}" if named and not path.is_absolute() else word
+    is_path = path.is_file() or (("/" in value or os.sep in value) and path.is_dir())
+    return f"{option}{equals}{path.absolute()}" if is_path and not path.is_absolute() else word
 
 
 def _refuse_equal(shorts: list[str]) -> None:
@@ -159,8 +163,8 @@ def _refuse_equal(shorts: list[str]) -> None:
     for short in shorts:
         file = stage_file("", short)
         if file in names:
-            other = f"has the same file names in a bundle as {names[file]}"
-            problem = "named twice" if names[file] == short else other
+            clash = f"has the same file names in a bundle as {names[file]}"
+            problem = "named twice" if names[file] == short else clash
             fix = "give each a name of its own: -b NAME=BACKEND"
             raise InputError(f"backend {short}", problem, fix)
         names[file] = short
@@ -169,18 +173,18 @@ def _refuse_equal(shorts: list[str]) -> None:
 def _release_of(name: str) -> str | None:
     """Return the release; None if it is no build of llama.cpp. An unknown sampler of a release is
     reported by its cases."""
-    named = parse(name)
-    if named.engine not in ("llama.cpp", "reference"):
+    backend = parse(name)
+    if backend.engine not in ("llama.cpp", "reference"):
         return None
-    release = named.of
-    if named.engine == "llama.cpp" and (build := builds.elsewhere(named.of)):
+    release = backend.of
+    if backend.engine == "llama.cpp" and (build := builds.elsewhere(backend.of)):
         return known_meaning(f"{build.release or NEWEST}/{build.platform}")
-    if named.engine == "llama.cpp" and named.of:
-        _, release, *_ = builds.worker_arguments(named.of)
-    if named.engine == "reference":
+    if backend.engine == "llama.cpp" and backend.of:
+        _, release, *_ = builds.worker_arguments(backend.of)
+    if backend.engine == "reference":
         return known_meaning(release or NEWEST)
     order(release or NEWEST)
-    return joined(release or NEWEST, _platform_of(named.of))
+    return joined(release or NEWEST, _platform_of(backend.of))
 
 
 def _platform_of(build: str) -> str:
@@ -195,13 +199,13 @@ def _platform_of(build: str) -> str:
 def device_of(name: str) -> str:
     """Return the device that a backend is bound to: its engine's, or that of BUILD:DEVICE; else
     ""."""
-    named = parse(name)
-    row = ENGINES.get(named.engine)
-    if row is None or row.device or not (row.builds and named.of):
+    backend = parse(name)
+    row = ENGINES.get(backend.engine)
+    if row is None or row.device or not (row.builds and backend.of):
         return row.device if row else ""
-    if builds.elsewhere(named.of):
+    if builds.elsewhere(backend.of):
         return ""
-    return builds.worker_arguments(named.of)[2]
+    return builds.worker_arguments(backend.of)[2]
 
 
 def start(name: str, timeout_s: float = 60.0, copied: bool = False) -> BackendProcess:
@@ -209,44 +213,44 @@ def start(name: str, timeout_s: float = 60.0, copied: bool = False) -> BackendPr
     once. Timings need a new interpreter. So does a backend in our own Python: a copy would share
     our faults."""
     short, command = command_of(name)
-    named = parse(name)
-    row = ENGINES.get(named.engine)
-    main = worker.main if copied and row and row.builds and not named.sandbox else None
+    backend = parse(name)
+    row = ENGINES.get(backend.engine)
+    main = worker.main if copied and row and row.builds and not backend.sandbox else None
     start_s = OF_AN_ENVIRONMENT_S if row and row.environment else START_TIMEOUT_S
     return BackendProcess(
         short,
         command,
         timeout_s,
         start_timeout_s=start_s,
-        sandbox=named.sandbox,
+        sandbox=backend.sandbox,
         main=main,
-        check=_made_of(named, command),
+        check=_made_of(backend, command),
     )
 
 
-def _made_of(named: names.BackendName, command: list[str]) -> MadeOf:
-    row = ENGINES.get(named.engine)
-    made = MadeOf(named.short, command)
+def _made_of(backend: names.BackendName, command: list[str]) -> MadeOf:
+    row = ENGINES.get(backend.engine)
+    artifact = MadeOf(backend.short, command)
     if row is None:
         if command[1:3] == _EXEC[1:] and len(command) > 3:
-            made.folders = environments.packages_of(*command[3].split("==")[:2])
-        return made
+            artifact.folders = environments.packages_of(*command[3].split("==")[:2])
+        return artifact
     if row.builds:
-        made.libraries = partial(_library_files, named.of, command)
+        artifact.libraries = partial(_library_files, backend.of, command)
     elif row.name not in OWN:
         ours = engines_folder().resolve()
-        made.folders = [ours / row.folder, ours / "shared"]
+        artifact.folders = [ours / row.folder, ours / "shared"]
     if row.environment:
-        made.folders += environments.packages_of(row.environment, named.of)
+        artifact.folders += environments.packages_of(row.environment, backend.of)
     elif "the extra" in row.needs:
-        made.folders.append(Path(sysconfig.get_path("purelib")))
-    return made
+        artifact.folders.append(Path(sysconfig.get_path("purelib")))
+    return artifact
 
 
 def _library_files(build: str, command: list[str]) -> list[Path]:
     """Return the libraries of a build; none if llama-cpp-python is not installed."""
-    if build and (other := builds.elsewhere(build)):
-        return files_of(Path(other.folder))
+    if build and (registered := builds.elsewhere(build)):
+        return files_of(Path(registered.folder))
     try:
         folder = Path(command[len(WORKER_COMMAND) + 1]) if build else default_folder()
         return libraries_of(folder)
@@ -256,27 +260,27 @@ def _library_files(build: str, command: list[str]) -> list[Path]:
 
 def expect(process: BackendProcess, files: Sequence[FileInfo]) -> None:
     """Let each start of a backend find the files of its run. None: of an older version's run."""
-    made = _made_of_process(process)
-    if made and files:
-        made.expected = [*files]
+    artifact = _made_of_process(process)
+    if artifact and files:
+        artifact.expected = [*files]
 
 
 def digest_of_files(process: BackendProcess) -> str:
     """Return the digest of the files that a backend was started with, or ""."""
-    made = _made_of_process(process)
-    return digest_of(made.expected or []) if made else ""
+    artifact = _made_of_process(process)
+    return digest_of(artifact.expected or []) if artifact else ""
 
 
 def check_files(process: BackendProcess) -> None:
     """Raise ChangedFilesError if a file, not in a folder, has changed since a backend started."""
-    if made := _made_of_process(process):
-        made.check_files()
+    if artifact := _made_of_process(process):
+        artifact.check_files()
 
 
 def _made_of_process(process: BackendProcess) -> MadeOf | None:
     """Return what a backend is made of; None for one of a test in this process."""
-    made = getattr(process, "check", None)
-    return made if isinstance(made, MadeOf) else None
+    check = getattr(process, "check", None)
+    return check if isinstance(check, MadeOf) else None
 
 
 def refuse_changed(name: str, files: Sequence[FileInfo]) -> None:
@@ -285,9 +289,9 @@ def refuse_changed(name: str, files: Sequence[FileInfo]) -> None:
     if not files:
         return
     _, command = command_of(name)
-    made = _made_of(parse(name), command)
-    made.expected = [*files]
-    made()
+    artifact = _made_of(parse(name), command)
+    artifact.expected = [*files]
+    artifact()
 
 
 def inspect(name: str) -> BackendInfo:
@@ -310,9 +314,9 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
         hello = process.hello()
     except BackendFailure as failure:
         return BackendInfo(command=command, unavailable=str(failure), sandbox=process.sandbox)
-    made = _made_of_process(process)
+    artifact = _made_of_process(process)
     return BackendInfo(
-        files=(made.expected or []) if made else [],
+        files=(artifact.expected or []) if artifact else [],
         digest=digest_of_files(process),
         command=command,
         name=hello.name,
@@ -326,32 +330,32 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
     )
 
 
-def _built(named: names.BackendName, reported: str, libraries: dict[str, str]) -> str:
+def _built(backend: names.BackendName, reported: str, libraries: dict[str, str]) -> str:
     """Return a backend's build as it reports it, with a digest of its libraries or packages."""
     if libraries:
         return f"{reported}, sha256 {digest_of_libraries(libraries)}"
-    row = ENGINES.get(named.engine)
+    row = ENGINES.get(backend.engine)
     if row is None or not row.environment:
         return reported
-    packages = f"packages sha256 {environments.digest(row.environment, named.of)}"
+    packages = f"packages sha256 {environments.digest(row.environment, backend.of)}"
     return f"{reported}, {packages}" if reported else packages
 
 
-def _without_environment(named: names.BackendName) -> str:
+def _without_environment(backend: names.BackendName) -> str:
     """Return why it cannot run here: no environment of its engine, no emulator for its build."""
-    row = ENGINES.get(named.engine)
-    if row and row.builds and (build := builds.elsewhere(named.of)):
+    row = ENGINES.get(backend.engine)
+    if row and row.builds and (build := builds.elsewhere(backend.of)):
         return missing(build)
-    return environments.missing(row.environment, named.of) if row and row.environment else ""
+    return environments.missing(row.environment, backend.of) if row and row.environment else ""
 
 
-def _libraries(named: names.BackendName) -> dict[str, str]:
-    row = ENGINES.get(named.engine)
+def _libraries(backend: names.BackendName) -> dict[str, str]:
+    row = ENGINES.get(backend.engine)
     if row is None or not row.builds:
         return {}
     try:
-        return builds.libraries(named.of)
+        return builds.libraries(backend.of)
     except InputError:
-        if named.of:
+        if backend.of:
             raise
         return {}  # llama-cpp-python is not installed: the backend reports it

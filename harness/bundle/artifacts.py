@@ -48,9 +48,9 @@ def array_of(content: bytes) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError, OverflowError, MemoryError, TypeError) as error:
-        raise ValueError(f"no array: {error}") from None
+        raise ValueError(f"not an array: {error}") from None
     except (SyntaxError, tokenize.TokenError):  # its header is a Python literal
-        raise ValueError("no array: its header is not that of one") from None
+        raise ValueError("not an array: its header is malformed") from None
     return array
 
 

@@ -37,15 +37,15 @@ from sampler_parity.harness.strict import first_mistake
 Record = Header | Result | Footer
 R = TypeVar("R", bound=Result)
 _FRAME = ("header", "footer")
-_AGAIN = "make the bundle again"
+_REDO = "make the bundle again"
 _ENDS: dict[str, type[Record]] = {"header": Header, "footer": Footer}
 
 
 @functools.cache
 def model_of(kind: str) -> type[Record]:
     """Return the type of a record by its name in a line. Raises KeyError."""
-    found: type[Record] = _ENDS[kind] if kind in _ENDS else load(records()[kind].model)
-    return found
+    model: type[Record] = _ENDS[kind] if kind in _ENDS else load(records()[kind].model)
+    return model
 
 
 def result_types() -> list[type[Record]]:
@@ -55,7 +55,7 @@ def result_types() -> list[type[Record]]:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Hold a bundle that was read. footer is None for an unfinished run.
+    """Contents of a bundle. footer is None for an unfinished run.
 
     records: all but cases, by their `kind`. counts: of every kind of result, as the footer must
     state them.
@@ -71,7 +71,7 @@ class Bundle:
     def backend(self, name: str) -> BackendInfo:
         """Return run.json's entry of a backend. Raises InputError if there is none."""
         if name not in self.info.backends:
-            raise InputError(self.folder, f"backend {name!r} is not in run.json", _AGAIN)
+            raise InputError(self.folder, f"backend {name!r} is not in run.json", _REDO)
         return self.info.backends[name]
 
     def of(self, model: type[R]) -> list[R]:
@@ -119,10 +119,10 @@ def read(folder: Path) -> Bundle:
     by_kind.pop("header", None)
     if footer:
         check_run_json(folder, footer)
-    for kind, found in by_kind.items():
+    for kind, results in by_kind.items():
         if records()[kind].ordered:
-            found.sort(key=lambda result: (result.suite, result.id))
-    counts = {kind: len(found) for kind, found in {**by_kind, "case": cases}.items() if found}
+            results.sort(key=lambda result: (result.suite, result.id))
+    counts = {kind: len(items) for kind, items in {**by_kind, "case": cases}.items() if items}
     return Bundle(
         folder=folder,
         info=info,
@@ -138,8 +138,8 @@ def _check_digests(folder: Path, record: Record, made_of: Mapping[str, str]) -> 
     for name, digest in getattr(record, "digests", {}).items():
         if made_of.get(name, digest) != digest:
             which = getattr(record, "id", "")
-            problem = f"{which!r} is of other files of {name} than run.json states"
-            raise InputError(folder / "results.jsonl", problem, _AGAIN)
+            problem = f"{which!r} was recorded with other files of {name} than run.json lists"
+            raise InputError(folder / "results.jsonl", problem, _REDO)
 
 
 def read_finished(folder: Path) -> Bundle:
@@ -148,17 +148,17 @@ def read_finished(folder: Path) -> Bundle:
     path = folder / "results.jsonl"
     if bundle.footer is None:
         raise InputError(path, "has no footer: the run did not finish", "use run --resume")
-    for what, found, says in (
+    for what, count, says in (
         ("cases", len(bundle.cases), bundle.footer.cases),
         ("distribution tests", bundle.counts.get("distribution", 0), bundle.footer.cells),
         ("skip ratios", bundle.counts.get("skip_ratio", 0), bundle.footer.skip_ratios),
     ):
-        if found != says:
-            raise InputError(path, f"holds {found} {what}, its footer has {says}", _AGAIN)
+        if count != says:
+            raise InputError(path, f"holds {count} {what}, its footer has {says}", _REDO)
     stated = bundle.footer.records
     if stated and stated != bundle.counts:
         problem = f"holds {bundle.counts or 'nothing'}, its footer has {stated}"
-        raise InputError(path, problem, _AGAIN)
+        raise InputError(path, problem, _REDO)
     return bundle
 
 
@@ -185,15 +185,15 @@ def read_info(folder: Path) -> RunInfo:
         problem = f"malformed: {first_mistake(error)}"
     except ValueError as error:
         problem = f"malformed: {error}"
-    raise InputError(path, problem, _AGAIN)
+    raise InputError(path, problem, _REDO)
 
 
 def check_run_json(folder: Path, footer: Footer) -> None:
     """Raise InputError if run.json has changed since the footer was written."""
     path = folder / "run.json"
     if footer.run_sha256 and footer.run_sha256 != sha256_of(path):
-        problem = "is not what the run wrote: the footer of results.jsonl has another digest"
-        raise InputError(path, problem, _AGAIN)
+        problem = "has changed since the run: the footer of results.jsonl has another digest"
+        raise InputError(path, problem, _REDO)
 
 
 def records_of(
@@ -208,21 +208,21 @@ def records_of(
     try:
         file = open_file(path)
     except FileNotFoundError:
-        raise InputError(path, "missing", _AGAIN) from None
+        raise InputError(path, "missing", _REDO) from None
     checks = _Checks(path)
     with file:
         end = 0
         lines = iter(lambda: file.readline(limits.RECORD), b"")
         for number, line in enumerate(lines, 1):
             if len(line) == limits.RECORD:
-                raise InputError(f"{path}:{number}", "over 64 MiB in one line", _AGAIN)
+                raise InputError(f"{path}:{number}", "over 64 MiB in one line", _REDO)
             if not line.endswith(b"\n"):
                 if torn_ok:
                     return
                 raise InputError(f"{path}:{number}", "cut off in mid-line", "use run --resume")
             end += len(line)
-            if cases is not None and (known := cases.add_line(line)) is not None:
-                checks.take(number, line, "case", known)
+            if cases is not None and (case_id := cases.add_line(line)) is not None:
+                checks.take(number, line, "case", case_id)
                 continue
             record = _parse(path, number, line)
             checks.take(number, line, record.kind, getattr(record, "id", ""), record)
@@ -231,7 +231,7 @@ def records_of(
             else:
                 yield end, record
         if end == 0:
-            raise InputError(path, "empty", _AGAIN)
+            raise InputError(path, "empty", _REDO)
 
 
 @dataclass
@@ -247,23 +247,23 @@ class _Checks:
     def take(
         self, number: int, line: bytes, kind: str, id: str, record: Record | None = None
     ) -> None:
-        """Take the next record. Raises InputError, which names file and line."""
+        """Check the next record. Raises InputError, which names file and line."""
         where = f"{self.path}:{number}"
         if (number == 1) != (kind == "header"):
-            raise InputError(where, "no header, or one in the wrong place")
+            raise InputError(where, "the header must be in line 1, and only there")
         if self.footer:
-            problem = f"stands behind the footer in line {self.footer}"
-            raise InputError(where, problem, _AGAIN)
+            problem = f"comes after the footer in line {self.footer}"
+            raise InputError(where, problem, _REDO)
         if isinstance(record, Footer):
             self.footer = number
             if record.sha256 and record.sha256 != self.sha256.hexdigest():
-                problem = "a record above is not what the run wrote: its footer has another digest"
-                raise InputError(where, problem, _AGAIN)
+                problem = "a record above has changed since the run: the footer has another digest"
+                raise InputError(where, problem, _REDO)
         elif kind not in _FRAME:
             first = self.lines[kind].setdefault(id, number)
             if first != number:
-                problem = f"{kind} {id!r} again, it is in line {first}, too"
-                raise InputError(where, problem, _AGAIN)
+                problem = f"duplicate {kind} {id!r}, first in line {first}"
+                raise InputError(where, problem, _REDO)
         self.sha256.update(line)
 
 

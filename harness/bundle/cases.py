@@ -27,7 +27,7 @@ _LINE = re.compile(
     % (_NAME, _NAME, _INT, _INT, _FLOAT)
 )
 _TIMES = re.compile(rb'"ns":(%b),"wall_s":(%b),' % (_INT, _FLOAT))
-_MADE = 4096  # templates that are kept as models
+_MODELS = 4096  # templates that are kept as models
 
 Chain = tuple[list[str], int, int]  # samplers, steps, draws
 
@@ -67,20 +67,20 @@ class Cases(Sequence[CaseResult]):
         results = {name: like(got, ns=0, wall_s=0.0) for name, got in case.backends.items()}
         blank = like(case, id="", samplers=[], steps=0, draws=0, reference_s=0.0, backends=results)
         text = to_line(blank).encode()
-        known = text in self._known
+        is_template = text in self._known
         shape = self._known.setdefault(text, len(self._templates))
-        if not known:
+        if not is_template:
             same = CaseResult.model_validate(json_of(text)).model_dump() == blank.model_dump()
             self._templates.append(text if same else blank)  # not with NaN in its values
             self._suites.append(case.suite)
         ns = [got.ns for got in case.backends.values()]
-        parts = known and _parts(line)  # of a second line of its form: there may be more
+        parts = is_template and _parts(line)  # of a second line of its form: there may be more
         if parts and [*map(int, parts[4])] == ns and to_line(case).encode() + b"\n" == line:
             self._known[parts[0]] = shape
         chain = {"samplers": case.samplers, "steps": case.steps, "draws": case.draws}
-        named = json.dumps(chain, separators=(",", ":"))[1:-1].encode()
+        chain_text = json.dumps(chain, separators=(",", ":"))[1:-1].encode()
         wall_s = [got.wall_s for got in case.backends.values()]
-        self._append(shape, named, case.id, case.reference_s, ns, wall_s)
+        self._append(shape, chain_text, case.id, case.reference_s, ns, wall_s)
 
     def _append(
         self,
@@ -115,11 +115,11 @@ class Cases(Sequence[CaseResult]):
 
     def escaped(self) -> "Cases":
         """Return the same cases as `visible` makes them. It shares the columns."""
-        other = copy(self)
-        other._made, other._alike, other._escaped = {}, [], True
-        other._ids = [visible(id) for id in self._ids]
-        other._chains = [(visible(samplers), *rest) for samplers, *rest in self._chains]
-        return other
+        cases = copy(self)
+        cases._made, cases._alike, cases._escaped = {}, [], True
+        cases._ids = [visible(id) for id in self._ids]
+        cases._chains = [(visible(samplers), *rest) for samplers, *rest in self._chains]
+        return cases
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -134,14 +134,14 @@ class Cases(Sequence[CaseResult]):
     def ids(self) -> Iterator[str]:
         return (self._ids[i] for i in self._order)
 
-    def where(self, wanted: Callable[[CaseResult], bool]) -> Iterator[CaseResult]:
-        """Yield the cases that are wanted. wanted: must not depend on ids and times."""
-        known: dict[tuple[int, int], bool] = {}
+    def where(self, condition: Callable[[CaseResult], bool]) -> Iterator[CaseResult]:
+        """Yield the cases that meet a condition, which must not depend on ids and times."""
+        results: dict[tuple[int, int], bool] = {}
         for i in self._order:
             at = self._shape[i], self._chain[i]
-            if at not in known:
-                known[at] = wanted(self._case(i))
-            if known[at]:
+            if at not in results:
+                results[at] = condition(self._case(i))
+            if results[at]:
                 yield self._case(i)
 
     def alike(self) -> Iterator[tuple[CaseResult, int]]:
@@ -151,7 +151,7 @@ class Cases(Sequence[CaseResult]):
             for i in self._order:
                 counted.setdefault((self._shape[i], self._chain[i]), [i, 0])[1] += 1
             self._alike = [*counted.values()]
-            few = self._alike if len(self._alike) <= _MADE else []
+            few = self._alike if len(self._alike) <= _MODELS else []
             self._firsts = [(self._case(first), n) for first, n in few]
         return iter(self._firsts or ((self._case(first), n) for first, n in self._alike))
 
@@ -176,20 +176,20 @@ class Cases(Sequence[CaseResult]):
 
     def _template(self, shape: int) -> CaseResult:
         text = self._templates[shape]
-        made = CaseResult.model_validate(json_of(text)) if isinstance(text, bytes) else text
+        case = CaseResult.model_validate(json_of(text)) if isinstance(text, bytes) else text
         if self._escaped:
-            made = CaseResult.model_validate(visible(made.model_dump()))
-        if len(self._made) == _MADE:
+            case = CaseResult.model_validate(visible(case.model_dump()))
+        if len(self._made) == _MODELS:
             self._made.clear()
-        self._made[shape] = made
-        return made
+        self._made[shape] = case
+        return case
 
 
 def where(
-    cases: Iterable[CaseResult], wanted: Callable[[CaseResult], bool]
+    cases: Iterable[CaseResult], condition: Callable[[CaseResult], bool]
 ) -> Iterator[CaseResult]:
-    """Yield the cases that are wanted, in their order. wanted: must not depend on ids and times."""
-    return cases.where(wanted) if isinstance(cases, Cases) else filter(wanted, cases)
+    """Yield the cases that meet a condition, in order. It must not depend on ids and times."""
+    return cases.where(condition) if isinstance(cases, Cases) else filter(condition, cases)
 
 
 def alike(cases: Iterable[CaseResult]) -> Iterator[tuple[CaseResult, int]]:
@@ -200,9 +200,9 @@ def alike(cases: Iterable[CaseResult]) -> Iterator[tuple[CaseResult, int]]:
 def _parts(line: bytes) -> tuple[bytes, bytes, bytes, float, list[bytes], list[bytes]] | None:
     """Return a line in parts: its text without the others, id, chain, reference_s, ns, wall_s.
     None if it is in no form that this version writes."""
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         return None
-    id, suite, chain, reference_s, rest = found.groups()
+    id, suite, chain, reference_s, rest = match.groups()
     times = _TIMES.split(rest)
     return b"\0".join((suite, *times[::3])), id, chain, float(reference_s), times[1::3], times[2::3]

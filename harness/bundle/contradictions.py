@@ -73,17 +73,17 @@ def _contradictions(bundle: Bundle, today: date) -> Iterator[str]:
 
 def _of_case(case: CaseResult, ran: set[str], repeat: int) -> Iterator[str]:
     if case.backends.keys() != ran:
-        shown, wanted = (", ".join(sorted(names)) or "none" for names in (case.backends, ran))
-        yield f"{case.id!r} has results of {shown}, and run.json names {wanted}"
+        have, expected = (", ".join(sorted(names)) or "none" for names in (case.backends, ran))
+        yield f"{case.id!r} has results of {have}, and run.json names {expected}"
     if case.steps < 0:
         yield f"{case.id!r} has {case.steps} steps"
     if not case.samplers and case.suite != RECORDING:
         yield f"{case.id!r} has no sampler"
     for name, got in case.backends.items():
         where = f"{case.id!r} on {name}"
-        asked = sum(got.asked.values()) or 1
-        if asked != repeat and got.verdict not in ("crashed", "skipped"):
-            yield f"{where} was asked {asked} times, and the run asks {repeat}"
+        runs = sum(got.asked.values()) or 1
+        if runs != repeat and got.verdict not in ("crashed", "skipped"):
+            yield f"{where} was asked {runs} times, and the run asks {repeat}"
         wrong = [verdict for verdict in got.asked if verdict not in case.passing(name)]
         if wrong and got.verdict in case.passing(name):
             yield f"{where} is {got.verdict}, and was {wrong[0]} when it was asked again"
@@ -100,18 +100,18 @@ def _difference(got: BackendResult) -> str:
 def _traces(bundle: Bundle) -> Iterator[str]:
     """Yield artifacts and counterexamples of cases that are stated to be identical."""
     folder = bundle.folder / "artifacts"
-    kept = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    shrunk = {(found.case, found.backend) for found in bundle.of(CounterexampleResult)}
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    shrunk = {(result.case, result.backend) for result in bundle.of(CounterexampleResult)}
     if lost := {case for case, _ in shrunk} - {*bundle.cases.ids()}:
         yield f"a counterexample is of {min(lost)!r}, which is not in it"
-    for case in bundle.cases if kept or shrunk else ():
+    for case in bundle.cases if names or shrunk else ():
         for name, got in case.backends.items():
             where = f"{case.id!r} on {name} is identical, and"
             if got.verdict == "identical" and (case.id, name) in shrunk:
                 yield f"{where} has a counterexample"
-            if got.verdict == "identical" and kept:
+            if got.verdict == "identical" and names:
                 for file in (artifacts.stage_file, artifacts.generation_file):
-                    if file(case.id, name) in kept:
+                    if file(case.id, name) in names:
                         yield f"{where} artifacts/{file(case.id, name)} shows a difference"
 
 

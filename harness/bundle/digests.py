@@ -17,8 +17,8 @@ from sampler_parity.harness.sanitize import limits
 
 NAME = "digests"
 _DIGITS = 16
-_AGAIN = "run again without --resume, to another -o"
-FIX = f"put it back, or keep only the lines above it, or {_AGAIN}"
+_REDO = "run again without --resume, to another -o"
+FIX = f"put it back, or keep only the lines above it, or {_REDO}"
 
 
 def of_run(run_sha256: str) -> bytes:
@@ -43,13 +43,13 @@ def refuse_changed(folder: Path, run_sha256: str) -> None:
         digests = open_file(folder / NAME)
     except FileNotFoundError:
         problem = "missing: changes of the results cannot be detected"
-        raise InputError(folder / NAME, problem, _AGAIN) from None
+        raise InputError(folder / NAME, problem, _REDO) from None
     with digests, open_file(path) as results:
         if digests.readline(_DIGITS + 2) != of_run(run_sha256):
-            problem = f"is not what the run wrote: {NAME} has another"
-            raise InputError(folder / "run.json", problem, f"put it back, or {_AGAIN}")
+            problem = f"has changed since the run: {NAME} has another digest"
+            raise InputError(folder / "run.json", problem, f"put it back, or {_REDO}")
         sha256 = hashlib.sha256()
         for number, line in enumerate(iter(lambda: results.readline(limits.RECORD), b""), 1):
-            whole = line.endswith(b"\n")
-            if whole and digests.readline(_DIGITS + 2) != _of_line(sha256, line):
-                raise InputError(f"{path}:{number}", "is not what the run wrote", FIX)
+            complete = line.endswith(b"\n")
+            if complete and digests.readline(_DIGITS + 2) != _of_line(sha256, line):
+                raise InputError(f"{path}:{number}", "has changed since the run", FIX)

@@ -55,7 +55,7 @@ def append(path: Path, content: bytes) -> None:
 
 
 def cut(path: Path, size: int) -> None:
-    """Keep the first bytes alone."""
+    """Truncate a file to its first bytes."""
     file = _opened(path, os.O_WRONLY)
     try:
         os.ftruncate(file, size)
@@ -71,16 +71,16 @@ def opened(path: Path) -> int:
 
 def _opened(path: Path, flags: int) -> int:
     if path.is_symlink():
-        raise OSError(errno.ELOOP, "a link lies in its place")
+        raise OSError(errno.ELOOP, "it is a symbolic link")
     file = os.open(path, flags | _ITSELF)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise OSError(errno.EINVAL, "no file lies in its place")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     return file
 
 
 def _write(file: int, content: bytes) -> None:
     """Write all of it: the system may take less at a time."""
-    left = memoryview(content)
-    while left:
-        left = left[os.write(file, left) :]
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(file, remaining) :]

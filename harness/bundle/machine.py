@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a command that only reads the cache must not wait for the m
     from sampler_parity.harness.bundle.info import MachineInfo
 
 _ROOT = Path(__file__).parents[2]
-_OWN = (".py", ".js", ".mjs", ".json", ".toml")
+_CODE = (".py", ".js", ".mjs", ".json", ".toml")
 _PACKAGES = ("sampler-parity", "numpy", "numba", "llvmlite", "scipy", "gguf", "llama-cpp-python")
 
 
@@ -73,7 +73,7 @@ def _own_files(folder: str) -> Iterator[str]:
     for name, below, files in os.walk(folder):
         if "node_modules" in below:
             below.remove("node_modules")
-        yield from (f"{name}{os.sep}{file}" for file in files if file.endswith(_OWN))
+        yield from (f"{name}{os.sep}{file}" for file in files if file.endswith(_CODE))
 
 
 def _cpu() -> tuple[str, list[str]]:

@@ -20,17 +20,17 @@ def digest_of(files: Sequence[FileInfo]) -> str:
 
 
 def first_change(
-    old: Sequence[FileInfo], new: Sequence[FileInfo], named: Collection[str] = ()
+    old: Sequence[FileInfo], new: Sequence[FileInfo], words: Collection[str] = ()
 ) -> tuple[FileInfo | None, FileInfo | None] | None:
     """Return the first file that differs, then and now; None for one that is not there.
 
-    named: the words of the command. A new file that only a word names is no change: the backend may
+    words: those of the command. A new file that only a word names is no change: the backend may
     have written it.
     """
     then, now = ({file.path: file for file in files} for files in (old, new))
     for path in sorted(then.keys() | now.keys()):
         before, after = then.get(path), now.get(path)
-        written = before is None and any(path.endswith(PurePath(word).name) for word in named)
+        written = before is None and any(path.endswith(PurePath(word).name) for word in words)
         if before != after and not written:
             return before, after
     return None
@@ -44,6 +44,6 @@ def described(
     file = then or now
     assert file is not None
     name = inside(Path(file.path)) if then and now and file.files else ""
-    shown = [each.sha256[:SHORT] or "unreadable" if each else "none" for each in (then, now)]
+    digests = [info.sha256[:SHORT] or "unreadable" if info else "none" for info in (then, now)]
     where = os.path.join(file.path, name) if name else file.path
-    return where, f"sha256 {shown[0]} then, {shown[1]} now"
+    return where, f"sha256 {digests[0]} then, {digests[1]} now"

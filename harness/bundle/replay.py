@@ -18,8 +18,8 @@ def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str
     in it."""
     if suite == RECORDING:
         return shell.join(info.command)
-    known = {name: info.backends[name] for name in backends if name in info.backends}
-    line = command(info.paths.get(suite, suite), case, info.seed, known)
+    infos = {name: info.backends[name] for name in backends if name in info.backends}
+    line = command(info.paths.get(suite, suite), case, info.seed, infos)
     if accept := info.options.get("accept"):
         line += f" --accept {shell.join([accept])}"
     return f"{line} --require-all" if "require_all" in info.options else line
@@ -44,8 +44,8 @@ def backend_option(name: str, info: BackendInfo) -> str:
         return name
     worker = next((i for i, word in enumerate(info.command) if word in _WORKERS), None)
     if worker is None:
-        own = re.split(r"[@/]", name)[0] in _programs(info.command)
-        return name if own else f"{name}={shell.join(info.command)}"
+        is_program = re.split(r"[@/]", name)[0] in _programs(info.command)
+        return name if is_program else f"{name}={shell.join(info.command)}"
     engine, *arguments = info.command[worker + 1 :] or [name]
     engine = engine.removesuffix("/elsewhere")  # what runs a build for another platform
     of_engine = name == engine or name.startswith((f"{engine}@", f"{engine}/"))

@@ -11,7 +11,7 @@ from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.made_of import described, first_change
 from sampler_parity.harness.errors import InputError
 
-_AGAIN = "run again without --resume, to another -o"
+_REDO = "run again without --resume, to another -o"
 # what a backend reports of itself
 _SELF_REPORT = ("name", "version", "build", "device", "capabilities")
 
@@ -36,24 +36,24 @@ def _changes(
     for key in ("version", "profile", "seed"):
         then, now = getattr(old, key), getattr(new, key)
         if then != now:
-            yield f"was made with another {key}: {then}, and not {now}", _AGAIN
+            yield f"was made with another {key}: {then}, and not {now}", _REDO
     if suites := differing(old.suites, new.suites):
-        yield f"was made with other suites: {', '.join(suites)} changed", _AGAIN
+        yield f"was made with other suites: {', '.join(suites)} changed", _REDO
     if old.only != new.only:
-        yield f"was limited to other cases: {' '.join(old.only) or 'to none'}", _AGAIN
+        yield f"was limited to other cases: {' '.join(old.only) or 'to none'}", _REDO
     for option in sorted(old.options):
         if old.options[option] != new.options.get(option):
             then, now = old.options[option], new.options.get(option)
             yield f"was made with --{option} {then}, and not {now}", f"use --{option} {then}"
     if old.backends.keys() != new.backends.keys():
-        yield f"was made with backends {', '.join(old.backends)}", _AGAIN
+        yield f"was made with backends {', '.join(old.backends)}", _REDO
         return
     for name, backend in old.backends.items():
         yield from _backend_changes(name, backend, new.backends[name], inside)
     configuration = new.machine.configuration()
     for key, then in old.machine.configuration().items():
         if then and then != configuration[key]:
-            yield f"was made with another {_words(key, then, configuration[key])}", _AGAIN
+            yield f"was made with another {_words(key, then, configuration[key])}", _REDO
 
 
 def _backend_changes(
@@ -67,21 +67,21 @@ def _backend_changes(
     if new.unavailable and not old.unavailable:
         yield f"{name} ran then, and does not run here now: {new.unavailable}", "make it run"
     if old.unavailable and not new.unavailable:
-        yield f"{name} did not run here then, and now does", _AGAIN
+        yield f"{name} did not run here then, and now does", _REDO
     if old.unavailable:
         return
     if _command(old) != _command(new):
-        yield f"ran another command as {name}: {' '.join(old.command)}", _AGAIN
+        yield f"ran another command as {name}: {' '.join(old.command)}", _REDO
     for file in differing(old.libraries, new.libraries) if old.libraries else []:
         then, now = (b.libraries.get(file, "none")[:12] for b in (old, new))
-        yield f"{name} has another {file}: sha256 {then} then, {now} now", _AGAIN
+        yield f"{name} has another {file}: sha256 {then} then, {now} now", _REDO
     if old.files and (change := first_change(old.files, new.files, new.command)):
-        where, shown = described(*change, inside)
-        yield f"{name} has another {where}: {shown}", f"put it back, or {_AGAIN}"
+        where, digests = described(*change, inside)
+        yield f"{name} has another {where}: {digests}", f"put it back, or {_REDO}"
     for field in _SELF_REPORT:
         then, now = getattr(old, field), getattr(new, field)
         if then != now:
-            yield f"{name} has another {field}: {then or 'none'} then, {now or 'none'} now", _AGAIN
+            yield f"{name} has another {field}: {then or 'none'} then, {now or 'none'} now", _REDO
 
 
 def _command(backend: BackendInfo) -> list[str]:
@@ -94,8 +94,8 @@ def _command(backend: BackendInfo) -> list[str]:
 def _words(key: str, then: Any, now: Any) -> str:
     if isinstance(then, dict):
         names = differing(then, now)
-        shown = (f"{name} {then.get(name)}, and not {now.get(name)}" for name in names)
-        return f"version of a package: {'; '.join(shown)}"
+        changes = (f"{name} {then.get(name)}, and not {now.get(name)}" for name in names)
+        return f"version of a package: {'; '.join(changes)}"
     if isinstance(then, list):
         return f"{key}: {' '.join(sorted({*then} ^ {*now}))}"
     return f"{key}: {then}, and not {now}"

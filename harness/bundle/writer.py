@@ -118,7 +118,7 @@ def resume(
     digests.refuse_changed(folder, about)
     path = folder / "results.jsonl"
     good = 0
-    done: set[str] = set()
+    ids: set[str] = set()
     for number, (end, record) in enumerate(records_of(path, torn_ok=True), 1):
         if isinstance(record, Footer):
             check_run_json(folder, record)
@@ -126,7 +126,7 @@ def resume(
         if isinstance(record, Result):
             if problem := misfit(record):
                 raise InputError(f"{path}:{number}", problem, digests.FIX)
-            done.add(record.id)
+            ids.add(record.id)
         good = end
     sha256 = hashlib.sha256()
     try:
@@ -136,7 +136,7 @@ def resume(
         disk.write_whole(folder / digests.NAME, sums)  # without those of what was cut off
     except OSError as error:
         raise cannot_write(folder, error, fix_of(error)) from None
-    return BundleWriter(folder, old, about, sha256, done)
+    return BundleWriter(folder, old, about, sha256, ids)
 
 
 def _digest(path: Path) -> Any:

@@ -29,8 +29,8 @@ def is_judged(record: str) -> bool:
 
 def tables() -> dict[str, list[Table]]:
     """Return the tables of a suite by name, in the order of the kinds, without `[[case]]`."""
-    found: dict[str, list[Table]] = {}
+    by_name: dict[str, list[Table]] = {}
     for kind in KINDS.values():
         for table in kind.tables:
-            found.setdefault(table.name, []).append(table)
-    return found
+            by_name.setdefault(table.name, []).append(table)
+    return by_name

@@ -85,7 +85,7 @@ class Accuracies(SuiteBlock):
         """Yield the cases. Raises ValueError for a chain of several stages."""
         for name, chain in shared.items():
             if len(chain) != 1:
-                raise ValueError(f"chains.{name}: has {len(chain)} stages, and not one")
+                raise ValueError(f"chains.{name}: has {len(chain)} stages; give one")
             for n in self.sizes:
                 yield AccuracyCase(
                     id=f"{self.id}/{name}-V{n}",
@@ -97,10 +97,10 @@ class Accuracies(SuiteBlock):
                 )
 
 
-def run(case: AccuracyCase, ready: Ready) -> AccuracyResult:
+def run(case: AccuracyCase, tools: Ready) -> AccuracyResult:
     """Return the figures of every backend."""
     prepared = prepare(case)
-    return _result(case, {backend.name: _on(backend, prepared) for backend in ready.backends})
+    return _result(case, {backend.name: _on(backend, prepared) for backend in tools.backends})
 
 
 def died(case: AccuracyCase, terms: Terms, problem: str) -> AccuracyResult:
@@ -116,11 +116,13 @@ def _result(case: AccuracyCase, backends: dict[str, AccuracyOnBackend]) -> Accur
     )
 
 
-def _on(backend: Backend, ready: Prepared[AccuracyCase]) -> AccuracyOnBackend:
+def _on(backend: Backend, prepared: Prepared[AccuracyCase]) -> AccuracyOnBackend:
     try:
-        ran = client.run(backend, ready.setting, ready.rows, ready.steps, whole_chain=False)
-        results = zip(ready.rows, ran.stages, strict=True)
-        steps = ((ready.build().samplers[0], row, got) for row, (got,) in results)
+        ran = client.run(
+            backend, prepared.setting, prepared.rows, prepared.steps, whole_chain=False
+        )
+        results = zip(prepared.rows, ran.stages, strict=True)
+        steps = ((prepared.build().samplers[0], row, got) for row, (got,) in results)
         return AccuracyOnBackend.model_validate(accuracy_of(steps))
     except BackendFailure as failure:
         return AccuracyOnBackend(failed=f"{failure.verdict}: {failure}")

@@ -13,10 +13,10 @@ _ACCEPTED = ("history", "prompt", "output", "accept")
 _OF_THE_FIRST = ("expect", "relation", "quick", "again")
 
 
-def second(case: Mapping[str, Any], again: bool | Mapping[str, Any]) -> dict[str, Any]:
+def second(case: Mapping[str, Any], changes: bool | Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the second case. Raises ValueError if nothing differs."""
     fields = {name: value for name, value in case.items() if name not in _OF_THE_FIRST}
-    changed = dict(again) if isinstance(again, Mapping) else _other_tokens(fields)
+    changed = dict(changes) if isinstance(changes, Mapping) else _other_tokens(fields)
     if all(case.get(name) == value for name, value in changed.items()):
         raise ValueError("again: the second case equals the first; name fields that differ")
     return {**fields, **changed, "id": f"{case['id']}-again"}
@@ -26,9 +26,10 @@ def _other_tokens(fields: Mapping[str, Any]) -> dict[str, Any]:
     logits = dict(fields["logits"])
     for name, row in logits.items():
         if name in ("values", "probs", "rows"):
-            rows = [one[::-1] for one in (row if name == "rows" else [row])]
+            rows = [part[::-1] for part in (row if name == "rows" else [row])]
             accepted = {key: fields[key] for key in _ACCEPTED if key in fields}
             last = len(rows[0]) - 1
+            # token t of a row is token last - t of the reversed row
             reverse = {key: [last - token for token in of] for key, of in accepted.items()}
             return {"logits": {name: rows if name == "rows" else rows[0]}, **reverse}
     step = "row" if "golden" in logits else "seed"

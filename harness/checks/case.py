@@ -55,8 +55,8 @@ class Case(Strict):
         if self.quick or not quick:
             yield self.model_copy(update={"quick": True, "again": False})
             if self.again:
-                given = self.model_dump(exclude_unset=True, by_alias=True)
-                yield type(self).model_validate(second(given, self.again))
+                fields = self.model_dump(exclude_unset=True, by_alias=True)
+                yield type(self).model_validate(second(fields, self.again))
 
     @property
     def chains(self) -> list[ChainSpec]:

@@ -45,7 +45,7 @@ _NEUTRAL: dict[str, Any] = {
 def case_from(data: Mapping[str, Any] | None = None, **fields: Any) -> Case:
     """Return the case that data describe, of its own kind. Fields with neutral values are allowed
     for every kind. Raises ValueError."""
-    given = {**(data or {}), **fields}
-    given = {k: v for k, v in given.items() if k not in _NEUTRAL or v != _NEUTRAL[k]}
-    case: Case = _adapter().validate_python(given)
+    values = {**(data or {}), **fields}
+    values = {k: v for k, v in values.items() if k not in _NEUTRAL or v != _NEUTRAL[k]}
+    case: Case = _adapter().validate_python(values)
     return case

@@ -22,26 +22,27 @@ def parted(
     case: Case, backends: Sequence[Backend], releases: Mapping[str, str]
 ) -> tuple[list[Backend], dict[str, BackendResult]]:
     """Return the backends to ask, and by name the results of those that skip the case."""
-    asked: list[Backend] = []
+    asking: list[Backend] = []
     unasked: dict[str, BackendResult] = {}
+    # without parameters: a claim is about the names of samplers
     claimed: ChainSpec = [{name: {}} for chain in case.claimed for stage in chain for name in stage]
     for backend in backends:
-        own = case.own_chain(backend.name) or claimed
+        chain_of_backend = case.own_chain(backend.name) or claimed
         try:
             for request in case.requests or (way_of(backend),):
-                client.claim(backend, request, own)
+                client.claim(backend, request, chain_of_backend)
             if case.separates_prompt:
                 client.claim(backend, "origin")
-            asked.append(backend)
+            asking.append(backend)
         except Unclaimed as missing:
             if "unsupported" in case.required(backend.name) or _of_release(backend, releases):
-                asked.append(backend)
+                asking.append(backend)
             else:
                 unasked[backend.name] = BackendResult(verdict="skipped", detail=str(missing))
         except BackendFailure as failure:
             silent = failure.verdict != "unsupported"  # else its own replies give the reason
-            asked.append(_Failed(backend.name, backend.scratch, failure) if silent else backend)
-    return asked, unasked
+            asking.append(_Failed(backend.name, backend.scratch, failure) if silent else backend)
+    return asking, unasked
 
 
 def _of_release(backend: Backend, releases: Mapping[str, str]) -> bool:

@@ -113,14 +113,14 @@ class Ready:
 
 @dataclass(frozen=True)
 class RunContext:
-    """The tools of a run for each of its items. apart: the processes of the executor do not see the
-    bundle's folder."""
+    """The tools of a run for each of its items. isolated: the processes of the executor do not see
+    the bundle's folder."""
 
     terms: Terms
     writer: BundleWriter
     executor: Executor
     progress: ProgressCallback = silent
-    apart: bool = False
+    isolated: bool = False
 
     def record(self, results: Sequence[Result]) -> None:
         """Append results to the bundle, and report them as finished."""

@@ -40,7 +40,7 @@ class DeviceCase(ChainCase):
     @model_validator(mode="after")
     def _has_rows(self) -> "DeviceCase":
         if self.steps > len(self.logits.prompt):
-            raise ValueError("steps are more than the prompt has tokens")
+            raise ValueError(f"steps: the prompt has only {len(self.logits.prompt)} tokens")
         return self
 
 
@@ -58,7 +58,7 @@ class Decodings(Prompted):
     @model_validator(mode="after")
     def _no_chain_named_logits(self) -> "Decodings":
         if "logits" in self.chains:
-            raise ValueError("no chain can be named 'logits': the measurement is")
+            raise ValueError("chains: rename 'logits', which is the name of the measurement")
         return self
 
     def items(self, quick: bool) -> Iterator[Case]:

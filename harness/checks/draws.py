@@ -42,7 +42,7 @@ class DrawsCase(StagesCase):
     @model_validator(mode="after")
     def _has_no_prompt(self) -> "DrawsCase":
         if self.prompt:
-            raise ValueError("prompt does not go with draws")
+            raise ValueError("prompt: not allowed with draws")
         return self
 
     @property
@@ -61,24 +61,24 @@ ENOUGH = 50
 LARGEST = 2**28  # bytes of stages that draws may be repeated with
 
 
-def reference_draws(ready: Prepared) -> Tokens:
+def reference_draws(prepared: Prepared) -> Tokens:
     """Return the token of each draw, -1 for none: int32[draws]. May raise UndefinedInputError."""
-    want = np.empty(ready.case.n_draws, np.int32)
-    for i, cand in enumerate(_draws(ready)):
+    want = np.empty(prepared.case.n_draws, np.int32)
+    for i, cand in enumerate(_draws(prepared)):
         want[i] = -1 if cand.token is None else cand.token
     return want
 
 
-def _draws(ready: Prepared) -> Iterator[Candidates]:
-    chain, row = ready.build(), ready.rows[0]
-    for _ in range(ready.case.n_draws):
+def _draws(prepared: Prepared) -> Iterator[Candidates]:
+    chain, row = prepared.build(), prepared.rows[0]
+    for _ in range(prepared.case.n_draws):
         cand = Candidates.from_logits(row)
         chain.apply(cand)
         yield cand
 
 
 def compare_draws(
-    ready: Prepared, want: Tokens, drawn: DrawnTokens, backend: Backend
+    prepared: Prepared, want: Tokens, drawn: DrawnTokens, backend: Backend
 ) -> BackendResult:
     """Compare the draws of a backend with `want`. Raises BackendFailure."""
     got = drawn.tokens
@@ -86,52 +86,53 @@ def compare_draws(
     if len(differs) == 0:
         return BackendResult(verdict="identical", ns=drawn.ns)
     if fairly():
-        return _fairly(ready, backend, drawn)
+        return _fairly(prepared, backend, drawn)
     at = int(differs[0])
     result = BackendResult(
         verdict="diverged",
         ns=drawn.ns,
         step=at,
-        stage=ready.case.samplers[-1],
-        stage_index=len(ready.chain) - 1,
+        stage=prepared.case.samplers[-1],
+        stage_index=len(prepared.chain) - 1,
         what="token",
         values={"got": int(got[at]), "expected": int(want[at]), "differing": len(differs)},
     )
-    sort = sort_of_equal_ones(ready)
-    again = None if sort is None else _drawn_again(ready, sort, want, got)
-    if sort is None or again is None:
+    sort = sort_of_equal_ones(prepared)
+    repeated = None if sort is None else _drawn_again(prepared, sort, want, got)
+    if sort is None or repeated is None:
         return result
-    if again < ENOUGH:
+    if repeated < ENOUGH:
         few = f"equal ones in another order by {len(want):,} draws: too few to be sure"
         return result.model_copy(update={"detail": few})
-    update = {"verdict": "tied", "stage": ready.case.samplers[sort], "stage_index": sort}
+    update = {"verdict": "tied", "stage": prepared.case.samplers[sort], "stage_index": sort}
     return result.model_copy(update=update)
 
 
-def _fairly(ready: Prepared, backend: Backend, drawn: DrawnTokens) -> BackendResult:
+def _fairly(prepared: Prepared, backend: Backend, drawn: DrawnTokens) -> BackendResult:
     """Repeat the draws as steps, which show their stages, and judge these by the specification."""
-    n, tokens = ready.case.n_draws, drawn.tokens.copy()  # the next request overwrites them
-    room = LARGEST // (12 * ready.case.logits.n * max(1, len(ready.chain)))
+    n, tokens = prepared.case.n_draws, drawn.tokens.copy()  # the next request overwrites them
+    # 12 bytes a candidate: id, logit and p
+    room = LARGEST // (12 * prepared.case.logits.n * max(1, len(prepared.chain)))
     steps = [p.Step(row=0, accept=None)] * min(n, max(room, 1))
-    ran = client.run(backend, ready.setting, ready.rows, steps)
-    other = np.flatnonzero(np.array(ran.tokens) != tokens[: len(steps)])
-    if len(other):
-        at = int(other[0])
+    ran = client.run(backend, prepared.setting, prepared.rows, steps)
+    differing = np.flatnonzero(np.array(ran.tokens) != tokens[: len(steps)])
+    if len(differing):
+        at = int(differing[0])
         values = {"got": int(tokens[at]), "expected": ran.tokens[at]}
         return BackendResult(
             verdict="diverged", ns=drawn.ns, step=at, stage="draws", what="token", values=values,
             detail="its steps draw another token",
         )  # fmt: skip
-    judged = judge_run(replace(ready, steps=steps), ran, len(steps), backend.hello().arithmetic)
+    judged = judge_run(replace(prepared, steps=steps), ran, len(steps), backend.hello().arithmetic)
     result = result_of(judged, drawn.ns)
     if len(steps) < n and judged.wrong is None:
         return result.model_copy(update={"detail": f"{len(steps):,} of {n:,} draws were judged"})
     return result
 
 
-def sort_of_equal_ones(ready: Prepared[Any]) -> int | None:
+def sort_of_equal_ones(prepared: Prepared[Any]) -> int | None:
     """Return the first stage that sorts, if all stages from there treat equal logits alike."""
-    samplers = ready.build().samplers
+    samplers = prepared.build().samplers
     first = next((i for i, sampler in enumerate(samplers) if sampler.name in SORTS), None)
     return first if first is not None and all(map(_by_value, samplers[first:])) else None
 
@@ -140,28 +141,28 @@ def _by_value(sampler: Sampler) -> bool:
     return sampler.name in _BY_VALUE and getattr(sampler, "temp", 1) > 0
 
 
-def _drawn_again(ready: Prepared, sort: int, want: Tokens, got: Tokens) -> int | None:
+def _drawn_again(prepared: Prepared, sort: int, want: Tokens, got: Tokens) -> int | None:
     """Count the draws, among tokens that equal another, of a place that was drawn before. Returns
     None if a token does not equal the wanted one, or differs from the one drawn there before."""
-    logits = _logits_before(ready, sort)
+    logits = _logits_before(prepared, sort)
     if min(want.min(), got.min()) < 0 or not (logits[want] == logits[got]).all():
         return None
     shows = np.isin(logits[want], logits[want[want != got]])  # all that equal one that differs
     tokens: dict[tuple[bool, int], int] = {}
-    for cand, wanted, token, shown in zip(_draws(ready), want, got, shows, strict=True):
-        place = cand.sorted, int(wanted)  # xtc sorts only if it acts
-        if shown and tokens.setdefault(place, int(token)) != token:
+    for cand, expected, token, judged in zip(_draws(prepared), want, got, shows, strict=True):
+        position = cand.sorted, int(expected)  # xtc sorts only if it acts
+        if judged and tokens.setdefault(position, int(token)) != token:
             return None
     if len({(is_sorted, token) for (is_sorted, _), token in tokens.items()}) < len(tokens):
         return None
     return int(shows.sum()) - len(tokens)
 
 
-def _logits_before(ready: Prepared, stage: int) -> NDArray[np.float32]:
+def _logits_before(prepared: Prepared, stage: int) -> NDArray[np.float32]:
     """Return the logits before a stage: float32[n], NaN for tokens that were removed."""
-    cand = Candidates.from_logits(ready.rows[0])
-    for sampler in ready.build().samplers[:stage]:
+    cand = Candidates.from_logits(prepared.rows[0])
+    for sampler in prepared.build().samplers[:stage]:
         sampler.apply(cand)
-    logits = np.full(ready.case.logits.n, np.nan, np.float32)
+    logits = np.full(prepared.case.logits.n, np.nan, np.float32)
     logits[cand.ids] = cand.logits
     return logits

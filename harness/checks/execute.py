@@ -18,13 +18,13 @@ Releases = Mapping[str, str]
 Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
 
 
-def run(case: Case, ready: Ready) -> CaseResult:
+def run(case: Case, tools: Ready) -> CaseResult:
     """Return the result of a case on the terms of a run."""
-    terms, releases = ready.terms, ready.releases
+    terms, releases = tools.terms, tools.releases
 
     def once() -> CaseResult:
         with accepting(terms.accept):
-            result = execute(case, ready.backends, ready.artifacts, releases, terms.require_all)
+            result = execute(case, tools.backends, tools.artifacts, releases, terms.require_all)
         return like(result, accept=terms.accept)
 
     result = once()
@@ -63,19 +63,19 @@ def execute(
     releases = releases or {}
     if require_all:
         return _judged(case, backends, artifacts, releases)
-    asked, unasked = parted(case, backends, releases)
-    judged = _judged(case, asked, artifacts, releases) if asked or not backends else None
+    selected, unasked = parted(case, backends, releases)
+    judged = _judged(case, selected, artifacts, releases) if selected or not backends else None
     if judged is not None and not unasked:
         return judged
     return with_skipped(case, judged, unasked, [backend.name for backend in backends])
 
 
 def _judged(
-    case: Case, backends: Sequence[Backend], artifacts: Path | None, meanings: Releases
+    case: Case, backends: Sequence[Backend], artifacts: Path | None, targets: Releases
 ) -> CaseResult:
     """Judge the backends by the reference on their platforms, and there by their releases."""
     judge: Judge = KINDS[case.check].module.judge
-    parts = {name: meaning.parted(whose) for name, whose in meanings.items()}
+    parts = {name: meaning.parted(target) for name, target in targets.items()}
     releases = {name: release for name, (release, _) in parts.items()}
     together: dict[str, list[Backend]] = {}
     for backend in backends:
@@ -84,9 +84,9 @@ def _judged(
     if together.keys() <= {platforms.DEFAULT}:
         return judge(case, backends, artifacts, releases)
     results = []
-    for platform, some in together.items():
+    for platform, group in together.items():
         with platforms.on(platform):
-            results.append(judge(case, some, artifacts, releases))
+            results.append(judge(case, group, artifacts, releases))
     return merged(results)
 
 

@@ -19,7 +19,7 @@ _NEVER_REPLACED = "seq_breakers"  # a breaker may be the text "V"
 
 
 class SuiteBlock(Strict):
-    """Hold a table of a suite file."""
+    """A table of a suite file."""
 
 
 class Subset(SuiteBlock):
@@ -53,12 +53,13 @@ def points(
     if not quick or chosen is True:
         yield from _product(axes)
         return
-    seen = set()
+    yielded = set()
     for grid in restricted:
         for point in _product(grid):
+            # values may be lists, which a set does not take
             key = str(point)
-            if key not in seen:
-                seen.add(key)
+            if key not in yielded:
+                yielded.add(key)
                 yield point
 
 
@@ -66,23 +67,23 @@ def _product(axes: Axes) -> Iterator[dict[str, Any]]:
     n = math.prod(len(values) for values in axes.values())
     if n > limits.CASES:
         raise ValueError(
-            f"stands for {n:,} cases, {limits.CASES:,} are the most: see docs/reference/limits.md"
+            f"makes {n:,} cases; {limits.CASES:,} are allowed: see docs/reference/limits.md"
         )
     for values in itertools.product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
 
 
 def _restrict(axes: Axes, subset: Subset) -> Axes:
-    wanted: Axes = {f"${name}": values for name, values in subset.vary.items()}
-    named = {name: getattr(subset, name) for name in Subset.model_fields if name != "vary"}
-    wanted |= {name: values for name, values in named.items() if values is not None}
-    for name, values in wanted.items():
+    restrictions: Axes = {f"${name}": values for name, values in subset.vary.items()}
+    fields = {name: getattr(subset, name) for name in Subset.model_fields if name != "vary"}
+    restrictions |= {name: values for name, values in fields.items() if values is not None}
+    for name, values in restrictions.items():
         missing = [value for value in values if value not in axes.get(name, [])]
         if missing:
             raise ValueError(
                 f"quick.{name.replace('$', 'vary.')}: {missing[0]!r} is not in the grid"
             )
-    return {name: wanted.get(name, values) for name, values in axes.items()}
+    return {name: restrictions.get(name, values) for name, values in axes.items()}
 
 
 def fill(value: Any, varied: Mapping[str, Any], n: int) -> Any:

@@ -150,20 +150,20 @@ class Invariances(Prompted):
         prompts = list(self.all_prompts().values())
         longest = max(map(len, prompts))
         parts = [prompt[at : at + tokens] for at in range(0, longest, tokens) for prompt in prompts]
-        whole = [part for part in parts if len(part) == tokens]
-        if len(whole) < count:
-            problem = f"{len(whole)} texts of {tokens} tokens, {count} are asked for"
-            raise ValueError(f"the prompts have {problem}")
-        return whole[:count]
+        full = [part for part in parts if len(part) == tokens]
+        if len(full) < count:
+            available = f"{len(full)} texts of {tokens} tokens"
+            raise ValueError(f"the prompts give only {available}; {count} are needed")
+        return full[:count]
 
 
 Rows = NDArray[np.float32]  # [texts, tokens, n_vocab]
 
 
-def run(case: InvarianceCase, ready: Ready) -> InvarianceResult:
+def run(case: InvarianceCase, tools: Ready) -> InvarianceResult:
     """Return the figures of every width on every backend."""
     by_backend = {}
-    for backend in ready.backends:
+    for backend in tools.backends:
         try:
             by_backend[backend.name] = _on(case, backend)
         except BackendFailure as failure:
@@ -182,14 +182,14 @@ def invariance_result(
     case: InvarianceCase, backends: dict[str, InvarianceOnBackend]
 ) -> InvarianceResult:
     """Return the record of a case of invariance."""
-    asked = case.logits
-    digest = hashlib.sha256(np.array(asked.texts, np.int32).tobytes())
+    crowded = case.logits
+    digest = hashlib.sha256(np.array(crowded.texts, np.int32).tobytes())
     return InvarianceResult(
         id=case.id,
-        model_sha256=model_digest(model_path(asked.crowded)),
+        model_sha256=model_digest(model_path(crowded.crowded)),
         texts_sha256=digest.hexdigest(),
-        texts=len(asked.texts),
-        tokens=len(asked.texts[0]),
+        texts=len(crowded.texts),
+        tokens=len(crowded.texts[0]),
         backends=backends,
     )
 
@@ -227,28 +227,29 @@ def _decoded(case: InvarianceCase, backend: Backend, width: int) -> Rows:
     rows = np.empty(shape, np.float32)
     for first in range(0, len(texts), width):
         places = [i % len(texts) for i in range(first, first + width)]
-        done = client_sequences.sequences(backend, request_of(case, places))
-        by_step = done.rows.reshape(len(texts[0]), width, -1)
-        own = min(width, len(texts) - first)
-        rows[first : first + own] = by_step[:, :own].swapaxes(0, 1)
+        reply = client_sequences.sequences(backend, request_of(case, places))
+        by_step = reply.rows.reshape(len(texts[0]), width, -1)
+        count = min(width, len(texts) - first)
+        rows[first : first + count] = by_step[:, :count].swapaxes(0, 1)
     return rows
 
 
 def request_of(case: InvarianceCase, places: list[int]) -> SequencesRequest:
     """Return a request for these texts at once, each in a slot, token by token."""
-    asked, slots = case.logits, list(range(len(places)))
+    crowded, slots = case.logits, list(range(len(places)))
     texts = [
-        Text(chain=[{"greedy": {}}], prompt=asked.texts[i][:1], forced=[*asked.texts[i][1:], 0])
+        # one forced token a step; the last one, 0, is never decoded
+        Text(chain=[{"greedy": {}}], prompt=crowded.texts[i][:1], forced=[*crowded.texts[i][1:], 0])
         for i in places
     ]
     joins = [SlotChange(do="join", slot=slot, text=slot) for slot in slots]
     steps = [
         SequencesStep(before=[] if at else joins, batch=slots, sample=slots)
-        for at in range(len(asked.texts[0]))
+        for at in range(len(crowded.texts[0]))
     ]
     return SequencesRequest(
-        model=str(model_path(asked.crowded)),
-        n_vocab=asked.n,
+        model=str(model_path(crowded.crowded)),
+        n_vocab=crowded.n,
         slots=len(places),
         texts=texts,
         steps=steps,

@@ -42,19 +42,19 @@ class CheckItem:
             return [self.id]
         return [result_id(self.id, name) for name in backends]
 
-    def pack(self, group: bytes, place: int) -> None:
-        """Keep the check as a part of a group."""
-        self._check, self._group, self._place = None, group, place
+    def pack(self, group: bytes, index: int) -> None:
+        """Replace the check by its position in a group."""
+        self._check, self._group, self._place = None, group, index
 
 
 def packed(suite: str, checks: Iterable[Any]) -> Iterator[CheckItem]:
     """Yield the items of a suite. Groups of them share one compressed pickle."""
     rest = iter(checks)
-    while some := [*islice(rest, _TOGETHER)]:
-        group = zlib.compress(pickle.dumps(some), 1)
-        for place, check in enumerate(some):
+    while chunk := [*islice(rest, _TOGETHER)]:
+        group = zlib.compress(pickle.dumps(chunk), 1)
+        for index, check in enumerate(chunk):
             item = CheckItem(suite, check)
-            item.pack(group, place)
+            item.pack(group, index)
             yield item
 
 

@@ -37,8 +37,9 @@ class LateFailures:
             before, *last_requests = (row[column] for row in self._ends)
             for number, problem in backend.late:
                 if before < number <= last_requests[-1]:
-                    place = bisect_left(last_requests, number)
-                    blamed[place] = blamed[place].with_crash(backend.name, problem)
+                    # the item whose requests include this one
+                    index = bisect_left(last_requests, number)
+                    blamed[index] = blamed[index].with_crash(backend.name, problem)
             backend.late.clear()
         return blamed
 

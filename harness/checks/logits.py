@@ -60,7 +60,7 @@ class DecodeResult(Result):
     @model_validator(mode="after")
     def _has_the_first(self) -> "DecodeResult":
         if self.first not in self.backends:
-            raise ValueError(f"first is {self.first!r}, of which there are no logits")
+            raise ValueError(f"first: no logits of {self.first!r}")
         return self
 
 
@@ -80,12 +80,12 @@ class LogitsCase(Case):
         validator.judged(place, self.logits, None, [])
 
 
-def run(case: LogitsCase, ready: Ready) -> DecodeResult:
+def run(case: LogitsCase, tools: Ready) -> DecodeResult:
     """Decode the prompt on every backend and compare with the first. Keeps the last row of each."""
     logits = case.logits
     figures_by_backend: dict[str, LogitsFigures] = {}
     first: Rows | None = None
-    for i, backend in enumerate(ready.backends):
+    for i, backend in enumerate(tools.backends):
         try:
             rows = rows_of(backend, logits)
         except BackendFailure as failure:
@@ -93,8 +93,8 @@ def run(case: LogitsCase, ready: Ready) -> DecodeResult:
             continue
         first = rows if i == 0 else first
         figures_by_backend[backend.name] = figures(first, rows)
-        if logits.keep and ready.artifacts is not None:
-            write_row(ready.artifacts / row_file(case.id, backend.name), rows[-1])
+        if logits.keep and tools.artifacts is not None:
+            write_row(tools.artifacts / row_file(case.id, backend.name), rows[-1])
     return decode_result(case, figures_by_backend)
 
 
@@ -163,8 +163,8 @@ def figures(first: Rows | None, rows: Rows) -> LogitsFigures:
 def largest_difference(a: Rows, b: Rows) -> float:
     """Return the largest absolute difference of two logits; 0 if both are the same infinity."""
     with np.errstate(invalid="ignore"):
-        apart = np.abs(a.astype(np.float64) - b.astype(np.float64))
-    return float(np.where(a == b, 0.0, apart).max())
+        distance = np.abs(a.astype(np.float64) - b.astype(np.float64))
+    return float(np.where(a == b, 0.0, distance).max())
 
 
 def divergence(a: Rows, b: Rows) -> NDArray[np.float64]:

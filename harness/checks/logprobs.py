@@ -65,10 +65,10 @@ class LogprobsBlock(SuiteBlock):
 
     def items(self, shared: dict[str, ChainSpec]) -> Iterator[LogprobsCase]:
         fixed = self.model_dump(include={"description", "why", "history"}) | {"block": self}
-        every = product(self.modes, shared.items(), self.logits.items())
-        for mode, (name, chain), (of, logits) in every:
-            own = {"id": f"{self.id}/{mode}/{name}/{of}", "mode": mode, "steps": self.rows}
-            yield LogprobsCase.model_validate(fixed | own | {"chain": chain, "logits": logits})
+        combinations = product(self.modes, shared.items(), self.logits.items())
+        for mode, (name, chain), (of, logits) in combinations:
+            fields = {"id": f"{self.id}/{mode}/{name}/{of}", "mode": mode, "steps": self.rows}
+            yield LogprobsCase.model_validate(fixed | fields | {"chain": chain, "logits": logits})
 
 
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -76,37 +76,37 @@ Rows = list[list[Any]]  # float64[n_vocab] of each row by kind
 
 
 def judge(case: LogprobsCase, backends: Sequence[Backend], _: Any, releases: Any) -> CaseResult:
-    ready = prepare(case)
-    judging = partial(_on, ready, [exact(ready, row) for row in ready.rows])
+    prepared = prepare(case)
+    judging = partial(_on, prepared, [exact(prepared, row) for row in prepared.rows])
     return result_of_each(case, case.steps, releases, backends, judging)
 
 
-def exact(ready: Prepared[Any], row: client.Row) -> list[Any]:
+def exact(prepared: Prepared[Any], row: client.Row) -> list[Any]:
     """Return float64[n_vocab] by kind, in the order of KINDS. Penalties and bias stand first."""
     from scipy.special import log_softmax  # it is slow to load
 
     cand, adjusted, temperature = Candidates.from_logits(row), row.astype(np.float64), 1.0
-    for stage, sampler in zip(ready.chain, ready.build().samplers, strict=True):
-        ((name, given),) = stage.items()
+    for stage, sampler in zip(prepared.chain, prepared.build().samplers, strict=True):
+        ((name, parameters),) = stage.items()
         sampler.apply(cand)
-        left = np.full(len(row), -np.inf)
-        left[cand.ids] = cand.logits
+        logits = np.full(len(row), -np.inf)
+        logits[cand.ids] = cand.logits
         if name.endswith(("penalties", "penalty", "bias")):
-            adjusted = left
+            adjusted = logits
         elif name.endswith(("temp", "temperature")):
-            temperature *= next(iter(given.values()))
+            temperature *= next(iter(parameters.values()))
     raw, x = row.astype(np.float64), adjusted / temperature
-    of_all, cut = log_softmax(x), np.where(left > -np.inf, 0, -np.inf)
-    whole = [raw, log_softmax(raw), log_softmax(adjusted), of_all]
-    return [*whole, x + cut, of_all + cut, log_softmax(x + cut)]
+    of_all, cut = log_softmax(x), np.where(logits > -np.inf, 0, -np.inf)
+    unfiltered = [raw, log_softmax(raw), log_softmax(adjusted), of_all]
+    return [*unfiltered, x + cut, of_all + cut, log_softmax(x + cut)]
 
 
-def _on(ready: Prepared[LogprobsCase], rows: Rows, backend: Backend) -> BackendResult:
-    setting = replace(ready.setting, chain=[*ready.chain, ready.case.claimed[0][-1]])
-    ran = client.run(backend, setting, ready.rows, ready.steps, whole_chain=False)
+def _on(prepared: Prepared[LogprobsCase], rows: Rows, backend: Backend) -> BackendResult:
+    setting = replace(prepared.setting, chain=[*prepared.chain, prepared.case.claimed[0][-1]])
+    ran = client.run(backend, setting, prepared.rows, prepared.steps, whole_chain=False)
     for step, (*_, drawn, got) in enumerate(ran.stages):
-        if problem := _problem(ready.case, rows, step, drawn.token, got):
-            stage = f"logprobs/{ready.case.mode}"
+        if problem := _problem(prepared.case, rows, step, drawn.token, got):
+            stage = f"logprobs/{prepared.case.mode}"
             return BackendResult(verdict="diverged", step=step, stage=stage, detail=problem)
     return BackendResult(verdict="correct", ns=ran.ns)
 
@@ -115,9 +115,9 @@ def _problem(case: LogprobsCase, rows: Rows, step: int, drawn: Any, got: Any) ->
     means, ids, top = case.block.modes[case.mode], got.ids, case.block.top
     values = rows[step][KINDS.index(means)]
     if not len(ids) or ids.min() < 0 or ids.max() >= len(values) or drawn not in (None, ids[0]):
-        return f"lists tokens {ids.tolist()}, drawn was {drawn}"
+        return f"lists tokens {ids.tolist()}, but {drawn} was drawn"
     if not near(got.logits, values[ids], rows[step][0]):
-        return f"{means} is declared, the values are {_meaning(rows, step, got)}"
+        return f"{means} is declared, the values are {_kind_of(rows, step, got)}"
     listed, best = (of[of > -np.inf] for of in (values[ids[1:]], -np.sort(-values)[:top]))
     same = len(listed) == len(best) and near(listed, best, rows[step][0])
     if not same or len({*ids[1:].tolist()}) < len(ids) - 1:
@@ -135,8 +135,8 @@ def near(got: Any, want: Any, logits: Any, rounding: float = 0) -> bool:
         return bool(np.where(np.isfinite(want), np.abs(got - want) <= bound, got == want).all())
 
 
-def _meaning(rows: Rows, step: int, got: Any) -> str:
-    for number in sorted(range(len(rows)), key=lambda other: other != step):
+def _kind_of(rows: Rows, step: int, got: Any) -> str:
+    for number in sorted(range(len(rows)), key=lambda index: index != step):
         for kind, values in zip(KINDS, rows[number], strict=True):
             if near(got.logits, values[got.ids], rows[number][0]):
                 return kind + (f" of row {number}" if number != step else "")

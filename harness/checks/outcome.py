@@ -27,7 +27,7 @@ def samplers_at(
     release: str | None, names: Collection[str]
 ) -> Mapping[str, Callable[..., Sampler]]:
     """Return the samplers as they are in a release of llama.cpp. Raises BackendFailure if the
-    meaning of one of these names is not known there."""
+    behaviour of one of these names is not known there."""
     if release in (None, NEWEST):
         return ALL_SAMPLERS
     try:

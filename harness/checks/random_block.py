@@ -27,13 +27,13 @@ REMEMBERING: dict[str, Parameters] = {
         "dry_allowed_length": [0, 1, 2], "dry_penalty_last_n": [-1, 4, 64],
     },
 }  # fmt: skip
-_KEPT: Parameters = {"min_keep": [0, 1, 3]}
+_MIN_KEEP: Parameters = {"min_keep": [0, 1, 3]}
 FILTERS: dict[str, Parameters] = {
     "temp": {"temp": [0.0, 0.6, 1.0, 1.5]}, "top_k": {"k": [0, 1, 3, 9]},
     "temp_ext": {"temp": [0.6, 1.5], "delta": [0.0, 0.5], "exponent": [0.5, 2.0]},
-    "top_p": {"p": [0.4, 0.9, 1.0]} | _KEPT, "min_p": {"p": [0.0, 0.05, 0.4]} | _KEPT,
-    "typical_p": {"p": [0.3, 0.9, 1.0]} | _KEPT, "top_n_sigma": {"n": [-1.0, 0.5, 2.0]},
-    "xtc": {"p": [0.0, 0.5, 1.0], "t": [0.05, 0.3]} | _KEPT,
+    "top_p": {"p": [0.4, 0.9, 1.0]} | _MIN_KEEP, "min_p": {"p": [0.0, 0.05, 0.4]} | _MIN_KEEP,
+    "typical_p": {"p": [0.3, 0.9, 1.0]} | _MIN_KEEP, "top_n_sigma": {"n": [-1.0, 0.5, 2.0]},
+    "xtc": {"p": [0.0, 0.5, 1.0], "t": [0.05, 0.3]} | _MIN_KEEP,
     "logit_bias": {"logit_bias": [[], [[0, 5.0]], [[1, -math.inf], [2, 3.0]], [[3, 4.0]]]},
 }  # fmt: skip
 _CONTROL = "[^ -\\U0010FFFF]"  # tokens that move no grammar below: prompts and drafts are of these

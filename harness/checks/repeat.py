@@ -20,14 +20,14 @@ def repeated(ask: Callable[[], CaseResult], times: int, first: CaseResult) -> Ca
     results = [first, *(ask() for _ in range(times - 1))]
     backends = {}
     for name, result in first.backends.items():
-        verdicts = Counter(again.backends[name].verdict for again in results)
+        verdicts = Counter(repetition.backends[name].verdict for repetition in results)
         worst = next((r.backends[name] for r in results if not r.met(name)), result)
         backends[name] = _together(worst, verdicts, first.passing(name))
     return first.model_copy(update={"backends": backends})
 
 
 def _together(
-    shown: BackendResult, verdicts: Counter[Verdict], required: list[Verdict]
+    result: BackendResult, verdicts: Counter[Verdict], required: list[Verdict]
 ) -> BackendResult:
     """Combine the results of a backend. shown: the first that is not as required, if any."""
     update: dict[str, object] = {"asked": dict(verdicts)}
@@ -36,8 +36,8 @@ def _together(
         counts = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.most_common())
         rate = f"{_rate(wrong, verdicts.total())} not as required"
         detail = f"asked {verdicts.total():,} times: {counts}; {rate}"
-        update |= {"verdict": "flaky", "detail": "; ".join(filter(None, [detail, shown.detail]))}
-    return shown.model_copy(update=update)
+        update |= {"verdict": "flaky", "detail": "; ".join(filter(None, [detail, result.detail]))}
+    return result.model_copy(update=update)
 
 
 def _rate(wrong: int, times: int) -> str:
@@ -58,13 +58,13 @@ def report_lines(results: Sequence[CaseResult]) -> list[str]:
     interval of that rate. Returns nothing if every case was asked once."""
     lines = []
     for name in dict.fromkeys(name for result, _ in alike(results) for name in result.backends):
-        asked: Counter[bool] = Counter()
+        requests: Counter[bool] = Counter()
         for result, cases in alike(results):
             if name in result.backends:
                 for verdict, n in result.backends[name].asked.items():
-                    asked[verdict in result.passing(name)] += n * cases
-        if asked:
-            rate = _rate(asked[False], asked.total())
-            times = f"{asked.total():,} requests, {asked[False]:,} not as required"
+                    requests[verdict in result.passing(name)] += n * cases
+        if requests:
+            rate = _rate(requests[False], requests.total())
+            times = f"{requests.total():,} requests, {requests[False]:,} not as required"
             lines.append(f"repeat   {name}   {times}: a rate of {rate}, exact for {CONFIDENCE:.0%}")
     return lines

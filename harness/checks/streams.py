@@ -38,43 +38,44 @@ def judge(
 
 
 def _on(case: StreamsCase, backend: Backend) -> BackendResult:
-    ready, n = prepare(case), case.steps
+    prepared, n = prepare(case), case.steps
     chain = complete(case.chain_on(backend.name), case.logits.n)
-    setting, rows = replace(ready.setting, chain=chain), ready.rows
+    setting, rows = replace(prepared.setting, chain=chain), prepared.rows
     instance = [p.Step(row=i) for i in range(n)]
     if case.streams == "other_seed":
-        other = replace(setting, chain=_other_seed(chain))
+        changed = replace(setting, chain=_other_seed(chain))
         runs = [
-            client.run(backend, each, rows, instance, detail="token") for each in (setting, other)
+            client.run(backend, each_setting, rows, instance, detail="token")
+            for each_setting in (setting, changed)
         ]
-        one, two, ns = runs[0].tokens, runs[1].tokens, runs[0].ns + runs[1].ns
+        first, two, ns = runs[0].tokens, runs[1].tokens, runs[0].ns + runs[1].ns
     elif case.streams == "reset":
-        anew = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
-        ran = client.run(backend, setting, rows, instance + anew, detail="token")
-        one, two, ns = ran.tokens[:n], ran.tokens[n:], ran.ns
+        after_reset = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
+        ran = client.run(backend, setting, rows, instance + after_reset, detail="token")
+        first, two, ns = ran.tokens[:n], ran.tokens[n:], ran.ns
     else:
         turns = [p.Step(row=i // 2, instance=i % 2) for i in range(2 * n)]
         ran = client.run(backend, setting, rows, turns, instances=2, detail="token")
-        one, two, ns = ran.tokens[::2], ran.tokens[1::2], ran.ns
-    detail = wrong(case, one, two)
+        first, two, ns = ran.tokens[::2], ran.tokens[1::2], ran.ns
+    detail = wrong(case, first, two)
     if not detail:
         return BackendResult(verdict="identical", ns=ns)
     return BackendResult(verdict="diverged", ns=ns, step=0, stage=property_of(case), detail=detail)
 
 
-def wrong(case: StreamsCase, one: list[int | None], two: list[int | None]) -> str:
+def wrong(case: StreamsCase, first: list[int | None], two: list[int | None]) -> str:
     """Return the error in the tokens of two chains, or of one before and after its reset; or ''."""
-    if None in (*one, *two):
+    if None in (*first, *two):
         return "no token was selected"
-    if len(set(one)) == 1:
-        return f"the same token {len(one)} times: no draw"
+    if len(set(first)) == 1:
+        return f"the same token {len(first)} times: no draw"
     if case.streams == "other_seed":
-        return f"another seed draws the same {len(one)} tokens" if one == two else ""
-    if one == two:
+        return f"another seed draws the same {len(first)} tokens" if first == two else ""
+    if first == two:
         return ""
-    at = next(i for i, (a, b) in enumerate(zip(one, two, strict=True)) if a != b)
+    at = next(i for i, (a, b) in enumerate(zip(first, two, strict=True)) if a != b)
     what = "a reset does not begin anew" if case.streams == "reset" else "the same seed differs"
-    return f"{what}: token {at + 1} is {one[at]}, then {two[at]}"
+    return f"{what}: token {at + 1} is {first[at]}, then {two[at]}"
 
 
 def _other_seed(chain: p.ChainSpec) -> p.ChainSpec:

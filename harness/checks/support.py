@@ -59,34 +59,34 @@ def judge(
     artifacts: Path | None,
     releases: Mapping[str, str],
 ) -> CaseResult:
-    ready = prepare(case)
-    result = result_of_each(case, DRAWS, releases, backends, partial(_on, ready))
-    return result.model_copy(update={"draws": DRAWS, "unmet": _unmet(ready)})
+    prepared = prepare(case)
+    result = result_of_each(case, DRAWS, releases, backends, partial(_on, prepared))
+    return result.model_copy(update={"draws": DRAWS, "unmet": _unmet(prepared)})
 
 
-def reachable(ready: Prepared[SupportCase], stages: slice = slice(None)) -> dict[int, float]:
+def reachable(prepared: Prepared[SupportCase], stages: slice = slice(None)) -> dict[int, float]:
     """Return the tokens that the reference can draw, with their probabilities. stages: of the
     chain."""
-    cand = Candidates.from_logits(ready.rows[0])
-    for sampler in ready.build().samplers[stages]:
+    cand = Candidates.from_logits(prepared.rows[0])
+    for sampler in prepared.build().samplers[stages]:
         sampler.apply(cand)
-    if ready.case.samplers[-1] == "greedy":
+    if prepared.case.samplers[-1] == "greedy":
         return {} if cand.token is None else {cand.token: 1.0}
     return {int(id): float(p) for id, p in zip(cand.ids, cand.p, strict=True) if p > NEVER}
 
 
-def _unmet(ready: Prepared[SupportCase]) -> str:
+def _unmet(prepared: Prepared[SupportCase]) -> str:
     """Return how the reference differs from the expectation of the case; or ''."""
-    expected, left = ready.case.expect.kept, reachable(ready)
-    if sorted(left) != sorted(expected):
-        return f"kept: expected {expected}, got {sorted(left)}"
-    rare = [id for id, share in left.items() if share < LEAST]
+    expected, remaining = prepared.case.expect.kept, reachable(prepared)
+    if sorted(remaining) != sorted(expected):
+        return f"kept: expected {expected}, got {sorted(remaining)}"
+    rare = [id for id, share in remaining.items() if share < LEAST]
     return f"token {rare[0]} is drawn too rarely to be missed" if rare else ""
 
 
-def _on(ready: Prepared[SupportCase], backend: Backend) -> BackendResult:
-    case, row = ready.case, ready.rows[0]
-    setting = replace(ready.setting, chain=complete(case.chain_on(backend.name), case.logits.n))
+def _on(prepared: Prepared[SupportCase], backend: Backend) -> BackendResult:
+    case, row = prepared.case, prepared.rows[0]
+    setting = replace(prepared.setting, chain=complete(case.chain_on(backend.name), case.logits.n))
     if way_of(backend) == "draws":
         drawn = client.draws(backend, setting, row, DRAWS)
         tokens, ns = drawn.tokens.tolist(), drawn.ns
@@ -103,10 +103,10 @@ def _on(ready: Prepared[SupportCase], backend: Backend) -> BackendResult:
             "no token was drawn" if unexpected == [-1] else f"token {unexpected[0]} is none of them"
         )
         return _difference("diverged", ns, case, got, expected, detail)
-    alike = sorted(row[got].tolist()) == sorted(row[expected].tolist())
-    if alike and sort_of_equal_ones(ready) is not None:
+    same_logits = sorted(row[got].tolist()) == sorted(row[expected].tolist())
+    if same_logits and sort_of_equal_ones(prepared) is not None:
         return _difference("tied", ns, case, got, expected, "as many, others of equal logits")
-    untouched = len(case.chain) > 1 and got == sorted(reachable(ready, slice(-1, None)))
+    untouched = len(case.chain) > 1 and got == sorted(reachable(prepared, slice(-1, None)))
     detail = "the same as without what stands before the draw" if untouched else ""
     return _difference("diverged", ns, case, got, expected, detail)
 

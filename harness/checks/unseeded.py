@@ -55,10 +55,12 @@ def judge(
 
 
 def _on(case: UnseededCase, backend: Backend) -> BackendResult:
-    ready, n = prepare(case), case.steps
+    prepared, n = prepare(case), case.steps
     turns = [p.Step(row=i // 2, instance=i % 2) for i in range(2 * n)]
-    anew = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
-    ran = client.run(backend, ready.setting, ready.rows, turns + anew, instances=2, detail="token")
+    after_reset = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
+    ran = client.run(
+        backend, prepared.setting, prepared.rows, turns + after_reset, instances=2, detail="token"
+    )
     detail = wrong(ran.tokens[: 2 * n : 2], ran.tokens[1 : 2 * n : 2], ran.tokens[2 * n :])
     if not detail:
         return BackendResult(verdict="identical", ns=ran.ns)
@@ -67,12 +69,12 @@ def _on(case: UnseededCase, backend: Backend) -> BackendResult:
     )
 
 
-def wrong(one: list[int | None], other: list[int | None], anew: list[int | None]) -> str:
+def wrong(first: list[int | None], second: list[int | None], after_reset: list[int | None]) -> str:
     """Return the error in the tokens of two chains, and of the first after its reset; or ''."""
-    if None in (*one, *other, *anew):
+    if None in (*first, *second, *after_reset):
         return "no token was selected"
-    if one == other:
-        return f"two chains without a seed select the same {len(one)} tokens"
-    if one == anew:
-        return f"a chain without a seed selects the same {len(one)} tokens after its reset"
+    if first == second:
+        return f"two chains without a seed select the same {len(first)} tokens"
+    if first == after_reset:
+        return f"a chain without a seed selects the same {len(first)} tokens after its reset"
     return ""

@@ -38,8 +38,8 @@ cannot go on; 130 interrupted.""",
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         print_line(f"sampler-parity {version('sampler-parity')}")

@@ -75,6 +75,10 @@ def builds_newest() -> None:
     from sampler_parity.reference.chronology import SEEN
 
     print_line(f"{'modelled':<31} up to {SEEN}")
-    for one in offers():
-        take = f"sampler-parity builds add {one.package}@{one.version}" if one.newer else "known"
-        print_line(f"{one.package:<16} {one.version:<14} {one.release or 'unknown':<10} {take}")
+    for offer in offers():
+        take = (
+            f"sampler-parity builds add {offer.package}@{offer.version}" if offer.newer else "known"
+        )
+        print_line(
+            f"{offer.package:<16} {offer.version:<14} {offer.release or 'unknown':<10} {take}"
+        )

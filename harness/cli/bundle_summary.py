@@ -11,29 +11,29 @@ from sampler_parity.harness.correct.narrower import wide
 from sampler_parity.harness.failures.groups import groups
 
 
-def show(done: Bundle) -> None:
+def show(bundle: Bundle) -> None:
     """Print the summary of a bundle, and its folder."""
     from sampler_parity.reports.bundle_pages import summary_lines
 
     for line in (
-        *repeat_lines(done.cases),
-        *map(str, biases(done.cases)),
-        *map(str, wide(done.cases)),
+        *repeat_lines(bundle.cases),
+        *map(str, biases(bundle.cases)),
+        *map(str, wide(bundle.cases)),
     ):
         print_line(line)
-    for line in summary_lines(done):
+    for line in summary_lines(bundle):
         print_line(line)
-    print_line(f"bundle   {done.folder}")
+    print_line(f"bundle   {bundle.folder}")
 
 
-def next_command(done: Bundle, met: bool) -> str:
+def next_command(bundle: Bundle, met: bool) -> str:
     """Return the next command: explain the worst failure; without one `report`, or `gate` after a
     complete run of the full profile."""
-    folder = str(done.folder)
-    small = done.of(CounterexampleResult)
-    failures = groups(done.info, done.cases, small)  # in the order of the summary
+    folder = str(bundle.folder)
+    small = bundle.of(CounterexampleResult)
+    failures = groups(bundle.info, bundle.cases, small)  # in the order of the summary
     failed = [group for group in failures if group.verdict != "skipped"]
     if failed:
         return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])
-    whole = met and done.info.profile == "full" and not done.info.only
-    return shlex.join(["sampler-parity", "gate" if whole else "report", folder])
+    complete = met and bundle.info.profile == "full" and not bundle.info.only
+    return shlex.join(["sampler-parity", "gate" if complete else "report", folder])

@@ -48,14 +48,14 @@ def compare(
             "run the same suites",
         )
     if page is None and output is not None:
-        problem = f"checks of {rows[0].kind}s have no page to compare them"
+        problem = f"there is no page that compares {rows[0].kind}s"
         raise InputError("compare", problem, "leave out -o")
-    alike = all(load(row.compared)(bundles) for row in rows)
+    equal = all(load(row.compared)(bundles) for row in rows)
     if page is not None:
         for line in page.terminal_lines:
             print_line(line)
         if output is not None:
             for path in write_page(page, output):
                 print_line(path)
-    if not (alike and (page is None or page.model.ok)):
+    if not (equal and (page is None or page.model.ok)):
         raise typer.Exit(1)

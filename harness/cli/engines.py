@@ -28,14 +28,14 @@ def engines_add(what: _What) -> None:
     from sampler_parity.harness.backends.installing import add
 
     failed = False
-    for one in what:
+    for name in what:
         try:
-            record, made = add(one, print_line)
+            record, is_new = add(name, print_line)
         except InputError as refused:
             error(str(refused))
             failed = True
             continue
-        how = f"in {record.seconds:.0f} s" if made else "is there"
+        how = f"in {record.seconds:.0f} s" if is_new else "already installed"
         print_line(f"{record.name:<18} {record.version:<12} {_size(record)}, {how}")
     if failed:
         raise typer.Exit(2)
@@ -52,12 +52,12 @@ def engines_list() -> None:
     """
     from sampler_parity.harness.backends.environments import all_environments, missing, records
 
-    others = [record for record in records() if record.name in all_environments()]
+    installed = [record for record in records() if record.name in all_environments()]
     for name, row in all_environments().items():
         why = missing(name)
         if why:
-            print_line(f"{name:<18} {row.version:<12} not there: {why}")
-        for record in (one for one in others if one.name == name):
+            print_line(f"{name:<18} {row.version:<12} not installed: {why}")
+        for record in filter(lambda record: record.name == name, installed):
             if record.version != row.version or not why:
                 print_line(f"{name:<18} {record.version:<12} {_device(name):<8} {_size(record)}")
 
@@ -73,8 +73,8 @@ def engines_remove(what: _What) -> None:
     """
     from sampler_parity.harness.backends.installing import remove
 
-    for one in what:
-        for folder in remove(one):
+    for name in what:
+        for folder in remove(name):
             print_line(f"removed {folder.name}")
 
 
@@ -99,7 +99,7 @@ def engines_exec(
 
     row, version = parsed(name)
     if why := missing(row.name, version):
-        raise InputError(f"engine {name}", "its environment is not there", why)
+        raise InputError(f"engine {name}", "is not installed", why)
     words, environment = inside(row, version, command, dict(os.environ))
     raise typer.Exit(subprocess.run(words, env=environment).returncode)
 

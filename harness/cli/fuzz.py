@@ -64,11 +64,11 @@ def fuzz_command(
     for name in names:
         registry.command_of(name)
     registry.references(names, reference)
-    asked = RunOptions(
+    run_options = RunOptions(
         [], names, "full", executor=where, labels=labels, jobs=jobs, timeout_s=timeout
     )
     folder = output or dated(parent="fuzz")
-    with executor_of(asked, sys.maxsize) as executor:
+    with executor_of(run_options, sys.maxsize) as executor:
         info = described(Intent(dict.fromkeys(names), ready_s=timeout), executor)
         for name, reason in absent_of(info.backends, names).items():
             raise InputError(f"backend {name}", f"does not run here: {reason}")
@@ -89,8 +89,8 @@ def fuzz_command(
             f"finding  {finding.backend} {finding.verdict} at {finding.stage or 'the process'}"
         )
     failing = {finding.backend for finding in begun.findings if finding.case}
-    if again := [name for name in names if registry.command_of(name)[0] in failing]:
-        on = "".join(f" -b {shlex.quote(name)}" for name in again)
+    if to_replay := [name for name in names if registry.command_of(name)[0] in failing]:
+        on = "".join(f" -b {shlex.quote(name)}" for name in to_replay)
         by = f" --reference {reference}" if reference else ""
         print_line(f"replay   sampler-parity run {folder / 'findings.toml'}{on}{by}")
     counts = begun.classes.values()
@@ -105,7 +105,7 @@ def seconds_of(duration: str) -> float:
     """Return the seconds of 30s, 20m or 8h. Raises InputError."""
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh])", duration)
     if match is None:
-        raise InputError(f"--for {duration}", "no time", "write 30s, 20m or 8h")
+        raise InputError(f"--for {duration}", "invalid duration", "write 30s, 20m or 8h")
     return float(match[1]) * _UNITS[match[2]]
 
 

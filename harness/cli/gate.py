@@ -71,24 +71,25 @@ def gate_command(
     from sampler_parity.harness.run.asked_again import asked_again, share_of
     from sampler_parity.harness.run.recomputed import recomputed
 
-    share, again = share_of(replay) if replay else 0.0, []
+    share, outcomes = share_of(replay) if replay else 0.0, []
     file = read_policy(policy)
     if backend:
         file = dataclasses.replace(file, policy=file.policy.about(backend))
     judged = read_finished(folder)
-    named = released(judged, file.policy) if statement or verify else []
+    subjects = released(judged, file.policy) if statement or verify else []
     if recompute:
         refuse_contradictory(judged, today())
         items = recomputed(judged, suite or ())
         if share:
             seed = secrets.randbits(32) if seed is None else seed
-            again = [asked_again(judged, items, share, seed, Progress(quiet=True))]
+            outcomes = [asked_again(judged, items, share, seed, Progress(quiet=True))]
     elif statement or verify or replay or verify_files:
-        raise InputError("--no-recompute", "believes what the bundle states", "omit it")
-    again += [files_again(judged)] if verify_files else []
+        problem = "the other options need the cases of the suites, expanded again"
+        raise InputError("--no-recompute", problem, "omit it")
+    outcomes += [files_again(judged)] if verify_files else []
     last = read_finished(baseline) if baseline else None
-    result = gate(judged, file, last, today(), again)
-    text = statement_of(judged, named, result) if named else ""
+    result = gate(judged, file, last, today(), outcomes)
+    text = statement_of(judged, subjects, result) if subjects else ""
     if statement:
         write_text(statement, text)
     differs = difference(verify, text) if verify else ""
@@ -100,7 +101,9 @@ def gate_command(
         for line in terminal_lines(result):
             print_line(line)
     if differs:
-        print_line(f"gate     FAILED   {verify} is not of this bundle: {differs} differs   exit 1")
+        print_line(
+            f"gate     FAILED   {verify} does not match this bundle: {differs} differs   exit 1"
+        )
         raise typer.Exit(1)
     if result.exit_status:
         raise typer.Exit(result.exit_status)

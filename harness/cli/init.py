@@ -15,7 +15,7 @@ from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError, cannot_write
 
 # In a command, where a file of the folder stands.
-_SOURCE, _MADE = "SOURCE", "MADE"
+_SOURCE, _BINARY = "SOURCE", "BINARY"  # words of a command; `placed` puts paths in their place
 
 
 class Language(StrEnum):
@@ -29,12 +29,12 @@ class Language(StrEnum):
 
 
 class Template(NamedTuple):
-    """A template of an adapter. source: its file in harness/cli/templates. made: the compiled file,
-    or "". runs: the command of the adapter."""
+    """A template of an adapter. source: its file in harness/cli/templates. binary: the compiled
+    file, or "". runs: the command of the adapter."""
 
     source: str
     runs: tuple[str, ...]
-    made: str = ""
+    binary: str = ""
     compiled: tuple[tuple[str, ...], ...] = ()
 
 
@@ -45,19 +45,19 @@ TEMPLATES = {
     Language.TYPESCRIPT: Template("adapter.mts", ("node", _SOURCE)),
     Language.RUST: Template(
         "adapter.rs",
-        (_MADE,),
+        (_BINARY,),
         f"adapter{_EXE}",
-        (("rustc", "--edition", "2021", "-O", "-o", _MADE, _SOURCE),),
+        (("rustc", "--edition", "2021", "-O", "-o", _BINARY, _SOURCE),),
     ),
     Language.C: Template(
-        "adapter.c", (_MADE,), f"adapter{_EXE}", (("cc", "-O2", "-o", _MADE, _SOURCE, "-lm"),)
+        "adapter.c", (_BINARY,), f"adapter{_EXE}", (("cc", "-O2", "-o", _BINARY, _SOURCE, "-lm"),)
     ),
 }
 # For a Node.js that does not strip types.
 _TSC = ("npx", "tsc", "--module", "nodenext", "--target", "es2023", "--types", "node", _SOURCE)
 COMPILED_TYPESCRIPT = Template(
     "adapter.mts",
-    ("node", _MADE),
+    ("node", _BINARY),
     "adapter.mjs",
     (("npm", "install", "typescript", "@types/node"), _TSC),
 )
@@ -85,28 +85,28 @@ def init(
         print_line(f"compile  {shell.join(placed(command, template, folder))}")
     adapter = placed(template.runs, template, folder)
     print_line(f"check    {shell.join(['sampler-parity', 'adapter', 'check', '--', *adapter])}")
-    named = f"mine={shell.join(adapter)}"
-    print_line(f"run      {shell.join(['sampler-parity', 'run', 'parity/temp', '-b', named])}")
+    backend = f"mine={shell.join(adapter)}"
+    print_line(f"run      {shell.join(['sampler-parity', 'run', 'parity/temp', '-b', backend])}")
 
 
 def strips_types() -> bool:
     """Return whether Node.js here runs TypeScript; True without Node.js: a newer one will."""
     with suppress(OSError, subprocess.SubprocessError):
         command = ["node", "-p", "process.features.typescript"]
-        done = subprocess.run(
+        process = subprocess.run(
             command, capture_output=True, encoding="utf-8", timeout=10, check=True
         )
-        return done.stdout.strip() == "strip"
+        return process.stdout.strip() == "strip"
     return True
 
 
 def write(template: Template, folder: Path) -> None:
-    """Write the template. Raises InputError if its file, or the compiled one, is there already."""
+    """Write the template. Raises InputError if its file, or the compiled one, exists."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in filter(None, (template.made, template.source)):
+        for name in filter(None, (template.binary, template.source)):
             if (folder / name).exists():
-                raise InputError(folder / name, "is there already", "name another folder")
+                raise InputError(folder / name, "already exists", "choose another folder")
         text = (Path(__file__).parent / "templates" / template.source).read_bytes()
         with (folder / template.source).open("xb") as file:
             file.write(text)
@@ -116,10 +116,14 @@ def write(template: Template, folder: Path) -> None:
 
 def placed(command: tuple[str, ...], template: Template, folder: Path) -> list[str]:
     """Return a command with the files of a folder, to run from the working directory."""
-    made = folder / template.made
-    # without a separator it is looked for in PATH
-    program = made if made.is_absolute() or made.parent != Path() else f"{os.curdir}{os.sep}{made}"
-    files_of = {_SOURCE: str(folder / template.source), _MADE: str(program)}
+    compiled = folder / template.binary
+    # A shell searches PATH for a command without a separator.
+    program = (
+        compiled
+        if compiled.is_absolute() or compiled.parent != Path()
+        else f"{os.curdir}{os.sep}{compiled}"
+    )
+    files_of = {_SOURCE: str(folder / template.source), _BINARY: str(program)}
     if command[0] == "python" and shutil.which("python") is None:
         files_of["python"] = "python3"
     return [files_of.get(word, word) for word in command]

@@ -44,14 +44,14 @@ def list_command(
 
     Exit status: 0 something is listed; 2 nothing is, or bad input.
     """
-    asked = patterns or []
+    wanted_names = patterns or []
     listed = False
-    lines = cases(asked, verbose, cache) if kind == "cases" else KINDS[kind](asked)
-    while some := [*itertools.islice(lines, _AT_ONCE)]:
+    lines = cases(wanted_names, verbose, cache) if kind == "cases" else KINDS[kind](wanted_names)
+    while chunk := [*itertools.islice(lines, _AT_ONCE)]:
         listed = True
-        print_lines(f"{name:<24}  {what}".rstrip() if verbose else name for name, what in some)
+        print_lines(f"{name:<24}  {what}".rstrip() if verbose else name for name, what in chunk)
     if not listed:
-        raise InputError(f"{kind} {' '.join(asked)}", "there are none", _meant(kind, asked))
+        raise InputError(f"{kind} {' '.join(wanted_names)}", "no match", _meant(kind, wanted_names))
 
 
 def suites(patterns: list[str]) -> Lines:
@@ -76,19 +76,21 @@ def cases(patterns: list[str], about: bool = True, cache: bool = False) -> Lines
     files = shipped()
     folders = {name.partition("/")[0] for name in files}
     where = [p for p in patterns if p in files or p in folders or p.endswith(".toml")]
-    wanted = [p for p in patterns if p not in where] or ["*"]
-    kept = Expansions(of_this_code()) if cache else None
-    for suite in where or [*dict.fromkeys(s for p in wanted for s in suites_of(p))]:
-        if kept is None or suite.endswith(".toml"):
+    case_patterns = [p for p in patterns if p not in where] or ["*"]
+    expansions = Expansions(of_this_code()) if cache else None
+    for suite in where or [*dict.fromkeys(s for p in case_patterns for s in suites_of(p))]:
+        if expansions is None or suite.endswith(".toml"):
             names = _names(suite)
         else:
             paths = [files[name] for name in files if suite in (name, name.partition("/")[0])]
-            names = kept.names(suite, paths, about, partial(_names, suite))
-        if "*" in wanted:
+            names = expansions.names(suite, paths, about, partial(_names, suite))
+        if "*" in case_patterns:
             yield from names
         else:
-            fitting = [pattern.partition("@")[0] for pattern in wanted]
-            yield from (one for one in names if any(id_fits(one[0], each) for each in fitting))
+            fitting = [pattern.partition("@")[0] for pattern in case_patterns]
+            yield from (
+                row for row in names if any(id_fits(row[0], pattern) for pattern in fitting)
+            )
 
 
 def _names(suite: str) -> list[tuple[str, str]]:
@@ -141,8 +143,8 @@ def _meant(kind: str, patterns: list[str]) -> str:
     if kind == "cases":
         from sampler_parity.harness.suite.file import meant
 
-        near = [meant(pattern.partition("/")[0]) for pattern in patterns]
+        hints = [meant(pattern.partition("/")[0]) for pattern in patterns]
     else:
         names = [name for name, _ in KINDS[kind]([])]
-        near = [did_you_mean(pattern, names) for pattern in patterns]
-    return next(filter(None, near), f"`sampler-parity list {kind}` lists all")
+        hints = [did_you_mean(pattern, names) for pattern in patterns]
+    return next(filter(None, hints), f"`sampler-parity list {kind}` lists all")

@@ -27,15 +27,15 @@ class ReaderGone(Exception):  # noqa: N818 - `| head` is no failure
 def print_line(text: object) -> None:
     """Print a line and flush it: a run of minutes may be watched through a pipe."""
     if _where != "nowhere":
-        shown = line(str(text))
+        printable = line(str(text))
         stream = sys.stdout if _where == "stdout" else sys.stderr
-        _write(coloured(shown) if wanted(stream) else shown, _where)
+        _write(coloured(printable) if wanted(stream) else printable, _where)
 
 
 def print_lines(texts: Iterable[str]) -> None:
     """Print many lines at once."""
-    shown = lines(texts)
-    _write("\n".join(map(coloured, shown) if wanted(sys.stdout) else shown), "stdout")
+    printable = lines(texts)
+    _write("\n".join(map(coloured, printable) if wanted(sys.stdout) else printable), "stdout")
 
 
 def print_data(text: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sampler_parity.harness.checks.stages.predict import Prediction
     from sampler_parity.harness.run.plan import Plan
 
-_SHOWN = 3  # cases; above, a table is shown in place of each
+_MOST_CASES = 3  # cases; above, a table is shown in place of each
 _REPORT_S = 10.0  # between two lines of progress, as in a run
 
 
@@ -63,18 +63,18 @@ def predict_command(
     from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, platform_of
 
     try:
-        asked = [platform_of(name).name for name in platform or PLATFORMS if name != DEFAULT]
+        platforms = [platform_of(name).name for name in platform or PLATFORMS if name != DEFAULT]
     except ChainError as error:
         raise InputError("--platform", str(error)) from None
     plan = _plan(names, seed, jobs)
     if output is None:
-        answers = [answer for item in plan.items for answer in predict(item.check, asked)]
+        answers = [answer for item in plan.items for answer in predict(item.check, platforms)]
     else:
-        answers = _into(output, plan, asked)
+        answers = _into(output, plan, platforms)
     if json is not None:
         write_data(json, dumps([asdict(answer) for answer in answers], indent=2))
     with lines_to(line_target(json, False)):
-        lines = _each if len(plan.items) <= _SHOWN else _table
+        lines = _each if len(plan.items) <= _MOST_CASES else _table
         for line in lines(answers, DEFAULT):
             print_line(line)
         if output is not None:
@@ -90,17 +90,17 @@ def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
     from sampler_parity.harness.run.plan import RunOptions, plan_of
     from sampler_parity.harness.suite.shipped import shipped, suites_of_cases
 
-    known = {name for suite in shipped() for name in (suite, suite.partition("/")[0])}
-    suites = [name for name in names if name in known or Path(name).exists()]
+    suite_names = {name for suite in shipped() for name in (suite, suite.partition("/")[0])}
+    suites = [name for name in names if name in suite_names or Path(name).exists()]
     only = [name for name in names if name not in suites]
     wholes = [RunOptions(suites, ["reference"], seed=seed, jobs=jobs)] if suites else []
     if only:
         of_cases = suites_of_cases(only) or ["parity"]
         wholes += [RunOptions(of_cases, ["reference"], only=tuple(only), seed=seed, jobs=jobs)]
-    plans = [plan_of(asked) for asked in wholes]
+    plans = [plan_of(run_options) for run_options in wholes]
     items = {item.id: item for plan in plans for item in plan.items if item.kind.name in PREDICTED}
     if not items:
-        problem = "nothing to predict: only stages and draws of given logits and seeds are"
+        problem = "nothing to predict: a case needs fixed logits and seeds"
         raise InputError(" ".join(names), problem, "`sampler-parity list cases` has the ids")
     digests = {name: digest for plan in plans for name, digest in plan.suites.items()}
     paths = {name: path for plan in plans for name, path in plan.paths.items()}
@@ -111,14 +111,14 @@ def _into(output: Path, plan: "Plan", platforms: "list[str]") -> "list[Predictio
     """Predict the cases of a plan, and write each prediction as it comes."""
     from sampler_parity.harness.run.predicting import predict_into
 
-    done, total, last = 0, len(plan.items), time.monotonic()
+    finished, total, last = 0, len(plan.items), time.monotonic()
 
     def advance(cases: int) -> None:
-        nonlocal done, last
-        done += cases
+        nonlocal finished, last
+        finished += cases
         if time.monotonic() - last >= _REPORT_S:
             last = time.monotonic()
-            warn(f"predicted {done:,} of {total:,} cases")
+            warn(f"predicted {finished:,} of {total:,} cases")
 
     return predict_into(output, plan, platforms, advance)[1]
 
@@ -128,23 +128,23 @@ def _each(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
         yield f"{answer.case}  {answer.platform}: {_outcome(answer, default)}"
         if first := answer.first:
             by = ", ".join(first.operations) or "several operations together"
-            place = f"step {first.step}, stage {first.stage} ({first.sampler})"
-            yield f"  first at {place}: {first.what}"
-            yield f"    {default} {first.here}, {answer.platform} {first.there}"
+            where = f"step {first.step}, stage {first.stage} ({first.sampler})"
+            yield f"  first at {where}: {first.what}"
+            yield f"    {default} {first.baseline}, {answer.platform} {first.compared}"
             yield f"    {first.sampler}: {by}"
         for what in answer.unknown:
             yield f"  not known: {what}"
 
 
 def _outcome(answer: "Prediction", default: str) -> str:
-    known = ", as far as is known" if answer.unknown else ""
+    caveat = ", as far as is known" if answer.unknown else ""
     if answer.bits:
-        return f"as on {default} to the bit{known}"
+        return f"as on {default} to the bit{caveat}"
     if answer.tokens is None:
         what = "bits" if answer.order else "order" if answer.survivors else "survivors"
         return f"other {what} than on {default}; no token is drawn"
     if answer.tokens:
-        return f"the tokens of {default}, other bits{known}"
+        return f"the tokens of {default}, other bits{caveat}"
     return f"other tokens than on {default}"
 
 
@@ -154,8 +154,8 @@ def _table(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
         there = [answer for answer in answers if answer.platform == platform]
         yield f"{platform}: of {len(there)} cases as on {default}"
         for label, sampler in [("all", None), *((s, s) for s in _differing(there))]:
-            some = [a for a in there if sampler is None or sampler in a.samplers]
-            yield f"  {label:<14} {', '.join(_counted(some))}"
+            selected = [a for a in there if sampler is None or sampler in a.samplers]
+            yield f"  {label:<14} {', '.join(_counted(selected))}"
         by = Counter(
             f"{a.first.sampler}: {' + '.join(a.first.operations) or 'several together'}"
             for a in there

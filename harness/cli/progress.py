@@ -86,8 +86,8 @@ def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
     all that is left, and the verdicts that are not identical."""
     if pace.under_way is None:
         return ", ".join(filter(None, [f"{pace.done:,} of {pace.total:,}", note]))
-    work, done = pace.under_way
-    parts = [f"{done:,} of {work.total:,} {work.what}"]
+    work, finished = pace.under_way
+    parts = [f"{finished:,} of {work.total:,} {work.what}"]
     if pace.fresh:  # before that the estimate is a guess
         parts.append(f"about {_duration(pace.seconds_left)} left")
     parts += [f"{verdicts[v]:,} {v}" for v in reversed(ORDER[1:]) if verdicts[v]]

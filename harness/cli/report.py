@@ -38,13 +38,13 @@ def report(
     from sampler_parity.harness.rows import joined, load
     from sampler_parity.reports.write import write_report
 
-    others = [(row, f) for row in joined("FOLDERS") for f in folders if any(f.glob(row.holds))]
-    if others and (len(folders) > 1 or Format.HTML not in (formats or Format)):
-        row, folder = others[0]
+    single = [(row, f) for row in joined("FOLDERS") for f in folders if any(f.glob(row.holds))]
+    if single and (len(folders) > 1 or Format.HTML not in (formats or Format)):
+        row, folder = single[0]
         fix = f"use `sampler-parity report {folder} -f html`"
         raise InputError(folder, f"is {row.noun}: it has one page, of its own, in HTML", fix)
-    if others:
-        row, folder = others[0]
+    if single:
+        row, folder = single[0]
         written = load(row.write)(folder, output)
     else:
         written = write_report(folders, output, [str(f) for f in formats or Format])

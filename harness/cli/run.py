@@ -113,7 +113,7 @@ def run_command(
         from sampler_parity.harness.run.plan import RunOptions, plan_of
         from sampler_parity.harness.suite.shipped import suites_of_cases
 
-    asked = RunOptions(
+    run_options = RunOptions(
         suites=suites or suites_of_cases(case or []) or ["parity"],
         backends=backend or ["llama.cpp"],
         profile=profile,
@@ -136,7 +136,9 @@ def run_command(
     folder = output or dated()
     with lines_to(line_target(json, quiet)):
         if plan:
-            running.show_plan(plan_of(asked), folder, resume)
+            running.show_plan(plan_of(run_options), folder, resume)
         else:
-            shown = running.RunOutput(json, if_available, quiet, verbose, named=output is not None)
-            running.run_and_report(plan_of(asked), folder, resume, shown)
+            run_output = running.RunOutput(
+                json, if_available, quiet, verbose, output_given=output is not None
+            )
+            running.run_and_report(plan_of(run_options), folder, resume, run_output)

@@ -27,58 +27,59 @@ def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
 
 @dataclass(frozen=True)
 class RunOutput:
-    """How a run is reported. json: file for its counts. named: an option named the folder."""
+    """How a run is reported. json: file for its counts. output_given: the user named the folder."""
 
     json: Path | None = None
     if_available: bool = False
     quiet: bool = False
     verbose: bool = False
-    named: bool = True
+    output_given: bool = True
 
 
-def run_and_report(plan: Plan, folder: Path, resume: bool, shown: RunOutput) -> None:
+def run_and_report(plan: Plan, folder: Path, resume: bool, reporting: RunOutput) -> None:
     """Run a plan and print its outcome. Raises Exit for statuses 1 and 2."""
     for line in left_out(plan):
         print_line(line)
-    progress = Progress(shown.quiet, shown.verbose)
+    progress = Progress(reporting.quiet, reporting.verbose)
     try:
-        done = run(plan, folder, resume, progress, print_line)
+        finished = run(plan, folder, resume, progress, print_line)
     except KeyboardInterrupt:
-        raise interrupted(progress.pace, folder, shown.named) from None
-    if done.bundle is None:
-        name, reason = next(iter(done.absent.items()))
-        if not shown.if_available:
+        raise interrupted(progress.pace, folder, reporting.output_given) from None
+    if finished.bundle is None:
+        name, reason = next(iter(finished.unavailable.items()))
+        if not reporting.if_available:
             raise InputError(f"backend {name}", f"does not run here: {reason}")
         print_line(f"nothing was run: backend {name} does not run here: {reason}")
         return
-    if shown.json is not None:
-        write_data(shown.json, counts(done.bundle))
-    show(done.bundle)
-    if done.left:
-        stopped = f"after {plan.asked.fail_fast:,} failures, {done.left:,} cases were not run"
+    if reporting.json is not None:
+        write_data(reporting.json, counts(finished.bundle))
+    show(finished.bundle)
+    if finished.not_run:
+        failures = f"{plan.run_options.fail_fast:,} failures"
+        stopped = f"after {failures}, {finished.not_run:,} cases were not run"
         print_line(f"stopped  {stopped}: add --resume to go on")
-    print_line(f"next     {next_command(done.bundle, done.met)}")
-    if not done.met:
+    print_line(f"next     {next_command(finished.bundle, finished.met)}")
+    if not finished.met:
         raise typer.Exit(1)
-    if done.unjudged:
-        names, cells = ", ".join(done.unjudged), done.bundle.of(DistributionResult)
-        n = len(done.bundle.cases) + len(cells)
+    if finished.unjudged:
+        names, cells = ", ".join(finished.unjudged), finished.bundle.of(DistributionResult)
+        n = len(finished.bundle.cases) + len(cells)
         print_line(f"nothing was judged on {names}: all of {n:,} cases skipped")
         raise typer.Exit(2)
-    if done.absent and not shown.if_available:
-        print_line(f"{len(done.absent)} of the backends do not run here: exit status 2")
+    if finished.unavailable and not reporting.if_available:
+        print_line(f"{len(finished.unavailable)} of the backends do not run here: exit status 2")
         raise typer.Exit(2)
 
 
-def counts(done: Bundle) -> str:
+def counts(bundle: Bundle) -> str:
     """Return the counts of a bundle as JSON."""
-    summary = Summary.model_validate(visible(summarize(done).model_dump()))
+    summary = Summary.model_validate(visible(summarize(bundle).model_dump()))
     return summary.model_dump_json(indent=2)
 
 
-def interrupted(pace: Pace | None, folder: Path, named: bool) -> Interrupted:
+def interrupted(pace: Pace | None, folder: Path, output_given: bool) -> Interrupted:
     """Return the last message of an interrupted run."""
     if pace is None:
         return Interrupted("interrupted before anything was done")
-    where = "" if named else f"-o {shlex.quote(str(folder))} "
+    where = "" if output_given else f"-o {shlex.quote(str(folder))} "
     return Interrupted(f"interrupted after {pace.done:,} of {pace.total:,}: add {where}--resume")

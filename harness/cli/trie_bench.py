@@ -72,7 +72,7 @@ def trie_bench(
     gbnf = _read(grammar) if grammar is not None else ""
     compiled = trie == "compiled"
     if compiled and build:
-        raise InputError("--trie compiled", "calls the llama.cpp installed", "leave --build out")
+        raise InputError("--trie compiled", "uses the installed llama.cpp", "omit --build")
     try:
         worker = Worker(*worker_arguments(build)) if build else None
         bench = Bench(model, descriptor, prompts, gbnf, model_id, worker, delay, compiled)

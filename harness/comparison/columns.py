@@ -36,7 +36,7 @@ Key = tuple[str, str, str]
 
 
 class _Side:
-    """Hold a column while it is compared."""
+    """A column while it is compared."""
 
     def __init__(self, bundle: Bundle, name: str, label: str) -> None:
         self.bundle, self.name, self.label = bundle, name, label
@@ -50,6 +50,7 @@ class _Side:
         for case in bundle.cases:
             if got := case.backends.get(name):
                 key = case.suite, digests.get(case.suite, ""), case.id
+                # Interned: a few texts stand for a million cases of each column.
                 self.verdicts[key] = sys.intern(_state(case, name))
                 self.places |= {key: got.stage} if got.stage else {}
                 self.texts |= {key: got.text_sha256} if got.text_sha256 else {}
@@ -106,7 +107,7 @@ def _sides(bundles: list[Bundle]) -> list[_Side]:
         for name, info in bundle.info.backends.items()
         if not info.unavailable
     ]
-    first: dict[str, int] = {}
+    first: dict[str, int] = {}  # by implementation; the base of its later columns
     for i, side in enumerate(sides):
         implementation = without_build(side.name)
         at = first.setdefault(implementation, i)
@@ -154,8 +155,8 @@ def _column(side: _Side, sides: list[_Side]) -> ComparisonColumn:
     return ComparisonColumn(bundle=side.label, backend=side.name, base=side.base, **counts)
 
 
-def _without(some: dict[Key, str], others: dict[Key, str]) -> set[tuple[str, str]]:
-    return {(key[0], key[2]) for key in some if key not in others}
+def _without(results: dict[Key, str], excluded: dict[Key, str]) -> set[tuple[str, str]]:
+    return {(key[0], key[2]) for key in results if key not in excluded}
 
 
 def _verdicts(sides: list[_Side]) -> Iterator[Verdicts]:
@@ -223,13 +224,15 @@ def _cells(sides: list[_Side]) -> Iterator[Cell]:
             _interval(side, key[2]) if tested else None
             for side, tested in zip(sides, has, strict=True)
         ]
-        apart = any(
+        disjoint = any(
             _disjoint(intervals[i], intervals[side.base])
             for i, side in enumerate(sides)
             if side.base is not None
         )
         decisions = [side.decisions.get(key) for side in sides]
-        row = Cell(id=key[2], suite=key[0], decisions=decisions, intervals=intervals, apart=apart)
+        row = Cell(
+            id=key[2], suite=key[0], decisions=decisions, intervals=intervals, apart=disjoint
+        )
         rows.append(row)
     yield from sorted(rows, key=lambda row: (not row.apart, row.suite, row.id))
 

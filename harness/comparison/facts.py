@@ -36,7 +36,7 @@ def facts(columns: list[tuple[RunInfo, BackendInfo]]) -> Iterator[Fact]:
     for name, of_run in _MACHINE.items():
         yield from _fact(name, [of_run(info) for info, _ in columns])
     machines = [info.machine for info, _ in columns]
-    yield from _fact("processor features", [_flags(one, machines[0]) for one in machines])
+    yield from _fact("processor features", [_flags(machine, machines[0]) for machine in machines])
     for package in sorted({name for machine in machines for name in machine.packages}):
         versions = [machine.packages.get(package, "not installed") for machine in machines]
         yield from _fact(package, versions)

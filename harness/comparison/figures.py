@@ -24,7 +24,7 @@ Unit = Literal["ns", "tokens/s", "skipped"]
 
 @dataclass(frozen=True)
 class Figure:
-    """Hold a figure: the median of `values`, one a round. baseline: what it is compared with in
+    """A figure: the median of `values`, one a round. baseline: what it is compared with in
     its own run, or ""."""
 
     kind: Kind
@@ -60,14 +60,14 @@ def figures_of(bundle: Bundle) -> Iterator[Figure]:
 
 def _rates(result: ThroughputResult, backend: str) -> tuple[float, ...]:
     """Return tokens a second of each round, all sequences together."""
-    made = result.sequences * result.n_tokens
+    tokens = result.sequences * result.n_tokens
     spent = [sum(r.sample_ns) + sum(r.decode_ns) for r in result.backends[backend].rounds]
-    return tuple(1e9 * made / ns for ns in spent if ns)
+    return tuple(1e9 * tokens / ns for ns in spent if ns)
 
 
 @dataclass(frozen=True)
 class FigureChange:
-    """Hold a figure over another. low, high: 95%; None with too few rounds."""
+    """A figure over another. low, high: 95%; None with too few rounds."""
 
     value: float
     low: float | None
@@ -79,9 +79,9 @@ def change_in_run(figure: Figure, base: Figure) -> FigureChange | None:
     interval = ratio_of_rounds(np.array(figure.values), np.array(base.values))
     if interval is None:
         return None
-    wide = not math.isfinite(interval.high)
+    unbounded = not math.isfinite(interval.high)
     return FigureChange(
-        interval.ratio, None if wide else interval.low, None if wide else interval.high
+        interval.ratio, None if unbounded else interval.low, None if unbounded else interval.high
     )
 
 

@@ -95,7 +95,7 @@ def add(database: Path, folders: list[Path]) -> list[tuple[Path, bool]]:
     Raises InputError for a bundle that is unfinished, torn or malformed, and for another file."""
     read = [(read_finished(folder), digest(folder)) for folder in folders]
     with _open(database, create=True) as connection:
-        return [(bundle.folder, _add(connection, bundle, known)) for bundle, known in read]
+        return [(bundle.folder, _add(connection, bundle, sha256)) for bundle, sha256 in read]
 
 
 def runs(database: Path) -> list[Run]:
@@ -127,7 +127,7 @@ def _open(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
     """Open a transaction, which also makes the tables of a new file: a killed process leaves a file
     as it found it. Raises InputError for a file that is missing or not a history."""
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(path, "is no file, but a folder, a pipe or a device", "name another")
+        raise InputError(path, "is a folder, a pipe or a device", "name a regular file")
     if not create and not path.is_file():
         raise InputError(path, "no such history", "make it: sampler-parity history add BUNDLE")
     try:
@@ -161,19 +161,20 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
     """Check that the tables and kinds of values are ours, and no others."""
-    with closing(sqlite3.connect(":memory:")) as made:
-        made.executescript(_TABLES)
-        columns = _columns(made)
+    # A fresh database in memory has the columns that the file must have.
+    with closing(sqlite3.connect(":memory:")) as memory:
+        memory.executescript(_TABLES)
+        columns = _columns(memory)
     extra = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger')")
     if _columns(connection) != columns or extra.fetchone():
         raise InputError(path, "has other tables than a history", "add the bundles to a new file")
     for table, column, kind in columns:
         kinds = {"TEXT": "'text'", "INTEGER": "'integer'"}.get(kind, "'real', 'null'")
         wrong = f"typeof({column}) NOT IN ({kinds})"
-        _no_rows(connection, path, table, wrong, f"{column} that is no {kind}")
+        _no_rows(connection, path, table, wrong, f"a {column} that is not {kind}")
     for table in ("verdict", "figure"):
         wrong = "run NOT IN (SELECT id FROM run)"
-        _no_rows(connection, path, table, wrong, "a run that is not there")
+        _no_rows(connection, path, table, wrong, "a run that does not exist")
 
 
 def _no_rows(connection: sqlite3.Connection, path: Path, table: str, where: str, what: str) -> None:
@@ -193,8 +194,8 @@ def _columns(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
     return connection.execute(query).fetchall()
 
 
-def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
-    counted = connection.execute("SELECT 1 FROM run WHERE digest = ?", (known,)).fetchone()
+def _add(connection: sqlite3.Connection, bundle: Bundle, sha256: str) -> bool:
+    counted = connection.execute("SELECT 1 FROM run WHERE digest = ?", (sha256,)).fetchone()
     if counted:
         return False
     info = bundle.info
@@ -202,7 +203,7 @@ def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
     met = sum(n for case, n in bundle.cases.alike() if case.judged and case.ok)
     tests = sum(len(cell.backends) for cell in bundle.of(DistributionResult))
     unmet = len(unmet_cells(bundle.of(DistributionResult)))
-    row = (known, bundle.folder.resolve().name, info.started, info.version, info.profile)
+    row = (sha256, bundle.folder.resolve().name, info.started, info.version, info.profile)
     at = connection.execute(
         "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (*row, info.seed, info.machine.cpu, judged, met, tests, tests - unmet),

@@ -10,17 +10,17 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file
 from sampler_parity.harness.sanitize import limits
 
-Kept = tuple[Path, DecodeResult, str]
+Source = tuple[Path, DecodeResult, str]
 """A bundle's folder, a prompt in it, and a backend."""
 
 
-def kept_rows(a: Kept, b: Kept) -> tuple[Rows, Rows]:
+def kept_rows(a: Source, b: Source) -> tuple[Rows, Rows]:
     """Return the rows of two backends for one prompt. Raises InputError."""
-    one, other = _row(*a), _row(*b)
-    if one.shape != other.shape:
-        problem = f"{b[2]} has another number of logits at {b[1].id}"
+    first, second = _row(*a), _row(*b)
+    if first.shape != second.shape:
+        problem = f"{b[2]} has a different number of logits at {b[1].id}"
         raise InputError(b[0], problem, "make the bundle again")
-    return one, other
+    return first, second
 
 
 def _row(folder: Path, decoded: DecodeResult, backend: str) -> Rows:
@@ -31,5 +31,5 @@ def _row(folder: Path, decoded: DecodeResult, backend: str) -> Rows:
     except (InputError, ValueError):
         raise InputError(path, "missing or malformed", "make the bundle again") from None
     if row.ndim != 1 or row.dtype != np.float32 or np.isnan(row).any():
-        raise InputError(path, "is no row of float32 logits", "make the bundle again")
+        raise InputError(path, "is not a row of float32 logits", "make the bundle again")
     return np.asarray(row)[np.newaxis]

@@ -31,8 +31,8 @@ def accuracy_of(steps: Iterable[Step]) -> dict[str, float]:
     A step: the reference's sampler in its state before, the logits, and the result of the backend.
     Raises BackendFailure for a result without p of tokens.
     """
-    p, mass, shares, kept = zip(*(_errors(*step) for step in steps), strict=True)
-    kept_share, kept_tokens = max(kept, key=lambda pair: abs(pair[0]))
+    p, mass, shares, cuts = zip(*(_errors(*step) for step in steps), strict=True)
+    kept_share, kept_tokens = max(cuts, key=lambda pair: abs(pair[0]))
     of_p, of_mass = np.concatenate(p), np.concatenate(mass)
     return {
         "p_median": np.median(of_p),
@@ -48,8 +48,8 @@ def accuracy_of(steps: Iterable[Step]) -> dict[str, float]:
 def _errors(
     sampler: Sampler, row: NDArray[np.float32], got: Got
 ) -> tuple[Reals, Reals, float, tuple[float, int]]:
-    known = len(got.ids) > 0 and got.ids.min() >= 0 and got.ids.max() < len(row)
-    if not known or np.bincount(got.ids).max() > 1:
+    in_row = len(got.ids) > 0 and got.ids.min() >= 0 and got.ids.max() < len(row)
+    if not in_row or np.bincount(got.ids).max() > 1:
         raise BackendFailure("crashed", "the survivors are not distinct tokens of the row")
     if not np.isfinite(got.p).all() or not got.p.any():
         raise BackendFailure("unsupported", "reports no p")
@@ -58,15 +58,18 @@ def _errors(
     logits = row.astype(np.float64)
     logits[want.ids] = want.logits
     weights = np.exp(logits - logits.max())
-    whole = weights / weights.sum()
-    exact = whole[got.ids]
+    probabilities = weights / weights.sum()
+    exact = probabilities[got.ids]
     if sampler.name in RENORMALIZED:
         exact = exact / exact.sum()
     reported = got.p.astype(np.float64)
     mass, exact_mass = np.cumsum(reported), np.cumsum(exact)
-    kept = float(whole[got.ids].sum() - whole[want.ids].sum()), len(got.ids) - len(want.ids)
+    cut = (
+        float(probabilities[got.ids].sum() - probabilities[want.ids].sum()),
+        len(got.ids) - len(want.ids),
+    )
     share = float(abs(mass - exact_mass).max())
-    return _ulps(reported, exact), _ulps(mass, exact_mass), share, kept
+    return _ulps(reported, exact), _ulps(mass, exact_mass), share, cut
 
 
 def _ulps(got: Reals, exact: Reals) -> Reals:

@@ -37,21 +37,21 @@ class Bias:
 
 def biases(cases: Iterable[CaseResult]) -> list[Bias]:
     """Return the biases of all suites and backends. One case counts once for each side."""
-    late: defaultdict[tuple[str, str], int] = defaultdict(int)
-    early: defaultdict[tuple[str, str], int] = defaultdict(int)
+    n_late: defaultdict[tuple[str, str], int] = defaultdict(int)
+    n_early: defaultdict[tuple[str, str], int] = defaultdict(int)
     for case, n in alike(cases):
         for name, result in case.backends.items():
-            late[case.suite, name] += n * (result.late > 0)
-            early[case.suite, name] += n * (result.early > 0)
-    found: list[Bias] = []
-    if not any(late.values()) and not any(early.values()):
-        return found
+            n_late[case.suite, name] += n * (result.late > 0)
+            n_early[case.suite, name] += n * (result.early > 0)
+    results: list[Bias] = []
+    if not any(n_late.values()) and not any(n_early.values()):
+        return results
     from scipy.stats import binomtest  # it is slow to load, and most runs have no leaning cut
 
-    for suite, name in {**late, **early}:
-        behind, ahead = late[suite, name], early[suite, name]
+    for suite, name in {**n_late, **n_early}:
+        behind, ahead = n_late[suite, name], n_early[suite, name]
         if behind + ahead:
             chance = float(binomtest(behind, behind + ahead).pvalue)
             if chance < CHANCE:
-                found.append(Bias(suite, name, behind, ahead, chance))
-    return found
+                results.append(Bias(suite, name, behind, ahead, chance))
+    return results

@@ -82,8 +82,9 @@ def sums_exactly(values: Any, kind: Format) -> bool:
     if len(terms) == 0 or not np.isfinite(terms).all():
         return len(terms) == 0
     fractions, exponents = np.frexp(terms)
-    whole = np.ldexp(fractions, 53).astype(np.int64)
-    lowest = int((exponents - 53 + np.log2((whole & -whole).astype(np.float64))).min())
+    integers = np.ldexp(fractions, 53).astype(np.int64)
+    # x & -x is the lowest set bit of x
+    lowest = int((exponents - 53 + np.log2((integers & -integers).astype(np.float64))).min())
     return float(terms.sum()) <= math.ldexp(1.0, lowest + SIGNIFICAND[kind])
 
 

@@ -71,9 +71,9 @@ def _from_the_end(stage: Stage, mass: float, normalizer: tuple[float, float]) ->
     """Return by how much 1 - the sum of the tail may differ from the mass of the others: the tail
     has errors of its own, of each p, the normalizer and the sum."""
     gone = _tail(stage)
-    tail, each = stage.softmax.p[gone], stage.softmax.each[gone]
+    tail, errors = stage.softmax.p[gone], stage.softmax.errors[gone]
     share = of_sum(len(gone), stage.arithmetic) + max(1 - normalizer[0], normalizer[1] - 1)
-    return float(abs(1 - tail.sum() - mass) + (tail * each).sum() + tail.sum() * share)
+    return float(abs(1 - tail.sum() - mass) + (tail * errors).sum() + tail.sum() * share)
 
 
 def exact_sums(stage: Stage, p: Reals) -> bool:

@@ -24,7 +24,7 @@ from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.samplers.adaptive_p import NO_TOKEN, PEAK, SHARPNESS
 
 # The smallest and largest number of survivors that rounding explains, of candidates in an order.
-Kept = Callable[[Stage, Interval, NDArray[np.int64]], tuple[int, int]]
+CountKept = Callable[[Stage, Interval, NDArray[np.int64]], tuple[int, int]]
 
 
 def greedy(stage: Stage) -> None:
@@ -57,8 +57,8 @@ def dist(stage: Stage) -> None:
     stage.probabilities()
     arithmetic, before = stage.arithmetic, stage.before
     in_float64 = arithmetic.probabilities == arithmetic.sums == "float64"
-    known = in_float64 and np.array_equal(before.low, before.high)
-    drawn(stage, stage.sampler.rng.uniform_double(), stage.softmax if known else None)
+    exactly = in_float64 and np.array_equal(before.low, before.high)
+    drawn(stage, stage.sampler.rng.uniform_double(), stage.softmax if exactly else None)
 
 
 def drawn(stage: Stage, u: float, of: Softmax | None = None) -> None:
@@ -81,9 +81,9 @@ def drawn(stage: Stage, u: float, of: Softmax | None = None) -> None:
     at, error = u * total, 0.0
     if not (exact_sums(stage, p) and is_exact(at, stage.arithmetic.sums)):
         of_p = unit(stage.arithmetic.probabilities)
-        each = stage.softmax.total if stage.softmax.defined else 0.0
+        error_of_p = stage.softmax.total if stage.softmax.defined else 0.0
         in_sums = 2 * of_sum(len(p), stage.arithmetic)
-        error = total * (in_sums + 3 * of_p + min(each, 1.0)) + REPORTED
+        error = total * (in_sums + 3 * of_p + min(error_of_p, 1.0)) + REPORTED
         if of is not None:
             error += 2 * len(p) * 2.0**-53 - REPORTED - total * of_report("float64")
     if p[chosen] <= 0 and u > 0 and float(stage.want.p[stage.want.selected]) > 0:
@@ -117,14 +117,14 @@ def mirostat(stage: Stage) -> None:
     _cut_and_draw(stage, _kept_by_slope)
 
 
-def _cut_and_draw(stage: Stage, kept: Kept) -> None:
+def _cut_and_draw(stage: Stage, count_kept: CountKept) -> None:
     """Judge how many survive, their p, the draw, and move mu."""
     mu = stage.memory.get("mu", stage.interval(2.0) * stage.parameter("tau"))
     if not stage.softmax.defined:
         stage.as_reference()
         stage.memory["mu"] = Interval(np.nan, np.nan, mu.u)
         return
-    _keeps(stage, [kept(stage, mu, order) for order in orders(stage)])
+    _keeps(stage, [count_kept(stage, mu, order) for order in orders(stage)])
     _draw_and_steer(stage, mu)
 
 

@@ -137,19 +137,21 @@ def distances(stage: Stage) -> tuple[Reals, Reals]:
     """Return |s_i - H| of every candidate before, and the error of each; every p is above 0."""
     exact = stage.softmax
     surprise, (entropy, error) = -np.log(exact.p), exact.entropy
-    each = exact.each + exact.common + abs(surprise) * of_function(stage.arithmetic)
+    errors = exact.errors + exact.common + abs(surprise) * of_function(stage.arithmetic)
     u = unit(stage.arithmetic.probabilities)
-    return abs(surprise - entropy), each + error + (abs(surprise) + entropy) * u
+    return abs(surprise - entropy), errors + error + (abs(surprise) + entropy) * u
 
 
 def _in_key_order(stage: Stage, small: Reals, large: Reals) -> None:
     """Require the survivors to come in ascending order of a key that is only known to be between
     small and large, and no candidate that is gone to be surely before the last of them."""
-    kept = np.maximum.accumulate(small[stage.at])
-    late = large[stage.at] < kept
-    if late.any():
-        stage.wrong("ids", int(late.argmax()), reason="it is nearer to the entropy than one before")
-    if len(stage.removed) and len(kept) and large[stage.removed].min() < kept[-1]:
+    at_least = np.maximum.accumulate(small[stage.at])
+    too_near = large[stage.at] < at_least
+    if too_near.any():
+        stage.wrong(
+            "ids", int(too_near.argmax()), reason="it is nearer to the entropy than one before"
+        )
+    if len(stage.removed) and len(at_least) and large[stage.removed].min() < at_least[-1]:
         nearest = stage.removed[large[stage.removed].argmin()]
         raise Wrong("ids", id=int(stage.before.ids[nearest]), reason="a nearer one is removed")
 
@@ -196,7 +198,7 @@ def _without_top(stage: Stage, t: tuple[float, float], normalizer: tuple[float, 
         if n != len(stage.want):
             raise Wrong("survivors", got=n, expected=len(stage.want))
         return
-    ranked, error = exact.p[order], exact.each[order]
+    ranked, error = exact.p[order], exact.errors[order]
     decided: frozenset[Decision] = frozenset()
     if (
         sums_exactly(exact.p, stage.arithmetic.probabilities)
@@ -226,7 +228,7 @@ def _least_likely(stage: Stage) -> None:
     high = stage.before.high
     if len(stage.removed) and len(stage.at):
         at = int(stage.removed[high[stage.removed].argmin()])
-        if stage.before.low[stage.at].max() > high[at] + 2 * stage.softmax.each[at]:
+        if stage.before.low[stage.at].max() > high[at] + 2 * stage.softmax.errors[at]:
             raise Wrong("ids", id=int(stage.before.ids[at]), reason="a smaller one is removed")
 
 
@@ -251,12 +253,12 @@ def top_n_sigma(stage: Stage) -> None:
         return
     low, high, exactly = _sigma_cut(stage, valid, n)
     masked = got == -np.inf
-    kept = ~masked
+    survives = ~masked
     stage_logits = np.where(masked, logits, got)
     if not np.array_equal(stage_logits, logits):
         stage.same_logits()
     with np.errstate(invalid="ignore"):
-        wrong = (kept & (stage.before.high < low)) | (
+        wrong = (survives & (stage.before.high < low)) | (
             masked & (stage.before.low >= high) & (logits != -np.inf)
         )
     if wrong.any():
@@ -265,8 +267,8 @@ def top_n_sigma(stage: Stage) -> None:
     newly = masked & (logits != -np.inf)
     if (
         newly.any()
-        and kept.any()
-        and stage.before.low[newly].max() >= stage.before.high[kept].min()
+        and survives.any()
+        and stage.before.low[newly].max() >= stage.before.high[survives].min()
     ):
         raise Wrong("logits", reason="a larger logit is masked, a smaller one is not")
     stage.cuts.append(Cut(0, beside(exactly, valid, (low, high))))
@@ -296,7 +298,7 @@ def _sigma_cut(
         not width.any() and sums_exactly(abs(valid), kind) and sums_exactly(squares, kind)
         and all(is_exact(float(step), kind) for step in (*steps, float(top.low) - product))
     ):  # fmt: skip
-        ends = [float(top.low) - each * std for each in n]
+        ends = [float(top.low) - factor * std for factor in n]
         away = 2.0**-48 * (float(abs(top.low)) + product) if n[0] != n[1] else 0.0
         exactly = ["sum", "comparison"] + ["product"] * (std not in (0, 1) and 1 not in n)
         return ends[1] - away, ends[0] + away, exactly

@@ -55,7 +55,7 @@ def infill(stage: Stage) -> None:
             stage.as_reference()
         return
     n = len(stage.before.ids)
-    error = float(exact.each[exact.p > 0].max()) + exact.common
+    error = float(exact.errors[exact.p > 0].max()) + exact.common
     error += 3 * (of_sum(n, stage.arithmetic) + 3 * unit(stage.arithmetic.probabilities))
     problem = Wrong("survivors", got=len(stage.got.ids), expected=len(stage.want))
     for result, decided in _reachable(stage, 2 * error):
@@ -88,17 +88,18 @@ def _reachable(stage: Stage, error: float) -> Iterator[tuple[Candidates, frozens
             np.zeros(len(order)),
             sorted=True,
         )
-        one = Choosing(stage.sampler, error, script)
-        one.apply(cand)
+        sampler = Choosing(stage.sampler, error, script)
+        sampler.apply(cand)
         open_scripts += [
-            (order, [*one.made[:at], not one.made[at]]) for at in range(len(script), len(one.made))
+            (order, [*sampler.made[:at], not sampler.made[at]])
+            for at in range(len(script), len(sampler.made))
         ]
-        yield cand, one.decided
+        yield cand, sampler.decided
 
 
 def _like(stage: Stage, result: Candidates, error: float) -> None:
-    place = {token: i for i, token in enumerate(result.ids.tolist())}
-    at = np.array([place[token] for token in stage.got.ids.tolist()], np.int64)
+    index = {token: i for i, token in enumerate(result.ids.tolist())}
+    at = np.array([index[token] for token in stage.got.ids.tolist()], np.int64)
     logits, p = result.logits[at], result.p[at]
     if not np.array_equal(logits.astype(np.float32), stage.got.logits):
         raise Wrong("logits", reason="merged otherwise")

@@ -12,7 +12,7 @@ _TINY = 2.0**-1074
 
 @dataclass(frozen=True)
 class Interval:
-    """Hold numbers low <= x <= high; both are float64, one number or an array.
+    """Interval low <= x <= high; both are float64, one number or an array.
 
     u: the relative error of an operation of the backend. tiny: its absolute error near 0.
     """
@@ -27,27 +27,27 @@ class Interval:
             (self.u if u is None else u) + _OURS, self.tiny
         )
 
-    def _with(self, other: Any) -> "Interval":
-        return other if isinstance(other, Interval) else Interval(other, other, self.u, self.tiny)
+    def _with(self, value: Any) -> "Interval":
+        return value if isinstance(value, Interval) else Interval(value, value, self.u, self.tiny)
 
-    def _both(self, other: Any, apply: Callable[[Any, Any], Any]) -> "Interval":
-        b = self._with(other)
+    def _both(self, value: Any, apply: Callable[[Any, Any], Any]) -> "Interval":
+        b = self._with(value)
         with np.errstate(all="ignore"):
             ends = [apply(x, y) for x in (self.low, self.high) for y in (b.low, b.high)]
             return self._of(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
-    def __add__(self, other: Any) -> "Interval":
-        return self._both(other, np.add)
+    def __add__(self, value: Any) -> "Interval":
+        return self._both(value, np.add)
 
-    def __sub__(self, other: Any) -> "Interval":
-        return self._both(other, np.subtract)
+    def __sub__(self, value: Any) -> "Interval":
+        return self._both(value, np.subtract)
 
-    def __mul__(self, other: Any) -> "Interval":
-        return self._both(other, np.multiply)
+    def __mul__(self, value: Any) -> "Interval":
+        return self._both(value, np.multiply)
 
-    def __truediv__(self, other: Any) -> "Interval":
+    def __truediv__(self, value: Any) -> "Interval":
         """Divide by an interval without 0; the error also covers a product with the reciprocal."""
-        quotient = self._both(other, np.divide)
+        quotient = self._both(value, np.divide)
         return quotient.widened(self.u)
 
     def __neg__(self) -> "Interval":

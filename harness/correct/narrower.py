@@ -12,7 +12,7 @@ from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.protocol.arithmetic import SIGNIFICAND, Arithmetic, Format
 
-EVERY = 8  # one in so many cases is judged again, by the checksum of its id
+ONE_IN = 8  # one in so many cases is judged again, by the checksum of its id
 LEAST = 20  # results that must fit
 
 
@@ -33,24 +33,24 @@ class Wide:
 
 def is_tried(case: str) -> bool:
     """Return whether the results of a case are judged again."""
-    return zlib.crc32(case.encode()) % EVERY == 0
+    return zlib.crc32(case.encode()) % ONE_IN == 0
 
 
 def narrower(stated: Arithmetic) -> dict[str, Arithmetic]:
     """Return arithmetics with smaller errors than the stated one by a text, the narrowest first."""
-    found: dict[str, Arithmetic] = {}
+    arithmetics: dict[str, Arithmetic] = {}
     of_p = SIGNIFICAND[stated.probabilities]
     if stated.sums == "float64":
-        return found
+        return arithmetics
     kinds: tuple[Format, ...] = ("float64", "float32")
     for kind in kinds:
         if SIGNIFICAND[kind] > of_p:
             changed = {"logits": kind, "probabilities": kind, "sums": kind}
-            found[kind] = stated.model_copy(update=changed)
+            arithmetics[kind] = stated.model_copy(update=changed)
     if stated.summation in ("unknown", "sequential"):
         for order in ("compensated", "pairwise"):
-            found[f"{order} sums"] = stated.model_copy(update={"summation": order})
-    return found
+            arithmetics[f"{order} sums"] = stated.model_copy(update={"summation": order})
+    return arithmetics
 
 
 def wide(cases: Iterable[CaseResult]) -> list[Wide]:
@@ -63,8 +63,12 @@ def wide(cases: Iterable[CaseResult]) -> list[Wide]:
             if result.fits is not None:
                 fits[name].append(result.fits)
     return [
-        Wide(name, len(every), all_fit[0])
-        for name, every in fits.items()
-        if len(every) >= LEAST
-        and (all_fit := [one for one in every[0] if all(one in each for each in every)])
+        Wide(name, len(fitting), all_fit[0])
+        for name, fitting in fits.items()
+        if len(fitting) >= LEAST
+        and (
+            all_fit := [
+                name_of for name_of in fitting[0] if all(name_of in names for names in fitting)
+            ]
+        )
     ]

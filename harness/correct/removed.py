@@ -91,7 +91,7 @@ def _running_shares(
 def _bends(stage: Stage, order: NDArray[np.int64]) -> tuple[Reals, Reals]:
     """Return d and the error of each, of the candidates in an order."""
     p, u = stage.softmax.p[order], unit(stage.arithmetic.probabilities)
-    off = np.where(p == p.max(), 0.0, p * stage.softmax.each[order])
+    off = np.where(p == p.max(), 0.0, p * stage.softmax.errors[order])
     if sums_exactly(p, stage.arithmetic.probabilities):
         off, u = np.zeros_like(p), 0.0
     slope = p[:-1] - p[1:]
@@ -103,7 +103,7 @@ def _bends(stage: Stage, order: NDArray[np.int64]) -> tuple[Reals, Reals]:
 def _exact(stage: Stage, shares: Reals) -> bool:
     """Return whether neither these numbers nor their sums are rounded."""
     kind = stage.arithmetic.sums
-    return sums_exactly(shares, kind) and all(is_exact(float(one), kind) for one in shares)
+    return sums_exactly(shares, kind) and all(is_exact(float(share), kind) for share in shares)
 
 
 def _rounded(stage: Stage, low: Reals, high: Reals) -> tuple[Reals, Reals]:

@@ -22,15 +22,15 @@ REPORTED = 2.0**-24  # a float64 in a report is rounded to float32
 
 @dataclass(frozen=True)
 class Softmax:
-    """Hold p = exp(x - max) / sum: float64[n], summing to 1.
+    """Probabilities p = exp(x - max) / sum: float64[n], summing to 1.
 
-    A correct backend reports p_i = P_i c (1 + d_i) with |d_i| <= each[i] and one c for all tokens,
+    A correct backend reports p_i = P_i c (1 + d_i) with |d_i| <= errors[i] and one c for all,
     1 / (1 + common) <= c <= 1 / (1 - common): the error of the sum is in every probability alike.
     defined: whether the sum is a positive finite number. Otherwise every p is NaN.
     """
 
     p: Reals
-    each: Reals
+    errors: Reals
     common: float
     arithmetic: Arithmetic
     defined: bool = True
@@ -46,18 +46,18 @@ class Softmax:
     @property
     def total(self) -> float:
         """The mean error of p over the distribution, apart from that of the normalizer."""
-        return float((self.p * self.each).sum())
+        return float((self.p * self.errors).sum())
 
     @property
     def entropy(self) -> tuple[float, float]:
         """The entropy and its error: each term p log p has those of p and of log, the sum its own.
         p = 0 adds nothing."""
-        p, each = self.p[self.p > 0], (self.each + self.common)[self.p > 0]
+        p, errors = self.p[self.p > 0], (self.errors + self.common)[self.p > 0]
         surprise = -np.log(p)
         entropy = float((p * surprise).sum())
         share = of_function(self.arithmetic) + 2 * unit(self.arithmetic.probabilities)
         share += of_sum(len(p), self.arithmetic)
-        return entropy, float((p * each * (surprise + 1)).sum()) + entropy * share
+        return entropy, float((p * errors * (surprise + 1)).sum()) + entropy * share
 
     def off_in_log(self, at: Any) -> tuple[Reals, Reals]:
         """Return how far log p may be below and above that of these p > 0, the common factor apart.
@@ -68,30 +68,36 @@ class Softmax:
         kind = self.arithmetic.probabilities
         p, half = self.p[at], zero_below(kind)
         small = p < normal_from(kind)
-        share = self.each[at] + np.where(small, half * (2 + 2 * self.arithmetic.exp_ulps) / p, 0.0)
+        share = self.errors[at] + np.where(
+            small, half * (2 + 2 * self.arithmetic.exp_ulps) / p, 0.0
+        )
         least = np.where(small, np.minimum(2 * half / p, 1.0), 0.0)
+        # 2**-1000 keeps the logarithm finite
         return -np.log(np.maximum(1 - share, np.maximum(least, 2.0**-1000))), np.log1p(share)
 
     def normalizer(self, got: Any, at: Any) -> tuple[float, float] | None:
         """Return the smallest and largest c that explain these probabilities of the tokens at
         these places; None: no c does."""
-        exact, each = self.p[at], self.each[at]
+        exact, errors = self.p[at], self.errors[at]
         small = max(normal_from(self.arithmetic.probabilities), normal_from("float32"))
-        if not self._small_ones_fit(got[exact < small], exact[exact < small], each[exact < small]):
+        if not self._small_ones_fit(
+            got[exact < small], exact[exact < small], errors[exact < small]
+        ):
             return None
         normal = exact >= small
-        exact, each, reported = exact[normal], each[normal], np.asarray(got, np.float64)[normal]
+        exact, errors, reported = exact[normal], errors[normal], np.asarray(got, np.float64)[normal]
         if len(exact) == 0:
             return self.least, self.most
-        low = float((reported / (exact * (1 + each))).max())
-        rest = np.maximum(1 - each, 0)
+        low = float((reported / (exact * (1 + errors))).max())
+        rest = np.maximum(1 - errors, 0)
         high = float(np.divide(reported, exact * rest, out=np.full_like(exact, np.inf),
                                where=rest > 0).min())  # fmt: skip
         low, high = max(low, self.least), min(high, self.most)
         return (low, high) if low <= high else None
 
-    def _small_ones_fit(self, got: Any, exact: Reals, each: Reals) -> bool:
-        most = exact * (1 + each) * min(self.most, 2.0**20)
+    def _small_ones_fit(self, got: Any, exact: Reals, errors: Reals) -> bool:
+        # a finite factor: 0 times infinity would be NaN
+        most = exact * (1 + errors) * min(self.most, 2.0**20)
         step = 2 * max(zero_below(self.arithmetic.probabilities), zero_below("float32"))
         return bool((np.asarray(got, np.float64) <= most + step).all() and (got >= 0).all())
 
@@ -118,9 +124,10 @@ def softmax(low: Reals, high: Reals, arithmetic: Arithmetic, is_sorted: bool = F
     half = np.where(low == high, 0.0, (high - low) / 2)
     away = np.maximum(abs(d), abs(middle - middle[0]) if is_sorted else 0.0)
     away = np.where((weights > 0) & np.isfinite(away), away, 0.0)
-    each = 2 * away * u + of_function(arithmetic) + 4 * of_p
-    each += 3 * u * abs(math.log(total)) + half + float(half[middle.argmax()]) + 2.0**-48
-    each += of_report(arithmetic.probabilities)
+    errors = 2 * away * u + of_function(arithmetic) + 4 * of_p
+    # 2**-48 covers the rounding of this float64 computation
+    errors += 3 * u * abs(math.log(total)) + half + float(half[middle.argmax()]) + 2.0**-48
+    errors += of_report(arithmetic.probabilities)
     n = int((weights > normal_from(arithmetic.probabilities)).sum())
-    common = of_sum(n, arithmetic) + float((weights * each).sum()) / total
-    return Softmax(weights / total, each, common, arithmetic)
+    common = of_sum(n, arithmetic) + float((weights * errors).sum()) / total
+    return Softmax(weights / total, errors, common, arithmetic)

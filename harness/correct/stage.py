@@ -99,8 +99,8 @@ class Stage:
         order = np.argsort(self.before.ids, kind="stable")
         places = np.searchsorted(self.before.ids, ids, sorter=order)
         places = order[np.minimum(places, len(order) - 1)] if len(order) else places
-        known = len(order) > 0 or len(ids) == 0
-        if not known or not np.array_equal(self.before.ids[places], ids):
+        nonempty = len(order) > 0 or len(ids) == 0
+        if not nonempty or not np.array_equal(self.before.ids[places], ids):
             raise Wrong("ids", reason="a token that was no candidate")
         if len(np.unique(ids)) < len(ids):
             raise Wrong("ids", reason="a token twice")
@@ -122,8 +122,8 @@ class Stage:
     def hull(self, name: str) -> tuple[float, float]:
         """Return a parameter as its JSON number and as the nearest float32: the smaller first."""
         rounded = float(getattr(self.sampler, name))
-        given = self.parameters.get(name, rounded)
-        exact = float(given)
+        value = self.parameters.get(name, rounded)
+        exact = float(value)
         if np.float32(exact) != np.float32(rounded):  # the sampler holds it clamped
             exact = rounded
         return min(exact, rounded), max(exact, rounded)
@@ -139,7 +139,7 @@ class Stage:
     def shares(self) -> Interval:
         """Return the intervals of p of the candidates before."""
         exact = self.softmax
-        away = np.minimum(exact.each + exact.common, 1.0)
+        away = np.minimum(exact.errors + exact.common, 1.0)
         return self.interval(exact.p * (1 - away), exact.p * (1 + away))
 
     # Requirements of judges. Each raises Wrong.
@@ -221,11 +221,11 @@ class Stage:
         normalizer = exact.normalizer(self.got.p, places)
         if normalizer is None:
             with np.errstate(all="ignore"):
-                off = abs(self.got.p / exact.p[places] - 1) / (exact.each[places] + exact.common)
+                off = abs(self.got.p / exact.p[places] - 1) / (exact.errors[places] + exact.common)
             off[self.got.p == exact.p[places]] = 0
             i = int(np.nan_to_num(off, nan=np.inf).argmax())
             expected = float(exact.p[places][i])
-            allowed = float(exact.each[places][i] + exact.common)
+            allowed = float(exact.errors[places][i] + exact.common)
             self.wrong("p", i, expected=expected, allowed=allowed)
         return normalizer
 
@@ -240,8 +240,8 @@ class Stage:
         if self.arithmetic.logits == "float64" and np.isposinf(self.before.logits).any():
             return  # the report cannot hold what a float64 may
         if not np.array_equal(self.got.ids, self.want.ids):
-            place = {token: i for i, token in enumerate(self.before.ids.tolist())}
-            at = [place.get(token, -1) for token in self.want.ids.tolist()]
+            index = {token: i for i, token in enumerate(self.before.ids.tolist())}
+            at = [index.get(token, -1) for token in self.want.ids.tolist()]
             if len(at) != len(self.at) or -1 in at:
                 raise Wrong("ids", got=len(self.got.ids), expected=len(self.want))
             ours, theirs = self.before.logits[at], self.before.logits[self.at]
@@ -291,7 +291,7 @@ class Stage:
         if by_p and self.softmax.defined:
             if self.softmax.p[first] < normal_from(self.arithmetic.probabilities):
                 return
-            allowed = 2 * self.softmax.each[first]
+            allowed = 2 * self.softmax.errors[first]
         if self.before.low[first] > high[last] + allowed:
             self.wrong("ids", last, removed=int(self.before.ids[first]))
 

@@ -118,10 +118,12 @@ def explained_by_one(stage: Stage, low: float, high: float) -> None:
             return
     if high <= 0:
         raise Wrong("logits", reason="the temperature is 0")
+    # 1e-45 is the smallest float32 above 0
     bounds = stage.interval(before_low, before_high) / stage.interval(max(low, 1e-45), high)
     stage.logits_within(_finite_to(stage, bounds))
     error = 2 * unit(stage.arithmetic.logits) + 2 * REPORTED
     usable = np.isfinite(got) & np.isfinite(before_low)
+    # the quotient of logits close to 0 says little about the temperature
     usable &= (abs(got) > 1e-30) & (abs(before_low) > 1e-30)
     if not usable.any():
         return
@@ -145,11 +147,11 @@ def penalties(stage: Stage) -> None:
         return
     tokens, counts = sampler.history.counts()
     at = stage.before.candidates().positions(tokens)
-    seen, count = at[at >= 0], counts[at >= 0].astype(np.float64)
-    old = stage.interval(stage.before.low[seen], stage.before.high[seen])
+    indices, count = at[at >= 0], counts[at >= 0].astype(np.float64)
+    old = stage.interval(stage.before.low[indices], stage.before.high[indices])
     repeat = stage.parameter("penalty_repeat")
     times, over = old * repeat, old / repeat
-    negative = stage.before.logits[seen] <= 0
+    negative = stage.before.logits[indices] <= 0
     repeated = stage.interval(
         np.where(negative, times.low, over.low), np.where(negative, times.high, over.high)
     )
@@ -157,8 +159,8 @@ def penalties(stage: Stage) -> None:
     present = stage.parameter("penalty_present")
     at_once, in_turn = repeated - (by_count + present), (repeated - by_count) - present
     changed = stage.interval(stage.before.low.copy(), stage.before.high.copy())
-    changed.low[seen] = np.minimum(at_once.low, in_turn.low)
-    changed.high[seen] = np.maximum(at_once.high, in_turn.high)
+    changed.low[indices] = np.minimum(at_once.low, in_turn.low)
+    changed.high[indices] = np.maximum(at_once.high, in_turn.high)
     stage.logits_within(_finite_to(stage, changed))
 
 
@@ -211,6 +213,7 @@ def dry(stage: Stage) -> None:
         away = penalty * (error + grow) + np.where(penalty > 0, 2 * u * (abs(old) + penalty), 0.0)
         away = np.nan_to_num(away, posinf=0.0) + np.nan_to_num(stage.before.high - old)
         low, high = exact - away, exact + away
+        # math.exp raises OverflowError above 709
         if math.exp(min(power, 700.0)) * (1 + grow + error) > largest(stage.arithmetic.logits):
             low = np.where((penalty > 0) & (stage.got.logits == -np.inf), -np.inf, low)
     stage.logits_within(_finite_to(stage, Interval(low, high, u)))

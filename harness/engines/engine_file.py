@@ -67,8 +67,8 @@ class Engine(Strict):
     def documented(self) -> str:
         """The page of what it means, from the top of the repository, or ""."""
         ours = self.module and not self.module.startswith(NAMESPACE)
-        own = "" if ours else f"engines/{self.folder}/README.md"
-        return self.page or own
+        readme = "" if ours else f"engines/{self.folder}/README.md"
+        return self.page or readme
 
 
 class Environment(Strict):

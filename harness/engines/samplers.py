@@ -85,9 +85,9 @@ def _row_of_engine(name: str) -> Row:
 
 def threshold_of(name: str) -> str:
     """Return the parameter that a filter's cut is at, or ""; loads no model."""
-    own = REFERENCE_ROWS.get(name)
-    if own is not None:
-        return own.threshold
+    row = REFERENCE_ROWS.get(name)
+    if row is not None:
+        return row.threshold
     return engine_samplers()[name][1].threshold if name in engine_samplers() else ""
 
 

@@ -142,13 +142,13 @@ def _lacks(results: Sequence[BackendResult]) -> str:
     """Return what a backend reports as missing, the most frequent first: "no sampler xtc, dry"."""
     reasons = Counter(result.detail.strip().partition("\n")[0] for result in results)
     samplers: Counter[str] = Counter()
-    others = []
+    texts = []
     for reason, n in reasons.most_common():
         names = reason.removeprefix(_NO_SAMPLER)
         if names != reason:
             samplers.update(dict.fromkeys(names.split(", "), n))
         elif reason:
-            others.append(reason)
+            texts.append(reason)
     if samplers:
-        others.insert(0, _NO_SAMPLER + ", ".join(name for name, _ in samplers.most_common()))
-    return one_line("; ".join(others), 2 * _LONGEST) or _WORDS["nothing"]
+        texts.insert(0, _NO_SAMPLER + ", ".join(name for name, _ in samplers.most_common()))
+    return one_line("; ".join(texts), 2 * _LONGEST) or _WORDS["nothing"]

@@ -25,22 +25,22 @@ def change_results(
 ) -> Iterator[ChangeResult]:
     """Yield a result for each change that these releases and samplers could show; it has no cases
     if none shows it. releases: by backend. start: gives the backend of a name."""
-    shown: dict[str, list[tuple[CaseResult, str]]] = defaultdict(list)
+    failures: dict[str, list[tuple[CaseResult, str]]] = defaultdict(list)
     samplers: set[str] = set()
     for result in results:
         samplers |= set(result.samplers)
         for backend in releases:
             for name in result.backends[backend].changes or []:
-                shown[name].append((result, backend))
+                failures[name].append((result, backend))
     for change in CHANGES:
         in_force = any(change.in_force(release) for release in releases.values())
         if in_force and samplers & set(change.samplers):
-            yield _change_result(change, shown[change.name], cases, releases, start)
+            yield _change_result(change, failures[change.name], cases, releases, start)
 
 
 def _change_result(
     change: Change,
-    shown: list[tuple[CaseResult, str]],
+    failures: list[tuple[CaseResult, str]],
     cases: Mapping[str, Case],
     releases: Mapping[str, str],
     start: Start,
@@ -52,18 +52,18 @@ def _change_result(
         first_new=change.first_new,
         old=change.old,
         new=change.new,
-        cases=dict(Counter(backend for _, backend in shown)),
+        cases=dict(Counter(backend for _, backend in failures)),
     )
-    if not shown:
+    if not failures:
         return blank
-    newest = max(order(releases[backend]) for _, backend in shown)
-    candidates = [pair for pair in shown if order(releases[pair[1]]) == newest]
+    newest = max(order(releases[backend]) for _, backend in failures)
+    candidates = [pair for pair in failures if order(releases[pair[1]]) == newest]
     result, backend = min(candidates, key=lambda pair: _size(pair[0], pair[1], cases))
     process, alone = start(backend), result.backends[backend].changes
 
     def fails(smaller: Case) -> bool:
-        again = execute(smaller, [process], None, releases)
-        return not again.refusal and again.backends[backend].changes == alone
+        rerun = execute(smaller, [process], None, releases)
+        return not rerun.refusal and rerun.backends[backend].changes == alone
 
     small = shrink(cases[result.id], fails)
     smallest = execute(small, [process]).backends[backend]

@@ -60,13 +60,13 @@ def explanation(folder: Path, case: str) -> Iterator[str]:
 
 def _counterexamples(bundle: Bundle, record: CaseResult) -> Iterator[str]:
     """Yield the counterexamples of a case; a bundle of an old version has one, in the case."""
-    shown = [("", record.counterexample)] if record.counterexample is not None else []
-    shown += [
+    counterexamples = [("", record.counterexample)] if record.counterexample is not None else []
+    counterexamples += [
         (f" on {small.backend}", small.smaller)
         for small in bundle.of(CounterexampleResult)
         if small.case == record.id and small.smaller is not None
     ]
-    for where, data in shown:
+    for where, data in counterexamples:
         yield f"shrunk counterexample{where}:"
         yield from (f"  {line}" for line in _counterexample(data))
 
@@ -75,9 +75,9 @@ def record_of(bundle: Bundle, case: str) -> CaseResult:
     """Return the record of a case. Raises InputError if the bundle lacks it."""
     record = next((c for c in bundle.cases if c.id == case), None)
     if record is None:
-        near = did_you_mean(case, (c.id for c in bundle.cases))
+        suggestion = did_you_mean(case, (c.id for c in bundle.cases))
         raise InputError(
-            bundle.folder, f"has no case {case!r}", near or "see the ids in its report"
+            bundle.folder, f"has no case {case!r}", suggestion or "see the ids in its report"
         )
     return record
 
@@ -109,14 +109,14 @@ def difference_lines(
     case: CaseResult, backend: str, version: str, result: BackendResult
 ) -> Iterator[str]:
     """Yield the verdict, the first step and stage that differ, and both values."""
-    place = ""
+    position = ""
     if result.step is not None:
-        place = f", step {result.step + 1} of {case.steps}"
+        position = f", step {result.step + 1} of {case.steps}"
         if result.stage_index is not None:
-            place += f", stage {result.stage_index + 1} of {len(case.samplers)} ({result.stage})"
+            position += f", stage {result.stage_index + 1} of {len(case.samplers)} ({result.stage})"
         if result.row is not None:
-            place += f", {row_of(result.row)}, {stage_of_row(result.stage)}"
-    yield f"{result.verdict.upper()} {case.id}   {backend} {version} vs reference{place}"
+            position += f", {row_of(result.row)}, {stage_of_row(result.stage)}"
+    yield f"{result.verdict.upper()} {case.id}   {backend} {version} vs reference{position}"
     yield from (f"  {line}" for line in result.detail.splitlines())
     if result.what:
         yield f"  first difference: {result.what} ({_values(result.values)})"

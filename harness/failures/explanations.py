@@ -63,32 +63,38 @@ def read_explanations(path: Path) -> dict[Key, str]:
     a repeat."""
     read = read_table(path, _ExplanationsFile)
     reasons: dict[Key, str] = {}
-    for one in read.explanation:
-        _check(path, one)
-        for verdict in one.verdicts:
-            key = (one.backend, one.stage, verdict)
+    for explanation in read.explanation:
+        _check(path, explanation)
+        for verdict in explanation.verdicts:
+            key = (explanation.backend, explanation.stage, verdict)
             if key in reasons:
-                raise InputError(path, f"{_place(one)}: {verdict} is explained twice", "keep one")
-            reasons[key] = one.why
+                raise InputError(
+                    path, f"{_place(explanation)}: {verdict} is explained twice", "keep one"
+                )
+            reasons[key] = explanation.why
     return reasons
 
 
-def _check(path: Path, one: Explanation) -> None:
+def _check(path: Path, explanation: Explanation) -> None:
     folder = path.parent.name
-    if path.parent.parent == engines_folder() and one.backend.partition("/")[0] != folder:
-        problem = f"{_place(one)}: is no backend of {folder}"
+    if path.parent.parent == engines_folder() and explanation.backend.partition("/")[0] != folder:
+        problem = f"{_place(explanation)}: the backend does not belong to {folder}"
         raise InputError(path, problem, "move it to the folder of its engine")
-    if one.backend not in ENGINES:
-        raise InputError(path, f"{_place(one)}: unknown backend", f"use {', '.join(ENGINES)}")
-    if one.stage not in STAGES:
+    if explanation.backend not in ENGINES:
         raise InputError(
-            path, f"{_place(one)}: unknown stage", "name a sampler, a property, chain or token"
+            path, f"{_place(explanation)}: unknown backend", f"use {', '.join(ENGINES)}"
         )
-    wrong = [verdict for verdict in one.verdicts if verdict not in EXPLAINABLE]
+    if explanation.stage not in STAGES:
+        raise InputError(
+            path,
+            f"{_place(explanation)}: unknown stage",
+            "name a sampler, a property, chain or token",
+        )
+    wrong = [verdict for verdict in explanation.verdicts if verdict not in EXPLAINABLE]
     if wrong:
-        problem = f"{_place(one)}: {wrong[0]} is not explained here"
+        problem = f"{_place(explanation)}: verdict {wrong[0]!r} cannot be explained"
         raise InputError(path, problem, f"use {', '.join(EXPLAINABLE)}")
 
 
-def _place(one: Explanation) -> str:
-    return f"{one.backend}, stage {one.stage!r}"
+def _place(explanation: Explanation) -> str:
+    return f"{explanation.backend}, stage {explanation.stage!r}"

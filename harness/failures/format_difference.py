@@ -8,7 +8,7 @@ from sampler_parity.harness.bundle.records.case import LiveRow
 from sampler_parity.harness.failures.groups import FailureExample, Group, Small
 from sampler_parity.harness.sanitize.printable import one_line
 
-SHOWN = 120  # characters of a message: left out if the text of the group has them
+LONGEST_MESSAGE = 120  # characters of a message: left out if the text of the group has them
 _HISTORIES = ("prompt", "output")
 _LONGEST_ROW = 24  # logits that are shown of a row: a minimized case has no more
 
@@ -83,10 +83,10 @@ def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
 
 def other_values(at: Placed) -> list[tuple[str, str]]:
     """Return the values of a result besides got and expected: margin, differing, ..."""
-    shown = {"survivors", "got", "expected", "rank", "id", "others", "unlike"}
+    keys = {"survivors", "got", "expected", "rank", "id", "others", "unlike"}
     formats = {"margin": margin}
     return [
-        (key, formats.get(key, number)(item)) for key, item in at.values.items() if key not in shown
+        (key, formats.get(key, number)(item)) for key, item in at.values.items() if key not in keys
     ]
 
 
@@ -127,7 +127,7 @@ def lines(group: Group, backend: str) -> Iterator[str]:
     yield from (f"  {line}" for line in known_lines(group))
     yield f"  {group.verdict.upper()} {one_line(example.case)}   {backend}{', ' if at else ''}{at}"
     first, *printed = example.detail.splitlines() or [""]
-    if first and one_line(first, SHOWN) not in group.text:
+    if first and one_line(first, LONGEST_MESSAGE) not in group.text:
         yield f"  {one_line(first)}"
     yield from (f"  | {one_line(line)}" for line in printed)
     if example.said:
@@ -155,9 +155,9 @@ def differing_lines(at: FailureExample | Small) -> Iterator[str]:
 def known_lines(group: Group) -> Iterator[str]:
     """Yield the planted faults that give the same: name and count. The text of the group has the
     rest."""
-    for known in group.known:
-        cases = f"{known.explains:,} of {known.tried:,} cases" if known.tried else "the small case"
-        yield f"as if {one_line(known.name)}: exactly so in {cases}"
+    for fault in group.known:
+        cases = f"{fault.explains:,} of {fault.tried:,} cases" if fault.tried else "the small case"
+        yield f"as if {one_line(fault.name)}: exactly so in {cases}"
 
 
 def _listed(ids: list[int]) -> str:
@@ -169,8 +169,8 @@ def in_one_line(case: dict[str, Any]) -> str:
     batch = case.get("batch")
     samplers = _sequences(batch) if isinstance(batch, dict) else _chain(case)
     parts = [f"{samplers} on {_logits(case.get('logits'))}"]
-    shown = ("description", "why", "tags", "id", "chain", "logits", "requires", "batch", "instead")
-    parts += [f"{key} {number(value)}" for key, value in case.items() if key not in shown]
+    keys = ("description", "why", "tags", "id", "chain", "logits", "requires", "batch", "instead")
+    parts += [f"{key} {number(value)}" for key, value in case.items() if key not in keys]
     return ", ".join(parts)
 
 
@@ -189,12 +189,14 @@ def _sequences(batch: dict[str, Any]) -> str:
         parts.append(", ".join([f"sequence {i}: {_chain(sequence)}", *histories]))
     for step in _tables(batch.get("steps")):
         before = step.get("before")
-        done = [
+        actions = [
             " ".join(map(str, operation)) if isinstance(operation, list) else str(operation)
             for operation in (before if isinstance(before, list) else [])
         ]
-        done += [f"row {number(one.get('at'))} samples" for one in _tables(step.get("sample"))]
-        parts.append(", ".join(done))
+        actions += [
+            f"row {number(sample.get('at'))} samples" for sample in _tables(step.get("sample"))
+        ]
+        parts.append(", ".join(actions))
     return "; ".join(parts)
 
 

@@ -140,11 +140,11 @@ def groups(
             of = (backend, result.verdict, stage_of(result), kind)
             members.setdefault(of, []).append(case)
     smaller = {(record.case, record.backend): record for record in small}
-    made = [
+    found_groups = [
         _group(info, backend, verdict, stage, kind, of_group, smaller)
         for (backend, verdict, stage, kind), of_group in members.items()
     ]
-    return sorted(made, key=rank)
+    return sorted(found_groups, key=rank)
 
 
 def _failing(case: CaseResult) -> list[str]:
@@ -180,9 +180,9 @@ def _group(
 ) -> Group:
     cases = sorted(cases, key=lambda case: _size(case, backend, smaller))
     record = smaller.get((cases[0].id, backend))
-    place = _PLACES.get(stage, f" at {stage}" if stage else "")
-    text = f"{len(cases):,} {_DO[verdict][len(cases) > 1]}{place}"
-    known = record.known if record else []
+    where_text = _PLACES.get(stage, f" at {stage}" if stage else "")
+    text = f"{len(cases):,} {_DO[verdict][len(cases) > 1]}{where_text}"
+    faults = record.known if record else []
     difference = words(kind, stage, [case.backends[backend] for case in cases])
     return Group(
         anchor=anchor(backend, verdict, stage, kind),
@@ -190,16 +190,16 @@ def _group(
         verdict=verdict,
         stage=stage,
         what=kind.name,
-        text=f"{text}: {difference}{_as_if(known)}",
+        text=f"{text}: {difference}{_as_if(faults)}",
         cases=[case.id for case in cases],
         example=_example(info, backend, cases[0], record),
-        known=known,
+        known=faults,
     )
 
 
-def _as_if(known: list[Known]) -> str:
+def _as_if(records: list[Known]) -> str:
     """Return the planted faults that do the same, as the end of a group's line."""
-    faults = ", or: ".join(fault.fault for fault in known)
+    faults = ", or: ".join(fault.fault for fault in records)
     return f"; as if: {faults}" if faults else ""
 
 
@@ -277,5 +277,5 @@ def _small(data: dict[str, Any] | None, record: CounterexampleResult | None) -> 
 def anchor(backend: str, verdict: Verdict, stage: str, kind: DifferenceKind) -> str:
     """Return letters, digits, dots and dashes, never the same for two groups."""
     exact = "\n".join((backend, verdict, stage, kind.name, kind.said))
-    shown = re.sub(r"[^a-z0-9_.]+", "-", f"{backend}-{verdict}-{stage}-{kind.name}".lower())
-    return f"{shown[:80].strip('-')}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"
+    readable = re.sub(r"[^a-z0-9_.]+", "-", f"{backend}-{verdict}-{stage}-{kind.name}".lower())
+    return f"{readable[:80].strip('-')}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"

@@ -150,10 +150,10 @@ def _stages(case: Case) -> Iterator[Case]:
 def _literal(case: Case) -> Iterator[Case]:
     if isinstance(case.logits, LiteralRows) or not isinstance(case, ChainCase | BatchCase):
         return
-    many = case.batch.rows if isinstance(case, BatchCase) else case.steps
-    if case.logits.n * many > _MOST_TOKENS:
+    count = case.batch.rows if isinstance(case, BatchCase) else case.steps
+    if case.logits.n * count > _MOST_TOKENS:
         return
-    yield _with_rows(case, [case.logits.row(i) for i in range(many)])
+    yield _with_rows(case, [case.logits.row(i) for i in range(count)])
 
 
 def _with_rows(case: Case, rows: list[Any]) -> Case:

@@ -20,7 +20,7 @@ def simpler(batch: Batched) -> Iterator[Data]:
         yield _with(batch, [step.model_dump() for step in steps])
     for i, sequence in enumerate(batch.sequences):
         for change in _simpler_sequences(sequence.model_dump()):
-            changed = [each.model_dump() for each in batch.sequences]
+            changed = [item.model_dump() for item in batch.sequences]
             changed[i] = change
             yield batch.model_dump() | {"sequences": changed}
     if batch.alone is None or batch.alone > 1:
@@ -39,13 +39,13 @@ def with_simpler_parameters(batch: Batched) -> Iterator[Data]:
 def without_unused_logits(batch: Batched) -> tuple[Data, list[int]] | None:
     """Return the script with its rows of logits renumbered, and the rows; None if all are in
     use."""
-    used = sorted({one.row for step in batch.steps for one in step.sample})
+    used = sorted({sample.row for step in batch.steps for sample in step.sample})
     if used == list(range(batch.rows)):
         return None
     steps = [step.model_dump() for step in batch.steps]
     for step in steps:
-        for one in step["sample"]:
-            one["row"] = used.index(one["row"])
+        for sample in step["sample"]:
+            sample["row"] = used.index(sample["row"])
     return batch.model_dump() | {"steps": steps}, used
 
 
@@ -74,10 +74,10 @@ def _fewer_steps(steps: list[BatchStep]) -> Iterator[list[BatchStep]]:
 
 
 def _fewer_rows(steps: list[BatchStep]) -> Iterator[list[BatchStep]]:
-    made = sum(op[0] in ("join", "clone") for step in steps for op in step.before)
-    size = made // 2
+    n_rows = sum(op[0] in ("join", "clone") for step in steps for op in step.before)
+    size = n_rows // 2
     while size > 0:
-        for start in range(0, made, size):
+        for start in range(0, n_rows, size):
             yield without_rows(steps, range(start, start + size))
         size //= 2
 
@@ -86,35 +86,35 @@ def without_rows(steps: list[BatchStep], dropped: Collection[int]) -> list[Batch
     """Return the script of the other rows, numbered in the order in which rows join or are cloned.
     Clones of a row that is left out are left out, too."""
     live: list[int] = []  # all rows, by number
-    left: list[int] = []  # those of them that stay, in the order of the new script
-    made, fewer = 0, []
+    staying: list[int] = []  # those of them that stay, in the order of the new script
+    n_rows, fewer = 0, []
     for step in steps:
         before: list[Operation] = []
-        for name, at, *other in step.before:
-            numbers = [at] if name == "join" else [live[i] for i in (at, *other)]
-            stays = name == "join" or set(numbers) <= set(left)
+        for name, at, *second in step.before:
+            numbers = [at] if name == "join" else [live[i] for i in (at, *second)]
+            stays = name == "join" or set(numbers) <= set(staying)
             if name in ("join", "clone"):
-                live.append(made)
-                stays = stays and made not in dropped
-                made += 1
+                live.append(n_rows)
+                stays = stays and n_rows not in dropped
+                n_rows += 1
             elif name == "leave":
                 del live[at]
             elif name == "swap":
-                live[at], live[other[0]] = live[other[0]], live[at]
+                live[at], live[second[0]] = live[second[0]], live[at]
             if not stays:
                 continue
-            places = [at] if name == "join" else [left.index(number) for number in numbers]
+            places = [at] if name == "join" else [staying.index(number) for number in numbers]
             before.append((name, *places))  # type: ignore[arg-type]
             if name in ("join", "clone"):
-                left.append(made - 1)
+                staying.append(n_rows - 1)
             elif name == "leave":
-                left.remove(numbers[0])
+                staying.remove(numbers[0])
             elif name == "swap":
-                left[places[0]], left[places[1]] = left[places[1]], left[places[0]]
+                staying[places[0]], staying[places[1]] = staying[places[1]], staying[places[0]]
         sample = [
-            one.model_copy(update={"at": left.index(live[one.at])})
-            for one in step.sample
-            if live[one.at] in left
+            sampled.model_copy(update={"at": staying.index(live[sampled.at])})
+            for sampled in step.sample
+            if live[sampled.at] in staying
         ]
         fewer.append(BatchStep(before=before, sample=sample))
     return fewer
@@ -123,9 +123,9 @@ def without_rows(steps: list[BatchStep], dropped: Collection[int]) -> list[Batch
 def _less_done(steps: list[BatchStep]) -> Iterator[list[BatchStep]]:
     for i, step in enumerate(steps):
         for name in ("before", "sample"):
-            done = getattr(step, name)
-            for j in range(len(done)):
-                less = step.model_copy(update={name: done[:j] + done[j + 1 :]})
+            actions = getattr(step, name)
+            for j in range(len(actions)):
+                less = step.model_copy(update={name: actions[:j] + actions[j + 1 :]})
                 yield [*steps[:i], less, *steps[i + 1 :]]
 
 

@@ -37,23 +37,23 @@ def _mutants() -> dict[str, Mutant]:
     from sampler_parity.harness.faults.catalogue import read_faults
 
     paths = [path for path in sorted(FOLDER.glob("*.toml")) if path not in (PARTS, FAMILIES)]
-    found = [mutant for path in paths for mutant in read_faults(path)]
+    faults = [mutant for path in paths for mutant in read_faults(path)]
     for path in sorted(engines_folder().glob("*/model_faults.toml")):
-        found += read_faults(path)
+        faults += read_faults(path)
     modules = [f"{NAMESPACE}.{name}.model_faults" for name in engine_names()]
     for module in filter(find_spec, modules):
-        found += import_module(module).MUTANTS
-    return by_name(found)
+        faults += import_module(module).MUTANTS
+    return by_name(faults)
 
 
 def by_name(faults: Iterable[Mutant]) -> dict[str, Mutant]:
     """Return the faults by name. Raises InputError if two have the same name."""
-    named: dict[str, Mutant] = {}
+    mutants: dict[str, Mutant] = {}
     for fault in faults:
-        if fault.name in named:
+        if fault.name in mutants:
             raise InputError(fault.name, "is the name of two faults", "rename one")
-        named[fault.name] = fault
-    return named
+        mutants[fault.name] = fault
+    return mutants
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ class ProgramRow(Strict):
     @model_validator(mode="after")
     def _has_a_name_of_two(self) -> Self:
         if self.name.count("/") != 1:
-            raise ValueError(f"{self.name!r} is no name SAMPLER/FAULT")
+            raise ValueError(f"{self.name!r} must have the form SAMPLER/FAULT")
         return self
 
 
@@ -47,9 +47,9 @@ class FaultRow(ProgramRow):
 
     @model_validator(mode="after")
     def _has_edits(self) -> Self:
-        one = bool(self.replace) and self.with_ is not None
-        if one == bool(self.edits) or bool(self.replace) != (self.with_ is not None):
-            raise ValueError("needs `replace` and `with`, or `edits`")
+        single = bool(self.replace) and self.with_ is not None
+        if single == bool(self.edits) or bool(self.replace) != (self.with_ is not None):
+            raise ValueError("needs either `replace` and `with`, or `edits`")
         return self
 
 
@@ -67,10 +67,10 @@ def read_faults(path: Path) -> list[Mutant]:
 def patches(path: Path, of: str = "") -> Iterator[tuple[FaultRow, Patch]]:
     """Yield each fault of a file. of: what a fault replaces if it names nothing. Raises
     InputError."""
-    for place, row in rows_of(path, FaultRow):
+    for where, row in rows_of(path, FaultRow):
         edits = row.edits or [(row.replace, row.with_ or "")]
         replaced = row.of or of or _OF.get(row.name.partition("/")[0], "")
-        yield row, Patch(place, row.name, tuple(edits), row.file, replaced)
+        yield row, Patch(where, row.name, tuple(edits), row.file, replaced)
 
 
 def rows_of(path: Path, kind: type[Row]) -> Iterator[tuple[str, Row]]:
@@ -78,13 +78,13 @@ def rows_of(path: Path, kind: type[Row]) -> Iterator[tuple[str, Row]]:
     tables = toml_of(path, read_file(path, limits.TOML))
     rows = tables.pop("fault", None)
     if tables or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InputError(path, "has more or less than [[fault]]", "write each fault as one")
+        raise InputError(path, "must have only [[fault]] tables", "write each fault as one")
     for number, table in enumerate(rows, start=1):
-        place = f"{path}: fault {number} ({table.get('name', 'without a name')})"
-        yield place, _row(place, table, kind)
+        where = f"{path}: fault {number} ({table.get('name', 'without a name')})"
+        yield where, _row(where, table, kind)
 
 
-def _row(place: str, table: dict[str, Any], kind: type[Row]) -> Row:
+def _row(where: str, table: dict[str, Any], kind: type[Row]) -> Row:
     try:
         return kind.model_validate(table)
     except ValidationError as error:
@@ -93,4 +93,4 @@ def _row(place: str, table: dict[str, Any], kind: type[Row]) -> Row:
         if type == "extra_forbidden":
             fields = [field.alias or name for name, field in kind.model_fields.items()]
             fix = did_you_mean(at, fields) or fix
-        raise InputError(f"{place}{at and f': {at}'}", reason, fix) from None
+        raise InputError(f"{where}{at and f': {at}'}", reason, fix) from None

@@ -50,7 +50,7 @@ How = tuple[type[Candidates], bool]  # the sort, and whether candidates report t
 
 
 class Seen(NamedTuple):
-    """What a backend did. failing: cases of the group. passing, others: cases through the same
+    """What a backend did. failing: cases of the group. passing, otherwise: cases through the same
     sampler that pass, or fail otherwise. accept: of the run; faults are judged as the backend was.
     """
 
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
     on_small: BackendResult
     failing: Judged
     passing: Judged
-    others: Judged
+    otherwise: Judged
     accept: Accept = "identical"
 
 
@@ -67,39 +67,44 @@ class Resemblance(NamedTuple):
     that refute it."""
 
     explains: int
-    alike: int
+    agreeing: int
     refuted: Judged
     how: How
 
 
-def diagnose(seen: Seen) -> list[Known]:
+def diagnose(failure: Seen) -> list[Known]:
     """Return the planted faults that do as the backend did and explain most."""
     if threading.current_thread() is not threading.main_thread():
         return []  # an endless fault could not be stopped
-    with accepting(seen.accept):
-        known = [
-            (_known(mutant, found.explains, len(seen.failing)), found.alike)
-            for mutant, found in _resemblances(seen, 0)
+    with accepting(failure.accept):
+        faults = [
+            (_known(mutant, match.explains, len(failure.failing)), match.agreeing)
+            for mutant, match in _resemblances(failure, 0)
         ]
-    most = max((fault.explains for fault, _ in known), default=0)
-    best = [(fault, alike) for fault, alike in known if fault.explains == most]
-    likest = max((alike for _, alike in best), default=0)
-    return [fault for fault, alike in best if alike == likest] if len(best) <= MOST else []
+    most = max((fault.explains for fault, _ in faults), default=0)
+    best = [(fault, agreeing) for fault, agreeing in faults if fault.explains == most]
+    likest = max((agreeing for _, agreeing in best), default=0)
+    return [fault for fault, agreeing in best if agreeing == likest] if len(best) <= MOST else []
 
 
-def constructed(seen: Seen, until: float, begin: int) -> list[Known]:
+def constructed(failure: Seen, until: float, begin: int) -> list[Known]:
     """Return the first fault by construction of CHUNK from `begin` on that does as the backend did
     on all of these cases; below 0, the first that is nearly a planted one. until: when to end
     without one."""
     if threading.current_thread() is not threading.main_thread():
         return []
-    everything = [(seen.small, seen.on_small), *seen.failing, *seen.others, *seen.passing]
-    if len(seen.failing) + len(seen.others) < FEW:
+    everything = [
+        (failure.small, failure.on_small),
+        *failure.failing,
+        *failure.otherwise,
+        *failure.passing,
+    ]
+    if len(failure.failing) + len(failure.otherwise) < FEW:
         return []
     with closing(InPlace("right", reference.Worker())) as right:
-        execute(seen.small, [right])  # loads what the first request needs
-    with accepting(seen.accept):
-        for mutant, how, refuted in _near(seen) if begin < 0 else _built(seen, begin):
+        execute(failure.small, [right])  # loads what the first request needs
+    with accepting(failure.accept):
+        for mutant, how, refuted in _near(failure) if begin < 0 else _built(failure, begin):
             if time.time() > until:
                 break
             try:
@@ -109,19 +114,19 @@ def constructed(seen: Seen, until: float, begin: int) -> list[Known]:
             with closing(backend):
                 pairs = chain(refuted, everything)
                 if all(_did(*pair, backend) in ("the same", "alike") for pair in pairs):
-                    return [_known(mutant, len(seen.failing), len(seen.failing))]
+                    return [_known(mutant, len(failure.failing), len(failure.failing))]
     return []
 
 
-def _near(seen: Seen) -> Iterator[tuple[Mutant, How, Judged]]:
+def _near(failure: Seen) -> Iterator[tuple[Mutant, How, Judged]]:
     """Yield the planted faults that few passing cases refute, with one edit more."""
-    for mutant, found in _resemblances(seen, (1 - NEARLY_ALL) * len(seen.passing)):
-        yield from ((variant, found.how, found.refuted) for variant in variants(mutant))
+    for mutant, match in _resemblances(failure, (1 - NEARLY_ALL) * len(failure.passing)):
+        yield from ((variant, match.how, match.refuted) for variant in variants(mutant))
 
 
-def _built(seen: Seen, begin: int) -> Iterator[tuple[Mutant, How, Judged]]:
-    for mutant in islice(families(seen.on_small.stage), begin, begin + CHUNK):
-        yield from ((mutant, (kind, True), ()) for kind in _sorts(seen))
+def _built(failure: Seen, begin: int) -> Iterator[tuple[Mutant, How, Judged]]:
+    for mutant in islice(families(failure.on_small.stage), begin, begin + CHUNK):
+        yield from ((mutant, (kind, True), ()) for kind in _sorts(failure))
 
 
 def constructed_apart(*arguments: Any) -> list[Known]:
@@ -132,49 +137,49 @@ def constructed_apart(*arguments: Any) -> list[Known]:
     return constructed(*arguments)
 
 
-def _resemblances(seen: Seen, most: float) -> Iterator[tuple[Mutant, Resemblance]]:
+def _resemblances(failure: Seen, most: float) -> Iterator[tuple[Mutant, Resemblance]]:
     """Yield the planted faults that do as the backend did, under the sort that explains most.
     most: how many passing cases may refute them."""
-    hows = [*product(_sorts(seen), (True, False))]
-    for mutant in _of_stage(seen.on_small.stage, seen.small.check):
-        tried = (_resemblance(mutant, seen, how, most) for how in hows)
+    hows = [*product(_sorts(failure), (True, False))]
+    for mutant in _of_stage(failure.on_small.stage, failure.small.check):
+        tried = (_resemblance(mutant, failure, how, most) for how in hows)
         if best := max(filter(None, tried), key=itemgetter(0, 1), default=None):
             yield mutant, best
 
 
-def _resemblance(mutant: Mutant, seen: Seen, how: How, most: float) -> Resemblance | None:
+def _resemblance(mutant: Mutant, failure: Seen, how: How, most: float) -> Resemblance | None:
     """Return None if it does not do as the backend did. Among other failures it may let a case
     pass."""
     with closing(InProcess(mutant, _TIMEOUT_S, *how)) as backend:
-        if _did(seen.small, seen.on_small, backend) != "the same":
+        if _did(failure.small, failure.on_small, backend) != "the same":
             return None
-        alike, refuted = 0, []
-        for pair in seen.passing:
+        agreeing, refuted = 0, []
+        for pair in failure.passing:
             did = _did(*pair, backend)
-            alike += did == "the same"
+            agreeing += did == "the same"
             if did in ("right", "otherwise"):
                 refuted.append(pair)
                 if len(refuted) > most:
                     return None
-        explains = [_did(*pair, backend) for pair in seen.failing]
-        elsewhere = [_did(*pair, backend) for pair in seen.others]
+        explains = [_did(*pair, backend) for pair in failure.failing]
+        elsewhere = [_did(*pair, backend) for pair in failure.otherwise]
     same = explains.count("the same")
-    shown = [did for did in elsewhere if did in ("the same", "otherwise")]
+    wrong = [did for did in elsewhere if did in ("the same", "otherwise")]
     nearly_all = same + explains.count("alike") >= NEARLY_ALL * len(explains)
-    if nearly_all and shown.count("the same") >= NEARLY_ALL * len(shown):
-        return Resemblance(same, alike, refuted, how)
+    if nearly_all and wrong.count("the same") >= NEARLY_ALL * len(wrong):
+        return Resemblance(same, agreeing, refuted, how)
     return None
 
 
-def _sorts(seen: Seen) -> tuple[type[Candidates], ...]:
+def _sorts(failure: Seen) -> tuple[type[Candidates], ...]:
     """Return llama.cpp's sort; also the sorts of others if the backend was seen to have another."""
-    others = any(
+    has_other_sort = any(
         result.ties
         or result.verdict in ("reordered", "tied")
         or (result.what == "ids" and result.values.get("others") == 0)
-        for _, result in (*seen.failing, *seen.passing, *seen.others)
+        for _, result in (*failure.failing, *failure.passing, *failure.otherwise)
     )
-    return (Candidates, FirstOfEquals, LastOfEquals) if others else (Candidates,)
+    return (Candidates, FirstOfEquals, LastOfEquals) if has_other_sort else (Candidates,)
 
 
 def _of_stage(stage: str, kind: str) -> Iterator[Mutant]:
@@ -202,11 +207,11 @@ def observed(result: BackendResult) -> tuple[Any, ...]:
     because equal candidates that stay may stand in any order."""
     if result.verdict in RIGHT:
         return ("right",)
-    place = result.verdict, result.step, result.stage, result.stage_index
+    position = result.verdict, result.step, result.stage, result.stage_index
     counts = result.values.get("survivors", {})
     if counts and counts.get("got") != counts.get("expected"):
-        return *place, _rounded(counts)
-    return *place, result.what, _rounded(result.values)
+        return *position, _rounded(counts)
+    return *position, result.what, _rounded(result.values)
 
 
 def _rounded(value: Any) -> Any:

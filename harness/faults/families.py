@@ -19,7 +19,7 @@ from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 
 TABLES = tomllib.loads(FAMILIES.read_text(encoding="utf-8"))
-_OTHER = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
+_OPPOSITE = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 
 
 def families(name: str) -> Iterator[Mutant]:
@@ -35,8 +35,8 @@ def variants(fault: Mutant) -> Iterator[Mutant]:
     if isinstance(of, Patch) and fault.sampler in REFERENCE_SAMPLERS and not (of.of or of.file):
         for variant in _of_text(fault.sampler, of.text()):
             _, condition, words = variant.text.rpartition(" if ")
-            named = bool(condition) and not words.endswith("`")
-            but = f"if {words}" if named else "everywhere"
+            is_named = bool(condition) and not words.endswith("`")
+            but = f"if {words}" if is_named else "everywhere"
             yield replace(variant, name=fault.name, text=f"{fault_is}, but not {but}")
 
 
@@ -48,12 +48,13 @@ def _of_parameters(name: str) -> Iterator[Mutant]:
         code = compile(form, "families.toml", "eval")
 
         @functools.wraps(make)
-        def changed(**given: Any) -> Any:
-            value = given.get(key, default[key])
+        def changed(**parameters: Any) -> Any:
+            value = parameters.get(key, default[key])
             if isinstance(value, int | float):
-                seen = {"q": value, "kind": type(value), "given": default | given}
-                given = given | {key: eval(code, seen)}
-            return make(**given)
+                # the names that expressions of families.toml use
+                scope = {"q": value, "kind": type(value), "given": default | parameters}
+                parameters = parameters | {key: eval(code, scope)}
+            return make(**parameters)
 
         return Mutant(f"{name}/one-parameter", changed, text=sentence)
 
@@ -62,8 +63,8 @@ def _of_parameters(name: str) -> Iterator[Mutant]:
             yield mutant(f"{key} is taken {words}", key, form)
         if isinstance(usual, int | float):
             yield mutant(f"{key} is always {usual}", key, repr(usual))
-        for other in sorted(default.keys() - {key}):
-            yield mutant(f"{other} is taken for {key}", key, f"given[{other!r}]")
+        for parameter in sorted(default.keys() - {key}):
+            yield mutant(f"{parameter} is taken for {key}", key, f"given[{parameter!r}]")
 
 
 def _text(name: str) -> str:
@@ -81,8 +82,8 @@ def _of_text(name: str, text: str) -> Iterator[Mutant]:
         for sentence, node, new in _Edits(name, function, source).all():
             edited = source.with_(node, new)
             if edited != text:
-                place = slice(node.lineno - 1, node.end_lineno)
-                read = f"`{_line(text, place)}` reads `{_line(edited, place)}`"
+                lines = slice(node.lineno - 1, node.end_lineno)
+                read = f"`{_line(text, lines)}` reads `{_line(edited, lines)}`"
                 patch = Patch("a diagnosis", f"{name}/one-edit", ((right, edited),))
                 yield Mutant(patch.name, patch, text=sentence or read)
 
@@ -116,7 +117,7 @@ class _Edits:
 
     def __init__(self, name: str, function: ast.FunctionDef, source: _Source) -> None:
         self.name, self.function, self.source = name, function, source
-        given = {argument.arg for argument in function.args.args}
+        parameters = {argument.arg for argument in function.args.args}
         self.of_self = sorted(
             {
                 node.attr
@@ -124,24 +125,25 @@ class _Edits:
                 if isinstance(node, ast.Attribute) and self.source(node.value) == "self"
             }
         )
-        self.inserted = TABLES["inserted"] if "cand" in given else {}
+        self.inserted = TABLES["inserted"] if "cand" in parameters else {}
         self.where = {
             condition: words
             for condition, words in TABLES["where"].items()
-            if ("token" if "token" in condition else "cand") in given
+            if ("token" if "token" in condition else "cand") in parameters
         }
-        if "cand" in given:
+        if "cand" in parameters:
             keys = parameters_of(REFERENCE_SAMPLERS[name])
-            own = {f"self.{key}": key for key in keys if key in self.of_self}
-            own |= {key: key for key in keys if key in given}
+            names = {f"self.{key}": key for key in keys if key in self.of_self}
+            names |= {key: key for key in keys if key in parameters}
             self.where |= {
                 f"{q} {c}": f"{key} {t}"
-                for q, key in own.items()
+                for q, key in names.items()
                 for c, t in TABLES["parameter"].items()
             }
 
     def all(self) -> Iterator[tuple[str, Any, str]]:
         """Yield first what concerns the whole function, then statements, then expressions."""
+        # `doc` is used as an index: True, which is 1, skips the docstring.
         doc = isinstance(self.function.body[0], ast.Expr) and len(self.function.body) > 1
         statements = self.function.body[doc and ast.get_docstring(self.function) is not None :]
         first, last = statements[0], statements[-1]
@@ -174,8 +176,8 @@ class _Edits:
                 targets = map(self.source, node.targets[0].elts)
                 pairs = [*zip(targets, map(self.source, node.value.elts), strict=True)]
                 for left_out in pairs:
-                    kept = (f"{t} = {v}" for t, v in pairs if (t, v) != left_out)
-                    yield "", node, "; ".join(kept)
+                    assignments = (f"{t} = {v}" for t, v in pairs if (t, v) != left_out)
+                    yield "", node, "; ".join(assignments)
 
     def _instead(self, node: Any) -> Iterator[str]:
         """Yield what replaces an expression."""
@@ -197,8 +199,8 @@ class _Edits:
             case ast.BinOp():
                 before, after = f"({source(node.left)}", f"{source(node.right)})"
                 yield from (f"{before})", f"({after}")
-                if type(node.op) in _OTHER:
-                    yield f"{before} {_OTHER[type(node.op)]} {after}"
+                if type(node.op) in _OPPOSITE:
+                    yield f"{before} {_OPPOSITE[type(node.op)]} {after}"
             case ast.Call():
                 yield from self._instead_of_call(source(node.func), [*map(source, node.args)])
             case ast.Attribute() if source(node) == "cand.logits.dtype.type":
@@ -206,21 +208,25 @@ class _Edits:
             case ast.Attribute(attr="p" | "logits", ctx=ast.Load()) if source(node) != "self.p":
                 yield f"{source(node.value)}.{'logits' if node.attr == 'p' else 'p'}"
             case ast.Attribute(ctx=ast.Load()) if source(node.value) == "self":
-                yield from (f"self.{other}" for other in self.of_self if other != node.attr)
+                yield from (
+                    f"self.{attribute}" for attribute in self.of_self if attribute != node.attr
+                )
             case ast.Continue():
                 yield "break"
 
-    def _instead_of_call(self, called: str, given: list[str]) -> Iterator[str]:
-        yield from given
-        if not given and "." in called:
+    def _instead_of_call(self, called: str, arguments: list[str]) -> Iterator[str]:
+        yield from arguments
+        if not arguments and "." in called:
             yield called.rpartition(".")[0]
-        if (called, given) == ("len", ["cand"]):
+        if (called, arguments) == ("len", ["cand"]):
             yield from TABLES["instead"]["number_of_candidates"]
         if called in ("min", "max"):
-            yield f"{'max' if called == 'min' else 'min'}({', '.join(given)})"
+            yield f"{'max' if called == 'min' else 'min'}({', '.join(arguments)})"
         if called in ("int", "floats.to_int32"):
-            yield from (f"{called}({way}({given[0]}))" for way in ("np.rint", "np.ceil"))
-        if called in ("kind", "float32", "np.float32") and given:
-            yield f"np.float64({given[-1]})"
+            yield from (
+                f"{called}({rounding}({arguments[0]}))" for rounding in ("np.rint", "np.ceil")
+            )
+        if called in ("kind", "float32", "np.float32") and arguments:
+            yield f"np.float64({arguments[-1]})"
         if called == "floats.largest":
             yield "cand.max_logit()"

@@ -52,8 +52,8 @@ def _time_limit(timeout_s: float) -> Iterator[None]:
     spent, began = time.process_time(), time.monotonic()
 
     def ring(_signal: int, frame: FrameType | None) -> None:
-        late = time.process_time() - spent >= timeout_s
-        if not late and time.monotonic() - began < _WAITS * timeout_s:
+        over_limit = time.process_time() - spent >= timeout_s
+        if not over_limit and time.monotonic() - began < _WAITS * timeout_s:
             return
         if frame is None or "llvmlite" not in frame.f_code.co_filename:
             raise TimeoutError(f"no reply within {timeout_s:g} s")

@@ -24,11 +24,11 @@ NAMESPACE = "sampler_parity"
 
 @dataclass(frozen=True)
 class Patch:
-    """place: where it is written, for messages. name: the fault's. file: what is patched, from the
+    """where: file and fault, for messages. name: the fault's. file: what is patched, from the
     folder above `reference`; "": the module of what is replaced. edits: texts and what replaces
     them. of: FILE:NAME of the class or function that is replaced; "": the sampler's class."""
 
-    place: str
+    where: str
     name: str
     edits: tuple[tuple[str, str], ...]
     file: str = ""
@@ -46,11 +46,11 @@ class Patch:
             file, _, member = self.of.partition(":")
             right = getattr(self._imported(file), member, None)
             if right is None:
-                raise InputError(self.place, f"{file} has no {member!r}", "correct `of`")
+                raise InputError(self.where, f"{file} has no {member!r}", "correct `of`")
             return right
         name = self.name.split("/")[0]
         if name not in ALL_SAMPLERS:
-            raise InputError(self.place, f"there is no sampler {name!r}", "correct `name`")
+            raise InputError(self.where, f"there is no sampler {name!r}", "correct `name`")
         return ALL_SAMPLERS[name]
 
     def module(self) -> ModuleType:
@@ -64,7 +64,7 @@ class Patch:
         try:
             return import_module(dotted)
         except ModuleNotFoundError:
-            raise InputError(self.place, f"there is no {file}", "correct `file`") from None
+            raise InputError(self.where, f"there is no {file}", "correct `file`") from None
 
     def text(self) -> str:
         """Return the patched source. Raises InputError unless each replaced text is there once."""
@@ -72,13 +72,13 @@ class Patch:
         text, path = _source(module), _path(module)
         for number, (old, new) in enumerate(self.edits, start=1):
             count = text.count(old)
-            place = f"{self.place}: edit {number}"
+            where = f"{self.where}: edit {number}"
             if count != 1:
                 fix = "copy more lines around it" if count else "copy the lines as they are now"
-                problem = f"stands {count} times in {path}, and must once: {old!r}"
-                raise InputError(place, problem, fix)
+                problem = f"occurs {count} times in {path}, must occur once: {old!r}"
+                raise InputError(where, problem, fix)
             if old == new:
-                raise InputError(place, f"replaces nothing: {old!r}", "correct `with`")
+                raise InputError(where, f"replaces nothing: {old!r}", "correct `with`")
             text = text.replace(old, new)
         return text
 
@@ -86,17 +86,17 @@ class Patch:
 @functools.lru_cache(1024)  # those by construction are thousands
 def _faulty(patch: Patch) -> Callable[..., Any]:
     right, patched = patch.right(), patch.module()
-    own = sys.modules[right.__module__]
-    faulty = made = _executed(patched, patch.name, patch.text())
-    if patched is not own:  # its imports from there come from the patched module
+    module = sys.modules[right.__module__]
+    faulty = built = _executed(patched, patch.name, patch.text())
+    if patched is not module:  # its imports from there come from the patched module
         with _found_in_place_of(patched, faulty):
-            made = _executed(own, patch.name, _source(own))
+            built = _executed(module, patch.name, _source(module))
         for name, value in vars(patched).items():  # those by way of another module
-            if vars(made).get(name) is value:
-                vars(made)[name] = vars(faulty)[name]
+            if vars(built).get(name) is value:
+                vars(built)[name] = vars(faulty)[name]
     if not isinstance(right, type):
-        return vars(made)[right.__name__]  # type: ignore[no-any-return]
-    return _of_its_kind(right, made)
+        return vars(built)[right.__name__]  # type: ignore[no-any-return]
+    return _of_its_kind(right, built)
 
 
 @contextmanager
@@ -104,24 +104,24 @@ def _found_in_place_of(patched: ModuleType, faulty: ModuleType) -> Iterator[None
     """Let an import find the faulty module: by its name, and as a member of its package."""
     package, _, member = patched.__name__.rpartition(".")
     holders = [(sys.modules, patched.__name__), (vars(sys.modules[package]), member)]
-    found = [(holder, name) for holder, name in holders if holder.get(name) is patched]
-    for holder, name in found:
+    patched_holders = [(holder, name) for holder, name in holders if holder.get(name) is patched]
+    for holder, name in patched_holders:
         holder[name] = faulty
     try:
         yield
     finally:
-        for holder, name in found:
+        for holder, name in patched_holders:
             holder[name] = patched
 
 
 def _of_its_kind(right: Any, module: ModuleType) -> Callable[..., Any]:
     """Return the module's class as a subclass of the right sampler, for code that asks for its
     type. One with a base stays as it is: its `super()` must find that base."""
-    made: Callable[..., Any] = vars(module)[right.__name__]
+    built: Callable[..., Any] = vars(module)[right.__name__]
     if right.__bases__ != (object,):
-        return made
-    members = dict(vars(made))
-    for name in ("__dict__", "__weakref__"):
+        return built
+    members = dict(vars(built))
+    for name in ("__dict__", "__weakref__"):  # the subclass gets its own descriptors
         members.pop(name)
     faulty: Callable[..., Any] = type(right)(right.__name__, (right,), members)
     vars(module)[right.__name__] = faulty

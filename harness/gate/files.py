@@ -15,9 +15,11 @@ def verify_files(bundle: Bundle) -> RuleOutcome:
     """Read every file of every backend again, without the cache, and compare its digest. A file
     that is not here leaves the rule unjudged."""
     files = [(name, file) for name, info in bundle.info.backends.items() for file in info.files]
-    findings = [*(found for name, file in files for found in _finding(name, file))]
+    findings = [*(result for name, file in files for result in _finding(name, file))]
     findings += [
-        finding("unjudged", f"backend {name}", "no digests", "digests of its files", fix="run anew")
+        finding(
+            "unjudged", f"backend {name}", "no digests", "digests of its files", fix="run again"
+        )
         for name in _without(bundle)
     ]
     return RuleOutcome(
@@ -25,7 +27,7 @@ def verify_files(bundle: Bundle) -> RuleOutcome:
         place="--verify-files",
         state=state_of(findings),
         judged=len(files),
-        met=len(files) - len([found for found in findings if found.figure != "no digests"]),
+        met=len(files) - len([result for result in findings if result.figure != "no digests"]),
         findings=findings,
     )
 
@@ -45,8 +47,8 @@ def _finding(name: str, file: FileInfo) -> Iterator[GateFinding]:
     subject, limit = f"{file.path} of {name}", f"sha256 {file.sha256[:12]}"
     path = Path(file.path)
     if not path.exists():
-        fix = "judge where the run was made"
+        fix = "run the gate on the machine of the run"
         yield finding("unjudged", subject, "not on this machine", limit, fix=fix)
     elif (now := info_of(path, fresh=True)) != file:
-        fix = "put it back, or run anew"
+        fix = "restore the file, or run again"
         yield finding("failed", subject, f"sha256 {now.sha256[:12]}", limit, fix=fix)

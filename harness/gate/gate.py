@@ -128,20 +128,20 @@ def _allowances(policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
         subject = f"{allowed.case} on {allowed.backend}"
         if allowances.expired(i):
             figure, limit = f"expired on {allowed.expires}", f"a date from {allowances.today} on"
-            fix = f"fix what {allowed.issue} is about, or decide anew"
+            fix = f"resolve {allowed.issue}, or set a later date"
         elif policy.unused_allowances == "fail" and not allowances.used[i]:
-            figure, limit, fix = "let nothing pass", "used at least once", "remove it"
+            figure, limit, fix = "matched nothing", "used at least once", "remove it"
         else:
             continue
-        place = f"allow[{i + 1}]"
-        found = finding("failed", subject, figure, limit, fix=fix)
+        entry = f"allow[{i + 1}]"
+        failure = finding("failed", subject, figure, limit, fix=fix)
         outcome = RuleOutcome(
-            rule=f"{place} ({allowed.issue})",
-            place=place,
+            rule=f"{entry} ({allowed.issue})",
+            place=entry,
             state="failed",
             judged=1,
             met=0,
-            findings=[found],
+            findings=[failure],
         )
         outcomes.append(outcome)
     return outcomes
@@ -151,7 +151,7 @@ def _notes(
     bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[str]:
     notes = [
-        f"allow[{i + 1}] ({allowed.issue}) let nothing pass: {allowed.case} on {allowed.backend}"
+        f"allow[{i + 1}] ({allowed.issue}) matched nothing: {allowed.case} on {allowed.backend}"
         for i, allowed in enumerate(policy.allow)
         if not allowances.used[i] and not allowances.expired(i)
     ]
@@ -165,13 +165,13 @@ def _notes(
     ]
     ours = shipped()
     notes += [
-        f"suite {suite} is not shipped: what its cases require is its own"
+        f"suite {suite} is not shipped: it defines what its cases require"
         for suite in bundle.info.suites
         if suite not in ours
     ]
     if bundle.info.machine.code != digest_of_code():
         version = bundle.info.version
-        notes.append(f"the run was made by other code of sampler-parity ({version})")
+        notes.append(f"the run was made with other code of sampler-parity ({version})")
     notes += [
         f"no parity rule is about backend {name}"
         for name, info in bundle.info.backends.items()
@@ -180,8 +180,8 @@ def _notes(
         and not any(fnmatchcase(name, rule.backend) for rule in policy.rules("parity"))
     ]
     if policy.subject is None:
-        named = [(name, bundle.info.backends[name].version) for name in ran(bundle)]
-        names = [f"{name} {version}".strip() for name, version in named]
+        versions = [(name, bundle.info.backends[name].version) for name in ran(bundle)]
+        names = [f"{name} {version}".strip() for name, version in versions]
         notes.append(f"judged {', '.join(names)} only; no [subject] names what is released")
     before = baseline.info.suites if baseline is not None else {}
     notes += [

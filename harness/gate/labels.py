@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sampler_parity.harness.gate.records import GateFinding, GateResult, RuleOutcome
 from sampler_parity.harness.sanitize.markup import code
 
-SHOWN = 5
+MOST_FINDINGS = 5  # findings of a rule; the JSON has all of them
 _LONGEST = 1_000  # characters of a cell: of ours, a replay command with an adapter's has 300
 _STATE = {"met": "met", "failed": "FAILED", "unjudged": "COULD NOT JUDGE"}
 _EXIT = {0: "pass", 1: "FAILED", 2: "COULD NOT JUDGE"}
@@ -14,10 +14,10 @@ _EXIT = {0: "pass", 1: "FAILED", 2: "COULD NOT JUDGE"}
 def terminal_lines(result: GateResult) -> Iterator[str]:
     """Yield the findings, then a line for every rule, then the verdict."""
     for rule in result.rules:
-        for finding in rule.findings[:SHOWN]:
+        for finding in rule.findings[:MOST_FINDINGS]:
             yield from _finding(rule, finding)
-        if len(rule.findings) > SHOWN:
-            yield f"... and {len(rule.findings) - SHOWN:,} more of {rule.rule}"
+        if len(rule.findings) > MOST_FINDINGS:
+            yield f"... and {len(rule.findings) - MOST_FINDINGS:,} more of {rule.rule}"
     yield from (f"note     {note}" for note in result.notes)
     for rule in result.rules:
         yield f"rule     {rule.rule}   {_counts(rule)}   {_state(rule)}"
@@ -42,9 +42,9 @@ def _state(rule: RuleOutcome) -> str:
 
 
 def _counts(rule: RuleOutcome) -> str:
-    known = f", {rule.allowed:,} known" if rule.allowed else ""
+    allowed = f", {rule.allowed:,} known" if rule.allowed else ""
     skipped = f", {rule.skipped:,} skipped" if rule.skipped else ""
-    return f"{rule.met:,}/{rule.judged:,} met{known}{skipped}"
+    return f"{rule.met:,}/{rule.judged:,} met{allowed}{skipped}"
 
 
 def _finding(rule: RuleOutcome, finding: GateFinding) -> Iterator[str]:
@@ -77,7 +77,7 @@ def markdown(result: GateResult) -> str:
             for rule in result.rules
         ),
     ]
-    findings = [(rule, f) for rule in result.rules for f in rule.findings[:SHOWN]]
+    findings = [(rule, f) for rule in result.rules for f in rule.findings[:MOST_FINDINGS]]
     if findings:
         lines += ["", "| rule | what | found | asked | replay |", "| --- | --- | --- | --- | --- |"]
         lines += [
@@ -85,7 +85,7 @@ def markdown(result: GateResult) -> str:
             f" | {_code(f.replay or f.mend)} |"
             for rule, f in findings
         ]
-    left_out = sum(len(rule.findings[SHOWN:]) for rule in result.rules)
+    left_out = sum(len(rule.findings[MOST_FINDINGS:]) for rule in result.rules)
     if left_out:
         lines += ["", f"{left_out:,} more are in the JSON and on the terminal."]
     lines += ["", *(f"- {_code(note)}" for note in result.notes)] if result.notes else []

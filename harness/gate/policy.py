@@ -226,8 +226,10 @@ class Policy(_Strict):
     def about(self, backends: list[str]) -> "Policy":
         """Return the policy for these backends, which must be in the bundle."""
         subject = self.subject or Subject(name=", ".join(backends), backends=backends)
-        wanted = list(dict.fromkeys([*subject.backends, *backends]))
-        return self.model_copy(update={"subject": subject.model_copy(update={"backends": wanted})})
+        patterns = list(dict.fromkeys([*subject.backends, *backends]))
+        return self.model_copy(
+            update={"subject": subject.model_copy(update={"backends": patterns})}
+        )
 
 
 @dataclass(frozen=True)
@@ -249,7 +251,7 @@ def policy_model() -> type[Policy]:
 
 def read_policy(path: Path | None) -> PolicyFile:
     """Read the policy of a file, or the default one. Raises InputError."""
-    shown = str(path) if path else "the default policy"
+    name = str(path) if path else "the default policy"
     source = path or Path(str(files("sampler_parity.harness.gate"))) / "default.toml"
     content = read_file(source, limits.TOML)
     data = toml_of(source, content)
@@ -257,25 +259,25 @@ def read_policy(path: Path | None) -> PolicyFile:
         policy = policy_model().model_validate(data)
     except ValidationError as error:
         raise InputError(source, *_explained(error)) from None
-    return PolicyFile(shown, policy, hashlib.sha256(content).hexdigest())
+    return PolicyFile(name, policy, hashlib.sha256(content).hexdigest())
 
 
 def _explained(error: ValidationError) -> tuple[str, str]:
     """Return the problem, with its place in the file, and the fix of the first mistake."""
     _, location, reason, fix = mistake(error)
-    place = place_of(location)
-    return f"{place}: {reason}" if place else reason, fix or "see docs/reference/policy.md"
+    field = place_of(location)
+    return f"{field}: {reason}" if field else reason, fix or "see docs/reference/policy.md"
 
 
 def place_of(location: tuple[int | str, ...]) -> str:
     """Format "parity[2].verdicts[1]" for ("parity", 1, "verdicts", 0), counted from 1."""
-    place = ""
+    text = ""
     for part in location:
         if isinstance(part, int):
-            place += f"[{part + 1}]"
-        elif not place.endswith("]") or not _inside_union(part):
-            place += f".{part}" if place else part
-    return place
+            text += f"[{part + 1}]"
+        elif not text.endswith("]") or not _inside_union(part):
+            text += f".{part}" if text else part
+    return text
 
 
 def _inside_union(part: str) -> bool:

@@ -53,8 +53,7 @@ class RuleTally:
 
 @dataclass(frozen=True)
 class Allowances:
-    """Hold the known divergences of a policy that are valid today, and how many results each
-    covered."""
+    """The known divergences of a policy that are valid today, and how many results each covered."""
 
     policy: Policy
     today: date
@@ -81,9 +80,9 @@ def by_first_rule(
     """Judge every result by the first rule that fits it; return the outcome of every rule."""
     tallies: defaultdict[int, RuleTally] = defaultdict(RuleTally)
     for result in results:
-        place = next((i for i, rule in enumerate(rules) if fits(rule, result)), None)
-        if place is not None:
-            tallies[place].add(judge(rules[place], result))
+        index = next((i for i, rule in enumerate(rules) if fits(rule, result)), None)
+        if index is not None:
+            tallies[index].add(judge(rules[index], result))
     return outcomes(kind, rules, tallies)
 
 

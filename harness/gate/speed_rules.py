@@ -27,8 +27,7 @@ MORE = "measure again, with more rounds (docs/reference/policy.md)"
 
 @dataclass(frozen=True)
 class TimeRatio:
-    """Hold a time over the baseline's, its interval, and how much the baseline differs from
-    itself."""
+    """A time over the baseline's, its interval, and how much the baseline differs from itself."""
 
     ratio: float
     low: float
@@ -51,8 +50,8 @@ def judge_speed(
         if rule.baseline is not None:
             ratio = ratio_in_run(timing, backend, rule.baseline, rule.confidence)
         elif baseline is not None:
-            other = other_machine(bundle, baseline)
-            ratio = other or ratio_across_runs(timing, old.get(timing.id), backend, rule)
+            reason = other_machine(bundle, baseline)
+            ratio = reason or ratio_across_runs(timing, old.get(timing.id), backend, rule)
         else:
             return None
         return _judge(bundle, timing, backend, rule, ratio)
@@ -77,8 +76,8 @@ def _judge(
     to = rule.baseline or f"{backend} of the baseline bundle, by {rule.anchor}"
     subject = f"{timing.id} on {backend}"
     limit = f"at most {rule.max_ratio:g} times {to} ({rule.confidence:.0%})"
-    named = [name for name in (rule.baseline, backend) if name]
-    command = replay(bundle.info, timing.suite or "timing", timing.id, named)
+    names = [name for name in (rule.baseline, backend) if name]
+    command = replay(bundle.info, timing.suite or "timing", timing.id, names)
     if isinstance(ratio, str):
         return finding("unjudged", subject, ratio, limit, command)
     state = state_of_ratio(ratio, rule.max_ratio)
@@ -137,6 +136,7 @@ def ratio_across_runs(
     noises = [_noise(timing), _noise(old)]
     low, high = bootstrap_interval(tuple(ratios), ratio_of_medians, _RESAMPLES, rule.confidence)
     value = float(ratio_of_medians(ratios[0], ratios[1]))
+    # If either run did not measure its noise, the ratio cannot be judged.
     noise = None if None in noises else max(n for n in noises if n is not None)
     return TimeRatio(value, low, high, noise)
 

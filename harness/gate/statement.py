@@ -22,14 +22,14 @@ PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 Json = dict[str, Any]
 
 
-def statement_of(bundle: Bundle, named: list[tuple[str, str]], result: GateResult) -> str:
-    """Return the statement as JSON. named: as `released` returns it."""
+def statement_of(bundle: Bundle, digests: list[tuple[str, str]], result: GateResult) -> str:
+    """Return the statement as JSON. digests: as `released` returns it."""
     from google.protobuf.json_format import MessageToDict
     from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
     from in_toto_attestation.v1.statement import Statement
 
-    subjects = [ResourceDescriptor(name, digest={"sha256": sha256}).pb for name, sha256 in named]
-    made = Statement(
+    subjects = [ResourceDescriptor(name, digest={"sha256": sha256}).pb for name, sha256 in digests]
+    statement = Statement(
         subjects,
         PREDICATE,
         {
@@ -42,8 +42,8 @@ def statement_of(bundle: Bundle, named: list[tuple[str, str]], result: GateResul
             "failedTests": [rule.rule for rule in result.rules if rule.state != "met"],
         },
     )
-    made.validate()
-    return json.dumps(MessageToDict(made.pb), indent=2) + "\n"
+    statement.validate()
+    return json.dumps(MessageToDict(statement.pb), indent=2) + "\n"
 
 
 def released(bundle: Bundle, policy: Policy) -> list[tuple[str, str]]:
@@ -61,19 +61,19 @@ def released(bundle: Bundle, policy: Policy) -> list[tuple[str, str]]:
     return [(name, info.digest) for name, info in ran.items()]
 
 
-def difference(path: Path, made: str) -> str:
+def difference(path: Path, current: str) -> str:
     """Return how the statement in a file differs from the one that the gate makes now, or "".
-    Raises InputError if it is no statement."""
+    Raises InputError if it is not a statement."""
     try:
-        was, now = json_of(read_file(path, limits.TOML)), json.loads(made)
+        was, now = json_of(read_file(path, limits.TOML)), json.loads(current)
     except ValueError as error:
-        raise InputError(path, f"is no statement: {error}") from None
+        raise InputError(path, f"is not a statement: {error}") from None
     if not isinstance(was, dict):
-        raise InputError(path, "is no statement", "gate --statement writes one")
+        raise InputError(path, "is not a statement", "gate --statement writes one")
     passed = _at(was, ("predicate", "passedTests"))
     if isinstance(passed, list):  # a replay is evidence of its day, and not asked again
         passed[:] = [rule for rule in passed if not str(rule).startswith("replay of ")]
-    for place in (
+    for field in (  # the outer `predicate` after its parts, so that the message is precise
         ("_type",),
         ("predicateType",),
         ("subject",),
@@ -81,12 +81,12 @@ def difference(path: Path, made: str) -> str:
         ("predicate", "result"),
         ("predicate",),
     ):
-        if _at(was, place) != _at(now, place):
-            return ".".join(place)
-    return "" if was == now else "a field that no statement has"
+        if _at(was, field) != _at(now, field):
+            return ".".join(field)
+    return "" if was == now else "an unknown field"
 
 
-def _at(data: Any, place: tuple[str, ...]) -> Any:
-    for name in place:
+def _at(data: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
         data = data.get(name) if isinstance(data, dict) else None
     return data

@@ -67,10 +67,10 @@ def _absent(bundle: Bundle, subject: Subject) -> Iterator[GateFinding]:
 
 
 def _other_files(subject: Subject, ran: Backends) -> Iterator[GateFinding]:
-    known = {sha256 for info in ran.values() for sha256 in digests_of(info)}
+    digests = {sha256 for info in ran.values() for sha256 in digests_of(info)}
     for sha256 in subject.sha256:
-        if sha256 not in known:
-            figure = f"{len(known)} other files" if known else "no file's digest"
+        if sha256 not in digests:
+            figure = f"{len(digests)} other files" if digests else "no file's digest"
             yield _wrong(f"sha256 {sha256[:12]}", figure, "judged", "run the file that is released")
 
 
@@ -87,8 +87,8 @@ def _other_run(
         yield _wrong("the run", f"on {info.machine.machine or 'no machine'}", subject.platform)
     code = digest_of_code() if subject.code == "own" else subject.code
     if code and info.machine.code != code:
-        found = f"code {info.machine.code[:12] or 'none'} of sampler-parity {info.version}"
-        yield _wrong("the run", found, f"code {code[:12]}", "run with this version")
+        figure = f"code {info.machine.code[:12] or 'none'} of sampler-parity {info.version}"
+        yield _wrong("the run", figure, f"code {code[:12]}", "run with this version")
     started = started_on(bundle)
     if subject.max_age_days is not None and started is not None:
         age = (today - started).days
@@ -99,10 +99,10 @@ def _other_run(
 def _unruled(bundle: Bundle, policy: Policy, ran: Backends) -> Iterator[GateFinding]:
     """Yield the first result of the subject that no rule judges."""
     judges = [load(gate.unruled) for gate in every_gate() if gate.unruled]
-    left = [result for unruled in judges for result in unruled(bundle, policy, ran)]
-    if left:
-        figure = f"no rule judges it, and {len(left) - 1:,} others"
-        yield _wrong(left[0], figure, "a rule", "add a rule without patterns behind the others")
+    unjudged = [result for unruled in judges for result in unruled(bundle, policy, ran)]
+    if unjudged:
+        figure = f"no rule judges it, and {len(unjudged) - 1:,} others"
+        yield _wrong(unjudged[0], figure, "a rule", "add a last rule without patterns")
 
 
 def _wrong(subject: str, figure: str, limit: str, fix: str = "run again") -> GateFinding:

@@ -23,7 +23,7 @@ from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.inputs.cache_folder import cache_folder
 
 Table = Literal["answers", "suites"]
-_KEPT = 8  # files of states of the code, those that were used last
+_MOST_FILES = 8  # files of states of the code, those that were used last
 _WAIT_S = 5.0  # for another process that writes
 
 
@@ -99,8 +99,8 @@ def of_this_code(state: Mapping[str, Any] | None = None) -> Cache:
     with suppress(OSError):  # another process may delete them, too
         if path.exists():
             path.touch()
-        for other in sorted(folder.glob("*.sqlite"), key=_changed)[:-_KEPT]:
-            other.unlink()
+        for unused in sorted(folder.glob("*.sqlite"), key=_changed)[:-_MOST_FILES]:
+            unused.unlink()
     return Cache(path)
 
 

@@ -14,8 +14,8 @@ def cache_folder() -> Path:
 
 def _cache_of_user(platform: str) -> Path:
     """Return the system's cache folder; XDG_CACHE_HOME names another one anywhere."""
-    if named := os.environ.get("XDG_CACHE_HOME"):
-        return Path(named)
+    if folder := os.environ.get("XDG_CACHE_HOME"):
+        return Path(folder)
     if platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
         return Path(local) if local else Path.home() / "AppData" / "Local"

@@ -31,7 +31,7 @@ Tensors = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Fixture:
-    """Hold a GGUF file that was read: its facts (str, int, list[str]) and tensors by name."""
+    """Contents of a GGUF file: its facts (str, int, list[str]) and tensors by name."""
 
     facts: Facts
     tensors: Tensors
@@ -46,16 +46,18 @@ def check(folder: Path, name: str) -> Path:
     """Return the file of a fixture, checked against the manifest. Raises InputError."""
     manifest = read_manifest(folder)
     if name not in manifest:
-        known = ", ".join(sorted(manifest))
-        raise InputError(folder / "manifest.toml", f"no fixture {name!r}", f"known: {known}")
+        names = ", ".join(sorted(manifest))
+        raise InputError(folder / "manifest.toml", f"no fixture {name!r}", f"known: {names}")
     entry = manifest[name]
     path = folder / entry.file
     if not path.is_file():
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`")
     sha256 = sha256_of(path)
     if sha256 != entry.sha256:
-        others = [other for other, listed in manifest.items() if listed.sha256 == sha256]
-        reason = f"it is the file of fixture {others[0]!r}" if others else "altered or truncated"
+        same_file = [fixture for fixture, listed in manifest.items() if listed.sha256 == sha256]
+        reason = (
+            f"it is the file of fixture {same_file[0]!r}" if same_file else "altered or truncated"
+        )
         raise InputError(
             path,
             f"SHA-256 is {sha256[:12]}..., the manifest has {entry.sha256[:12]}...: {reason}",
@@ -135,7 +137,7 @@ def read_logits(path: Path) -> NDArray[Any]:
 
 
 def logits_of(path: Path, fixture: Fixture) -> NDArray[Any]:
-    """Do as read_logits, with a fixture that was read from path."""
+    """Return the logits, as read_logits, of a fixture that was read from path."""
     if "logits" not in fixture.tensors:
         raise InputError(path, "has no tensor `logits`", "make it with `sampler-parity capture`")
     rows = fixture.tensors["logits"]

@@ -69,13 +69,13 @@ def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:
     return manifest_of(folder / "manifest.toml", {})
 
 
-def manifest_of(path: Path, known: dict[str, Any]) -> dict[str, LogitsEntry | ResultsEntry]:
-    """Read the entries of a file. known: fields that none of them has. Raises InputError."""
+def manifest_of(path: Path, defaults: dict[str, Any]) -> dict[str, LogitsEntry | ResultsEntry]:
+    """Read the entries of a file. defaults: fields that none of them has. Raises InputError."""
     restore = "restore it from the repository"
     entry: TypeAdapter[LogitsEntry | ResultsEntry] = TypeAdapter(Entry)
     try:
         listed = tomllib.loads(path.read_text(encoding="utf-8"))["fixture"]
-        return {name: entry.validate_python(value | known) for name, value in listed.items()}
+        return {name: entry.validate_python(value | defaults) for name, value in listed.items()}
     except FileNotFoundError:
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`") from None
     except ValidationError as error:

@@ -39,13 +39,13 @@ def model_path(name: str) -> Path:
     return path
 
 
-def check_digest(path: Path, wanted: str) -> None:
+def check_digest(path: Path, expected: str) -> None:
     """Raise InputError for another model than the one that the fixture was made with."""
     sha256 = sha256_of(path)
-    if sha256 != wanted:
+    if sha256 != expected:
         raise InputError(
             path,
-            f"SHA-256 is {sha256[:12]}..., the manifest has {wanted[:12]}...: another model",
+            f"SHA-256 is {sha256[:12]}..., the manifest has {expected[:12]}...: another model",
             "restore the one that golden/small.gguf was made with",
         )
 
@@ -66,9 +66,9 @@ def golden_prompts(per_prompt: int) -> dict[str, list[int]]:
     names: dict[tuple[int, ...], str] = {}
     at = 0
     lengths = fixture.tensors["prompt_tokens"].tolist()
-    for name, whole in zip(fixture.facts["prompt_ids"], lengths, strict=True):
+    for name, n_tokens in zip(fixture.facts["prompt_ids"], lengths, strict=True):
         for i in range(1, per_prompt + 1):
-            length = max(1, whole * i // per_prompt)
+            length = max(1, n_tokens * i // per_prompt)
             names.setdefault(tuple(tokens[at : at + length]), f"{name}.{length}")
-        at += whole
+        at += n_tokens
     return {name: list(prefix) for prefix, name in names.items()}

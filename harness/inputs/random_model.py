@@ -55,13 +55,15 @@ def random_128256_path() -> Path:
         path.parent.mkdir(exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent)
         os.close(handle)
-        made = Path(name)
+        temporary = Path(name)
         try:
-            write_model(made, RANDOM_128256, make_weights(RANDOM_128256, _SPREAD), words, merges)
-            _check(path, sha256_of(made))
-            made.replace(path)  # atomic: several processes may do this at once
+            write_model(
+                temporary, RANDOM_128256, make_weights(RANDOM_128256, _SPREAD), words, merges
+            )
+            _check(path, sha256_of(temporary))
+            temporary.replace(path)  # atomic: several processes may do this at once
         finally:
-            made.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise cannot_write(path, error, "free space") from None
     return path
@@ -69,7 +71,7 @@ def random_128256_path() -> Path:
 
 def _check(path: Path, sha256: str) -> None:
     if sha256 != _SHA256:
-        problem = f"comes out with SHA-256 {sha256[:12]}..., recorded is {_SHA256[:12]}..."
+        problem = f"was generated with SHA-256 {sha256[:12]}..., expected {_SHA256[:12]}..."
         raise InputError(path, problem, "install the versions of locked.txt")
 
 
@@ -117,14 +119,14 @@ def grow_words(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
     bits = np.random.PCG64(seed)
     words: list[str] = []
     merges: list[str] = []
-    known = set(starts)
+    stems = set(starts)
     while len(words) < n:
         for parent_bits, letter_bits in bits.random_raw(2 * n).reshape(n, 2).tolist():
             parent = parent_bits % (len(starts) + len(words))
             stem = starts[parent] if parent < len(starts) else words[parent - len(starts)]
             letter = letters[letter_bits % len(letters)]
-            if stem + letter not in known and len(words) < n:
-                known.add(stem + letter)
+            if stem + letter not in stems and len(words) < n:
+                stems.add(stem + letter)
                 words.append(stem + letter)
                 merges.append(f"{stem} {letter}")
     return words, merges

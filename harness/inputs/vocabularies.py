@@ -66,14 +66,14 @@ _EOG_NAMES = _EOT_NAMES | frozenset(
 def _merges_for(words: list[str]) -> tuple[list[str], list[str]]:
     """Return merge rules that build each word left to right, and all texts that they make."""
     merges, texts = [], []
-    known = set(_CHAR_OF.values())
+    built = set(_CHAR_OF.values())
     for word in words:
         part = word[0]
         for char in word[1:]:
-            if part + char not in known:
+            if part + char not in built:
                 merges.append(f"{part} {char}")
                 texts.append(part + char)
-                known.add(part + char)
+                built.add(part + char)
             part += char
     return merges, texts
 
@@ -96,12 +96,12 @@ def write_spm(path: Path) -> None:
     """Write <unk>, <s>, </s>, 256 byte tokens, ASCII characters and a few dozen pieces with
     scores."""
     pieces = [chr(c) for c in range(33, 127)] + ["▁", "é", "…"]
-    seen = set(pieces)
+    unique = set(pieces)
     for word in _MERGED:
         for n in range(2, len(word) + 1):
             piece = word[:n].replace("Ġ", "▁").replace("Ċ", "\n")
-            if piece not in seen:
-                seen.add(piece)
+            if piece not in unique:
+                unique.add(piece)
                 pieces.append(piece)
     texts = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] + pieces
     types = [TokenType.UNKNOWN, TokenType.CONTROL, TokenType.CONTROL] + [TokenType.BYTE] * 256
@@ -164,10 +164,10 @@ def vocab_path(name: str) -> Path:
             raise InputError(name, "no such vocabulary", fix)
         return path
     with tempfile.NamedTemporaryFile(dir=cache_folder(), delete=False) as file:
-        made = Path(file.name)
-    _BUILT_IN[name](made)
+        temporary = Path(file.name)
+    _BUILT_IN[name](temporary)
     path = cache_folder() / f"vocab-{name}.gguf"
-    made.replace(path)  # atomic: several processes may do this at once
+    temporary.replace(path)  # atomic: several processes may do this at once
     return path
 
 
@@ -195,7 +195,7 @@ def _vocab(path: Path, reader: "gguf.GGUFReader") -> Vocab:
     if eot == -1:
         eot = next((i for i, text in enumerate(texts) if text in _EOT_NAMES), -1)
     fim = [_id(reader, f"fim_{k}", -1, len(texts)) for k in ("pad", "rep", "sep")]
-    named = [i for i, text in enumerate(texts) if text in _EOG_NAMES]
+    by_text = [i for i, text in enumerate(texts) if text in _EOG_NAMES]
     merges = (merge.partition(" ")[::2] for merge in _list(reader, "merges", str, ()))
     return Vocab(
         kind="bpe" if model == "gpt2" else "spm",
@@ -203,7 +203,7 @@ def _vocab(path: Path, reader: "gguf.GGUFReader") -> Vocab:
         types=_list(reader, "token_type", int),
         scores=_list(reader, "scores", float, None if model == "llama" else ()),
         merges={pair: rank for rank, pair in enumerate(merges)},
-        eog=frozenset(i for i in [eos, eot, *fim, *named] if i >= 0),
+        eog=frozenset(i for i in [eos, eot, *fim, *by_text] if i >= 0),
         eos=eos,
         eot=eot,
         add_space_prefix=bool(_value(reader, "add_space_prefix", model == "llama")),
@@ -216,7 +216,7 @@ def _list(
     """Read a list of one kind. Raises ValueError."""
     items = _value(reader, key, default)
     if not isinstance(items, list | tuple) or any(type(item) is not kind for item in items):
-        raise ValueError(f"tokenizer.ggml.{key} is no list of {kind.__name__}")
+        raise ValueError(f"tokenizer.ggml.{key} is not a list of {kind.__name__}")
     return tuple(items)
 
 
@@ -226,7 +226,7 @@ def _id(reader: "gguf.GGUFReader", key: str, default: int, n_vocab: int) -> int:
     if token is None:
         return default
     if type(token) is not int or not -1 <= token < n_vocab:
-        raise ValueError(f"tokenizer.ggml.{key}_token_id is no token: {token!r:.40}")
+        raise ValueError(f"tokenizer.ggml.{key}_token_id is not a token: {token!r:.40}")
     return token
 
 

@@ -12,7 +12,7 @@ from sampler_parity.harness.files import sha256_of
 
 _LIBRARIES = {"Darwin": ("libllama", "dylib"), "Windows": ("llama", "dll")}
 _MACHINES = {3: "x86", 40: "arm", 62: "x86-64", 183: "arm64", 243: "risc-v"}
-HERE = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
+MACHINES = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
 
 _LIBRARY = re.compile(r"\.(so(\.[0-9]+)*|dylib|dll)$")
 
@@ -61,7 +61,7 @@ def device_files(folder: Path) -> dict[str, Path]:
 def check(folder: Path) -> Path:
     """Return the libllama of a folder. Raises InputError if this machine cannot load it."""
     if not folder.is_dir():
-        raise InputError(folder, "is no folder", "name one that holds a libllama")
+        raise InputError(folder, "is not a folder", "name one that holds a libllama")
     library = library_file(folder)
     if platform.system() == "Linux":
         for path in (library, *needed_libraries(folder)):
@@ -75,12 +75,14 @@ def _check_elf(path: Path) -> None:
     with path.open("rb") as file:
         data = file.read(64)
     if len(data) < 64 or data[:4] != b"\x7fELF":
-        raise InputError(path, "is truncated or no shared library", "fetch the build again")
+        raise InputError(path, "is truncated, or not a shared library", "fetch the build again")
     machine = struct.unpack_from("<H", data, 18)[0]
-    ours = HERE.get(platform.machine(), machine)
+    ours = MACHINES.get(platform.machine(), machine)
     if machine != ours:
-        built, wanted = (_MACHINES.get(m, f"machine {m}") for m in (machine, ours))
-        raise InputError(path, f"built for {built}, this processor is {wanted}", "use its package")
+        built, expected = (_MACHINES.get(m, f"machine {m}") for m in (machine, ours))
+        raise InputError(
+            path, f"built for {built}, this processor is {expected}", "use its package"
+        )
     if data[4] == 2:  # 64 bits: the table of sections is the last thing in the file
         start = struct.unpack_from("<Q", data, 40)[0]
         entry, count = struct.unpack_from("<HH", data, 58)
@@ -95,8 +97,8 @@ _COMPILERS = [rb"GCC: \([^)\0]*\) [\d.]+", rb"Apple clang version [\d.]+", rb"cl
 def compiler_of(path: Path) -> str:
     """Return the compiler that a library names first, or ""."""
     content = path.read_bytes()
-    found = [match for pattern in _COMPILERS if (match := re.search(pattern, content))]
-    first = min(found, key=lambda match: match.start(), default=None)
+    matches = [match for pattern in _COMPILERS if (match := re.search(pattern, content))]
+    first = min(matches, key=lambda match: match.start(), default=None)
     return first[0].decode(errors="replace") if first else ""
 
 

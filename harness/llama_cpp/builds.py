@@ -20,7 +20,7 @@ from sampler_parity.harness.files import extract, sha256_of
 from sampler_parity.harness.llama_cpp import wheels
 from sampler_parity.harness.llama_cpp.build_files import (
     GPUS,
-    HERE,
+    MACHINES,
     NAME_IT,
     check,
     device_files,
@@ -108,8 +108,8 @@ def worker_arguments(name: str) -> list[str]:
         raise InputError(library_file(folder), "does not report its release of llama.cpp", NAME_IT)
     devices = device_files(folder)
     if device and device not in devices and (devices or device not in GPUS):
-        known = ", ".join(devices) or "its devices are linked: leave the name out"
-        raise InputError(f"llama.cpp@{name}", f"the build has no device {device!r}", known)
+        fix = ", ".join(devices) or "its devices are linked: leave the name out"
+        raise InputError(f"llama.cpp@{name}", f"the build has no device {device!r}", fix)
     registered = [build] if find(build) else []
     return [folder.as_posix(), release or "", device, *registered]
 
@@ -144,9 +144,9 @@ def describe() -> list[str]:
         if build.program:
             lines.append(f"{name:<14} {build.release or '':<16} {_elsewhere(build)}")
             continue
-        usable, others = _devices(Path(build.folder))
+        usable, unusable = _devices(Path(build.folder))
         lines.append(f"{name:<14} {build.release or 'release unknown':<16} {usable}")
-        lines += [f"{'':<31} not here: {others}"] if others else []
+        lines += [f"{'':<31} not here: {unusable}"] if unusable else []
     return lines
 
 
@@ -193,17 +193,21 @@ def add(what: str, release: str | None = None) -> Build:
     if is_folder:
         return add_folder(name, Path(folder), release)
     if release is not None:
-        raise InputError("--release", "a package has its own", "give it with NAME=FOLDER only")
+        raise InputError(
+            "--release", "a package reports its own release", "use it with NAME=FOLDER only"
+        )
     package, at, version = what.rpartition("@")
     if not at or not package:
-        raise InputError(what, "no build", "write node-llama-cpp@VERSION or NAME=FOLDER")
+        raise InputError(what, "is not a build", "write node-llama-cpp@VERSION or NAME=FOLDER")
     return add_package(package, version)
 
 
 def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
     """Register a folder where it is. release: for a build that does not report its own."""
     if not NAME.fullmatch(name):
-        raise InputError(f"build {name!r}", "no name", "use letters, digits, '.', '_', '+' and '-'")
+        raise InputError(
+            f"build {name!r}", "invalid name", "use letters, digits, '.', '_', '+' and '-'"
+        )
     library = check(folder)
     if builds_folder().resolve() in folder.resolve().parents:
         raise InputError(folder, "is registered already", "see `sampler-parity builds list`")
@@ -227,9 +231,11 @@ def add_package(package: str, version: str) -> Build:
     if package == "node-llama-cpp":
         package = f"@node-llama-cpp/{_platform()}"
     if not re.fullmatch(r"@node-llama-cpp/[a-z0-9-]+", package) and package not in EXTENSIONS:
-        raise InputError(package, "not known as a package of builds", "use node-llama-cpp@VERSION")
+        raise InputError(
+            package, "is not a supported package of builds", "use node-llama-cpp@VERSION"
+        )
     if not re.fullmatch(r"[0-9A-Za-z.+-]+", version):
-        raise InputError(f"{package}@{version}", "no version", "write one as 3.14.0")
+        raise InputError(f"{package}@{version}", "invalid version", "write one as 3.14.0")
     with tempfile.TemporaryDirectory() as temporary:
         if package in EXTENSIONS:
             release: str | None = wheels.release_of(package, version)
@@ -262,12 +268,16 @@ def name_for(release: str, package: str, version: str) -> str:
     """Return the name of a package: release and device, and its version if another build already
     has that name. So two packages of one release can both be registered."""
     name = release + re.sub(r"xllamacpp|.*/[a-z]+-(x64|arm64)(-metal)?", "", package)
-    other = find(name)
-    return name if other is None or other.package == f"{package}@{version}" else f"{name}-{version}"
+    registered = find(name)
+    return (
+        name
+        if registered is None or registered.package == f"{package}@{version}"
+        else f"{name}-{version}"
+    )
 
 
 def _platform() -> str:
-    key = (platform.system(), HERE.get(platform.machine(), 0))
+    key = (platform.system(), MACHINES.get(platform.machine(), 0))
     if key not in _PLATFORMS:
         raise InputError("node-llama-cpp", f"no package for {platform.system()} on this processor")
     return _PLATFORMS[key]
@@ -279,19 +289,19 @@ def npm_pack(package: str, folder: Path) -> Path:
         raise InputError("npm", "is not installed", "install Node.js, or add NAME=FOLDER")
     command = [npm, "pack", package, "--pack-destination", str(folder)]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command, cwd=folder, capture_output=True, encoding="utf-8", timeout=600
         )
     except subprocess.TimeoutExpired:
         raise InputError(package, "npm took more than ten minutes") from None
     archives = list(folder.glob("*.tgz"))
-    if done.returncode == 0 and len(archives) == 1:
+    if result.returncode == 0 and len(archives) == 1:
         return archives[0]
-    code = re.search(r"\bcode (E[A-Z0-9_]+)", done.stderr)
+    code = re.search(r"\bcode (E[A-Z0-9_]+)", result.stderr)
     if code and code[1] in ("E404", "ETARGET"):
         raise InputError(package, f"npm knows no such package or version ({code[1]})")
-    shown = code[1] if code else f"exit status {done.returncode}"
-    raise InputError(package, f"npm cannot fetch it: {shown}", f"try `npm pack {package}`")
+    reason = code[1] if code else f"exit status {result.returncode}"
+    raise InputError(package, f"npm cannot fetch it: {reason}", f"try `npm pack {package}`")
 
 
 def _unpack(archive: Path, folder: Path) -> Path:

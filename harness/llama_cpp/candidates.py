@@ -42,8 +42,14 @@ class NativeCandidates:
     def result(self) -> tuple[Any, Any, Any, bool | None, int]:
         """Return ids, logits, p, sorted, selected: arrays that follow later changes. A view as
         TOKEN_DATA and its fields would take several times as long."""
-        array, left = self.array, self._left()
-        return left[::3].view(np.int32), left[1::3], left[2::3], array.sorted, array.selected
+        array, current = self.array, self._left()
+        return (
+            current[::3].view(np.int32),
+            current[1::3],
+            current[2::3],
+            array.sorted,
+            array.selected,
+        )
 
     def _left(self) -> NDArray[np.float32]:
         """Return the values of the current candidates; xtc moves the start."""

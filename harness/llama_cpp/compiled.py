@@ -47,12 +47,12 @@ def built(stem: str, files: list[Path], options: list[str], read: list[Path]) ->
     if not library.exists():
         library.parent.mkdir(exist_ok=True)
         part = library.with_suffix(f".{os.getpid()}")  # others may compile it, too
-        done = subprocess.run(
+        result = subprocess.run(
             [*command, "-o", str(part)], capture_output=True, encoding="utf-8", check=False
         )
-        if done.returncode:
-            error = next((line for line in done.stderr.splitlines() if "error" in line), "")
-            problem = f"{compiler} cannot compile it: {error or done.stderr[-200:]}"
+        if result.returncode:
+            error = next((line for line in result.stderr.splitlines() if "error" in line), "")
+            problem = f"{compiler} cannot compile it: {error or result.stderr[-200:]}"
             raise InputError(files[0], problem)
         part.replace(library)
     return library

@@ -43,12 +43,12 @@ class CompiledChain(NativeChain):
         self._left = (ctypes.c_int64 * (2 + 3 * max(n, 1)))()
 
     def apply_all(
-        self, whole: bool, row: NDArray[np.float32], out: int
+        self, as_one: bool, row: NDArray[np.float32], out: int
     ) -> tuple[int | None, int, list[int]]:
         """Apply each stage, or the whole chain as one object, to candidates from a row. out: the
         address for all ids, all logits and all p of each; 0 if they are not wanted. Return the
         selected token, the nanoseconds, and n, sorted and selected of each stage."""
-        samplers = self._whole if whole else self._each
+        samplers = self._whole if as_one else self._each
         start = row.__array_interface__["data"][0]
         self._loop.stages_apply(*samplers, start, len(row), out, self._left)
         token, ns, *stages = self._left[: 2 + 3 * samplers[2]]

@@ -62,8 +62,8 @@ class CompiledTrie:
             setattr(of_trie, name, value)
         sampler = self.token_trie_init(text, len(text), mode, of_trie)
         if not sampler:
-            again = (text, len(text), mode, of_trie)
-            raise ChainError(words_of(lambda: self.token_trie_init(*again)))
+            arguments = (text, len(text), mode, of_trie)
+            raise ChainError(words_of(lambda: self.token_trie_init(*arguments)))
         return int(sampler)
 
 

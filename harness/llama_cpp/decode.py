@@ -34,12 +34,12 @@ class Model:
         self.check_vocabulary(n_vocab, tokens)
         length = len(tokens) + further
         if length > self.n_context:
-            problem = f"was trained on {self.n_context} tokens, {length} are asked for"
+            problem = f"was trained on {self.n_context} tokens, but {length} are needed"
             raise InputError(self.path, problem, "shorten the prompt or generate fewer")
 
     def check_vocabulary(self, n_vocab: int, tokens: list[int]) -> None:
         if n_vocab != self.n_vocab:
-            problem = f"has a vocabulary of {self.n_vocab} tokens, asked for {n_vocab}"
+            problem = f"has a vocabulary of {self.n_vocab} tokens, expected {n_vocab}"
             raise InputError(self.path, problem, "name the model that the prompts were made for")
         unknown = [token for token in tokens if not 0 <= token < self.n_vocab]
         if unknown:
@@ -125,6 +125,7 @@ class Context:
                 i += 1
         start = time.perf_counter_ns()
         status = self.library.llama_decode(self.pointer, batch)
+        # llama_decode may return before a GPU has finished
         self.library.llama_synchronize(self.pointer)
         ns = time.perf_counter_ns() - start
         self.library.llama_batch_free(batch)

@@ -115,8 +115,8 @@ class Devices:
         files = device_files(self._folder)
         if device not in files:
             problem = f"has no device {device!r} to load"
-            known = ", ".join(files) or "none: they are linked"
-            raise InputError(self._folder, problem, f"it has {known}")
+            devices = ", ".join(files) or "none: they are linked"
+            raise InputError(self._folder, problem, f"it has {devices}")
         return files[device]
 
     def _load(self, path: Path) -> None:

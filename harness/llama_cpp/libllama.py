@@ -224,19 +224,19 @@ class Libllama:
         rows = SIGNATURES.get(sampler, ())
         return any(hasattr(self._library, f"llama_sampler_init_{row.symbol}") for row in rows)
 
-    def initializer(self, sampler: str, other: Signature | None = None) -> tuple[Signature, Any]:
-        """Return a sampler's signature and its initializer. other: in place of the usual one.
+    def initializer(self, sampler: str, override: Signature | None = None) -> tuple[Signature, Any]:
+        """Return a sampler's signature and its initializer. override: replaces the usual one.
         Raises Unsupported if the build lacks the sampler, or its signature in this release is not
         known."""
-        if known := self._initializers.get((sampler, other)):
-            return known
+        if cached := self._initializers.get((sampler, override)):
+            return cached
         if not self.has(sampler):
             raise Unsupported(f"this build of llama.cpp has no sampler {sampler}")
-        taken = other or signature(sampler, self.release)
+        taken = override or signature(sampler, self.release)
         function = self._library[f"llama_sampler_init_{taken.symbol}"]  # an object of its own
         function.restype = c_void_p
         function.argtypes = [ARGUMENTS[name] for name in taken.arguments]
-        self._initializers[sampler, other] = taken, function
+        self._initializers[sampler, override] = taken, function
         return taken, function
 
     @functools.cached_property

@@ -22,15 +22,15 @@ class Offer(NamedTuple):
 def offers() -> list[Offer]:
     """Return of each package the versions with a newer release than the modelled ones, the oldest
     first, or else its newest version. Raises InputError."""
-    known = {version: release for release, version in packages().items()}
-    last, node = max(map(numbers, known)), "node-llama-cpp"
+    releases = {version: release for release, version in packages().items()}
+    last, node = max(map(numbers, releases)), "node-llama-cpp"
     versions = published(f"{node}@", "node")
-    found = [Offer(node, v, known.get(v, ""), numbers(v) > last) for v in versions]
+    rows = [Offer(node, v, releases.get(v, ""), numbers(v) > last) for v in versions]
     for package in EXTENSIONS:
         for version in published(f"{package}==", "python"):
             with suppress(InputError):  # a version without a build number
                 release = release_of(package, version)
-                found.append(Offer(package, version, release, order(release) > order(SEEN)))
-    found.sort(key=lambda one: numbers(one.version))
-    newest = {one.package: one for one in found}
-    return [one for one in found if one.newer or one is newest[one.package]]
+                rows.append(Offer(package, version, release, order(release) > order(SEEN)))
+    rows.sort(key=lambda offer: numbers(offer.version))
+    newest = {offer.package: offer for offer in rows}
+    return [offer for offer in rows if offer.newer or offer is newest[offer.package]]

@@ -27,15 +27,15 @@ def published(need: str, kind: str) -> list[str]:
     npm = ["npm", "view", package, "versions", "--json", "--fetch-retries", "1"]
     command = pip if kind == "python" else npm
     try:
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_TIMEOUT_S)
+        result = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
         raise InputError(package, f"its versions cannot be listed: {error}") from None
-    if done.returncode:
-        found = [groups for groups in _WHY.findall(done.stderr) if any(groups)]
-        reason = "".join(found[0]) if found else f"exit status {done.returncode}"
+    if result.returncode:
+        reasons = [groups for groups in _WHY.findall(result.stderr) if any(groups)]
+        reason = "".join(reasons[0]) if reasons else f"exit status {result.returncode}"
         raise InputError(package, f"its versions cannot be listed: {reason}")
-    listed = re.search(r"Available versions: (.*)", done.stdout)
-    words = listed[1].split(", ") if listed else json.loads(done.stdout)
+    listed = re.search(r"Available versions: (.*)", result.stdout)
+    words = listed[1].split(", ") if listed else json.loads(result.stdout)
     return [word for word in words if re.fullmatch(r"[0-9.]+", word)]  # no previews
 
 

@@ -68,7 +68,7 @@ def find(name: str) -> Build | None:
     try:
         return Build.model_validate_json(path.read_text())
     except (ValidationError, OSError, UnicodeDecodeError):
-        raise InputError(path, "is no record of a build", "add the build again") from None
+        raise InputError(path, "is not a valid record of a build", "add the build again") from None
 
 
 def unchanged(name: str) -> dict[str, str]:
@@ -76,7 +76,7 @@ def unchanged(name: str) -> dict[str, str]:
     that differs from the record. A record of an older version has fewer digests."""
     build = find(name)
     if build is None:
-        raise InputError(f"llama.cpp@{name}", "is registered no more", "`builds add` it")
+        raise InputError(f"llama.cpp@{name}", "is no longer registered", "add it with `builds add`")
     folder, expected = Path(build.folder), build.expected()
     present = digests_of_all(folder) if build.program else digests(folder)
     names = present.keys() | expected.keys() if build.libraries else expected.keys()
@@ -93,18 +93,18 @@ def register(build: Build, files: Path) -> None:
     this process is killed, the next one for this name completes or takes back what it began."""
     target = builds_folder() / build.name
     work = target.parent / f".{build.name}"
-    made, before = work / "new", work / "old"
+    new, old = work / "new", work / "old"
     target.parent.mkdir(parents=True, exist_ok=True)
     from sampler_parity.harness.bundle.lock import waiting_for  # a worker registers nothing
 
     with waiting_for(target.parent / f".{build.name}.lock"):
         _take_back(work, target)
         try:
-            shutil.copytree(files, made)
-            (made / "build.json").write_text(build.model_dump_json(indent=2) + "\n")
+            shutil.copytree(files, new)
+            (new / "build.json").write_text(build.model_dump_json(indent=2) + "\n")
             if target.exists():
-                target.rename(before)
-            made.rename(target)
+                target.rename(old)
+            new.rename(target)
         finally:
             _take_back(work, target)
 

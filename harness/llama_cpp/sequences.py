@@ -78,18 +78,19 @@ class Slots:
             self.left(slot)
 
     def joined(self, text: int) -> Slot:
-        asked = self.request.texts[text]
-        chain = self.worker.build(asked.chain, self.request.n_vocab, self.request.model)
-        for token in asked.prompt:  # before it is decoded: in the graph, penalties look at it then
+        request = self.request.texts[text]
+        chain = self.worker.build(request.chain, self.request.n_vocab, self.request.model)
+        # before it is decoded: in the graph, penalties look at it then
+        for token in request.prompt:
             chain.accept(token)
-        return Slot(chain, list(asked.prompt), list(asked.forced))
+        return Slot(chain, list(request.prompt), list(request.forced))
 
     def copied(self, source: int, target: int) -> Slot:
         """Return a copy: its memory, and a clone of its chain."""
         for context in self.contexts:
             context.copy_sequence(source, target)
-        one = self.slots[source]
-        return Slot(one.chain.clone(), list(one.further), list(one.forced), one.length)
+        slot = self.slots[source]
+        return Slot(slot.chain.clone(), list(slot.further), list(slot.forced), slot.length)
 
     def left(self, slot: int) -> None:
         for context in self.contexts:
@@ -123,6 +124,7 @@ class Slots:
         slots = [(number, self.slots[number]) for number in batch]
         parts = [Further(number, slot.length, slot.further) for number, slot in slots]
         for context in self.contexts:
+            # both contexts: the graph of one may sample, the plain one has the logits
             context.decode_together(parts)
         for _, slot in slots:
             slot.length += len(slot.further)
@@ -170,8 +172,8 @@ class Slots:
 def follow(
     worker: Native, request: SequencesRequest, rows: NDArray[np.float32], in_graph: bool = False
 ) -> tuple[SequencesReply, list[Result]]:
-    """Take the steps. in_graph: put the chains into the model's graph. Raises InputError for a bad
-    model, Unsupported."""
+    """Execute the steps. in_graph: put the chains into the model's graph. Raises InputError for a
+    bad model, Unsupported."""
     if in_graph and (request.threads > 1 or any(text.forced for text in request.texts)):
         raise Unsupported("neither samples in threads nor takes tokens that are forced")
     model = worker.model_of_sequences(request)
@@ -181,7 +183,7 @@ def follow(
 
 
 def take_all(slots: Slots, rows: NDArray[np.float32]) -> tuple[SequencesReply, list[Result]]:
-    """Take the steps of the request one after the other."""
+    """Execute the steps of the request one after the other."""
     slots.in_graph = [0] * len(slots.request.texts)
     tokens: list[int] = []
     results: list[Result] = []

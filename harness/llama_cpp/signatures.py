@@ -105,9 +105,10 @@ def signature(sampler: str, release: str) -> Signature:
     for row in rows:
         if _holds(row, release):
             return row
-    known = ", ".join(f"{row.since} to {row.until}" for row in rows)
+    releases = ", ".join(f"{row.since} to {row.until}" for row in rows)
     raise Unsupported(
-        f"it has {sampler}, but how llama.cpp {release} takes it is not known, only {known}:"
+        f"it has {sampler}, but its signature in llama.cpp {release} is unknown, only those of"
+        f" {releases} are known:"
         f" compare llama_sampler_init_{rows[0].symbol} in its llama.h with those, and widen a row"
         " of harness/llama_cpp/signatures.toml"
     )
@@ -118,20 +119,22 @@ def model_layout(release: str) -> ModelLayout:
     for row in MODEL_LAYOUTS:
         if _holds(row, release):
             return row
-    known = ", ".join(f"{row.since} to {row.until}" for row in MODEL_LAYOUTS)
-    raise Unsupported(f"how llama.cpp {release} takes a model is not known, only {known}")
+    releases = ", ".join(f"{row.since} to {row.until}" for row in MODEL_LAYOUTS)
+    raise Unsupported(
+        f"llama_model_params of llama.cpp {release} is unknown, only that of {releases} is known"
+    )
 
 
 def _holds(row: Signature | ModelLayout, release: str) -> bool:
     return order(row.since) <= order(release) <= order(row.until)
 
 
-def known_meaning(meaning: str, where: str = "") -> str:
+def known_meaning(target: str, where: str = "") -> str:
     """Return RELEASE, PLATFORM or RELEASE/PLATFORM if some samplers have a known meaning there.
     Raises InputError."""
     try:
-        release, platform = parted(meaning)
+        release, platform = parted(target)
         chronology.check_known(release)
     except ChainError as error:
-        raise InputError(where or f"--reference {meaning}", str(error)) from None
+        raise InputError(where or f"--reference {target}", str(error)) from None
     return joined(release, platform)

@@ -23,7 +23,7 @@ from sampler_parity.harness.llama_cpp.libllama import (
 )
 from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.reference import ChainError
-from sampler_parity.reference.samplers.token_trie import LATE, LIMIT
+from sampler_parity.reference.samplers.token_trie import LIMIT, SPAN_TOO_LONG
 from sampler_parity.reference.trie import Leaf, read_payload
 
 _NAME = CFUNCTYPE(c_void_p, c_void_p)  # an address: ctypes would leak a string at every call
@@ -127,7 +127,7 @@ class Position:
             self._go_to(self.span + 1, active=True)
         self.active = self.constrains
         if self.age == LIMIT:
-            _log.warning(LATE, LIMIT)
+            _log.warning(SPAN_TOO_LONG, LIMIT)
             self.reset()
 
     def follow(self, token: int) -> None:

@@ -58,14 +58,14 @@ def _download(requirement: str, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--quiet", "--disable-pip-version-check", "--dest", str(folder), requirement]
     try:
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600)
+        result = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600)
     except subprocess.TimeoutExpired:
         raise InputError(requirement, "pip took more than ten minutes") from None
     wheels = list(folder.glob("*.whl"))
-    if done.returncode == 0 and len(wheels) == 1:
+    if result.returncode == 0 and len(wheels) == 1:
         return wheels[0]
-    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
-    reason = errors[-1].removeprefix("ERROR: ") if errors else f"exit status {done.returncode}"
+    errors = [line for line in result.stderr.splitlines() if line.startswith("ERROR: ")]
+    reason = errors[-1].removeprefix("ERROR: ") if errors else f"exit status {result.returncode}"
     raise InputError(
         requirement, f"pip cannot fetch it: {reason}", f"try `pip download {requirement}`"
     )

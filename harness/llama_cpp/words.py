@@ -15,7 +15,7 @@ logged: deque[str] = deque(maxlen=8)
 
 
 def keep_error(level: int, text: bytes, _data: object) -> None:
-    """Keep the last errors and drop the rest: a log callback."""
+    """Store the last errors and drop the rest: a log callback."""
     if level == _ERROR:
         logged.append(text.decode(errors="replace"))
 

@@ -126,7 +126,7 @@ class Worker:
         if "vocab" in taken.arguments:
             values["vocab"] = self._vocab(vocab) if vocab else None
         if "model" in taken.arguments:
-            values["model"] = self._vocab_model(vocab or str(vocab_path("spm")), whole=True)
+            values["model"] = self._vocab_model(vocab or str(vocab_path("spm")), with_weights=True)
         arguments = [values[argument] for argument in taken.arguments]
         sampler = initialize(*arguments)
         if not sampler:
@@ -137,11 +137,13 @@ class Worker:
     def _vocab(self, path: str) -> int:
         return int(self.library.llama_model_get_vocab(self._vocab_model(path)))
 
-    def _vocab_model(self, path: str, whole: bool = False) -> int:
-        """Load a model for its vocabulary. whole: with its weights; without them llama.cpp does not
+    def _vocab_model(self, path: str, with_weights: bool = False) -> int:
+        """Load a model for its vocabulary. with_weights: without them llama.cpp does not
         read the context size, which `dry` may take from the model."""
         if path not in self._vocab_models:
-            self._vocab_models[path] = self.library.load_model(Path(path), vocab_only=not whole)
+            self._vocab_models[path] = self.library.load_model(
+                Path(path), vocab_only=not with_weights
+            )
         return self._vocab_models[path]
 
     def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:

@@ -22,9 +22,9 @@ from sampler_parity.harness.processes.forked import Forked
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 MEMORY = Path("/dev/shm")
 if sys.platform == "win32":
-    _APART: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    _NEW_GROUP: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
 else:
-    _APART: dict[str, Any] = {"start_new_session": True}
+    _NEW_GROUP: dict[str, Any] = {"start_new_session": True}
 
 
 @dataclass
@@ -85,7 +85,7 @@ def adopt_orphans() -> None:
 def start(command: list[str], env: dict[str, str], **options: Any) -> ProcessGroup:
     """Start a program in a group that a terminal's signals do not reach. Raises OSError."""
     mark = _new_mark()
-    process = subprocess.Popen(command, env=env | _marks(mark), **_APART, **options)
+    process = subprocess.Popen(command, env=env | _marks(mark), **_NEW_GROUP, **options)
     _live.add(process.pid)
     notify(f"group {process.pid}")
     return ProcessGroup(process, mark)
@@ -150,7 +150,7 @@ def _mine() -> _Supervisor:
             stderr=subprocess.DEVNULL,
             env={key: value for key, value in os.environ.items() if key != supervisor.MARKS},
             bufsize=0,
-            **_APART,
+            **_NEW_GROUP,
         )
         process.returncode = 0  # no one waits for it: it outlives us
         _supervisor = _Supervisor(os.getpid(), mark, process)

@@ -34,9 +34,9 @@ def interrupts_delayed() -> Iterator[None]:
 def _heed(number: int, frame: FrameType | None) -> None:
     if not _in_pydantic(frame):
         raise KeyboardInterrupt
-    again = threading.Timer(_LATER_S, _interrupt)
-    again.daemon = True
-    again.start()
+    timer = threading.Timer(_LATER_S, _interrupt)
+    timer.daemon = True
+    timer.start()
 
 
 def _interrupt() -> None:

@@ -32,7 +32,7 @@ class Died(Exception):  # noqa: N818 - a result
 
 
 class Pool:
-    """Take calls by `each`, `results` or `call`, within `with`.
+    """Process pool: run calls by `each`, `results` or `call`, within `with`.
 
     jobs: how many processes, 0 one for each core; at most `tasks`, as each starts its backends.
     """
@@ -67,15 +67,15 @@ class Pool:
         busy: dict[Connection, tuple[int, _Worker]] = {}
         while waiting or busy:
             while waiting and (worker := self._idle(busy)):
-                place, arguments = waiting.pop()
+                index, arguments = waiting.pop()
                 worker.give(function, arguments)
-                busy[worker.connection] = (place, worker)
+                busy[worker.connection] = (index, worker)
             for connection in self._ready(list(busy)):
-                place, worker = busy.pop(connection)
+                index, worker = busy.pop(connection)
                 outcome = worker.outcome()
                 if isinstance(outcome, Died):
                     self._workers.remove(worker)
-                yield place, outcome
+                yield index, outcome
 
     def _idle(self, busy: dict[Connection, Any]) -> "_Worker | None":
         for worker in self._workers:
@@ -89,11 +89,11 @@ class Pool:
 
     def _ready(self, connections: list[Connection]) -> list[Connection]:
         """Return those with a result or a dead process. Wake processes that were stopped."""
-        while not (ready := wait(connections, _LOOK_S)):
+        while not (readable := wait(connections, _LOOK_S)):
             self.waiting()
             for worker in self._workers:
                 worker.wake()
-        return [connection for connection in connections if connection in ready]
+        return [connection for connection in connections if connection in readable]
 
     def __enter__(self) -> Self:
         return self
@@ -170,7 +170,7 @@ class _Worker:
 
 
 def _work(connection: Connection, theirs: Connection, environment: dict[str, str]) -> None:
-    """Take calls in a process of the pool, until None comes or the parent has ended."""
+    """Run calls in a process of the pool, until None comes or the parent has ended."""
     theirs.close()
     os.environ.clear()  # a forkserver has that of the time when it began
     os.environ.update(environment)

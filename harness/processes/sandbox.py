@@ -118,11 +118,11 @@ def _mount(scratch: str) -> None:
         _write("/proc/sys/kernel/pid_max", str(_PROCESSES))  # root has no RLIMIT_NPROC
     for path in filter(os.path.exists, ("/proc/keys", "/proc/key-users")):
         _call_mount("/dev/null", path, "", _MS_BIND)
-    for place in ("/run", "/dev", _MEMORY):
-        if place == _MEMORY:
-            os.mkdir(place)
-        if os.path.isdir(place) and not os.path.islink(place):
-            _call_mount("tmpfs", place, "tmpfs", _MS_NOSUID | _MS_NODEV, f"size={_FILE_SIZE}")
+    for mount in ("/run", "/dev", _MEMORY):
+        if mount == _MEMORY:
+            os.mkdir(mount)
+        if os.path.isdir(mount) and not os.path.islink(mount):
+            _call_mount("tmpfs", mount, "tmpfs", _MS_NOSUID | _MS_NODEV, f"size={_FILE_SIZE}")
     for path, file in files.items():
         _bind(file, path)
     os.symlink("/proc/self/fd", "/dev/fd")

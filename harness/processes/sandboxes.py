@@ -24,10 +24,10 @@ def refuse_unavailable() -> None:
     with tempfile.NamedTemporaryFile() as scratch:
         trial = command([sys.executable, "-I", "-S", "-c", ""], Path(scratch.name))
         try:
-            done = subprocess.run(trial, capture_output=True, timeout=_TIMEOUT_S)
+            result = subprocess.run(trial, capture_output=True, timeout=_TIMEOUT_S)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise InputError("--sandbox", f"cannot be tried here: {error}", _FIX) from None
-    if done.returncode:
-        output = done.stderr.decode(errors="replace").strip().splitlines()
-        why = output[-1] if output else f"exit status {done.returncode}"
+    if result.returncode:
+        output = result.stderr.decode(errors="replace").strip().splitlines()
+        why = output[-1] if output else f"exit status {result.returncode}"
         raise InputError("--sandbox", f"this system allows none: {why}", _FIX)

@@ -84,12 +84,12 @@ def end_orphans(spared: set[int]) -> None:
 
 
 def _orphans(spared: set[int]) -> list[int]:
-    own, session, orphans = os.getpid(), os.getsid(0), []
+    pid, session, orphans = os.getpid(), os.getsid(0), []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) not in spared:
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
                 _, parent, _, its = file.read().rpartition(b")")[2].split()[:4]
-                if int(parent) == own and int(its) != session:
+                if int(parent) == pid and int(its) != session:
                     orphans.append(int(name))
     return orphans
 

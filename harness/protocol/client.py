@@ -99,7 +99,7 @@ class Ran:
 
     def copy(self) -> "Ran":
         """Return the same in arrays of its own."""
-        stages = [[got.copy() for got in each] for each in self.stages]
+        stages = [[got.copy() for got in step] for step in self.stages]
         return Ran(self.tokens, stages, self.ns, self.settled)
 
 
@@ -183,9 +183,9 @@ class RunCall:
         placed, out = put(backend, self.rows, self.setting.n_vocab, self.setting.dtype, at)
         whole_chain = self.whole_chain and self.detail == "stages" and "whole_chain" in claims
         whole_chain = whole_chain and "no_stages" not in claims
-        table, shown = None, self._shown(claims, whole_chain)
-        if shown and "table" in claims:
-            blank_rows = np.full(3 * shown * len(self.steps), UNWRITTEN, np.int32)
+        table, n_stages = None, self._shown(claims, whole_chain)
+        if n_stages and "table" in claims:
+            blank_rows = np.full(3 * n_stages * len(self.steps), UNWRITTEN, np.int32)
             table, out = out, backend.scratch.write(out, blank_rows)
         backend.scratch.ensure(out + self.most_bytes)
         request = p.RunRequest(
@@ -216,7 +216,7 @@ class RunCall:
         if len(reply.tokens) != len(steps) or (
             listed and [len(stages) for stages in reply.stages] != [expected] * len(steps)
         ):
-            raise backend.violation("the reply has another number of steps or stages")
+            raise backend.violation("the reply has the wrong number of steps or stages")
         if table is not None:
             listing = _table(backend, table, expected * len(steps), n_vocab)
             values = _written(backend, request.out, 3 * int(listing[:, 0].sum()), np.int32)
@@ -232,7 +232,7 @@ class RunCall:
 
 @asked_again
 def one(backend: Backend, run: RunCall) -> Ran:
-    """Take the steps of a run."""
+    """Execute the steps of a run."""
     run.check(backend)
     claims = backend.hello().capabilities
     request, _ = run.placed(backend, claims)
@@ -251,7 +251,7 @@ run = _with_fields(RunCall)
 
 @asked_again
 def many(backend: Backend, runs: Sequence[RunCall]) -> list[Ran | BackendFailure]:
-    """Take the steps of all runs in one request. Returns the failure of a run that the backend
+    """Execute the steps of all runs in one request. Returns the failure of a run that the backend
     refuses. The caller has checked that it claims `many` and the runs."""
     requests: list[p.RunRequest] = []
     end, claims = 0, backend.hello().capabilities
@@ -277,14 +277,14 @@ def _table(backend: Backend, table: int, count: int, n_vocab: int) -> NDArray[np
     if wrong.any():
         first = rows[wrong.argmax()].tolist()
         row = "n {}, sorted {}, selected {}".format(*first)
-        raise backend.violation(f"a row of the table is no stage of {n_vocab} tokens: {row}")
+        raise backend.violation(f"invalid stage of {n_vocab} tokens in the table: {row}")
     return rows
 
 
 def shown(backend: Backend, stages: list[p.Stages], out: int, n_vocab: int) -> list[list[Got]]:
     """Return the candidates after each stage of each step of a reply."""
     size = backend.scratch.size()
-    for stage in (stage for each in stages for stage in each):
+    for stage in (stage for step in stages for stage in step):
         if not _inside(size, stage):
             raise backend.violation("the reply points outside the scratch file")
         if stage.at < out:
@@ -292,8 +292,8 @@ def shown(backend: Backend, stages: list[p.Stages], out: int, n_vocab: int) -> l
         if stage.n > n_vocab:
             problem = f"a stage has {stage.n} candidates, the vocabulary {n_vocab} tokens"
             raise backend.violation(problem)
-    got = iter(_got(backend, [stage for each in stages for stage in each]))
-    return [[next(got) for _ in each] for each in stages]
+    got = iter(_got(backend, [stage for step in stages for stage in step]))
+    return [[next(got) for _ in step] for step in stages]
 
 
 @asked_again
@@ -335,7 +335,7 @@ def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.Ti
     request = p.TimeRequest(**setting.fields(), rows=placed, repetitions=repetitions)
     reply = backend.ask(request, p.TimeReply)
     if len(reply.ns) != repetitions or min(reply.ns) < 0:
-        raise backend.violation(f"{repetitions} times were asked for: {reply.ns[:5]}")
+        raise backend.violation(f"expected {repetitions} times, each at least 0: {reply.ns[:5]}")
     return reply
 
 
@@ -420,10 +420,10 @@ def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputRe
     hello = claim(backend, "throughput", request.chain)
     reply = backend.ask(request, p.ThroughputReply)
     if not len(reply.sample_ns) == len(reply.decode_ns) == request.n_tokens:
-        raise backend.violation(f"{request.n_tokens} steps were asked for")
+        raise backend.violation(f"the reply must have times of {request.n_tokens} steps")
     lengths = [len(tokens) for tokens in reply.tokens]
     if (reply.tokens or hello.protocol > 1) and lengths != [request.sequences] * request.n_tokens:
-        problem = f"a token of each of {request.sequences} sequences a step was asked for"
+        problem = f"each step must have a token of each of the {request.sequences} sequences"
         raise backend.violation(problem)
     return reply
 
@@ -435,7 +435,7 @@ def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) 
     measured = backend.ask(request, p.SkipRatioReply, timeout_s).measured
     spans = request.rounds * len(request.prompts)
     if (measured.pairs, measured.leaves) != (spans, len(request.leaves)):
-        raise backend.violation(f"{spans} spans among {len(request.leaves)} leaves were asked for")
+        raise backend.violation(f"expected {spans} spans among {len(request.leaves)} leaves")
     return measured
 
 
@@ -455,11 +455,11 @@ def blank(backend: Backend, n: int) -> None:
     backend.scratch.write(0, np.full(n, np.nan, np.float32))
 
 
-def written_logits(backend: Backend, count: int, n_vocab: int, place: str) -> Row:
+def written_logits(backend: Backend, count: int, n_vocab: int, where: str) -> Row:
     rows: Row = _written(backend, 0, count * n_vocab, np.float32).reshape(count, n_vocab)
     bad = np.flatnonzero(np.isnan(rows).any(axis=1))
     if len(bad):
-        problem = f"the logits {place} {bad[0]} are missing or have a NaN"
+        problem = f"the logits {where} {bad[0]} are missing or have a NaN"
         raise BackendFailure("rejected", problem)
     return rows
 
@@ -468,7 +468,7 @@ def _written(backend: Backend, at: int, n: int, dtype: Any) -> NDArray[Any]:
     """Return a copy, which later changes of the file do not reach."""
     values = backend.scratch.read(at, n, dtype)
     if len(values) < n:
-        raise backend.violation("the scratch file was cut")
+        raise backend.violation("the scratch file was truncated")
     return values
 
 
@@ -490,8 +490,8 @@ def _got(backend: Backend, stages: p.Stages) -> list[Got]:
 
 def _got_of_run(backend: Backend, run: p.Stages) -> Iterator[Got]:
     values = _written(backend, run[0].at, 3 * sum(stage.n for stage in run), np.int32)
-    known = {True: 1, False: 0, None: -1}
-    return _cut(values, [(stage.n, known[stage.sorted], stage.selected) for stage in run])
+    flags = {True: 1, False: 0, None: -1}
+    return _cut(values, [(stage.n, flags[stage.sorted], stage.selected) for stage in run])
 
 
 def _cut(values: NDArray[np.int32], stages: Iterable[tuple[int, int, int]]) -> Iterator[Got]:

@@ -44,49 +44,49 @@ class BatchRan:
 
 @asked_again
 def batch(
-    backend: Backend, asked: Batch, rows: Sequence[Row], detail: client.Detail = "stages"
+    backend: Backend, script: Batch, rows: Sequence[Row], detail: client.Detail = "stages"
 ) -> BatchRan:
-    """Take the steps of the script."""
+    """Execute the steps of the script."""
     hello = backend.hello()
     if "batch" not in hello.capabilities:
-        return _one_by_one(backend, asked, rows, detail)
-    claim(backend, "batch", [stage for each in asked.sequences for stage in each.chain])
-    if any(each.prompt and separates_prompt(each.chain) for each in asked.sequences):
+        return _one_by_one(backend, script, rows, detail)
+    claim(backend, "batch", [stage for sequence in script.sequences for stage in sequence.chain])
+    if any(sequence.prompt and separates_prompt(sequence.chain) for sequence in script.sequences):
         claim(backend, "origin")
-    placed, out = client.put(backend, rows, asked.n_vocab, asked.dtype)
-    expected = _stages(asked, detail, whole="no_stages" in hello.capabilities)
-    backend.scratch.ensure(out + 12 * asked.n_vocab * sum(map(sum, expected)))
+    placed, out = client.put(backend, rows, script.n_vocab, script.dtype)
+    expected = _stages(script, detail, as_one="no_stages" in hello.capabilities)
+    backend.scratch.ensure(out + 12 * script.n_vocab * sum(map(sum, expected)))
     request = p.BatchRequest(
-        n_vocab=asked.n_vocab,
-        vocab=asked.vocab,
+        n_vocab=script.n_vocab,
+        vocab=script.vocab,
         rows=placed,
-        sequences=asked.sequences,
-        steps=asked.steps,
+        sequences=script.sequences,
+        steps=script.steps,
         detail=detail,
         out=out,
     )
     reply = backend.ask(request, p.BatchReply)
     stages = reply.stages if detail == "stages" else [[[] for _ in step] for step in expected]
     if [len(step) for step in reply.tokens] != [len(step) for step in expected] or [
-        [len(each) for each in step] for step in stages
+        [len(row) for row in step] for step in stages
     ] != expected:
-        raise backend.violation("the reply has another number of steps, rows or stages")
+        raise backend.violation("the reply has the wrong number of steps, rows or stages")
     return BatchRan(
         reply.tokens,
-        [client.shown(backend, step, out, asked.n_vocab) for step in stages],
+        [client.shown(backend, step, out, script.n_vocab) for step in stages],
         reply.ns,
         changed(backend, rows, placed.dtype),
     )
 
 
-def _stages(asked: Batch, detail: client.Detail, whole: bool) -> list[list[int]]:
+def _stages(script: Batch, detail: client.Detail, as_one: bool) -> list[list[int]]:
     """Return how many stages each sampling row shows, step by step."""
     if detail == "token":
-        return [[0] * len(step.sample) for step in asked.steps]
-    lengths = [len(each.chain) for each in asked.sequences]
+        return [[0] * len(step.sample) for step in script.steps]
+    lengths = [len(sequence.chain) for sequence in script.sequences]
     return [
-        [min(1, lengths[s]) if whole else lengths[s] for s in sampled]
-        for sampled in sequences_of(asked.steps)
+        [min(1, lengths[s]) if as_one else lengths[s] for s in sampled]
+        for sampled in sequences_of(script.steps)
     ]
 
 
@@ -120,11 +120,11 @@ class Joined:
 
 def one_by_one(steps: list[p.BatchStep]) -> list[Joined]:
     """Return the script of each row that joins, in the order of joining."""
-    every: list[Joined] = []
+    joined: list[Joined] = []
 
     def join(sequence: int) -> tuple[Joined, int]:
-        every.append(Joined(sequence))
-        return every[-1], 0
+        joined.append(Joined(sequence))
+        return joined[-1], 0
 
     live = Live(
         join,
@@ -133,33 +133,33 @@ def one_by_one(steps: list[p.BatchStep]) -> list[Joined]:
     )
     for number, step in enumerate(steps):
         live.do(step.before)
-        for place, one in enumerate(step.sample):
-            row, instance = live.rows[one.at]
-            taken = {"row": one.row, "instance": instance, "accept": one.accept}
+        for index, sample in enumerate(step.sample):
+            row, instance = live.rows[sample.at]
+            taken = {"row": sample.row, "instance": instance, "accept": sample.accept}
             row.steps.append(p.Step.model_validate(taken | {"before": row.before}))
-            row.places.append((number, place))
+            row.places.append((number, index))
             row.before = []
-    return [row for row in every if row.steps]
+    return [row for row in joined if row.steps]
 
 
 def _one_by_one(
-    backend: Backend, asked: Batch, rows: Sequence[Row], detail: client.Detail
+    backend: Backend, script: Batch, rows: Sequence[Row], detail: client.Detail
 ) -> BatchRan:
-    tokens: list[list[int | None]] = [[None] * len(step.sample) for step in asked.steps]
-    stages: list[list[list[Got]]] = [[[] for _ in step.sample] for step in asked.steps]
+    tokens: list[list[int | None]] = [[None] * len(step.sample) for step in script.steps]
+    stages: list[list[list[Got]]] = [[[] for _ in step.sample] for step in script.steps]
     ns = 0
-    for row in one_by_one(asked.steps):
-        sequence = asked.sequences[row.sequence]
+    for row in one_by_one(script.steps):
+        sequence = script.sequences[row.sequence]
         history = [*sequence.prompt, *sequence.output]
         n_prompt = len(sequence.prompt) if separates_prompt(sequence.chain) else 0
         setting = Setting(
-            sequence.chain, asked.n_vocab, asked.vocab, history, n_prompt, asked.dtype
+            sequence.chain, script.n_vocab, script.vocab, history, n_prompt, script.dtype
         )
         ran = client.run(backend, setting, rows, row.steps, detail=detail, whole_chain=False)
         ns += ran.ns
-        for (step, place), token, shown in zip(row.places, ran.tokens, ran.stages, strict=True):
-            tokens[step][place] = token
-            stages[step][place] = [_copied(stage) for stage in shown]
+        for (step, index), token, results in zip(row.places, ran.tokens, ran.stages, strict=True):
+            tokens[step][index] = token
+            stages[step][index] = [_copied(stage) for stage in results]
     return BatchRan(tokens, stages, ns, apart=True)
 
 

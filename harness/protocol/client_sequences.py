@@ -39,5 +39,5 @@ def sequences(backend: Backend, request: p.SequencesRequest) -> Sequenced:
     reply = backend.ask(request, p.SequencesReply)
     handed_back = generated(backend, hello, request.n_vocab, n, reply)
     if handed_back is not None and len(reply.in_graph) != len(request.texts):
-        raise backend.violation("in_graph is not there for every text")
+        raise backend.violation("in_graph must have an item for each text")
     return Sequenced(reply, written_logits(backend, n, request.n_vocab, "of token"), handed_back)

@@ -38,10 +38,10 @@ def speculative(
     reply = backend.ask(request, p.SpeculativeReply)
     tokens = backend.scratch.read(out, n * (drafted + 1), np.int32)
     if len(tokens) < n * (drafted + 1):
-        raise backend.violation("the scratch file was cut")
+        raise backend.violation("the scratch file was truncated")
     tokens = tokens.reshape(n, drafted + 1)
     if ((tokens < -1) | (tokens >= setting.n_vocab)).any() or (tokens[:, 0] < 0).any():
-        raise backend.violation("a round without tokens, or with one that is not in the vocabulary")
+        raise backend.violation("a round has no token, or one outside the vocabulary")
     if ((tokens[:, :-1] < 0) & (tokens[:, 1:] >= 0)).any():
-        raise backend.violation("a round with a token behind its last")
+        raise backend.violation("a round has a token after its end")
     return tokens, reply.ns

@@ -23,14 +23,14 @@ MOST_DRAWS = 100_000  # a process that hangs is found after eleven times the lim
 def reply_bytes(request: BaseModel) -> int:
     """Return the most bytes that the reply to a request may have."""
     runs = request.runs if isinstance(request, p.ManyRequest) else [request]
-    return min(MOST, sum(MESSAGE + _lists(each) for each in runs))
+    return min(MOST, sum(MESSAGE + _lists(run) for run in runs))
 
 
 def patience(request: BaseModel) -> float:
     """Return how many times the limit of a request this one may take."""
     n = request.n if isinstance(request, p.DrawsRequest | p.SpeculativeRequest) else 0
-    each = (request.drafted + 1) * OF_A_ROUND if isinstance(request, p.SpeculativeRequest) else 1
-    return 1 + min(n * each, MOST_DRAWS) / DRAWS
+    draws = (request.drafted + 1) * OF_A_ROUND if isinstance(request, p.SpeculativeRequest) else 1
+    return 1 + min(n * draws, MOST_DRAWS) / DRAWS
 
 
 def _lists(request: BaseModel) -> int:
@@ -40,8 +40,8 @@ def _lists(request: BaseModel) -> int:
         return len(request.steps) * (NUMBER + stages * STAGE)
     if isinstance(request, p.BatchRequest):
         sampled = [s for step in sequences_of(request.steps) for s in step]
-        shown = request.sequences if request.detail == "stages" else []
-        stages = sum(len(shown[s].chain) for s in sampled) if shown else 0
+        sequences = request.sequences if request.detail == "stages" else []
+        stages = sum(len(sequences[s].chain) for s in sampled) if sequences else 0
         return len(request.steps) * NUMBER + len(sampled) * 2 * NUMBER + stages * STAGE
     if isinstance(request, p.TimeRequest):
         return 2 * NUMBER * request.repetitions

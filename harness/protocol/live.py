@@ -22,7 +22,7 @@ class Live(Generic[T]):
     rows: list[T] = field(default_factory=list)
 
     def do(self, operations: Iterable[Operation]) -> None:
-        for name, at, *other in operations:
+        for name, at, *rest in operations:
             if name == "join":
                 self.rows.append(self.join(at))
             elif name == "leave":
@@ -30,7 +30,7 @@ class Live(Generic[T]):
             elif name == "clone":
                 self.rows.append(self.clone(self.rows[at]))
             elif name == "swap":
-                (second,) = other
+                (second,) = rest
                 self.rows[at], self.rows[second] = self.rows[second], self.rows[at]
             else:
                 self.reset(self.rows[at])
@@ -42,7 +42,7 @@ def sequences_of(steps: Iterable[BatchStep]) -> list[list[int]]:
     sampled = []
     for step in steps:
         live.do(step.before)
-        sampled.append([live.rows[one.at] for one in step.sample])
+        sampled.append([live.rows[sample.at] for sample in step.sample])
     return sampled
 
 
@@ -55,12 +55,16 @@ def check_script(steps: list[BatchStep], sequences: int, rows: int) -> None:
             size = sequences if name == "join" else n
             if max(places) >= size:
                 what = "sequences" if name == "join" else "live rows"
-                raise ValueError(f"step {number}: {list(operation)} where there are {size} {what}")
+                raise ValueError(
+                    f"step {number}: {list(operation)} is out of range, there are {size} {what}"
+                )
             n += {"join": 1, "clone": 1, "leave": -1}.get(name, 0)
-        places = [one.at for one in step.sample]
+        places = [sample.at for sample in step.sample]
         if places and max(places) >= n:
-            raise ValueError(f"step {number}: row {max(places)} samples where {n} are live")
+            raise ValueError(f"step {number}: row {max(places)} samples, but {n} rows are live")
         if len(set(places)) < len(places):
             raise ValueError(f"step {number}: a row samples twice")
-        if max((one.row for one in step.sample), default=-1) >= rows:
-            raise ValueError(f"step {number}: there are {rows} rows of logits")
+        if max((sample.row for sample in step.sample), default=-1) >= rows:
+            raise ValueError(
+                f"step {number}: the sampled row is out of range, there are {rows} rows of logits"
+            )

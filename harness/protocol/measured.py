@@ -105,17 +105,19 @@ class Measured(StrictFigures):
 
     @model_validator(mode="after")
     def _has_what_is_divided_by_and_looked_up(self) -> "Measured":
-        wanted = ("grammar_first", "trie") if self.mode == "strict-trie-ffi" else ("grammar_first",)
-        for way in wanted:
-            if way not in self.ways:
-                raise ValueError(f"ways has no {way}")
+        required = (
+            ("grammar_first", "trie") if self.mode == "strict-trie-ffi" else ("grammar_first",)
+        )
+        for method in required:
+            if method not in self.ways:
+                raise ValueError(f"ways lacks {method}")
         if not self.tokens_per_second_vs_grammar > 0:
             raise ValueError("tokens_per_second_vs_grammar is not above 0")
         if not self.own_us_per_step.grammar > 0:
             raise ValueError("own_us_per_step.grammar is not above 0")
         times = self.modelled.by_decode_ms
         if times is not None and times.keys() != {f"{ms:g}" for ms in DECODE_MS}:
-            raise ValueError("modelled.by_decode_ms has other times")
+            raise ValueError(f"modelled.by_decode_ms must have the times {[*DECODE_MS]}")
         return self
 
     @property
@@ -126,7 +128,7 @@ class Measured(StrictFigures):
 
 def _of_a_trie(measured: Measured) -> Measured:
     if measured.mode != "strict-trie-ffi":
-        raise ValueError(f"mode is {measured.mode}, asked was what a trie saves")
+        raise ValueError(f"mode is {measured.mode!r}, expected 'strict-trie-ffi'")
     return measured
 
 

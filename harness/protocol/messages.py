@@ -625,7 +625,7 @@ def request_of(data: Any) -> Request:
     validates it: for a union pydantic would build them all."""
     do = data.get("do") if isinstance(data, dict) else None
     if not isinstance(do, str) or do not in _REQUESTS:
-        raise ValueError(f"do is {do!r}, and none of {', '.join(_REQUESTS)}")
+        raise ValueError(f"unknown request {do!r} in `do`: use one of {', '.join(_REQUESTS)}")
     return _REQUESTS[do].model_validate(data)
 
 
@@ -661,10 +661,10 @@ TEXTS = frozenset(
 def data_of(line: bytes) -> Any:
     """Return the data of a request's JSON. Raises ValueError."""
     data = json.loads(line)
-    return numbers(data) if _NAMED.search(line) else data
+    return numbers(data) if _SPECIAL.search(line) else data
 
 
-_NAMED = re.compile(rb'"-?inf"|"nan"|\\')  # or an escape, which may spell them
+_SPECIAL = re.compile(rb'"-?inf"|"nan"|\\')  # or an escape, which may spell them
 
 
 def numbers(value: Any) -> Any:

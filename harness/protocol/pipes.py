@@ -38,7 +38,7 @@ class ErrorOutput:
     """
 
     limit: int
-    kept: bytes = b""
+    tail: bytes = b""
     ended: bool = False
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class ErrorOutput:
         """Read once, which waits if there is nothing."""
         chunk = os.read(self.pipe.fileno(), _CHUNK)
         self.ended = not chunk
-        self.kept = (self.kept + chunk)[-self.limit :]
+        self.tail = (self.tail + chunk)[-self.limit :]
 
     def drain(self, pause_s: float = 0) -> None:
         """Read until nothing comes for this time; for a second at most."""
@@ -123,11 +123,11 @@ else:
         poll.register(file, event)
         if errors and not errors.ended:
             poll.register(errors.pipe, select.POLLIN)
-        while ready := {fd for fd, _ in poll.poll(math.ceil(max(0, deadline.left()) * 1000))}:
-            if errors and not errors.ended and errors.pipe.fileno() in ready:
+        while readable := {fd for fd, _ in poll.poll(math.ceil(max(0, deadline.left()) * 1000))}:
+            if errors and not errors.ended and errors.pipe.fileno() in readable:
                 errors.read()
                 if errors.ended:
                     poll.unregister(errors.pipe)
-            if file in ready:
+            if file in readable:
                 return True
         return False

@@ -42,7 +42,7 @@ from sampler_parity.harness.sanitize.crash_output import BYTES, error_line, last
 START_TIMEOUT_S = 60.0
 _SCRIPT = re.compile(r"^[^-].*\.[A-Za-z]{1,4}$")  # an argument that is the name of a file
 _LOOK_S = 0.05  # how often the end of a silent process is looked for
-_SHOWN = 200  # bytes of an invalid reply
+_EXCERPT = 200  # bytes of an invalid reply
 _PAUSE_S = 0.01  # between two looks at the stderr of a process that is about to end
 
 
@@ -88,7 +88,9 @@ class BackendProcess:
         assert self._hello is not None
         self.version = self.version or self._hello.version
         if self._hello.version != self.version:
-            raise self.violation(f"it reports version {self._hello.version}, before {self.version}")
+            raise self.violation(
+                f"its version changed from {self.version} to {self._hello.version}"
+            )
         return self._hello
 
     def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
@@ -176,7 +178,7 @@ class BackendProcess:
             problem = f"it was offered protocol {version} and answers in protocol {reply.protocol}"
             raise self.violation(problem)
         if reply.protocol < 2 and "batch" in reply.capabilities:
-            raise self.violation("it claims batch, which protocol 1 has not")
+            raise self.violation("it claims batch, which protocol 1 does not have")
         return reply
 
     def _started(self, errors: IO[bytes]) -> ProcessGroup:
@@ -229,18 +231,18 @@ class BackendProcess:
         except OtherVersion as version:
             raise self.violation(str(version)) from None
         except (ValueError, ValidationError, RecursionError) as error:
-            shown = line[:_SHOWN].decode(errors="replace")
+            excerpt = line[:_EXCERPT].decode(errors="replace")
             reason = str(error).splitlines()[0]
-            raise self.violation(f"not a reply: {shown!r} ({reason})") from None
+            raise self.violation(f"not a reply: {excerpt!r} ({reason})") from None
 
     def _check_number(self, answer: Any, number: int) -> None:
         """Check the number of a reply; blame an earlier request for a second reply to it."""
-        given = answer.get("number") if isinstance(answer, dict) else None
-        if type(given) is int and self._first <= given < number:
-            self._blame(given, "a second reply")
+        reply_number = answer.get("number") if isinstance(answer, dict) else None
+        if type(reply_number) is int and self._first <= reply_number < number:
+            self._blame(reply_number, "a second reply")
             raise NotAsked("the process replied twice to an earlier request")
-        if given != number:
-            raise ValueError(f"it has the number {given!r}, the request {number}")
+        if reply_number != number:
+            raise ValueError(f"its number is {reply_number!r}, expected {number}")
 
     def _blame(self, number: int, problem: str) -> None:
         """Blame a request that had its reply for what came after it; end the process."""
@@ -253,15 +255,15 @@ class BackendProcess:
         assert self._process is not None
         assert self._process.stdout is not None
         if self._readable(timeout_s):
-            chunk = os.read(self._process.stdout.fileno(), _SHOWN)
+            chunk = os.read(self._process.stdout.fileno(), _EXCERPT)
             if not chunk:
                 return f"ended after its reply: {self._how_it_died()[0]}"
             self._buffer += chunk
         return self._more() or self.scratch.harm()
 
     def _more(self) -> str:
-        shown = self._buffer[:_SHOWN].decode(errors="replace")
-        return f"more than one line for one request: {shown!r}" if shown else ""
+        excerpt = self._buffer[:_EXCERPT].decode(errors="replace")
+        return f"more than one line for one request: {excerpt!r}" if excerpt else ""
 
     def _send(self, line: bytes, deadline: Deadline) -> None:
         """Write a request. A process that does not read it in time has also timed out."""
@@ -347,10 +349,10 @@ class BackendProcess:
         self._errors.drain()
         names = {s.value: s.name for s in signal.Signals}
         how = f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
-        printed = last_lines(self._errors.kept)
+        printed = last_lines(self._errors.tail)
         error = error_line(printed)
-        absent = "" if self._hello else _absent(self.command)
-        parts = filter(None, [how, error, absent])
+        missing = "" if self._hello else _absent(self.command)
+        parts = filter(None, [how, error, missing])
         return ": ".join(parts), "\n".join(printed) if len(printed) > 1 else ""
 
     def _exit_status(self) -> int | None:

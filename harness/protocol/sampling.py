@@ -23,19 +23,21 @@ class Sampling:
     worker: Worker
     scratch: Scratch
     at: int
-    shown: bool
+    with_stages: bool
     table: list[int] | None = None
     ns: int = 0
 
     def sample(
-        self, instance: Instance, stages: int, row: NDArray[np.float32], whole: bool = False
+        self, instance: Instance, stages: int, row: NDArray[np.float32], as_one: bool = False
     ) -> tuple[int | None, list[p.StageResult]]:
-        """Return the selected token and, if shown, the candidates after each stage. whole: and
-        those of the whole chain as one object."""
+        """Return the selected token and, if with_stages, the candidates after each stage. as_one:
+        add those of the whole chain as one object."""
         results: list[p.StageResult] = []
-        token, ns = self._apply(instance, range(stages) if self.shown else [None], row, results)
+        token, ns = self._apply(
+            instance, range(stages) if self.with_stages else [None], row, results
+        )
         self.ns += ns
-        if whole and self.shown:
+        if as_one and self.with_stages:
             self._apply(instance, [None], row, results)
         return token, results
 
@@ -46,10 +48,12 @@ class Sampling:
         """Apply stages to candidates from a row. Return the selected token, and the nanoseconds. An
         instance may have `apply_all` (llama_cpp/compiled_chain.py), which does it in one call."""
         if apply_all := getattr(instance, "apply_all", None):
-            out = self.scratch.address(self.at, 3 * len(row) * len(stages)) if self.shown else 0
-            token, ns, left = apply_all(stages == [None], row, out)
-            if self.shown:
-                self._add(left, results)
+            out = (
+                self.scratch.address(self.at, 3 * len(row) * len(stages)) if self.with_stages else 0
+            )
+            token, ns, values = apply_all(stages == [None], row, out)
+            if self.with_stages:
+                self._add(values, results)
             return token, ns
         result_of, clock = self.worker.result, time.perf_counter_ns
         candidates = self.worker.candidates(row)
@@ -58,7 +62,7 @@ class Sampling:
             start = clock()
             instance.apply(stage, candidates)
             ns += clock() - start
-            if self.shown:
+            if self.with_stages:
                 self.write(result_of(candidates), results)
         ids, _, _, _, selected = result_of(candidates)
         return int(ids[selected]) if 0 <= selected < len(ids) else None, ns
@@ -69,13 +73,13 @@ class Sampling:
         flag = -1 if result[3] is None else result[3]
         self._add([len(result[0]), flag, result[4]], results)
 
-    def _add(self, left: list[int], results: list[p.StageResult]) -> None:
+    def _add(self, values: list[int], results: list[p.StageResult]) -> None:
         """Add stages that are written: n, sorted and selected of each."""
         if self.table is not None:
-            self.table += left
-            self.at += 12 * sum(left[::3])
+            self.table += values
+            self.at += 12 * sum(values[::3])
             return
-        for n, flag, selected in zip(left[::3], left[1::3], left[2::3], strict=True):
+        for n, flag, selected in zip(values[::3], values[1::3], values[2::3], strict=True):
             is_sorted = None if flag < 0 else bool(flag)
             results.append(p.StageResult(at=self.at, n=n, sorted=is_sorted, selected=selected))
             self.at += 12 * n
@@ -88,9 +92,9 @@ def rows_of(scratch: Scratch, rows: p.Rows) -> NDArray[np.float32]:
     return values.reshape(rows.count, rows.n)
 
 
-def accept(instance: Instance, wanted: int | Literal["selected"] | None, token: int | None) -> None:
-    """Accept a token. wanted: as in a step. token: the one that the chain selected."""
-    accepted = token if wanted == "selected" else wanted
+def accept(instance: Instance, choice: int | Literal["selected"] | None, token: int | None) -> None:
+    """Accept a token. choice: as in a step. token: the one that the chain selected."""
+    accepted = token if choice == "selected" else choice
     if accepted is not None:
         instance.accept(accepted)
 

@@ -109,16 +109,18 @@ class Scratch:
         size = n * np.dtype(dtype).itemsize
         if at + size > len(self._copy):
             self._copy = np.empty(max(at + size, self._length), np.uint8)
-        place = self._copy.data[at : at + size]
-        done = 0
-        while done < size and (part := self._read_into(at + done, place[done : done + _READ])):
-            done += part
-        whole = done // np.dtype(dtype).itemsize
-        return np.frombuffer(self._copy, dtype, whole, at) if whole else np.empty(0, dtype)
+        target = self._copy.data[at : at + size]
+        n_read = 0
+        while n_read < size and (
+            part := self._read_into(at + n_read, target[n_read : n_read + _READ])
+        ):
+            n_read += part
+        count = n_read // np.dtype(dtype).itemsize
+        return np.frombuffer(self._copy, dtype, count, at) if count else np.empty(0, dtype)
 
     def write(self, at: int, *values: NDArray[Any]) -> int:
         """Write values at a byte offset, one behind the other; return the offset behind them."""
-        data = memoryview(b"".join([each.tobytes() for each in values]))
+        data = memoryview(b"".join([array.tobytes() for array in values]))
         end = at + len(data)
         self.ensure(end)
         while data:
@@ -153,9 +155,9 @@ class Scratch:
 
     if sys.platform == "win32":
 
-        def _read_into(self, at: int, place: memoryview) -> int:
+        def _read_into(self, at: int, target: memoryview) -> int:
             self._file.seek(at)
-            return self._file.readinto(place)
+            return self._file.readinto(target)
 
         def _write_at(self, at: int, data: memoryview) -> int:
             self._file.seek(at)
@@ -163,11 +165,11 @@ class Scratch:
 
     else:
 
-        def _read_into(self, at: int, place: memoryview) -> int:
+        def _read_into(self, at: int, target: memoryview) -> int:
             if hasattr(os, "preadv"):  # which not every macOS has
-                return os.preadv(self._file.fileno(), [place], at)
+                return os.preadv(self._file.fileno(), [target], at)
             os.lseek(self._file.fileno(), at, os.SEEK_SET)
-            return os.readv(self._file.fileno(), [place])
+            return os.readv(self._file.fileno(), [target])
 
         def _write_at(self, at: int, data: memoryview) -> int:
             return os.pwrite(self._file.fileno(), data, at)

@@ -111,15 +111,19 @@ def check_script(slots: int, texts: int, steps: list[SequencesStep]) -> None:
                 taken.add(change.slot)
         empty = [slot for slot in step.batch if slot not in taken]
         if empty:
-            raise ValueError(f"step {at}: slot {empty[0]} is in the batch and empty")
+            raise ValueError(f"step {at}: slot {empty[0]} of the batch is empty")
 
 
 def _check(at: int, change: SlotChange, slots: int, texts: int, taken: set[int]) -> None:
     comes = change.do in ("join", "copy")
-    if change.slot >= slots or (change.text or 0) >= texts:
-        raise ValueError(f"step {at}: {change.do} names a slot or a text that is not there")
+    if change.slot >= slots:
+        raise ValueError(f"step {at}: {change.do} of slot {change.slot}, there are {slots} slots")
+    if (change.text or 0) >= texts:
+        raise ValueError(f"step {at}: {change.do} of text {change.text}, there are {texts} texts")
     if comes and change.slot in taken:
-        raise ValueError(f"step {at}: slot {change.slot} is taken")
+        raise ValueError(
+            f"step {at}: slot {change.slot} is occupied: a sequence must leave it first"
+        )
     needed = {"copy": change.other, "join": None}.get(change.do, change.slot)
     if needed is not None and needed not in taken:
         raise ValueError(f"step {at}: {change.do} of slot {needed}, which is empty")

@@ -211,7 +211,7 @@ def batch(worker: Worker, scratch: Scratch, request: p.BatchRequest) -> p.BatchR
 
 
 def many(worker: Worker, scratch: Scratch, request: p.ManyRequest) -> p.ManyReply:
-    replies = [answer(worker, scratch, each) for each in request.runs]
+    replies = [answer(worker, scratch, part) for part in request.runs]
     return p.ManyReply.model_construct(replies=replies)
 
 

@@ -155,8 +155,8 @@ def load(name: str) -> Any:
     """Return a module, or MODULE:NAME of it. The module is named without the product; one that
     begins with a dot is in harness/checks."""
     module, _, member = name.partition(":")
-    found = import_module(f"{_PRODUCT}.{'harness.checks' * module.startswith('.')}{module}")
-    return getattr(found, member) if member else found
+    loaded = import_module(f"{_PRODUCT}.{'harness.checks' * module.startswith('.')}{module}")
+    return getattr(loaded, member) if member else loaded
 
 
 @functools.cache

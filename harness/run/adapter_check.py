@@ -191,10 +191,10 @@ def _batch(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
     sampler = next(iter([*selects, *_usable(hello)]), "greedy")
     setting = _setting(sampler)
     sequences = [p.BatchSequence(chain=setting.chain, prompt=[i], output=[3]) for i in (1, 2)]
-    asked = Batch(sequences, BATCH, len(LOGITS), setting.vocab)
+    request = Batch(sequences, BATCH, len(LOGITS), setting.vocab)
     try:
-        ran = batch(backend, asked, ROWS)
-        broken = changed(ran) or first_broken(asked, ROWS, ran, backend, alone=None)
+        ran = batch(backend, request, ROWS)
+        broken = changed(ran) or first_broken(request, ROWS, ran, backend, alone=None)
     except BackendFailure as failure:
         return ProtocolCheck("batch", False, f"{failure.verdict}: {failure}")
     if broken is None:
@@ -215,13 +215,13 @@ def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
             continue
         setting = replace(_setting(usable[0]), n_vocab=3)
         try:
-            wide = _shown(backend, setting, rows)
+            full = _shown(backend, setting, rows)
             narrow = _shown(backend, replace(setting, dtype=dtype), rows)
         except BackendFailure as failure:
             yield ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
             continue
-        detail = "" if wide == narrow else f"{usable[0]} leaves {narrow}, of the same values {wide}"
-        yield ProtocolCheck(name, wide == narrow, detail)
+        detail = "" if full == narrow else f"{usable[0]} leaves {narrow}, of the same values {full}"
+        yield ProtocolCheck(name, full == narrow, detail)
 
 
 def _shown(backend: Backend, setting: client.Setting, rows: list[client.Row]) -> list[list[float]]:

@@ -24,7 +24,7 @@ from sampler_parity.harness.run.run import run
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
 
-_TIMES = {"ns", "wall_s", "reference_s"}
+_TIMES = {"ns", "wall_s", "reference_s"}  # fields that differ in every run
 
 
 def share_of(text: str) -> float:
@@ -35,7 +35,7 @@ def share_of(text: str) -> float:
     except ValueError:
         share = 0.0
     if not (text.endswith("%") and 0 < share <= 1):
-        raise InputError(f"--replay {text}", "is no share of the cases", "use for example 1%")
+        raise InputError(f"--replay {text}", "is not a share of the cases", "use for example 1%")
     return share
 
 
@@ -50,15 +50,17 @@ def asked_again(
     if not cases:
         raise InputError(bundle.folder, "has no case that can be asked again", "omit --replay")
     drawn = sorted(random.Random(seed).sample(cases, math.ceil(share * len(cases))))
-    asked = {*drawn}
-    before = {case.id: case for case in bundle.cases if case.id in asked}
+    sample = {*drawn}
+    before = {case.id: case for case in bundle.cases if case.id in sample}
     with tempfile.TemporaryDirectory() as folder:
-        again = run(plan_of(_options(bundle, items, drawn)), Path(folder) / "b", False, watch, str)
-    if again.bundle is None:
-        name, why = next(iter(again.absent.items()))
+        replayed = run(
+            plan_of(_options(bundle, items, drawn)), Path(folder) / "b", False, watch, str
+        )
+    if replayed.bundle is None:
+        name, why = next(iter(replayed.unavailable.items()))
         raise InputError(f"backend {name}", f"does not run here: {why}", "omit --replay")
-    findings = [*_other_programs(bundle, again.bundle)]
-    for case in again.bundle.cases:
+    findings = [*_other_programs(bundle, replayed.bundle)]
+    for case in replayed.bundle.cases:
         findings += _differences(bundle, before[case.id], case)
     return RuleOutcome(
         rule=f"replay of {len(drawn):,} of {len(cases):,} cases, seed {seed}",
@@ -91,8 +93,8 @@ def _options(bundle: Bundle, items: list[CheckItem], drawn: list[str]) -> RunOpt
     )
 
 
-def _other_programs(bundle: Bundle, again: Bundle) -> Iterator[GateFinding]:
-    for name, now in again.info.backends.items():
+def _other_programs(bundle: Bundle, replayed: Bundle) -> Iterator[GateFinding]:
+    for name, now in replayed.info.backends.items():
         was = bundle.info.backends[name]
         if was.digest and was.digest != now.digest:
             fix = "judge the program that was run, or run this one"

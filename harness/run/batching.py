@@ -30,25 +30,25 @@ _BYTES = 1 << 24  # of the scratch file; a larger case is asked for alone
 
 @dataclass
 class AtOnce:
-    """The items of a portion. asked: how many of them each backend was asked for, by name. crashes:
-    backend, places and problem of requests that ended it."""
+    """The items of a portion. sent: how many of them each backend was asked for, by name. crashes:
+    backend, indices and problem of requests that ended it."""
 
     portion: Sequence[CheckItem]
-    ready: Ready
+    setup: Ready
     in_flight: InFlight
-    late: LateFailures
-    _asked: dict[str, int] = field(default_factory=dict)
+    late_failures: LateFailures
+    _sent: dict[str, int] = field(default_factory=dict)
     _crashes: list[tuple[str, list[int], str]] = field(default_factory=list)
 
-    def ask(self, place: int) -> None:
+    def ask(self, index: int) -> None:
         """Ask each backend for this item and those that follow, unless it was asked for it."""
-        answers = None if self.ready.releases else self.ready.terms.answers
-        for backend in self.ready.backends if answers else ():
-            if answers and place >= self._asked.get(backend.name, 0):
-                self._asked[backend.name] = self._ask(backend, place, answers)
+        answers = None if self.setup.releases else self.setup.terms.answers
+        for backend in self.setup.backends if answers else ():
+            if answers and index >= self._sent.get(backend.name, 0):
+                self._sent[backend.name] = self._ask(backend, index, answers)
 
-    def _ask(self, backend: BackendProcess, place: int, answers: Answers) -> int:
-        """Return the place of the first item that it was not asked for."""
+    def _ask(self, backend: BackendProcess, index: int, answers: Answers) -> int:
+        """Return the index of the first item that it was not asked for."""
         claims: Sequence[str] = ()
         with suppress(BackendFailure):
             claims = backend.hello().capabilities
@@ -56,10 +56,10 @@ class AtOnce:
             return len(self.portion)
         runs: dict[int, RunCall] = {}
         size = 0
-        for end in range(place, len(self.portion)):
+        for end in range(index, len(self.portion)):
             run = self._run_of(self.portion[end], backend, answers)
             size += run.most_bytes if run else 0
-            if size > _BYTES or (run is None and end == place):
+            if size > _BYTES or (run is None and end == index):
                 break
             if run:
                 runs[end] = run
@@ -67,25 +67,25 @@ class AtOnce:
             end += 1
         if len(runs) > 1:
             self._send(backend, runs, answers)
-        return max(end, place + 1)
+        return max(end, index + 1)
 
     def _run_of(self, item: CheckItem, backend: BackendProcess, answers: Answers) -> RunCall | None:
         """Return what to ask for; None if no answer can settle the item."""
-        case, fatal = item.check, self.ready.terms.fatal.get(item.id, ())
+        case, fatal = item.check, self.setup.terms.fatal.get(item.id, ())
         if type(case) is not StagesCase or case.relation or backend.name in fatal:
             return None
         with suppress(ChainError, InputError, BackendFailure):  # which shows when it is judged
-            known = answers.ahead[case.id] = known_of(case)
-            if known.answer and not answers.is_drawn(case.id):
-                run = known.ready.run(known.answer.steps, known.answer.is_of_table)
+            cached = answers.ahead[case.id] = known_of(case)
+            if cached.answer and not answers.is_drawn(case.id):
+                run = cached.prepared.run(cached.answer.steps, cached.answer.is_of_table)
                 run.check(backend)
                 return run
         return None
 
     def _send(self, backend: BackendProcess, runs: dict[int, RunCall], answers: Answers) -> None:
-        """Ask for runs, by the places of their items; keep the replies. Each that gave its answer
+        """Ask for runs, by the indices of their items; keep the replies. Each that gave its answer
         has an equal share of the time; the time of the others is that of comparing them."""
-        items = [self.portion[place] for place in runs]
+        items = [self.portion[index] for index in runs]
         self.in_flight.items = [item.id for item in items]
         start = time.perf_counter()
         try:
@@ -100,19 +100,19 @@ class AtOnce:
             self.in_flight.items = [items[0].id]
         wall_s = (time.perf_counter() - start) / len(runs)
         for item, ran in zip(items, got, strict=True):
-            known = answers.ahead[item.check.id]
-            if isinstance(ran, Ran) and known.answer and known.answer.is_of(ran):
+            cached = answers.ahead[item.check.id]
+            if isinstance(ran, Ran) and cached.answer and cached.answer.is_of(ran):
                 result = BackendResult(verdict="identical", ns=ran.ns, wall_s=wall_s)
-                known.settled[backend.name] = result
+                cached.settled[backend.name] = result
             else:  # its arrays are gone with the next request
-                known.replies[backend.name] = ran.copy() if isinstance(ran, Ran) else ran
+                cached.replies[backend.name] = ran.copy() if isinstance(ran, Ran) else ran
 
     def blame(self, records: list[Any]) -> list[Any]:
         """Return the records with late failures, and with crashes that no case alone repeats."""
-        blamed = self.late.blame(records)
-        for name, places, problem in self._crashes:
-            results = [blamed[place].backends[name] for place in places if place < len(blamed)]
-            known = any("crashed" in (got.verdict, *got.asked) for got in results)
-            if len(results) == len(places) and not known:
-                blamed[places[0]] = blamed[places[0]].with_crash(name, problem)
+        blamed = self.late_failures.blame(records)
+        for name, indices, problem in self._crashes:
+            results = [blamed[index].backends[name] for index in indices if index < len(blamed)]
+            repeated = any("crashed" in (got.verdict, *got.asked) for got in results)
+            if len(results) == len(indices) and not repeated:
+                blamed[indices[0]] = blamed[indices[0]].with_crash(name, problem)
         return blamed

@@ -81,30 +81,30 @@ class Campaign(Strict):
 
     @property
     def steps(self) -> int:
-        return sum(done.steps for done in self.chunks)
+        return sum(finished.steps for finished in self.chunks)
 
     @property
     def findings(self) -> list[FuzzFinding]:
-        return [finding for done in self.chunks for finding in done.findings]
+        return [finding for finished in self.chunks for finding in finished.findings]
 
     @property
     def classes(self) -> Counter[str]:
-        return sum((Counter(done.classes) for done in self.chunks), Counter())
+        return sum((Counter(finished.classes) for finished in self.chunks), Counter())
 
     def numbers(self) -> Iterator[int]:
         """Yield the numbers of the chunks that are still to run."""
-        done = {chunk.chunk for chunk in self.chunks}
+        finished = {chunk.chunk for chunk in self.chunks}
         number = 0
         while True:
-            if number not in done:
+            if number not in finished:
                 yield number
             number += 1
 
 
-def run_number(seed: int, number: int, terms: Terms, seen: Set[str] = frozenset()) -> Chunk:
-    """Run one chunk. seen: outcome classes of earlier ones."""
+def run_number(seed: int, number: int, terms: Terms, earlier: Set[str] = frozenset()) -> Chunk:
+    """Run one chunk. earlier: outcome classes of the chunks before it."""
     start = time.perf_counter()
-    cases, classes = chunk(seed, number, seen)
+    cases, classes = chunk(seed, number, earlier)
     results = run_portion([CheckItem("fuzz", case) for case in cases.values()], terms, None)
     judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
     small = _minimized(judged, cases, terms)
@@ -119,9 +119,11 @@ def run_number(seed: int, number: int, terms: Terms, seen: Set[str] = frozenset(
     )
 
 
-def run_numbers(some: Sequence[int], seed: int, terms: Terms, seen: Set[str]) -> list[Chunk]:
+def run_numbers(
+    chunk_numbers: Sequence[int], seed: int, terms: Terms, earlier: Set[str]
+) -> list[Chunk]:
     """Run chunks one after the other. An executor calls this."""
-    return [run_number(seed, number, terms, seen) for number in some]
+    return [run_number(seed, number, terms, earlier) for number in chunk_numbers]
 
 
 def _chunks(
@@ -129,12 +131,12 @@ def _chunks(
     tasks: list[list[int]],
     executor: Executor,
     timeout_s: float,
-    seen: Set[str],
+    earlier: Set[str],
 ) -> Iterator[Chunk]:
     """Yield the chunks of these tasks as they end. A task whose process died is run again chunk by
     chunk, to find the chunk that kills it."""
     terms = Terms(registry.references(header.backends, header.reference), timeout_s)
-    for task, outcome in survived(executor, run_numbers, tasks, (header.seed, terms, seen)):
+    for task, outcome in survived(executor, run_numbers, tasks, (header.seed, terms, earlier)):
         if isinstance(outcome, Died):
             died = FuzzFinding(backend="", verdict="crashed", stage=str(outcome), case=None)
             (number,) = task
@@ -153,24 +155,24 @@ def _minimized(
     full = {registry.command_of(name)[0]: name for name in terms.backends}
     for result in judged:
         for backend, got in result.backends.items():
-            left = deadline - time.monotonic()
-            if got.verdict in DIFFERENCES and not result.met(backend) and left > 0:
+            remaining = deadline - time.monotonic()
+            if got.verdict in DIFFERENCES and not result.met(backend) and remaining > 0:
                 name = full[backend]
-                seconds = min(OF_A_FINDING, left)
-                found = small_of([cases[result.id]], name, looks(got), terms, seconds)
-                small[result.id, backend] = found.smaller
+                seconds = min(OF_A_FINDING, remaining)
+                counterexample = small_of([cases[result.id]], name, looks(got), terms, seconds)
+                small[result.id, backend] = counterexample.smaller
     return small
 
 
 def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[FuzzFinding]:
     """Yield the differences where the reference defines a result. small: some of them,
     minimized."""
-    whole = plain(case.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    original = plain(case.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     for backend, got in result.backends.items():
         unasked = got.verdict == "rejected" and got.detail.startswith("not asked")  # undefined
         if got.verdict not in ("identical", "skipped") and not unasked:
-            shown = small.get((result.id, backend)) or whole
-            yield FuzzFinding(backend=backend, verdict=got.verdict, stage=got.stage, case=shown)
+            content = small.get((result.id, backend)) or original
+            yield FuzzFinding(backend=backend, verdict=got.verdict, stage=got.stage, case=content)
 
 
 def begin(
@@ -178,17 +180,17 @@ def begin(
 ) -> Campaign:
     """Create a campaign, or resume the one in the folder. Raises InputError if that is another."""
     path, of_this = folder / "chunks.jsonl", version("sampler-parity")
-    wanted = Identity(seed=seed or 0, backends=backends, version=of_this, reference=reference)
+    expected = Identity(seed=seed or 0, backends=backends, version=of_this, reference=reference)
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(wanted.model_dump_json() + "\n")
-        return Campaign(header=wanted)
+        path.write_text(expected.model_dump_json() + "\n")
+        return Campaign(header=expected)
     if not resume:
         raise InputError(folder, "holds a campaign", "use --resume, or choose another -o")
     campaign = read(folder)
     if seed is None:
-        wanted = wanted.model_copy(update={"seed": campaign.header.seed})
-    if wanted != campaign.header:
+        expected = expected.model_copy(update={"seed": campaign.header.seed})
+    if expected != campaign.header:
         was = f"seed {campaign.header.seed}, {', '.join(campaign.header.backends)}"
         was += f" by {campaign.header.reference}" if campaign.header.reference else ""
         problem = f"holds another campaign: {was}, sampler-parity {campaign.header.version}"
@@ -200,14 +202,15 @@ def read(folder: Path) -> Campaign:
     """Read a campaign. Raises InputError. Drops a truncated last line: its chunk runs again."""
     path = folder / "chunks.jsonl"
     try:
+        # A killed run may leave a last line without its end: `rest`.
         *lines, rest = path.read_bytes().split(b"\n")
-        header, *done = lines
+        header, *chunk_lines = lines
         campaign = Campaign(
             header=Identity.model_validate_json(header),
-            chunks=[Chunk.model_validate_json(line) for line in done],
+            chunks=[Chunk.model_validate_json(line) for line in chunk_lines],
         )
     except (OSError, ValueError, ValidationError):
-        raise InputError(path, "is no campaign", "choose another -o") from None
+        raise InputError(path, "is not a campaign", "choose another -o") from None
     if rest:
         path.write_bytes(b"".join(line + b"\n" for line in lines))
     return campaign
@@ -230,20 +233,21 @@ def go_on(
 ) -> None:
     """Run chunk after chunk for the given time; write each to the disk as it ends."""
     size = executor.size
-    deadline, wave, left = time.monotonic() + limits.seconds, 1, campaign.numbers()
-    a_task, seen = chunks_of_a_task(size), set(campaign.classes)
+    deadline, wave, remaining = time.monotonic() + limits.seconds, 1, campaign.numbers()
+    a_task, classes = chunks_of_a_task(size), set(campaign.classes)
     with (folder / "chunks.jsonl").open("a") as file:
         while time.monotonic() < deadline:
-            tasks = [[next(left) for _ in range(a_task)] for _ in range(size * wave)]
-            before = frozenset(seen)
-            for done in _chunks(campaign.header, tasks, executor, limits.timeout_s, before):
-                seen.update(done.classes)
-                file.write(done.model_dump_json() + "\n")
+            tasks = [[next(remaining) for _ in range(a_task)] for _ in range(size * wave)]
+            before = frozenset(classes)
+            for finished in _chunks(campaign.header, tasks, executor, limits.timeout_s, before):
+                classes.update(finished.classes)
+                file.write(finished.model_dump_json() + "\n")
                 file.flush()
-                campaign.chunks.append(done)
-                if done.findings:
+                campaign.chunks.append(finished)
+                if finished.findings:
                     write_findings(campaign, folder / "findings.toml")
                 progress(campaign)
+            # The first waves are short, so that new outcome classes guide the next ones early.
             wave = min(2 * wave, _LONGEST_WAVE)
 
 

@@ -25,10 +25,10 @@ _turn = threading.Lock()  # the backends of a process take one request at a time
 _described: dict[str, RunInfo] = {}  # this process's own description, by run
 
 
-def labels(names: list[str], others: list[str]) -> list[str]:
+def labels(names: list[str], more: list[str]) -> list[str]:
     """Return the Dask resources that a worker must have: the devices of the backends, and
-    others."""
-    return sorted({device for name in names if (device := device_of(name))} | set(others))
+    more labels."""
+    return sorted({device for name in names if (device := device_of(name))} | set(more))
 
 
 class Cluster:
@@ -48,7 +48,9 @@ class Cluster:
         try:
             get_address_host_port(address)
         except ValueError as error:  # a client would take a minute and leave a traceback
-            raise InputError(self._where, f"no address: {error}", "use dask:HOST:PORT") from None
+            raise InputError(
+                self._where, f"invalid address: {error}", "use dask:HOST:PORT"
+            ) from None
         try:
             self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -60,7 +62,7 @@ class Cluster:
         """Describe the workers, as `describe` of harness/run/describing.py does. Raises
         InputError."""
         workers = self._workers()
-        asked = {
+        futures = {
             worker: self._client.submit(
                 _alone,
                 None,
@@ -72,15 +74,17 @@ class Cluster:
             )
             for worker in workers
         }
-        infos = {worker: self._answer(worker, future) for worker, future in asked.items()}
+        infos = {worker: self._answer(worker, future) for worker, future in futures.items()}
         first, info = next(iter(infos.items()))
         ours = _of_sampler_parity(machine.describe())
-        if apart := differing(_of_sampler_parity(info.machine), ours):
-            problem = f"{first} and this machine have another {', '.join(apart)} of sampler-parity"
+        if differences := differing(_of_sampler_parity(info.machine), ours):
+            problem = (
+                f"{first} and this machine differ in the {', '.join(differences)} of sampler-parity"
+            )
             raise InputError(self._where, problem, "install the same on all")
-        for worker, other in infos.items():
-            if apart := differing(_facts(info), _facts(other)):
-                problem = f"{first} and {worker} differ in {', '.join(apart)}"
+        for worker, described in infos.items():
+            if differences := differing(_facts(info), _facts(described)):
+                problem = f"{first} and {worker} differ in {', '.join(differences)}"
                 fix = "a bundle holds one configuration: choose workers with --label"
                 raise InputError(self._where, problem, fix)
         self._expected = info, intent
@@ -93,7 +97,7 @@ class Cluster:
                 info: RunInfo = future.result(timeout=_LOOK_S)
             except TimeoutError:
                 if worker not in self._present():
-                    problem = f"worker {worker} died while it was asked what it runs"
+                    problem = f"worker {worker} died while it described itself"
                     raise InputError(self._where, problem, "run again") from None
             else:
                 return info
@@ -103,15 +107,15 @@ class Cluster:
     ) -> Iterator[tuple[int, Any]]:
         """Yield results as `Pool.each`; Died for a call that killed as many workers as Dask
         allows."""
-        places = {self._submit(function, call): place for place, call in enumerate(calls)}
-        for future in as_completed(places):
+        indices = {self._submit(function, call): index for index, call in enumerate(calls)}
+        for future in as_completed(indices):
             try:
                 outcome = future.result()
             except Exception as error:
                 if type(error).__name__ != "KilledWorker":
                     raise
-                outcome = Died("workers of the cluster died of it, one after the other")
-            yield places[future], outcome
+                outcome = Died("it killed workers of the cluster, one after the other")
+            yield indices[future], outcome
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._submit(function, arguments).result()
@@ -155,9 +159,9 @@ class Cluster:
         workers = self._present()
         able = [name for name, about in workers.items() if {*self._labels} <= {*about["resources"]}]
         if not able:
-            wanted = " ".join(f"{label}=1" for label in self._labels)
+            resources = " ".join(f"{label}=1" for label in self._labels)
             problem = f"none of its {len(workers)} workers has {', '.join(self._labels)}"
-            raise InputError(self._where, problem, f"dask worker --resources '{wanted}'")
+            raise InputError(self._where, problem, f"dask worker --resources '{resources}'")
         return able
 
 
@@ -178,8 +182,8 @@ def _refuse_another(info: RunInfo, intent: Intent) -> None:
     key = info.model_dump_json()
     if key not in _described:
         _described[key] = describe(intent)
-    if apart := differing(_facts(info), _facts(_described[key])):
-        problem = f"a worker that differs in {', '.join(apart)} came into the cluster"
+    if differences := differing(_facts(info), _facts(_described[key])):
+        problem = f"a worker that joined the cluster differs in {', '.join(differences)}"
         raise InputError("dask", problem, "choose workers with --label, then run with --resume")
 
 

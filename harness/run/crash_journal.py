@@ -22,8 +22,8 @@ from sampler_parity.harness.sanitize import limits
 
 FOLDER = "in-flight"
 _DEATHS = "deaths"
-_TWICE = 2
-REASON = "sampler-parity died of this case twice, each time while this backend was asked"
+_TWICE = 2  # one death may have another cause, such as a full memory
+REASON = "sampler-parity ended twice while this backend was asked for this case"
 Deaths = Counter[tuple[str, str]]  # by item and backend
 
 
@@ -41,7 +41,7 @@ class InFlight:
             self._file = disk.opened(folder / FOLDER / str(os.getpid()))
 
     def asking(self, backend: str) -> None:
-        """Write down that a backend is asked now; with "", that none is."""
+        """Record that a backend is asked now; with "", that none is."""
         if self._file >= 0:
             lines = [json.dumps((item, backend)) + "\n" for item in self.items if backend]
             with suppress(OSError):
@@ -51,7 +51,7 @@ class InFlight:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Write down that none is asked."""
+        """Record that none is asked."""
         if self._file >= 0:
             with suppress(OSError):
                 os.ftruncate(self._file, 0)
@@ -63,38 +63,38 @@ class InFlight:
 def deaths(folder: Path) -> Iterator[Deaths]:
     """Yield how often earlier processes of this run died of each item and backend. A run that ends
     by itself leaves nothing in flight."""
-    known = _known(folder / FOLDER)
+    recorded = _known(folder / FOLDER)
     with suppress(OSError):
         _forget_running(folder / FOLDER)
-        if known:
-            lines = "".join(json.dumps(pair) + "\n" for pair in known.elements())
+        if recorded:
+            lines = "".join(json.dumps(pair) + "\n" for pair in recorded.elements())
             disk.write_whole(folder / FOLDER / _DEATHS, lines.encode())
     try:
-        yield known
+        yield recorded
     except BaseException:
         _forget_running(folder / FOLDER)
         raise
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
-def fatal_of(known: Deaths) -> dict[str, Collection[str]]:
+def fatal_of(recorded: Deaths) -> dict[str, Collection[str]]:
     """Return the backends that are not asked again, by item."""
     fatal: dict[str, Collection[str]] = {}
-    for (item, backend), times in known.items():
+    for (item, backend), times in recorded.items():
         if times >= _TWICE:
             fatal[item] = {*fatal.get(item, ()), backend}
     return fatal
 
 
 def _known(folder: Path) -> Deaths:
-    known: Deaths = Counter()
+    recorded: Deaths = Counter()
     for path in sorted(folder.glob("*")):
-        with suppress(Exception):  # what a backend wrote there
+        with suppress(Exception):  # an adapter may have written anything there
             content = read_file(path, limits.MIB).decode()
             for line in itertools.takewhile(bool, content.splitlines()):
                 item, backend = map(str, json.loads(line))
-                known[item, backend] += 1
-    return known
+                recorded[item, backend] += 1
+    return recorded
 
 
 def _forget_running(folder: Path) -> None:

@@ -30,18 +30,18 @@ class Work:
 Watch = Callable[[list[Work]], AbstractContextManager[ProgressCallback]]
 
 
-def work_of(plan: Plan, done: set[str]) -> list[Work]:
-    """Return the whole work of a plan. done: the ids of the results that its bundle has."""
-    every = list(plan.items)
+def work_of(plan: Plan, finished: set[str]) -> list[Work]:
+    """Return the whole work of a plan. finished: the ids of the results that its bundle has."""
+    planned = list(plan.items)
     if plan.ruled:
-        every += [CheckItem("timing/samplers", chain) for chain in rule_chains()]
+        planned += [CheckItem("timing/samplers", chain) for chain in rule_chains()]
     works = []
     for noun in NOUNS:
-        items = [item for item in every if item.kind.noun == noun]
+        items = [item for item in planned if item.kind.noun == noun]
         ids = [name for item in items for name in item.result_ids(plan.backends)]
         if items:
             seconds = sum(item.kind.seconds for item in items) / len(items)
-            works.append(Work(noun, len(ids), len(done & {*ids}), seconds * len(plan.backends)))
+            works.append(Work(noun, len(ids), len(finished & {*ids}), seconds * len(plan.backends)))
     return works
 
 
@@ -74,9 +74,9 @@ class Pace:
     def under_way(self) -> tuple[Work, int] | None:
         """The first kind of which something is left, and how many of it are done."""
         for work in self.works:
-            done = work.before + self.fresh[work.what]
-            if done < work.total:
-                return work, done
+            finished = work.before + self.fresh[work.what]
+            if finished < work.total:
+                return work, finished
         return None
 
     @property

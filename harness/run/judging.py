@@ -35,7 +35,7 @@ from sampler_parity.reference.platforms import DEFAULT
 
 _FIRST_ITEMS = (1, 9)  # so that the first verdict shows at once
 _PORTION_ITEMS = 50
-_PORTION_VALUES = 4_000_000
+_PORTION_VALUES = 4_000_000  # sum of the costs; cases of large vocabularies make small portions
 
 T = TypeVar("T")
 
@@ -46,41 +46,41 @@ def run_portion(portion: Sequence[CheckItem], terms: Terms, folder: str | None) 
         backend(name, terms.timeout_s, terms.versions.get(name, ""), terms.files.get(name, ()))
         for name in terms.backends
     ]
-    ready = Ready(backends, Path(folder) / "artifacts" if folder else None, terms)
+    setup = Ready(backends, Path(folder) / "artifacts" if folder else None, terms)
     records: list[Any] = []
-    late = LateFailures(backends)
+    late_failures = LateFailures(backends)
     with answering(terms.answers), InFlight(terms.in_flight) as in_flight:
-        at_once = AtOnce(portion, ready, in_flight, late)
+        at_once = AtOnce(portion, setup, in_flight, late_failures)
         try:
-            for place, item in enumerate(portion):
+            for index, item in enumerate(portion):
                 in_flight.items = [item.id]
-                for each in backends:
-                    each.asking = in_flight.asking
-                    each.refused = REASON if each.name in terms.fatal.get(item.id, ()) else ""
-                at_once.ask(place)
-                records.append(_judged(item, ready))
-                late.item_ended()
+                for process in backends:
+                    process.asking = in_flight.asking
+                    process.refused = REASON if process.name in terms.fatal.get(item.id, ()) else ""
+                at_once.ask(index)
+                records.append(_judged(item, setup))
+                late_failures.item_ended()
         except ChangedFilesError as error:
             error.records = _stamped(at_once.blame(records), backends)
             raise
     blamed = at_once.blame(records)
-    for each in backends:
-        registry.check_files(each)
+    for process in backends:
+        registry.check_files(process)
     return _stamped(blamed, backends)
 
 
 def _stamped(records: list[Any], backends: Sequence[BackendProcess]) -> list[Any]:
     """Return records with the digest of the files that each backend was started with."""
-    digests = {each.name: registry.digest_of_files(each)[:SHORT] for each in backends}
+    digests = {process.name: registry.digest_of_files(process)[:SHORT] for process in backends}
     return [like(record, digests=digests) for record in records]
 
 
-def _judged(item: CheckItem, ready: Ready) -> Any:
+def _judged(item: CheckItem, setup: Ready) -> Any:
     try:
-        record = item.kind.runner.run(item.check, ready)
+        record = item.kind.runner.run(item.check, setup)
     except ChainError as error:
-        place = f"{item.suite}: case {item.id}"
-        raise InputError(place, str(error), "correct the chain") from None
+        where = f"{item.suite}: case {item.id}"
+        raise InputError(where, str(error), "correct the chain") from None
     return like(record, suite=item.suite)
 
 
@@ -96,10 +96,10 @@ def run_apart(portion: Sequence[CheckItem], terms: Terms) -> tuple[list[Any], di
 def portions(items: Sequence[CheckItem], first: Sequence[int] = ()) -> Iterator[list[CheckItem]]:
     """Yield items in portions of about equal work. first: how many items the first ones have."""
     sizes = itertools.chain(first, itertools.repeat(_PORTION_ITEMS))
-    for _, alike in itertools.groupby(items, lambda item: item.kind.noun):
+    for _, of_kind in itertools.groupby(items, lambda item: item.kind.noun):
         portion: list[CheckItem] = []
         values, size = 0.0, next(sizes)
-        for item in alike:
+        for item in of_kind:
             portion.append(item)
             values += item.cost
             if len(portion) == size or values > _PORTION_VALUES:
@@ -118,40 +118,42 @@ def survived(
     """Yield each portion with the result of the function. If a process died, its items come later,
     one by one; an item that kills a process by itself has the result Died. more: arguments."""
     lost: list[T] = []
-    for place, outcome in executor.each(function, [(portion, *more) for portion in portions]):
+    for index, outcome in executor.each(function, [(portion, *more) for portion in portions]):
         if isinstance(outcome, Died):
-            lost += portions[place]
+            lost += portions[index]
         else:
-            yield portions[place], outcome
-    for place, outcome in executor.each(function, [([one], *more) for one in lost]):
-        yield [lost[place]], outcome
+            yield portions[index], outcome
+    for index, outcome in executor.each(function, [([item], *more) for item in lost]):
+        yield [lost[index]], outcome
 
 
 def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -> list[str]:
     """Return the ids of the records; append each to the bundle as its portion ends. fail_fast: stop
     after so many failures (0: never), counted after each round of portions that run at once."""
-    done: list[str] = []
+    ids: list[str] = []
     failed = 0
-    every = [*portions(items, _FIRST_ITEMS)]
-    at_once = context.executor.size if fail_fast else max(1, len(every))
-    function = run_apart if context.apart else run_portion
-    more = (context.terms,) if context.apart else (context.terms, str(context.writer.folder))
-    for first in range(0, len(every), at_once):
-        if 0 < fail_fast <= failed and every[first][0].kind.noun == "cases":
+    all_portions = [*portions(items, _FIRST_ITEMS)]
+    # With fail_fast, as many portions as run at once, so that the count is checked in between.
+    at_once = context.executor.size if fail_fast else max(1, len(all_portions))
+    function = run_apart if context.isolated else run_portion
+    more = (context.terms,) if context.isolated else (context.terms, str(context.writer.folder))
+    for first in range(0, len(all_portions), at_once):
+        if 0 < fail_fast <= failed and all_portions[first][0].kind.noun == "cases":
             break
         for portion, outcome in _kept_if_changed(
-            survived(context.executor, function, every[first : first + at_once], more), context
+            survived(context.executor, function, all_portions[first : first + at_once], more),
+            context,
         ):
             records = outcome
             if isinstance(outcome, Died):
                 (item,) = portion
                 records = [_died(item, context.terms, str(outcome))]
-            elif context.apart:
+            elif context.isolated:
                 records = _kept(outcome, context)
             context.record(records)
-            done += [record.id for record in records]
+            ids += [record.id for record in records]
             failed += sum(isinstance(r, CaseResult) and not r.ok for r in records)
-    return done
+    return ids
 
 
 def _kept_if_changed(
@@ -161,7 +163,7 @@ def _kept_if_changed(
     try:
         yield from outcomes
     except ChangedFilesError as error:
-        if not context.apart:
+        if not context.isolated:
             context.record(error.records)
         raise
 
@@ -183,15 +185,15 @@ def _kept(sent: tuple[list[Result], dict[str, bytes]], context: RunContext) -> l
     return records
 
 
-def has_changed(meaning: str) -> bool:
-    """Return whether samplers meant something else in this release; False for another platform,
+def has_changed(target: str) -> bool:
+    """Return whether a sampler works differently in this release; False for another platform,
     because no change is shown there."""
-    release, platform = parted(meaning)
+    release, platform = parted(target)
     return release != NEWEST and platform == DEFAULT
 
 
 def run_changes(
-    done: list[CaseResult],
+    judged: list[CaseResult],
     cases: Mapping[str, Any],
     names: dict[str, str],
     timeout_s: float = 60.0,
@@ -206,4 +208,4 @@ def run_changes(
     def start(name: str) -> BackendProcess:
         return backend(full[name], timeout_s)
 
-    return list(drift.change_results(done, cases, releases, start))
+    return list(drift.change_results(judged, cases, releases, start))

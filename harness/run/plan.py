@@ -56,17 +56,17 @@ class Plan:
     suites: the digest of each. left_out: suites of a folder that lack an extra, with the reason.
     paths: where the suites that were given as files are.
     releases: the release that each backend is judged by; None: v0.5.0, as the cases require.
-    kept: the expansions of earlier runs, if they may be read; state: of
-    the code and the machine, by which they were chosen.
+    expansions: those of earlier runs, if they may be read. state: of the code and the machine, by
+    which they were chosen.
     """
 
-    asked: RunOptions
+    run_options: RunOptions
     suites: dict[str, str]
     left_out: dict[str, str]
     paths: dict[str, str]
     releases: dict[str, str | None]
     items: list[CheckItem]
-    kept: Expansions | None = None
+    expansions: Expansions | None = None
     state: Mapping[str, Any] | None = None
 
     @property
@@ -78,8 +78,13 @@ class Plan:
         """Whether the reference is timed, too: in a full run of the suites of llama.cpp's samplers
         on a build of it. Never on a cluster, in a sandbox or for another platform: such times mean
         nothing."""
-        asked = self.asked
-        if asked.profile != "full" or asked.only or asked.executor != "local" or asked.sandbox:
+        options = self.run_options
+        if (
+            options.profile != "full"
+            or options.only
+            or options.executor != "local"
+            or options.sandbox
+        ):
             return False
         about = {name.partition("/")[0] for name in self.suites}
         first = registry.parse(self.backends[0])
@@ -90,49 +95,49 @@ class Plan:
     @property
     def options(self) -> dict[str, str]:
         """The options that decide a result and are neither suites nor in RunInfo."""
-        asked = self.asked
-        options = {"timeout": f"{asked.timeout_s:g}", "repeat": str(asked.repeat)}
-        if asked.accept != "identical":
-            options["accept"] = asked.accept
-        if asked.require_all:
+        run_options = self.run_options
+        options = {"timeout": f"{run_options.timeout_s:g}", "repeat": str(run_options.repeat)}
+        if run_options.accept != "identical":
+            options["accept"] = run_options.accept
+        if run_options.require_all:
             options["require_all"] = "True"
         if self.of("timed chains") or self.ruled:
-            options |= {"rounds": str(self.rounds), "instructions": str(asked.instructions)}
+            options |= {"rounds": str(self.rounds), "instructions": str(run_options.instructions)}
         return options
 
     @property
     def rounds(self) -> int:
         """The rounds of every timed chain."""
-        return self.asked.rounds or ROUNDS[self.asked.profile]
+        return self.run_options.rounds or ROUNDS[self.run_options.profile]
 
     @property
     def terms(self) -> Terms:
         """The terms of every item. The errors are those of the whole plan, not of what is left."""
-        asked = self.asked
+        options = self.run_options
         return Terms(
             self.releases,
-            asked.timeout_s,
-            asked.seed,
-            repeat=asked.repeat,
-            accept=asked.accept,
-            require_all=asked.require_all,
+            options.timeout_s,
+            options.seed,
+            repeat=options.repeat,
+            accept=options.accept,
+            require_all=options.require_all,
             errors=Budget(len(self.of("distribution tests")) * len(self.releases)).each,
-            profile=asked.profile,
-            rounds=asked.rounds,
-            instructions=asked.instructions,
+            profile=options.profile,
+            rounds=options.rounds,
+            instructions=options.instructions,
         )
 
     @property
     def intent(self) -> Intent:
         """The content of its header before anything is run."""
-        asked = self.asked
+        options = self.run_options
         return Intent(
             self.releases,
             self.suites,
-            asked.profile,
-            asked.seed,
-            asked.only,
-            asked.timeout_s,
+            options.profile,
+            options.seed,
+            options.only,
+            options.timeout_s,
             state=self.state,
         )
 
@@ -149,11 +154,11 @@ class Plan:
         """Return the same plan on some of its backends."""
         return replace(self, releases={name: self.releases[name] for name in backends})
 
-    def left(self, done: set[str]) -> "Plan":
-        """Return the plan without finished items. done: the ids of the results in the bundle."""
+    def left(self, finished: set[str]) -> "Plan":
+        """Return the plan without finished items. finished: ids of the results in the bundle."""
 
         def whole(item: CheckItem) -> bool:
-            return item.id in done or done.issuperset(item.result_ids(self.backends))
+            return item.id in finished or finished.issuperset(item.result_ids(self.backends))
 
         return replace(self, items=[item for item in self.items if not whole(item)])
 
@@ -168,13 +173,13 @@ class Plan:
         return sum(item.kind.seconds for item in self.items) * len(self.backends)
 
 
-def plan_of(asked: RunOptions) -> Plan:
+def plan_of(options: RunOptions) -> Plan:
     """Read the suites and make a plan. Raises InputError for mistakes in them or in the options."""
-    state = machine.deciding() if asked.cache else None
-    kept = Expansions(of_this_code(state)) if state else None
-    files, left_out = files_of(asked.suites, kept)
+    state = machine.deciding() if options.cache else None
+    expansions = Expansions(of_this_code(state)) if state else None
+    files, left_out = files_of(options.suites, expansions)
     plan = Plan(
-        asked=asked,
+        run_options=options,
         suites={name: file.sha256 for name, file in files.items()},
         left_out=left_out,
         paths={
@@ -182,56 +187,59 @@ def plan_of(asked: RunOptions) -> Plan:
             for name, file in files.items()
             if not suite.is_shipped(file.path)
         },
-        releases=registry.references(_named(asked), asked.reference),
-        items=items_of(files, asked.profile, asked.seed, asked.only, kept),
-        kept=kept,
+        releases=registry.references(_named(options), options.reference),
+        items=items_of(files, options.profile, options.seed, options.only, expansions),
+        expansions=expansions,
         state=state,
     )
-    if address_of(asked) and any(item.kind.timed for item in plan.items):
-        problem = "timings and skip-ratio measurements are taken on this machine alone"
-        raise InputError("--executor", problem, "run them without it, to a bundle of their own")
-    if asked.sandbox and plan.of("timed chains", "widths"):
-        problem = "times are taken without a sandbox, of processes that are bound to a core"
-        raise InputError("--sandbox", problem, "run them without it, to a bundle of their own")
+    if address_of(options) and any(item.kind.timed for item in plan.items):
+        problem = "times and skip ratios are measured on this machine only"
+        raise InputError("--executor", problem, "run them without it, into another bundle")
+    if options.sandbox and plan.of("timed chains", "widths"):
+        problem = "times are measured outside a sandbox, in processes that are bound to a core"
+        raise InputError("--sandbox", problem, "run them without it, into another bundle")
     return plan
 
 
-def _named(asked: RunOptions) -> list[str]:
+def _named(options: RunOptions) -> list[str]:
     """Return the names by which the backends are started. Raises InputError."""
-    if not asked.sandbox:
-        return asked.backends
+    if not options.sandbox:
+        return options.backends
     sandboxes.refuse_unavailable()
-    return [names.in_sandbox(name) for name in asked.backends]
+    return [names.in_sandbox(name) for name in options.backends]
 
 
-def address_of(asked: RunOptions) -> str:
+def address_of(options: RunOptions) -> str:
     """Return the address of the cluster's scheduler; "" for this machine. Raises InputError."""
-    kind, _, address = asked.executor.partition(":")
+    kind, _, address = options.executor.partition(":")
     if kind == "dask" and address:
         return address
-    if asked.executor != "local":
-        raise InputError(f"--executor {asked.executor}", "unknown", "use local or dask:ADDRESS")
-    if asked.labels:
-        raise InputError("--label", "is of a cluster", "use --executor dask:ADDRESS")
+    if options.executor != "local":
+        raise InputError(
+            f"--executor {options.executor}", "unknown executor", "use local or dask:ADDRESS"
+        )
+    if options.labels:
+        raise InputError("--label", "needs a cluster", "use --executor dask:ADDRESS")
     return ""
 
 
-def lines(plan: Plan, done: set[str]) -> Iterator[str]:
-    """Yield the lines of `run --plan`. done: the ids that the bundle has already."""
-    asked = plan.asked
-    yield f"plan     profile {asked.profile}, seed {asked.seed}, {asked.executor}"
+def lines(plan: Plan, finished: set[str]) -> Iterator[str]:
+    """Yield the lines of `run --plan`. finished: the ids that the bundle has already."""
+    options = plan.run_options
+    yield f"plan     profile {options.profile}, seed {options.seed}, {options.executor}"
     for name, release in plan.releases.items():
         yield f"backend  {name}, judged by {release or NEWEST}"
     for name in plan.suites:
         of = replace(plan, items=[item for item in plan.items if item.suite == name])
         yield f"suite    {name}: {_counted(of)}"
     yield from left_out(plan)
-    left = plan.left(done)
-    if done:
-        yield f"left     {_counted(left)}"
+    remaining = plan.left(finished)
+    if finished:
+        yield f"left     {_counted(remaining)}"
     if plan.ruled:
         yield "also     every sampler timed on the first backend and on reference"
-    yield f"total    {_counted(plan)}; about {_duration(left.seconds)} on one core, nothing was run"
+    duration = _duration(remaining.seconds)
+    yield f"total    {_counted(plan)}; about {duration} on one core, nothing was run"
 
 
 def left_out(plan: Plan) -> Iterator[str]:

@@ -35,16 +35,16 @@ def predict_into(
     """Write a bundle; return it, and its content as `predict` gives it. progress: called with the
     number of cases of each portion. Raises InputError if the folder already holds a bundle."""
     start = time.monotonic()
-    every = [*portions(plan.items)]
-    with Pool(plan.asked.jobs, len(every)) as pool:
+    parts = [*portions(plan.items)]
+    with Pool(plan.run_options.jobs, len(parts)) as pool:
         info = described(plan.intent, pool)
         with locked(folder):
             writer = create(folder, info.model_copy(update={"paths": plan.paths}))
             everything: list[Prediction] = []
-            for done in pool.results(predicted, [(part, platforms) for part in every]):
-                writer.append(*(record for record, _ in done))
-                everything += [each for _, of_case in done for each in of_case]
-                progress(len(done))
+            for records in pool.results(predicted, [(part, platforms) for part in parts]):
+                writer.append(*(record for record, _ in records))
+                everything += [prediction for _, of_case in records for prediction in of_case]
+                progress(len(records))
             for small in pool.results(
                 partings, _asked([item.check for item in plan.items], everything)
             ):
@@ -64,16 +64,16 @@ def predicted(items: Sequence[CheckItem], platforms: Sequence[str]) -> Predicted
 def partings(case: StagesCase, how: How, platforms: Sequence[str]) -> list[PartingResult]:
     """Minimize the case on platforms where it differs in this way, until each has a small case that
     does. A process of the pool calls this."""
-    results, left = [], [*platforms]
-    while left:
-        first = left[0]
+    results, remaining = [], [*platforms]
+    while remaining:
+        first = remaining[0]
         small = shrink(case, partial(_parts_so, how=how, platform=first), OF_A_CASE)
-        alike = _alike(small, how, left)
-        left = [name for name in left[1:] if name not in alike]
-        if alike:
+        matches = _alike(small, how, remaining)
+        remaining = [name for name in remaining[1:] if name not in matches]
+        if matches:
             smaller = shown(small)
-            for known in ("id", "description", "why", "tags", "requires", "detail"):
-                smaller.pop(known, None)
+            for field in ("id", "description", "why", "tags", "requires", "detail"):
+                smaller.pop(field, None)
             results.append(
                 PartingResult(
                     id=f"{case.id} on {first}",
@@ -81,7 +81,7 @@ def partings(case: StagesCase, how: How, platforms: Sequence[str]) -> list[Parti
                     sampler=how[0],
                     operations=[*how[1]],
                     smaller=smaller,
-                    platforms=alike,
+                    platforms=matches,
                 )
             )
     return results
@@ -109,12 +109,12 @@ def _asked(
             ways[how][answer.case].append(answer.platform)
     calls = []
     for how, of_cases in ways.items():
-        left = {name for names in of_cases.values() for name in names}
+        remaining = {name for names in of_cases.values() for name in names}
         for case in sorted(of_cases, key=lambda case: (by_id[case].cost, case)):
-            names = [name for name in of_cases[case] if name in left]
+            names = [name for name in of_cases[case] if name in remaining]
             if names:
                 calls.append((by_id[case], how, names))
-                left -= {*names}
+                remaining -= {*names}
     return calls
 
 
@@ -147,7 +147,7 @@ def _apart(answer: Prediction) -> Apart:
         stage=first.stage,
         sampler=first.sampler,
         what=first.what,
-        here=first.here,
-        there=first.there,
+        here=first.baseline,
+        there=first.compared,
         operations=[*first.operations],
     )

@@ -26,31 +26,31 @@ from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
 
-_AGAIN = "run them again with this version, or judge the bundle with the version that made it"
+_RUN_AGAIN = "run them again with this version, or judge the bundle with the version that made it"
 
 
-def recomputed(bundle: Bundle, own: Iterable[Path] = ()) -> list[CheckItem]:
-    """Return what the suites of a bundle expand to. own: files of suites that are not shipped; by
-    default they are where the run found them.
+def recomputed(bundle: Bundle, suite_files: Iterable[Path] = ()) -> list[CheckItem]:
+    """Return what the suites of a bundle expand to. suite_files: of suites
+    that are not shipped; by default they are where the run found them.
 
     Raises InputError with the first contradiction: another suite, or a case that is missing, not
     of its suite, or has other samplers, steps or requirements.
     """
     info = bundle.info
     if info.profile not in get_args(Profile):
-        raise InputError(bundle.folder, f"states the profile {info.profile!r}", _AGAIN)
+        raise InputError(bundle.folder, f"has an unknown profile {info.profile!r}", _RUN_AGAIN)
     _refuse_records(bundle)
     if not info.suites:  # of a recording, of a server, of a check of the harness itself
         _refuse_cases(bundle)
         return []
     if lost := {"timeout", "repeat"} - info.options.keys():
-        raise InputError(bundle.folder, f"states no option {min(lost)}", _AGAIN)
-    given = {suite.suite_id(path): path for path in own}
-    files = {name: _file(bundle, name, given) for name in info.suites}
+        raise InputError(bundle.folder, f"lacks the option {min(lost)}", _RUN_AGAIN)
+    by_id = {suite.suite_id(path): path for path in suite_files}
+    files = {name: _file(bundle, name, by_id) for name in info.suites}
     with collection_paused():
         items = items_of(files, cast(Profile, info.profile), info.seed, tuple(info.only))
         for problem in _problems(bundle, items):
-            raise InputError(bundle.folder, problem, _AGAIN)
+            raise InputError(bundle.folder, problem, _RUN_AGAIN)
     return items
 
 
@@ -58,32 +58,32 @@ def _refuse_cases(bundle: Bundle) -> None:
     """Raise InputError for a case of a suite, where no suite was run."""
     for result in chain(bundle.cases, bundle.other_results):
         if result.suite != RECORDING:
-            problem = f"was made without suites, and {result.id!r} is of suite {result.suite!r}"
-            raise InputError(bundle.folder, problem, _AGAIN)
+            problem = f"was made without suites, but {result.id!r} is in suite {result.suite!r}"
+            raise InputError(bundle.folder, problem, _RUN_AGAIN)
 
 
 def _refuse_records(bundle: Bundle) -> None:
     """Raise InputError for records that their row in harness/rows refuses."""
     for kind, row in records().items():
         if row.refused and bundle.records.get(kind) and (problem := load(row.refused)(bundle)):
-            raise InputError(bundle.folder, problem, _AGAIN)
+            raise InputError(bundle.folder, problem, _RUN_AGAIN)
 
 
-def _file(bundle: Bundle, name: str, given: dict[str, Path]) -> suite.SuiteFile:
+def _file(bundle: Bundle, name: str, own_files: dict[str, Path]) -> suite.SuiteFile:
     """Return the file of a suite as it was in the run. Raises InputError."""
     ours = shipped().get(name)
     claimed = bundle.info.paths.get(name)
     if ours and claimed:
-        problem = f"suite {name} is {claimed}, and not the one of this name that is shipped"
+        problem = f"suite {name} was read from {claimed}, but a shipped suite has this name"
         raise InputError(bundle.folder, problem, "rename its folder, and run again")
-    path = ours or given.get(name) or Path(claimed or "")
+    path = ours or own_files.get(name) or Path(claimed or "")
     if not path.is_file():
         problem = f"suite {name} does not exist here: {claimed or 'none is shipped with this name'}"
         raise InputError(bundle.folder, problem, "use --suite FILE, or another version")
     file = suite.read_suite(path)
     if file.sha256 != bundle.info.suites[name]:
-        problem = f"is of another version of suite {name}, by its digest"
-        raise InputError(bundle.folder, problem, _AGAIN)
+        problem = f"was made with another version of suite {name}: its digest differs"
+        raise InputError(bundle.folder, problem, _RUN_AGAIN)
     return file
 
 
@@ -101,13 +101,14 @@ def _problems(bundle: Bundle, items: list[CheckItem]) -> Iterator[str]:
             yield from _of_case(result, by_id[result.id], bundle, accept)
     has = Counter[tuple[str, str]]((result.kind, result.id) for result in bundle.other_results)
     has.update(("case", id) for id in bundle.cases.ids())
-    wanted = Counter(pair for item in items for pair in _results(item, names))
+    # Counters rather than sets: a second record of a case is a contradiction, too.
+    expected = Counter(pair for item in items for pair in _results(item, names))
     ruled = {("timing", timed.id) for timed in rule_chains()} if info.profile == "full" else ()
-    for kind, id in wanted - has:
-        yield f"has no {kind} {id!r}, and its suites have one"
-    for kind, id in has - wanted:
+    for kind, id in expected - has:
+        yield f"lacks {kind} {id!r}, which is in its suites"
+    for kind, id in has - expected:
         if (kind, id) not in ruled:
-            yield f"{kind} {id!r} is none of its suites"
+            yield f"{kind} {id!r} is in none of its suites"
 
 
 def _results(item: CheckItem, names: list[str]) -> list[tuple[str, str]]:
@@ -119,14 +120,14 @@ def _results(item: CheckItem, names: list[str]) -> list[tuple[str, str]]:
 def _of_case(case: CaseResult, item: CheckItem, bundle: Bundle, accept: Accept) -> Iterator[str]:
     crashed = any(got.verdict == "crashed" for got in case.backends.values())
     if case.accept != accept and not crashed:
-        yield f"{case.id!r} accepts {case.accept}, and its run {accept}"
+        yield f"{case.id!r} accepts {case.accept}, but its run accepts {accept}"
     for name, required in case.required.items():
         newest = bundle.info.backends[name].reference == NEWEST
-        if newest and required != (asked := item.check.required(name)):
-            wanted = " or ".join(asked)
-            yield f"{case.id!r} requires {' or '.join(required)} of {name}, and not {wanted}"
+        if newest and required != (of_suite := item.check.required(name)):
+            accepted = " or ".join(of_suite)
+            yield f"{case.id!r} requires {' or '.join(required)} of {name}, not {accepted}"
     if item.kind.name == "stages":
         most = len(item.check.plan()[0])
         fewer = case.steps < most and case.judged and not case.refusal and not crashed
         if case.steps > most or fewer:
-            yield f"{case.id!r} has {case.steps} steps, and its suite {most}"
+            yield f"{case.id!r} has {case.steps} steps, but {most} in its suite"

@@ -17,7 +17,7 @@ from sampler_parity.harness.verdicts import Accept
 def misfit_of(plan: Plan) -> Callable[[Result], str]:
     """Return `misfit_among` of a plan, which is on the backends that run here."""
     names = {command_of(name)[0] for name in plan.backends}
-    return misfit_among(plan.judged, names, plan.asked.accept)
+    return misfit_among(plan.judged, names, plan.run_options.accept)
 
 
 def misfit_among(
@@ -32,16 +32,16 @@ def misfit_among(
             return ""
         item = items.get((kind_of_record(result.kind).noun, result.id))
         if item is None:
-            return f"{result.kind} {result.id!r} is none of this run"
+            return f"{result.kind} {result.id!r} is not part of this run"
         if result.suite != item.suite:
-            return f"{result.id!r} is of suite {item.suite}, and not {result.suite!r}"
+            return f"{result.id!r} is in suite {item.suite}, not {result.suite!r}"
         if result.backends.keys() != {*names}:
-            shown = ", ".join(result.backends) or "none"
-            return f"{result.id!r} has results of other backends: {shown}"
+            backends = ", ".join(result.backends) or "none"
+            return f"{result.id!r} has results of other backends: {backends}"
         if isinstance(result, CaseResult) and result.accept not in ("identical", accept):
-            return f"{result.id!r} accepts {result.accept}, and the run does not"
+            return f"{result.id!r} accepts {result.accept}, but the run does not"
         if isinstance(result, CaseResult) and _judged_otherwise(result, accept):
-            return f"{result.id!r} was not judged with --accept correct, and the run is"
+            return f"{result.id!r} was not judged with --accept correct, but the run is"
         if isinstance(result, CaseResult | DistributionResult):
             return _other_terms(result, item.check)
         return ""
@@ -51,17 +51,17 @@ def misfit_among(
 
 def _judged_otherwise(result: CaseResult, accept: Accept) -> bool:
     """Return whether another judge decided a difference."""
-    same = all(each.verdict == "identical" for each in result.backends.values())
+    same = all(got.verdict == "identical" for got in result.backends.values())
     return accept == "correct" != result.accept and not same
 
 
-def _other_terms(result: CaseResult | DistributionResult, asked: Any) -> str:
-    if result.samplers != asked.samplers:
+def _other_terms(result: CaseResult | DistributionResult, check: Any) -> str:
+    if result.samplers != check.samplers:
         return f"{result.id!r} has other samplers: {' '.join(result.samplers)}"
     for name in result.backends:
-        required = asked.required(name)
+        required = check.required(name)
         # a sampler that a release gives no meaning must be unsupported
         if result.required[name] not in (required, ["unsupported"]):
             got = " or ".join(result.required[name]) or "nothing"
-            return f"{result.id!r} requires {' or '.join(required)} of {name}, and not {got}"
+            return f"{result.id!r} requires {' or '.join(required)} of {name}, not {got}"
     return ""

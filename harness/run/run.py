@@ -44,36 +44,36 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run. bundle: None if no backend runs here. absent: backends that do not, with the
-    reason. left: cases not run because too many had failed; the bundle is then unfinished."""
+    """A finished run. bundle: None if no backend runs here. unavailable: backends that do not, with
+    the reason. not_run: cases left because too many had failed; the bundle is then unfinished."""
 
     bundle: bundle.Bundle | None
-    absent: dict[str, str]
-    left: int = 0
+    unavailable: dict[str, str]
+    not_run: int = 0
 
     @property
     def met(self) -> bool:
         """Whether something was run, and all that was judged is as required."""
-        done = self.bundle
-        if done is None:
+        content = self.bundle
+        if content is None:
             return False
-        if not all(result.ok for result, _ in done.cases.alike()) or biases(done.cases):
+        if not all(result.ok for result, _ in content.cases.alike()) or biases(content.cases):
             return False
-        others = [(kind, done.records.get(kind.record.kind, [])) for kind in OTHERS]
-        judged = done.cases or any(kind.counts and results for kind, results in others)
-        return bool(judged) and not any(kind.failed(results) for kind, results in others)
+        measured = [(kind, content.records.get(kind.record.kind, [])) for kind in OTHERS]
+        judged = content.cases or any(kind.counts and results for kind, results in measured)
+        return bool(judged) and not any(kind.failed(results) for kind, results in measured)
 
     @property
     def unjudged(self) -> list[str]:
         """The backends that skipped every case and distribution test of the run."""
-        done = self.bundle
-        if done is None or done.of(SkipRatioResult):
+        content = self.bundle
+        if content is None or content.of(SkipRatioResult):
             return []
-        cases, cells = (case for case, _ in done.cases.alike()), done.of(DistributionResult)
-        asked = [(name, got.verdict) for case in cases for name, got in case.backends.items()]
+        cases, cells = (case for case, _ in content.cases.alike()), content.of(DistributionResult)
+        judgements = [(name, got.verdict) for case in cases for name, got in case.backends.items()]
         drawn = [(name, got.decision) for cell in cells for name, got in cell.backends.items()]
-        judged = {name for name, outcome in (*asked, *drawn) if outcome != "skipped"}
-        return sorted({name for name, _ in (*asked, *drawn)} - judged)
+        judged = {name for name, outcome in (*judgements, *drawn) if outcome != "skipped"}
+        return sorted({name for name, _ in (*judgements, *drawn)} - judged)
 
 
 def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> FinishedRun:
@@ -84,16 +84,17 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
     start = time.monotonic()
     with ExitStack() as until_closed:
         judged = [*portions(plan.judged)]
-        with executor_of(plan.asked, len(judged)) as executor:
-            apart = isinstance(executor, Cluster)
-            info = described(plan.intent, executor if apart or judged else None)
+        with executor_of(plan.run_options, len(judged)) as executor:
+            on_cluster = isinstance(executor, Cluster)
+            info = described(plan.intent, executor if on_cluster or judged else None)
             info = info.model_copy(update={"options": plan.options, "paths": plan.paths})
-            if plan.asked.reference == "own":
+            if plan.run_options.reference == "own":
                 plan, info = as_reported(plan, info)
-            absent = absent_of(info.backends, plan.releases)
-            plan = plan.on(name for name in plan.backends if name not in absent)
+            unavailable = absent_of(info.backends, plan.releases)
+            plan = plan.on(name for name in plan.backends if name not in unavailable)
             if not plan.backends:
-                return FinishedRun(None, absent)
+                return FinishedRun(None, unavailable)
+            # Only now: a run without a backend must leave no folder behind.
             until_closed.enter_context(locked(folder))
             started = resume and (folder / "results.jsonl").exists()
             writer = (
@@ -102,7 +103,7 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
                 else create(folder, info)
             )
             died = until_closed.enter_context(deaths(folder))
-            left = plan.left(writer.done)
+            remaining = plan.left(writer.done)
             progress = until_closed.enter_context(watch(work_of(plan, writer.done)))
             if isinstance(executor, Pool):
                 executor.waiting = lambda: progress([])
@@ -111,30 +112,32 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
                 versions=versions_of(info, plan.backends),
                 files={name: info.backends[command_of(name)[0]].files for name in plan.backends},
                 fatal=fatal_of(died),
-                in_flight=None if apart else folder,
-                answers=Answers(plan.kept.cache, info.started) if plan.kept and not apart else None,
+                in_flight=None if on_cluster else folder,
+                answers=Answers(plan.expansions.cache, info.started)
+                if plan.expansions and not on_cluster
+                else None,
             )
-            context = RunContext(terms, writer, executor, progress, apart)
-            unasked = _judge(plan, left, context, {item for item, _ in died})
+            context = RunContext(terms, writer, executor, progress, on_cluster)
+            unasked = _judge(plan, remaining, context, {item for item, _ in died})
         if unasked:
             stopped = bundle.read(writer.folder)
             footer = _footer(stopped, time.monotonic() - start)
-            return FinishedRun(replace(stopped, footer=footer), absent, unasked)
-        _measure(plan, left, context, say)
-        if plan.kept:
-            plan.kept.spot_check(info.started)  # last, so that no result waits for it
-        for name, files in {} if apart else terms.files.items():
+            return FinishedRun(replace(stopped, footer=footer), unavailable, unasked)
+        _measure(plan, remaining, context, say)
+        if plan.expansions:
+            plan.expansions.spot_check(info.started)  # last, so that no result waits for it
+        for name, files in {} if on_cluster else terms.files.items():
             registry.refuse_changed(name, files)
-        return FinishedRun(finish(writer, time.monotonic() - start), absent)
+        return FinishedRun(finish(writer, time.monotonic() - start), unavailable)
 
 
-def executor_of(asked: RunOptions, tasks: int) -> Pool | Cluster:
+def executor_of(options: RunOptions, tasks: int) -> Pool | Cluster:
     """Return the cluster of `--executor`, or processes of this machine, no more than there are
     tasks. Raises InputError."""
-    address = address_of(asked)
+    address = address_of(options)
     if address:
-        return Cluster(address, labels(asked.backends, list(asked.labels)))
-    return Pool(asked.jobs, tasks)
+        return Cluster(address, labels(options.backends, list(options.labels)))
+    return Pool(options.jobs, tasks)
 
 
 def described(intent: Intent, executor: Pool | Cluster | None) -> RunInfo:
@@ -152,22 +155,22 @@ def as_reported(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
     """Judge each adapter by the platform that it reports to be built for. Raises InputError."""
     meanings = registry.references_as_reported(plan.releases, info.backends)
     backends = dict(info.backends)
-    for name, meaning in meanings.items():
+    for name, target in meanings.items():
         short = command_of(name)[0]
-        backends[short] = backends[short].model_copy(update={"reference": meaning or NEWEST})
+        backends[short] = backends[short].model_copy(update={"reference": target or NEWEST})
     return replace(plan, releases=meanings), info.model_copy(update={"backends": backends})
 
 
-def _judge(plan: Plan, left: Plan, context: RunContext, suspects: Collection[str]) -> int:
+def _judge(plan: Plan, remaining: Plan, context: RunContext, suspects: Collection[str]) -> int:
     """Judge items in processes; then minimize failures and record the changes between releases.
     Return how many cases were not run any more. suspects: items that a process of the run may have
     died of, which run before the others and alone."""
     writer, start = context.writer, time.monotonic()
-    alone = [item for item in left.judged if item.id in suspects]
+    alone = [item for item in remaining.judged if item.id in suspects]
     ended = {id for item in alone for id in judge([item], context)}
-    others = [item for item in left.judged if item.id not in suspects]
-    ended.update(judge(others, context, plan.asked.fail_fast))
-    unasked = sum(item.id not in ended for item in left.of("cases"))
+    trusted = [item for item in remaining.judged if item.id not in suspects]
+    ended.update(judge(trusted, context, plan.run_options.fail_fast))
+    unasked = sum(item.id not in ended for item in remaining.of("cases"))
     judged = bundle.read(writer.folder).cases if plan.of("cases") else []
     by_id = Checks(plan.of("cases"))
     _minimize(judged, by_id, context, time.monotonic() - start)
@@ -192,17 +195,17 @@ def _minimize(
         context.writer.append(record)
 
 
-def _measure(plan: Plan, left: Plan, context: RunContext, say: Say) -> None:
+def _measure(plan: Plan, remaining: Plan, context: RunContext, say: Say) -> None:
     """Run the timed items: kind by kind, one item after the other."""
     for kind in [kind for kind in KINDS.values() if kind.timed]:
-        every = [(left.of(kind.noun), context)]
+        batches = [(remaining.of(kind.noun), context)]
         if plan.ruled and kind.name == "timing":
             rule = [CheckItem("timing/samplers", chain) for chain in rule_chains()]
             pair = dict.fromkeys([plan.backends[0], "reference"])
             terms = Terms(pair, context.terms.timeout_s, context.terms.seed)
             fresh = [item for item in rule if item.id not in context.writer.done]
-            every.insert(0, (fresh, replace(context, terms=terms)))
-        for items, on in every:
+            batches.insert(0, (fresh, replace(context, terms=terms)))
+        for items, on in batches:
             if items:
                 kind.module.measure(items, on)
                 if kind.measured:
@@ -211,16 +214,16 @@ def _measure(plan: Plan, left: Plan, context: RunContext, say: Say) -> None:
 
 def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
     """Close a bundle with its footer; return its final content."""
-    done = bundle.read(writer.folder)
-    return replace(done, footer=writer.close(_footer(done, wall_s)))
+    content = bundle.read(writer.folder)
+    return replace(content, footer=writer.close(_footer(content, wall_s)))
 
 
-def _footer(done: bundle.Bundle, wall_s: float) -> Footer:
+def _footer(content: bundle.Bundle, wall_s: float) -> Footer:
     return Footer(
-        cases=len(done.cases),
-        steps=sum(n * result.steps for result, n in done.cases.alike()),
+        cases=len(content.cases),
+        steps=sum(n * result.steps for result, n in content.cases.alike()),
         wall_s=wall_s,
-        cells=len(done.of(DistributionResult)),
-        skip_ratios=len(done.of(SkipRatioResult)),
-        records=done.counts,
+        cells=len(content.of(DistributionResult)),
+        skip_ratios=len(content.of(SkipRatioResult)),
+        records=content.counts,
     )

@@ -58,12 +58,15 @@ def small_of(
     cases: list[Case], name: str, of: Looks, terms: Terms, seconds: float
 ) -> CounterexampleResult:
     """Minimize one of the cases. An executor calls this. name: the one that starts the backend."""
-    asked = backend(name, min(terms.timeout_s, OF_A_GROUP), files=terms.files.get(name, ()))
+    process = backend(name, min(terms.timeout_s, OF_A_GROUP), files=terms.files.get(name, ()))
     release = terms.backends[name]
-    releases = {asked.name: release} if release is not None else {}
-    with accepting(terms.accept), InFlight(terms.in_flight, _id(cases[0], asked.name)) as in_flight:
-        asked.asking, asked.refused = in_flight.asking, ""
-        return counterexample(cases, asked, of, releases, seconds, terms.timeout_s)
+    releases = {process.name: release} if release is not None else {}
+    with (
+        accepting(terms.accept),
+        InFlight(terms.in_flight, _id(cases[0], process.name)) as in_flight,
+    ):
+        process.asking, process.refused = in_flight.asking, ""
+        return counterexample(cases, process, of, releases, seconds, terms.timeout_s)
 
 
 def minimize(
@@ -71,21 +74,25 @@ def minimize(
 ) -> Iterator[CounterexampleResult]:
     """Yield a counterexample, or why there is none, for each group that has none in the bundle."""
     deadline = time.monotonic() + seconds
-    info, done, executor = context.writer.info, context.writer.done, context.executor
+    info, finished, executor = context.writer.info, context.writer.done, context.executor
     terms = context.terms
     full = {registry.command_of(name)[0]: name for name in context.terms.backends}
-    left = [
+    remaining_groups = [
         (group, of_group)
         for group, of_group in to_shrink(groups(info, judged), cases)
-        if not any(f"{case} on {group.backend}" in done for case in group.cases)
+        if not any(f"{case} on {group.backend}" in finished for case in group.cases)
     ]
-    firsts = {group.cases[0] for group, _ in left}
-    seen = judged if left else []  # to read a million results takes long
-    results = {result.id: result for result in seen if result.id in firsts}
-    total = len(left)
-    while left:
-        context.progress([], f"minimizing failure {total - len(left) + 1} of {total}")
-        wave, left = left[: executor.size], left[executor.size :]
+    firsts = {group.cases[0] for group, _ in remaining_groups}
+    needed = judged if remaining_groups else []  # to read a million results takes long
+    results = {result.id: result for result in needed if result.id in firsts}
+    total = len(remaining_groups)
+    while remaining_groups:
+        context.progress([], f"minimizing failure {total - len(remaining_groups) + 1} of {total}")
+        # As many as run at once: the deadline is checked between waves.
+        wave, remaining_groups = (
+            remaining_groups[: executor.size],
+            remaining_groups[executor.size :],
+        )
         remaining = min(OF_A_GROUP, deadline - time.monotonic())
         if remaining <= 0:
             yield from (_without(group, of_group[0], NO_TIME) for group, of_group in wave)
@@ -97,8 +104,8 @@ def minimize(
         for group, of_group in wave:
             of = looks(results[group.cases[0]].backends[group.backend])
             calls.append((of_group, full[group.backend], of, terms, remaining))
-        for place, outcome in executor.each(small_of, calls):
-            group, of_group = wave[place]
+        for index, outcome in executor.each(small_of, calls):
+            group, of_group = wave[index]
             died = isinstance(outcome, Died)
             yield _without(group, of_group[0], f"its process died: {outcome}") if died else outcome
 
@@ -113,26 +120,28 @@ def with_known(
     judged by an old release get none: the faults are in the newest."""
     by_release = context.terms.backends.items()
     old = {registry.command_of(name)[0] for name, r in by_release if r not in (None, NEWEST)}
-    asked = [s for s in small if s.result and s.result.verdict in WRONG and s.backend not in old]
-    yield from (record for record in small if record not in asked)
-    if not asked:
+    diverging = [
+        s for s in small if s.result and s.result.verdict in WRONG and s.backend not in old
+    ]
+    yield from (record for record in small if record not in diverging)
+    if not diverging:
         return
     from sampler_parity.harness.faults.diagnosis import Seen, diagnose  # loads every fault
 
     accept = context.terms.accept
     calls = [
         (Seen(case_of(s), s.result, *nearby(s, judged, cases), accept),)
-        for s in asked
+        for s in diverging
         if s.result is not None
     ]
     known_of: dict[str, list[Known]] = {}
-    for place, outcome in context.executor.each(diagnose, calls):
-        known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
-    diagnosed = [s.model_copy(update={"known": known_of[s.id]}) for s in asked]
+    for index, outcome in context.executor.each(diagnose, calls):
+        known_of[diverging[index].id] = [] if isinstance(outcome, Died) else outcome
+    diagnosed = [s.model_copy(update={"known": known_of[s.id]}) for s in diverging]
     # An edited sampler may write where it must not: these processes do nothing afterwards.
-    with Pool(context.executor.size, os.cpu_count() or 1) as apart:
+    with Pool(context.executor.size, os.cpu_count() or 1) as pool:
         yield from with_constructed(
-            [*settled(diagnosed, judged)], judged, cases, apart.each, FURTHER_S
+            [*settled(diagnosed, judged)], judged, cases, pool.each, FURTHER_S
         )
 
 
@@ -140,7 +149,7 @@ def with_constructed(
     records: Sequence[CounterexampleResult],
     judged: Sequence[CaseResult],
     cases: Mapping[str, Case],
-    each: Callable[[Callable[..., list[Known]], list[Any]], Iterator[tuple[int, Any]]],
+    run_each: Callable[[Callable[..., list[Known]], list[Any]], Iterator[tuple[int, Any]]],
     seconds: float = math.inf,
 ) -> Iterator[CounterexampleResult]:
     """Yield the records. The first at a stage for which no planted fault is known gets the simplest
@@ -157,16 +166,16 @@ def with_constructed(
             yield record
             continue
         stages.add(at)
-        near = nearby(record, judged, cases)
-        seen = Seen(case_of(record), record.result, *near, judged[0].accept)
+        neighbours = nearby(record, judged, cases)
+        failure = Seen(case_of(record), record.result, *neighbours, judged[0].accept)
         built = range(0, sum(1 for _ in families(at[1])), CHUNK)
-        known: list[Known] = []
+        faults: list[Known] = []
         for begins in ([-1], built):  # in turn, because the first may name one
-            calls = [(seen, until, begin) for begin in begins if not known]
-            outcomes = dict(each(constructed_apart, calls))
-            found = [outcomes[i] for i in sorted(outcomes) if not isinstance(outcomes[i], Died)]
-            known = known or next(filter(None, found), [])
-        yield record.model_copy(update={"known": known})
+            calls = [(failure, until, begin) for begin in begins if not faults]
+            outcomes = dict(run_each(constructed_apart, calls))
+            answers = [outcomes[i] for i in sorted(outcomes) if not isinstance(outcomes[i], Died)]
+            faults = faults or next(filter(None, answers), [])
+        yield record.model_copy(update={"known": faults})
 
 
 def settled(
@@ -185,24 +194,26 @@ def settled(
     orders = {mutant.name for mutant in MUTANTS.values() if mutant.of_order}
     alone = {(record.backend, record.known[0].name) for record in records if len(record.known) == 1}
     for record in records:
-        known = [fault for fault in record.known if (record.backend, fault.name) in alone]
+        decisive = [fault for fault in record.known if (record.backend, fault.name) in alone]
         mostly = _explained(records, record, judged) >= MOSTLY
-        left = [
+        remaining = [
             fault
-            for fault in ((known or record.known) if mostly else [])
+            for fault in ((decisive or record.known) if mostly else [])
             if _in_groups(records, record.backend, fault) >= FEW
             and (
                 fault.name not in orders
                 or _in_chains(records, record.backend, fault, judged) >= MOSTLY
             )
         ]
-        yield record.model_copy(update={"known": left})
+        yield record.model_copy(update={"known": remaining})
 
 
 def _in_groups(records: Sequence[CounterexampleResult], name: str, fault: Known) -> int:
     """Return how many cases that were looked at a fault explains, in all groups of a backend."""
-    of_backend = (known for record in records if record.backend == name for known in record.known)
-    return sum(known.explains for known in of_backend if known.name == fault.name)
+    of_backend = (
+        explanation for record in records if record.backend == name for explanation in record.known
+    )
+    return sum(explanation.explains for explanation in of_backend if explanation.name == fault.name)
 
 
 def _in_chains(
@@ -237,8 +248,8 @@ def _explained(
     name, stage = record.backend, record.result.stage
     results = [case.backends[name] for case in judged if name in case.backends]
     wrong = [looks(r) for r in results if r.verdict in WRONG and r.stage == stage]
-    named = {looks(r.result) for r in records if r.backend == name and r.result and r.known}
-    return sum(of in named for of in wrong) / max(1, len(wrong))
+    explained = {looks(r.result) for r in records if r.backend == name and r.result and r.known}
+    return sum(of in explained for of in wrong) / max(1, len(wrong))
 
 
 def case_of(record: CounterexampleResult) -> Case:
@@ -259,7 +270,7 @@ def nearby(
     of, stage, name = looks(record.result), record.result.stage, record.backend
     failing: list[tuple[Case, BackendResult]] = []
     passing: list[tuple[Case, BackendResult]] = []
-    others: list[tuple[Case, BackendResult]] = []
+    otherwise: list[tuple[Case, BackendResult]] = []
     for result in judged:
         got = result.backends.get(name)
         if got is None or stage not in result.samplers:
@@ -269,8 +280,8 @@ def nearby(
         elif looks(got) == of:
             failing.append((cases[result.id], got))
         elif got.stage == stage and got.verdict in WRONG:
-            others.append((cases[result.id], got))
-    return _spread(failing), _spread(passing, PASSING), _spread(others)
+            otherwise.append((cases[result.id], got))
+    return _spread(failing), _spread(passing, PASSING), _spread(otherwise)
 
 
 def _spread(pairs: list[tuple[Case, BackendResult]], most: int = LOOKED_AT) -> "Judged":
@@ -278,8 +289,8 @@ def _spread(pairs: list[tuple[Case, BackendResult]], most: int = LOOKED_AT) -> "
     differ on many."""
     ordered = sorted(pairs, key=lambda pair: pair[0].cost)
     cheap = [pair for pair in ordered if pair[0].cost <= AT_MOST] or ordered[:1]
-    every = max(1, math.ceil(len(cheap) / most))
-    return cheap[::every]
+    step = max(1, math.ceil(len(cheap) / most))
+    return cheap[::step]
 
 
 def _without(group: Group, case: Case, reason: str) -> CounterexampleResult:

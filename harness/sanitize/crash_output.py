@@ -48,7 +48,7 @@ def _raised(lines: list[str]) -> str:
 def _panicked(lines: list[str]) -> str:
     """Return Rust's panic: the line behind the place, or in old versions that line."""
     for i, line in reversed(list(enumerate(lines))):
-        if place := _PANIC_OF_RUST.match(line):
-            behind = lines[i + 1] if place[1].endswith(":") and i + 1 < len(lines) else ""
-            return f"panicked at {place[1]} {behind}".strip()
+        if match := _PANIC_OF_RUST.match(line):
+            behind = lines[i + 1] if match[1].endswith(":") and i + 1 < len(lines) else ""
+            return f"panicked at {match[1]} {behind}".strip()
     return ""

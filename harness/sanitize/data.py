@@ -59,10 +59,10 @@ def _too_deep() -> ValueError:
 
 def _whole(digits: str, largest: int) -> int:
     if len(digits) > len(str(-largest)) or abs(int(digits)) > largest:
-        shown = digits if len(digits) < 30 else f"{digits[:20]}... ({len(digits):,} digits)"
-        raise ValueError(f"the whole number {shown} is larger than {largest}")
+        excerpt = digits if len(digits) < 30 else f"{digits[:20]}... ({len(digits):,} digits)"
+        raise ValueError(f"the whole number {excerpt} is larger than {largest}")
     return int(digits)
 
 
 def _no_json(word: str) -> float:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not valid JSON")

@@ -45,15 +45,15 @@ def cut(text: str, limit: int) -> str:
 
 def line(text: str, limit: int = LONGEST_LINE) -> str:
     """Return a line that is safe to print, whatever it contains."""
-    shown = cut(visible(text), limit).replace("\n", " ").replace("\t", " ")
-    if shown.lstrip().startswith("::"):
-        shown = shown.replace("::", "\\x3a:", 1)
-    return shown.replace("##[", "#\\x23[")
+    result = cut(visible(text), limit).replace("\n", " ").replace("\t", " ")
+    if result.lstrip().startswith("::"):
+        result = result.replace("::", "\\x3a:", 1)
+    return result.replace("##[", "#\\x23[")
 
 
 def lines(texts: Iterable[str]) -> list[str]:
-    """Do as `line` with each: at once if none has anything to escape."""
-    every = [*texts]
-    together = "".join(every)
+    """Return `line` of each text; the texts themselves if none has anything to escape."""
+    items = [*texts]
+    together = "".join(items)
     plain = together.isprintable() and "::" not in together and "##[" not in together
-    return every if plain and max(map(len, every)) <= LONGEST_LINE else [*map(line, every)]
+    return items if plain and max(map(len, items)) <= LONGEST_LINE else [*map(line, items)]

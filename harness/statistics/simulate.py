@@ -75,8 +75,10 @@ def disagreements(
         within[open_] += rng.binomial(at - before, min(rate, benign), size=size)
         beyond[open_] += rng.binomial(at - before, max(0.0, rate - benign), size=size)
         before = at
-        seen = look.disagreements(within[open_] + beyond[open_], beyond[open_], at, benign, errors)
-        state.put(seen, errors, margin, at)
+        result = look.disagreements(
+            within[open_] + beyond[open_], beyond[open_], at, benign, errors
+        )
+        state.put(result, errors, margin, at)
         if not state.open.any():
             break
     return state.outcome()
@@ -102,10 +104,10 @@ class _State:
         self._equivalent = np.zeros(runs, bool)
         self._draws = np.zeros(runs, np.int64)
 
-    def put(self, seen: look.Look, errors: Errors, margin: float, at: int) -> None:
+    def put(self, result: look.Look, errors: Errors, margin: float, at: int) -> None:
         which = np.flatnonzero(self.open)
-        self._different[which] = seen.different(errors)
-        self._equivalent[which] = seen.equivalent(margin) & ~self._different[which]
+        self._different[which] = result.different(errors)
+        self._equivalent[which] = result.equivalent(margin) & ~self._different[which]
         self._draws[which] = at
         self.open = ~(self._different | self._equivalent)
 

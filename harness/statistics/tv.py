@@ -62,8 +62,8 @@ def lower(counts: Counts, p: Probabilities, error: float) -> Any:
     """Return a bound: TV(q, p) is below it with probability at most error. It is the better of two,
     with half the error each."""
     n, k = int(counts.reshape(-1, counts.shape[-1])[0].sum()), counts.shape[-1]
-    whole = distance(counts, p) - _noise(n, k, error / 2)
-    return np.maximum(0.0, np.maximum(whole, _one_bin(counts, n, p, error / 2)))
+    of_all = distance(counts, p) - _noise(n, k, error / 2)
+    return np.maximum(0.0, np.maximum(of_all, _one_bin(counts, n, p, error / 2)))
 
 
 def _noise(n: int, k: int, error: float) -> float:
@@ -80,12 +80,13 @@ def _noise(n: int, k: int, error: float) -> float:
 def _one_bin(counts: Counts, n: int, p: Probabilities, error: float) -> Any:
     """Return the distance of one p_i from its Clopper-Pearson interval; |q_i - p_i| <= TV(q, p).
     The intervals of all bins hold together, so the most promising one may be chosen."""
-    each = error / (2 * counts.shape[-1])
+    tail_error = error / (2 * counts.shape[-1])
     share = counts / n
+    # roughly the width of the interval: ranks the bins before the costly exact one
     promise = abs(share - p) - 6 * np.sqrt(share * (1 - share) / n)
     best = promise.argmax(axis=-1)[..., None]
     x = np.take_along_axis(counts, best, axis=-1)[..., 0]
     at = p[best[..., 0]]
-    low = np.where(x > 0, scipy.stats.beta.ppf(each, np.maximum(x, 1), n - x + 1), 0)
-    high = np.where(x < n, scipy.stats.beta.isf(each, x + 1, np.maximum(n - x, 1)), 1)
+    low = np.where(x > 0, scipy.stats.beta.ppf(tail_error, np.maximum(x, 1), n - x + 1), 0)
+    high = np.where(x < n, scipy.stats.beta.isf(tail_error, x + 1, np.maximum(n - x, 1)), 1)
     return np.maximum(low - at, at - high)

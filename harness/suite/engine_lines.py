@@ -31,17 +31,17 @@ Lines = tuple[tuple[Path, Mapping[str, Any]], ...]  # each file with its lines
 _LINES = TypeAdapter(dict[str, dict[str, dict[str, ByBackend]]])  # suite, block, key
 
 
-def _lines_of(path: Path, every: Lines) -> list[tuple[Path, Any]]:
+def _lines_of(path: Path, all_files: Lines) -> list[tuple[Path, Any]]:
     """Return each file of an engine that has lines for a suite of the package, with the lines."""
     suite = suite_id(path)
-    lines = [(file, of[suite]) for file, of in every if suite in of]
+    lines = [(file, of[suite]) for file, of in all_files if suite in of]
     return lines if lines and shipped()[suite].resolve() == path.resolve() else []
 
 
-def bytes_of(path: Path, every: Lines | None = None) -> bytes:
-    """Return the lines of all engines for a suite, for its digest; b"" if there are none. every:
-    `all_lines`, if the caller has them."""
-    lines = [of for _, of in _lines_of(path, all_lines() if every is None else every)]
+def bytes_of(path: Path, all_files: Lines | None = None) -> bytes:
+    """Return the lines of all engines for a suite, for its digest; b"" if there are none.
+    all_files: `all_lines`, if the caller has them."""
+    lines = [of for _, of in _lines_of(path, all_lines() if all_files is None else all_files)]
     return json.dumps(lines, sort_keys=True).encode() if lines else b""
 
 
@@ -66,26 +66,30 @@ def merged(path: Path, data: dict[str, Any]) -> dict[str, Any]:
 def all_lines() -> Lines:
     """Return each file with its lines. Raises InputError for a bad file, an unknown suite, or a
     backend of another engine."""
-    known = [*shipped()]
+    suites = [*shipped()]
     files = sorted(engines_folder().glob(f"*/{FILE}"))
-    return tuple((path, read_lines(path, known)) for path in files)
+    return tuple((path, read_lines(path, suites)) for path in files)
 
 
-def read_lines(path: Path, known: list[str]) -> dict[str, dict[str, dict[str, ByBackend]]]:
+def read_lines(path: Path, suites: list[str]) -> dict[str, dict[str, dict[str, ByBackend]]]:
     """Read one file. Raises InputError like `all_lines`."""
     try:
         lines = _LINES.validate_python(toml_of(path, read_file(path, limits.TOML)))
     except ValidationError as error:
         raise InputError(path, first_mistake(error)) from None
     for suite, blocks in lines.items():
-        if suite not in known:
-            raise InputError(path, f"no such suite: {suite}", did_you_mean(suite, known))
+        if suite not in suites:
+            raise InputError(path, f"no such suite: {suite}", did_you_mean(suite, suites))
         for name, keys in blocks.items():
             for key, of in keys.items():
                 if key not in KEYS:
-                    raise InputError(path, f"{suite}: {name}: {key!r}", f"use {' or '.join(KEYS)}")
-                if others := [one for one in of if one.split("/")[0] != path.parent.name]:
-                    problem = f"{suite}: {name}: {others[0]!r} is no backend of this engine"
+                    raise InputError(
+                        path, f"{suite}: {name}: unknown key {key!r}", f"use {' or '.join(KEYS)}"
+                    )
+                if foreign := [
+                    backend for backend in of if backend.split("/")[0] != path.parent.name
+                ]:
+                    problem = f"{suite}: {name}: {foreign[0]!r} is not a backend of this engine"
                     raise InputError(path, problem)
     return lines
 
@@ -93,12 +97,12 @@ def read_lines(path: Path, known: list[str]) -> dict[str, dict[str, dict[str, By
 def _blocks(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for value in data.values():
         if isinstance(value, list):
-            yield from (one for one in value if isinstance(one, dict) and "id" in one)
+            yield from (block for block in value if isinstance(block, dict) and "id" in block)
 
 
 def _merge(file: Path, block: dict[str, Any], keys: dict[str, ByBackend]) -> None:
     for key, of in keys.items():
         there = block.setdefault(key, {})
         if twice := sorted(there.keys() & of.keys()):
-            raise InputError(file, f"{block['id']}: the suite has {key} for {twice[0]}, too")
+            raise InputError(file, f"{block['id']}: the suite already has {key} for {twice[0]}")
         there.update(of)

@@ -54,9 +54,9 @@ class Expansions:
         if not is_shipped(path):
             return make()
         key = self._key(suite_id(path), sha256, how)
-        found = unpacked(self.cache.get("suites", key))
-        if found is not None:
-            checks, seconds = found
+        cached = unpacked(self.cache.get("suites", key))
+        if cached is not None:
+            checks, seconds = cached
             self._read.append(_Read(suite_id(path), checks, seconds, make))
             return [*checks]
         start = time.process_time()
@@ -70,11 +70,11 @@ class Expansions:
         """The lines of engines for suites: to parse their files takes longer than to read these. A
         suite that is gone has another key, so a line for it is still an error."""
         key = self._key("lines", [*shipped()])
-        found: engine_lines.Lines | None = unpacked(self.cache.get("suites", key))
-        if found is None:
-            found = engine_lines.all_lines()
-            self.cache.put("suites", {key: packed(found)})
-        return found
+        cached: engine_lines.Lines | None = unpacked(self.cache.get("suites", key))
+        if cached is None:
+            cached = engine_lines.all_lines()
+            self.cache.put("suites", {key: packed(cached)})
+        return cached
 
     def names(
         self, name: str, paths: Iterable[Path], about: bool, make: Callable[[], Names]
@@ -88,15 +88,19 @@ class Expansions:
         for path in paths:
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         keys = [self._key(name, digest.hexdigest(), column) for column in ("ids", "descriptions")]
-        found = [unpacked(self.cache.get("suites", key)) for key in keys[: 1 + about]]
-        if None in found:
-            made = make()
-            columns = ([id for id, _ in made], [what.replace("\n", " ") for _, what in made])
+        # Without `about` only the ids are read: descriptions are most of the text.
+        cached = [unpacked(self.cache.get("suites", key)) for key in keys[: 1 + about]]
+        if None in cached:
+            expanded = make()
+            columns = (
+                [id for id, _ in expanded],
+                [what.replace("\n", " ") for _, what in expanded],
+            )
             values = (packed("\n".join(column)) for column in columns)
             self.cache.put("suites", dict(zip(keys, values, strict=True)))
-            return made
-        ids, *others = (text.split("\n") if text else [] for text in found)
-        return [*zip(ids, *others, strict=True)] if about else [(id, "") for id in ids]
+            return expanded
+        ids, *descriptions = (text.split("\n") if text else [] for text in cached)
+        return [*zip(ids, *descriptions, strict=True)] if about else [(id, "") for id in ids]
 
     def _key(self, *parts: Any) -> bytes:
         return hashlib.sha256(repr((parts, self._around)).encode()).digest()
@@ -110,7 +114,9 @@ class Expansions:
         """
         fix = "delete the file, and run again"
         if "lines" in vars(self) and self.lines != engine_lines.all_lines():
-            raise InputError(self.cache.path, "other lines of engines were kept here", fix)
+            raise InputError(
+                self.cache.path, "its lines of engines are not those of the files", fix
+            )
         suites: dict[str, list[_Read]] = {}
         for read in self._read:
             suites.setdefault(read.suite, []).append(read)
@@ -121,7 +127,7 @@ class Expansions:
         (drawn,) = random.Random(seed).choices([*suites], weights)
         # As text, because NaN is not equal to itself.
         if any(repr([*read.make()]) != repr(read.checks) for read in suites[drawn]):
-            problem = f"the suite {drawn} has other cases than were kept here"
+            problem = f"its cases of suite {drawn} differ from those that the suite has now"
             raise InputError(self.cache.path, problem, fix)
 
 

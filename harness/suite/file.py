@@ -75,16 +75,17 @@ def meant(name: str) -> str:
 
 
 def read_suite(path: Path) -> SuiteFile:
-    """Read a suite. Raises InputError if the file cannot be read, is no TOML, or is not a suite."""
+    """Read a suite. Raises InputError if the file is unreadable, not TOML, or not a suite."""
     file = read_unparsed(path)
     return replace(file, content=file.suite)
 
 
-def read_unparsed(path: Path, kept: Expansions | None = None) -> SuiteFile:
-    """Do as read_suite, and find mistakes when its blocks are first needed. kept: has the lines of
-    engines from earlier runs."""
+def read_unparsed(path: Path, expansions: Expansions | None = None) -> SuiteFile:
+    """Do as read_suite, and find mistakes when its blocks are first needed.
+
+    expansions: those of earlier runs, with the lines of engines."""
     content = read_file(path, limits.TOML)
-    lines = engine_lines.bytes_of(path, kept.lines if kept else None)
+    lines = engine_lines.bytes_of(path, expansions.lines if expansions else None)
     return SuiteFile(path, content, hashlib.sha256(content + lines).hexdigest())
 
 
@@ -128,10 +129,10 @@ def checks_of(
     profile: Profile,
     seed: int = 0,
     only: Sequence[str] = (),
-    kept: Expansions | None = None,
+    expansions: Expansions | None = None,
 ) -> Iterator[Any]:
-    """Yield all checks of a suite. only: patterns; without cases if none can match. kept: what
-    earlier runs expanded, which is read and added to."""
+    """Yield all checks of a suite. only: patterns; without cases if none can match. expansions:
+    those of earlier runs, which are read and added to."""
 
     def cases() -> Iterator[Any]:
         return _expanded(file, True, profile, seed)
@@ -139,12 +140,12 @@ def checks_of(
     def others() -> Iterator[Any]:
         return _expanded(file, False, profile)
 
-    wanted = {"others": others}
+    parts = {"others": others}
     if may_be_of(file.path.stem, only):
-        wanted = {"cases": cases, **wanted}
-    for part, make in wanted.items():
+        parts = {"cases": cases, **parts}
+    for part, make in parts.items():
         how = (part, profile, seed)
-        yield from kept.of(file.path, file.sha256, how, make) if kept else make()
+        yield from expansions.of(file.path, file.sha256, how, make) if expansions else make()
 
 
 def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:

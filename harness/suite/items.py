@@ -12,23 +12,27 @@ from sampler_parity.harness.suite.ids import id_fits
 
 
 def files_of(
-    names: list[str], kept: Expansions | None = None
+    names: list[str], expansions: Expansions | None = None
 ) -> tuple[dict[str, suite.SuiteFile], dict[str, str]]:
     """Return the files of suites by name, and why suites of a folder are left out: they lack an
-    extra. kept: as in `checks_of`. Raises InputError."""
+    extra. expansions: as in `checks_of`. Raises InputError."""
     paths = suite.find_suites(names)
-    files = [suite.read_unparsed(p, kept) if kept else suite.read_suite(p) for p in paths]
-    named = [(suite.suite_id(file.path), file) for file in files]
+    files = [
+        suite.read_unparsed(p, expansions) if expansions else suite.read_suite(p) for p in paths
+    ]
+    named_files = [(suite.suite_id(file.path), file) for file in files]
     left_out = {
         name: why
-        for name, file in named
+        for name, file in named_files
         if (why := suite.lacking_extra(file)) and not {name, str(file.path)} & {*names}
     }
-    named = [(name, file) for name, file in named if name not in left_out]
-    for (name, one), (other, two) in itertools.combinations(named, 2):
-        if name == other:
-            raise InputError(two.path, f"is suite {name}, as is {one.path}", "rename one of them")
-    return dict(named), left_out
+    named_files = [(name, file) for name, file in named_files if name not in left_out]
+    for (name, first), (other_name, second) in itertools.combinations(named_files, 2):
+        if name == other_name:
+            raise InputError(
+                second.path, f"is suite {name}, as is {first.path}", "rename one of them"
+            )
+    return dict(named_files), left_out
 
 
 def items_of(
@@ -36,15 +40,15 @@ def items_of(
     profile: Profile,
     seed: int,
     only: tuple[str, ...],
-    kept: Expansions | None = None,
+    expansions: Expansions | None = None,
 ) -> list[CheckItem]:
     """Return the items of suites, by name, in the order of their kinds. only: patterns of `--case`,
-    which also name cases of the full profile. kept: as in `checks_of`. Raises InputError."""
+    which also name cases of the full profile. expansions: as in `checks_of`. Raises InputError."""
     items = [
         item
         for name, file in files.items()
         for item in packed(
-            name, suite.checks_of(file, "full" if only else profile, seed, only, kept)
+            name, suite.checks_of(file, "full" if only else profile, seed, only, expansions)
         )
     ]
     _refuse_repeated(items)
@@ -58,19 +62,19 @@ def _refuse_repeated(items: list[CheckItem]) -> None:
     for item in items:
         if item.id in suites:
             problem = f"is in {suites[item.id]} and in {item.suite}"
-            raise InputError(f"case {item.id}", problem, "run them to bundles of their own")
+            raise InputError(f"case {item.id}", problem, "run them into separate bundles")
         suites[item.id] = item.suite
 
 
 def _only(items: list[CheckItem], patterns: tuple[str, ...]) -> list[CheckItem]:
     """Keep the items of `--case`, ids or patterns. Raises InputError for one that names nothing."""
-    known, wanted = {item.id for item in items}, set[str]()
+    ids, selected = {item.id for item in items}, set[str]()
     for pattern in patterns:
         item = pattern.partition("@")[0]
-        fitting = {item} if item in known else {name for name in known if id_fits(name, item)}
+        fitting = {item} if item in ids else {name for name in ids if id_fits(name, item)}
         if not fitting:
-            near = did_you_mean(pattern, known) or suite.meant(pattern.partition("/")[0])
-            fix = near or "`sampler-parity list cases` has the ids"
+            hint = did_you_mean(pattern, ids) or suite.meant(pattern.partition("/")[0])
+            fix = hint or "`sampler-parity list cases` has the ids"
             raise InputError(f"--case {pattern}", "no such case", fix)
-        wanted |= fitting
-    return [item for item in items if item.id in wanted]
+        selected |= fitting
+    return [item for item in items if item.id in selected]

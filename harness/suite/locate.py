@@ -13,11 +13,11 @@ def case_of(bundle: Bundle, record: CaseResult) -> Case:
     for path in find_suites([info.paths.get(record.suite, record.suite)]):
         file = read_suite(path)
         if file.sha256 != info.suites.get(record.suite):
-            raise InputError(path, "is not as it was when the bundle was made", "run it again")
+            raise InputError(path, "has changed since the bundle was made", "run it again")
         # `--case` finds the cases of the full profile, too
         quick = info.profile == "quick" and not info.only
         for case in expand(file, "quick" if quick else "full", info.seed):
             if case.id == record.id:
-                found: Case = case
-                return found
+                match: Case = case
+                return match
     raise InputError(record.suite, f"has no case {record.id!r}", "run the suite again")

@@ -40,7 +40,7 @@ def _block_of(table: list[Table]) -> Any:
     key of one."""
     if len(table) == 1:
         return load(table[0].model)
-    tagged = tuple(Annotated[load(one.model), Tag(one.model)] for one in table)
+    tagged = tuple(Annotated[load(row.model), Tag(row.model)] for row in table)
 
     def chosen(block: Any) -> str:
         data = block if isinstance(block, dict) else vars(block)
@@ -63,20 +63,20 @@ SUITE = create_model("Suite", __base__=Suite, __module__=__name__, **_FIELDS)
 def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
     """Return the problem and the fix of the first mistake: block with its id, field, reason."""
     _, location, reason, fix = reason_of(error)
-    place = [str(part) for part in location]
+    parts = [str(part) for part in location]
     if len(location) >= 2 and location[0] in BLOCKS and isinstance(location[1], int):
         block = data[location[0]][location[1]]
         name = block.get("id") if isinstance(block, dict) else None
-        shown = repr(name) if name else f"number {location[1] + 1}"
+        label = repr(name) if name else f"number {location[1] + 1}"
         inner = location[3:] if location[0] in _SEVERAL else location[2:]  # after the kind
-        place = [f"{location[0]} {shown}", ".".join(str(part) for part in inner)]
-    return f"{': '.join(part for part in place if part)}: {reason}", fix
+        parts = [f"{location[0]} {label}", ".".join(str(part) for part in inner)]
+    return f"{': '.join(part for part in parts if part)}: {reason}", fix
 
 
 def reason_of(error: ValidationError) -> Mistake:
     """Return the mistake to show. If the keys of logits are wrong, it lists all forms of logits."""
-    shown = mistake(error)
-    if "logits" not in shown.location or shown.type not in ABOUT_KEYS:
-        return shown
+    first = mistake(error)
+    if "logits" not in first.location or first.type not in ABOUT_KEYS:
+        return first
     members = "must be {values}, {probs}, {family, n, seed}, {log_of_id} or {golden, row}"
-    return shown._replace(reason=members, fix="")
+    return first._replace(reason=members, fix="")

@@ -36,13 +36,13 @@ def is_shipped(path: Path) -> bool:
 
 def suites_of_cases(patterns: list[str]) -> list[str]:
     """Return the suites that the patterns of ids name; none if one pattern names no suite."""
-    named = [
+    matches = [
         suites_of(pattern) if _first(pattern) and not has_jokers(_first(pattern)) else []
         for pattern in patterns
     ]
-    if not all(named):
+    if not all(matches):
         return []
-    return list(dict.fromkeys(suite for suites in named for suite in suites))
+    return list(dict.fromkeys(suite for suites in matches for suite in suites))
 
 
 def suites_of(pattern: str) -> list[str]:

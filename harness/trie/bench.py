@@ -88,7 +88,7 @@ class Bench:
         self.vocab, self.delay_s = read_vocab(path), delay_ms / 1000
         self.prompts = [self.session.tokenize(prompt, special=True) for prompt in prompts]
         if not all(self.prompts):
-            raise InputError("prompts", "one is empty", "remove it")
+            raise InputError("prompts", "one has no tokens", "remove it")
         self.json, self.payload = read_descriptor(
             descriptor, model_id, lambda text: self.session.tokenize(text, special=False)
         )
@@ -113,9 +113,9 @@ class Bench:
     def trie_span(self, skip_ahead: bool) -> Span:
         start = time.perf_counter_ns()
         self.session.set_token_trie(self.json, 0)
-        done = self.session.generate(self.most, skip_ahead, to_leaf=True)
+        generation = self.session.generate(self.most, skip_ahead, to_leaf=True)
         ns = time.perf_counter_ns() - start
-        return Span(tuple(done.tokens), ns, done.sampler_ns, done.decode_ns)
+        return Span(tuple(generation.tokens), ns, generation.sampler_ns, generation.decode_ns)
 
     def leaf_rows(self, prompt: list[int], tokens: tuple[int, ...]) -> list[tuple[int, Row]]:
         """Return the tokens of a leaf, and the logits before each."""
@@ -147,23 +147,23 @@ def measure(bench: Bench, mode: Mode, rounds: int, seed: int) -> Spans:
     Raises InputError if a way takes other tokens in another round: then nothing can be compared.
     """
     ways: tuple[str, ...] = GUIDED if mode == "strict-guided" else WAYS
-    grammars = {way: bench.grammar(bench.gbnf, way == "grammar_first") for way in GUIDED}
+    grammars = {method: bench.grammar(bench.gbnf, method == "grammar_first") for method in GUIDED}
     order = random.Random(seed)
-    spans: Spans = {way: [] for way in ways}
+    spans: Spans = {method: [] for method in ways}
     for turn in range(rounds + 1):
-        row: dict[str, list[Span]] = {way: [] for way in ways}
+        row: dict[str, list[Span]] = {method: [] for method in ways}
         for prompt in bench.prompts:
-            for way in order.sample(ways, len(ways)):
+            for method in order.sample(ways, len(ways)):
                 bench.begin(prompt)
-                if way in grammars:
-                    row[way].append(grammars[way].generate(bench.most))
+                if method in grammars:
+                    row[method].append(grammars[method].generate(bench.most))
                 else:
-                    row[way].append(bench.trie_span(skip_ahead=way == "trie"))
-        for way, sessions in row.items():
+                    row[method].append(bench.trie_span(skip_ahead=method == "trie"))
+        for method, sessions in row.items():
             if turn > 0:
-                spans[way].append(sessions)
-            if [s.tokens for s in sessions] != [s.tokens for s in (spans[way] or [sessions])[0]]:
-                raise InputError("trie-bench", f"{way} took other tokens in another round")
+                spans[method].append(sessions)
+            if [s.tokens for s in sessions] != [s.tokens for s in (spans[method] or [sessions])[0]]:
+                raise InputError("trie-bench", f"{method} took other tokens in another round")
     return spans
 
 
@@ -181,17 +181,19 @@ def ratio(pairs: list[tuple[Span, Span]], seed: int) -> tuple[float, Interval]:
         speed = tokens[which].sum(-2) / ns[which].sum(-2)
         return speed[..., 0] / speed[..., 1]
 
-    every = np.arange(len(pairs))
-    value = float(of(every))
+    indices = np.arange(len(pairs))
+    value = float(of(indices))
     if len(pairs) < 2:
         return value, (value, value)
-    return value, bootstrap_interval((every,), of, RESAMPLES, seed=seed)
+    return value, bootstrap_interval((indices,), of, RESAMPLES, seed=seed)
 
 
-def agreement(got: list[tuple[int, ...]], wanted: list[tuple[int, ...]]) -> float:
+def agreement(got: list[tuple[int, ...]], expected: list[tuple[int, ...]]) -> float:
     """Return the share of positions with the same token, counted over the longer of each pair."""
-    same = sum(a == b for g, w in zip(got, wanted, strict=True) for a, b in zip(g, w, strict=False))
-    return same / sum(max(len(g), len(w)) for g, w in zip(got, wanted, strict=True))
+    same = sum(
+        a == b for g, w in zip(got, expected, strict=True) for a, b in zip(g, w, strict=False)
+    )
+    return same / sum(max(len(g), len(w)) for g, w in zip(got, expected, strict=True))
 
 
 def run(bench: Bench, mode: Mode, rounds: int = 5, seed: int = 0) -> Measured:
@@ -203,53 +205,57 @@ def run(bench: Bench, mode: Mode, rounds: int = 5, seed: int = 0) -> Measured:
 
 
 def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> Measured:
-    way = "trie" if mode == "strict-trie-ffi" else "grammar_first"
+    method = "trie" if mode == "strict-trie-ffi" else "grammar_first"
     flat = {name: [span for row in rows for span in row] for name, rows in spans.items()}
     tokens = {name: [span.tokens for span in rows[0]] for name, rows in spans.items()}
-    vs_first, vs_first_ci = ratio(list(zip(flat[way], flat["grammar_first"], strict=True)), seed)
-    vs_again, vs_again_ci = ratio(list(zip(flat[way], flat["grammar_resample"], strict=True)), seed)
-    left, own = _candidates_left(bench, way, tokens[way])
-    exact = children_of(build_trie(bench.leaves), tokens[way]) if way == "trie" else left
+    vs_first, vs_first_ci = ratio(list(zip(flat[method], flat["grammar_first"], strict=True)), seed)
+    vs_again, vs_again_ci = ratio(
+        list(zip(flat[method], flat["grammar_resample"], strict=True)), seed
+    )
+    n_left, own_cost = _candidates_left(bench, method, tokens[method])
+    exact = children_of(build_trie(bench.leaves), tokens[method]) if method == "trie" else n_left
     n = bench.session.model.n_vocab
-    skips = [(n - passes) / n for passes in left]
+    skips = [(n - passes) / n for passes in n_left]
     texts = {k: [_text(bench, t) for t in of_way] for k, of_way in tokens.items()}
-    of_spelling = _by_token_grammar(bench) if way == "trie" else tokens["grammar_resample"]
+    of_spelling = _by_token_grammar(bench) if method == "trie" else tokens["grammar_resample"]
     hello = bench.worker.hello()
     ways = {name: _way(of_way) for name, of_way in flat.items()}
-    saved = sum(span.saved for span in spans[way][0])
-    total = sum(len(span.tokens) for span in spans[way][0])
+    saved = sum(span.saved for span in spans[method][0])
+    total = sum(len(span.tokens) for span in spans[method][0])
     return Measured(
         mode=mode,
         model=bench.model,
         skip_ratio_mean=statistics.fmean(skips),
         skip_ratio_std=statistics.pstdev(skips),
-        tokens_per_second=tokens_per_s(flat[way]),
+        tokens_per_second=tokens_per_s(flat[method]),
         tokens_per_second_vs_grammar=vs_first,
-        token_accuracy=agreement(tokens[way], of_spelling),
+        token_accuracy=agreement(tokens[method], of_spelling),
         forward_passes_saved=saved,
         forward_passes_total=total,
-        skip_ratio_exact=statistics.fmean((n - k) / n for k in exact) if way == "trie" else None,
-        skip_ratio_off=sum(passes != k for passes, k in zip(left, exact, strict=True)),
+        skip_ratio_exact=statistics.fmean((n - k) / n for k in exact) if method == "trie" else None,
+        skip_ratio_off=sum(passes != k for passes, k in zip(n_left, exact, strict=True)),
         tokens_per_second_vs_grammar_ci95=vs_first_ci,
         tokens_per_second_vs_resampling=vs_again,
         tokens_per_second_vs_resampling_ci95=vs_again_ci,
-        token_agreement_with_grammar=agreement(tokens[way], tokens["grammar_first"]),
-        text_accuracy=_share(texts[way], texts["grammar_first"]),
+        token_agreement_with_grammar=agreement(tokens[method], tokens["grammar_first"]),
+        text_accuracy=_share(texts[method], texts["grammar_first"]),
         n_vocab=n,
-        pairs=len(flat[way]),
+        pairs=len(flat[method]),
         ways=ways,
-        modelled=modelled(ways[way], ways["grammar_first"]),
-        own_us_per_step=own,
+        modelled=modelled(ways[method], ways["grammar_first"]),
+        own_us_per_step=own_cost,
         **_setting_up(bench),
         law=_divergences(bench),
         version=hello.version,
         device=hello.device,
-        tokens_sha256=hashlib.sha256(np.array(sum(tokens[way], ()), "<i4").tobytes()).hexdigest(),
+        tokens_sha256=hashlib.sha256(
+            np.array(sum(tokens[method], ()), "<i4").tobytes()
+        ).hexdigest(),
     )
 
 
-def _share(got: list[bytes], wanted: list[bytes]) -> float:
-    return sum(g == w for g, w in zip(got, wanted, strict=True)) / len(got)
+def _share(got: list[bytes], expected: list[bytes]) -> float:
+    return sum(g == w for g, w in zip(got, expected, strict=True)) / len(got)
 
 
 def _text(bench: Bench, tokens: tuple[int, ...]) -> bytes:
@@ -267,25 +273,25 @@ def _by_token_grammar(bench: Bench) -> list[tuple[int, ...]]:
 
 
 def _candidates_left(
-    bench: Bench, way: str, tokens: list[tuple[int, ...]]
+    bench: Bench, method: str, tokens: list[tuple[int, ...]]
 ) -> tuple[list[int], OwnCosts]:
     """Return how many candidates the constraint leaves at each step, counted after llama.cpp's own
     call, and the cost of the constraint alone."""
     grammar = bench.grammar(bench.gbnf, first=True)
-    left: list[int] = []
+    n_left: list[int] = []
     costs: list[OwnCosts] = []
     for prompt, taken in zip(bench.prompts, tokens, strict=True):
         steps = bench.leaf_rows(prompt, taken)
         costs.append(own_costs(bench.session.library, bench.sampler, grammar, steps, OWN_TIMES))
-        if way == "trie":
-            left += trie_left(bench.session.library, bench.sampler, steps)
+        if method == "trie":
+            n_left += trie_left(bench.session.library, bench.sampler, steps)
             continue
         grammar.reset()
         for token, row in steps:
-            left.append(grammar.mask(row))
+            n_left.append(grammar.mask(row))
             grammar.accept(token)
     names = ("masking", "compacting", "grammar")
-    return left, OwnCosts(**{n: statistics.median(getattr(c, n) for c in costs) for n in names})
+    return n_left, OwnCosts(**{n: statistics.median(getattr(c, n) for c in costs) for n in names})
 
 
 def children_of(root: Node, leaves: list[tuple[int, ...]]) -> list[int]:

@@ -20,8 +20,8 @@ class CompiledTries:
         self, payload_json: str, mode: int, compact: bool, path: str = "", across: bool = False
     ) -> int:
         """Make a llama_sampler. Raises ChainError if it is refused."""
-        named = {"path": path.encode(), "compact": compact, "across": across}
-        return self.library.init(payload_json, mode, cache=self._cache, **named)
+        parameters = {"path": path.encode(), "compact": compact, "across": across}
+        return self.library.init(payload_json, mode, cache=self._cache, **parameters)
 
     def close(self) -> None:
         self.library.token_trie_cache_free(self._cache)

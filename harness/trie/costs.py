@@ -44,14 +44,14 @@ def own_costs(
 def trie_left(library: Libllama, make: Make, steps: list[tuple[int, Row]]) -> list[int]:
     """Return how many candidates have a logit above -inf after the trie, at each step of a leaf."""
     sampler = make(False)
-    left = []
+    counts = []
     for token, row in steps:
         candidates = NativeCandidates(row)
         library.apply(sampler, candidates.array)
-        left.append(int((candidates.data["logit"] != -np.inf).sum()))
+        counts.append(int((candidates.data["logit"] != -np.inf).sum()))
         library.llama_sampler_accept(sampler, token)
     library.llama_sampler_free(sampler)
-    return left
+    return counts
 
 
 def step_ns(library: Libllama, sampler: int, token: int, row: Row) -> int:

@@ -75,8 +75,8 @@ def divergences(
             for token in tokens:
                 node = node.children.setdefault(token, Node())
             node.leaf = str(i)
-    own = {leaf.tokens[:k] for leaf in leaves for k in range(1, len(leaf.tokens) + 1)}
-    walk = _Walk(context, len(leaves), own)
+    prefixes = {leaf.tokens[:k] for leaf in leaves for k in range(1, len(leaf.tokens) + 1)}
+    walk = _Walk(context, len(leaves), prefixes)
     walk.node(root, prompt, (), _Weights(0.0, 0.0, 0.0))
     return LeafDivergence(
         kl_trie=divergence(walk.leaf, walk.by_trie),
@@ -107,8 +107,8 @@ class _Weights:
 
 
 class _Walk:
-    def __init__(self, context: Context, n: int, own: set[tuple[int, ...]]) -> None:
-        self.context, self.own = context, own
+    def __init__(self, context: Context, n: int, prefixes: set[tuple[int, ...]]) -> None:
+        self.context, self.own = context, prefixes
         self.leaf, self.by_trie, self.text, self.by_grammar = (np.zeros(n) for _ in range(4))
 
     def node(self, node: Node, new: list[int], prefix: tuple[int, ...], so_far: _Weights) -> None:

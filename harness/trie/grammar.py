@@ -68,10 +68,10 @@ class Baseline:
             decoding = time.perf_counter_ns()
             context.decode(pending)
             sampling = time.perf_counter_ns()
-            token, again = self._sample()
+            token, was_resampled = self._sample()
             sampler_ns.append(time.perf_counter_ns() - sampling)
             decode_ns.append(sampling - decoding)
-            resampled += again
+            resampled += was_resampled
             if token in self.vocab.eog:
                 break
             tokens.append(token)
@@ -86,11 +86,12 @@ class Baseline:
         if self.first:
             return int(sample(self.both.chain, pointer, -1)), False
         token = int(sample(self.greedy.chain, pointer, -1))
-        one = self._one
-        one.data["id"], one.data["logit"] = token, 1
-        self.library.apply(self.grammar, one.array)
-        if one.data["logit"][0] == -np.inf:
+        candidate = self._one
+        candidate.data["id"], candidate.data["logit"] = token, 1
+        self.library.apply(self.grammar, candidate.array)
+        if candidate.data["logit"][0] == -np.inf:
             return int(sample(self.both.chain, pointer, -1)), True
+        # llama_sampler_sample has accepted it in the greedy chain only
         self.library.llama_sampler_accept(self.grammar, token)
         return token, False
 

@@ -173,26 +173,26 @@ class Session:
     ) -> TrieGeneration:
         """Generate n further tokens. to_leaf: stop at the leaf of the open span. progress: called
         with the logits of every sampled token. Raises InputError if no child can be sampled."""
-        done = TrieGeneration()
-        while len(done.tokens) < n:
+        generation = TrieGeneration()
+        while len(generation.tokens) < n:
             trie = self.trie
             forced = trie.trie.forced(trie.node) if trie and trie.constrains and skip_ahead else []
             if forced:
-                for token in forced[: n - len(done.tokens)]:
+                for token in forced[: n - len(generation.tokens)]:
                     self._accept(token)
-                    done.tokens.append(token)
-                    done.forced += 1
+                    generation.tokens.append(token)
+                    generation.forced += 1
             else:
-                self._sample(done, progress)
+                self._sample(generation, progress)
             if trie is not None and not trie.constrains:
                 self.clear_token_trie()
                 if to_leaf:
                     break
-        return done
+        return generation
 
-    def _sample(self, done: TrieGeneration, progress: Progress | None) -> None:
+    def _sample(self, generation: TrieGeneration, progress: Progress | None) -> None:
         if not self.pending:
-            raise InputError("session", "nothing to go on from", "prefill a prompt first")
+            raise InputError("session", "has no tokens to continue from", "prefill a prompt first")
         start = time.perf_counter_ns()
         row = self.context.decode(self.pending)
         decoded = time.perf_counter_ns()
@@ -200,22 +200,23 @@ class Session:
             progress(row)
         trie = self.trie
         constrained = trie is not None and trie.constrains
+        # the node before this token: `follow` moves it
         nodes, node = (trie.trie, trie.node) if trie is not None else (None, 0)
         sampling = time.perf_counter_ns()
         token = int(self.library.llama_sampler_sample(self.chain, self.context.pointer, -1))
-        done.sampler_ns.append(time.perf_counter_ns() - sampling)
-        done.decode_ns.append(decoded - start)
+        generation.sampler_ns.append(time.perf_counter_ns() - sampling)
+        generation.decode_ns.append(decoded - start)
         self.pending = [token]
         for sampler in self._aside:
             self.library.llama_sampler_accept(sampler, token)
         if trie is not None:
             trie.follow(token)
-        done.valid.append(len(nodes.children(node)) if nodes and constrained else None)
+        generation.valid.append(len(nodes.children(node)) if nodes and constrained else None)
         if nodes and constrained and nodes.child(node, token) is None:
             self.clear_token_trie()
             problem = "none of the tokens that may follow has a logit above -inf"
             raise InputError("token trie", problem, "do not ban all of them")
-        done.tokens.append(token)
+        generation.tokens.append(token)
 
     def _accept(self, token: int) -> None:
         for sampler in (self.chain, *self._aside):
@@ -229,7 +230,9 @@ class Session:
         self.clear_token_trie()
         memory = self.library.llama_get_memory(self.context.pointer)
         if not self.library.llama_memory_seq_rm(memory, 0, length, -1):
-            raise InputError(self.model.path, "cannot go back in a text", "use another model")
+            raise InputError(
+                self.model.path, "cannot remove tokens from its context", "use another model"
+            )
         self.context.length = length
         self.library.llama_sampler_reset(self.chain)
         self.pending = []

@@ -99,7 +99,7 @@ def text_of(tokens: Iterable[int], vocab: Vocab) -> str:
     try:
         return pieces.decode()
     except UnicodeDecodeError:
-        raise InputError("leaf", f"{pieces!r} is no UTF-8, so no grammar can spell it") from None
+        raise InputError("leaf", f"{pieces!r} is not UTF-8, so no grammar can spell it") from None
 
 
 def text_grammar(texts: Iterable[str]) -> str:

@@ -72,12 +72,12 @@ def _null(
     allowed: float,
 ) -> list[Claim]:
     """Return the false alarms of a correct sampler, for each kind of cell."""
-    p, whole = wrong.softmax(small), wrong.softmax(large)
+    p, full = wrong.softmax(small), wrong.softmax(large)
     plan = (draws_for(0.005, p, errors), 0.005, errors)
     alarms = {
         "frequencies, V = 32": simulate.frequencies(rng, p, p, plan, runs).alarms,
         "coupled draws, V = 32": _coupled_null(rng, p, errors, runs),
-        "coupled draws, V = 128,256": _coupled_null(rng, whole, errors, runs),
+        "coupled draws, V = 128,256": _coupled_null(rng, full, errors, runs),
         "tail, V = 131,072": _tail_null(rng, errors, runs),
         "repeats, V = 32": _lag_null(rng, p, errors, runs),
     }
@@ -102,9 +102,9 @@ def _tail_null(rng: np.random.Generator, errors: Errors, runs: int) -> int:
     n = tail.draws_for(3.0, mass, errors)
     hits = rng.binomial(n, mass, size=runs)
     drawn = [rng.integers(tokens, size=h, dtype=np.int32) for h in hits]
-    again = np.array([tail.repeats(t) for t in drawn])
+    repeats = np.array([tail.repeats(t) for t in drawn])
     worst = np.minimum(
-        tail.total_p_value(hits, n, mass), tail.repeats_p_value(again, hits, 1 / tokens)
+        tail.total_p_value(hits, n, mass), tail.repeats_p_value(repeats, hits, 1 / tokens)
     )
     return int((2 * worst <= errors.alpha).sum())
 
@@ -168,10 +168,10 @@ def _temperature(logits: NDArray[np.float64], distance: float) -> float:
     """Return the temperature whose distribution has this distance from that of 1."""
     p = wrong.softmax(logits)
     low, high = 1.0, 2.0
-    for _ in range(40):
+    for _ in range(40):  # bisection, to 2^-40
         middle = (low + high) / 2
-        near = tv.between(wrong.softmax(logits / middle), p) < distance
-        low, high = (middle, high) if near else (low, middle)
+        below = tv.between(wrong.softmax(logits / middle), p) < distance
+        low, high = (middle, high) if below else (low, middle)
     return high
 
 

@@ -30,7 +30,7 @@ BATCH = 50  # trials with the same processes
 EFFECT = 0.01  # the limit of `slower`; below the least slow-down
 ALARM_RATE = 0.05  # nominal, of intervals of 95%
 NATIVE = "llama.cpp"
-AGAIN = "again"
+REPEATED = "again"
 
 CHAIN = TimedChain(
     id="selfcheck",
@@ -94,8 +94,8 @@ def slow_name(percent: float) -> str:
 def _processes() -> list[BackendProcess]:
     """Return the baseline, the baseline again, A/A, and the slowed-down ones."""
     command = registry.command_of(NATIVE)[1]
-    alike = [BackendProcess(name, command) for name in (NATIVE, AGAIN, slow_name(0))]
-    return [*alike, *(registry.start(slow_name(percent)) for percent in SLOW_DOWNS)]
+    processes = [BackendProcess(name, command) for name in (NATIVE, REPEATED, slow_name(0))]
+    return [*processes, *(registry.start(slow_name(percent)) for percent in SLOW_DOWNS)]
 
 
 def _count(counts: dict[tuple[float, int], _Count], result: TimingResult, effect: float) -> float:
@@ -104,8 +104,8 @@ def _count(counts: dict[tuple[float, int], _Count], result: TimingResult, effect
     rounds = {name: rounds_of(ns, result.repetitions) for name, ns in result.ns.items()}
     noise: float | None = None
     for n in ROUNDS:
-        baseline, again = rounds[NATIVE][:n], rounds[AGAIN][:n]
-        noise = noise_of(baseline, again)
+        baseline, repeated = rounds[NATIVE][:n], rounds[REPEATED][:n]
+        noise = noise_of(baseline, repeated)
         samples = n * result.repetitions
         for percent in (0.0, *SLOW_DOWNS):
             ours = rounds[slow_name(percent)][:n]
@@ -117,7 +117,7 @@ def _count(counts: dict[tuple[float, int], _Count], result: TimingResult, effect
             count.off_one += comparison.low > 1 or comparison.high < 1
             spent = [
                 sum(result.ns[name][:samples]) + sum(result.setup_ns[name][:samples])
-                for name in (NATIVE, AGAIN, slow_name(percent))
+                for name in (NATIVE, REPEATED, slow_name(percent))
             ]
             count.seconds.append(sum(spent) / 1e9)
     return float("inf") if noise is None else noise

@@ -36,6 +36,6 @@ def regenerate(
     from sampler_parity.harness.inputs.fixtures import golden_folder
     from sampler_parity.maintenance.golden import verify as golden
 
-    with tempfile.TemporaryDirectory() as made:
-        for line in golden.regenerate(golden_folder(), Path(made), accept):
+    with tempfile.TemporaryDirectory() as folder:
+        for line in golden.regenerate(golden_folder(), Path(folder), accept):
             print_line(line)

@@ -42,13 +42,13 @@ def repro(
     from sampler_parity.maintenance.repro.of_bundle import repro as repro_of
 
     try:
-        made = repro_of(folder, case, backend)
+        program = repro_of(folder, case, backend)
     except Unsupported as error:
         raise InputError(case, str(error), "name another case") from None
-    output = output or Path(made.file)
-    write_text(output, made.source)
+    output = output or Path(program.file)
+    write_text(output, program.source)
     print_line(output)
     if report is not None:
-        write_text(report, made.report)
+        write_text(report, program.report)
         print_line(report)
-    print_line(made.command.replace(made.file, str(output)))
+    print_line(program.command.replace(program.file, str(output)))

@@ -43,7 +43,9 @@ def capture(
         raise InputError(f"--threads {threads}", "must be at least 1")
     _refuse_unreadable(model)  # before the output: it is named first
     if out.suffix != ".gguf" or not out.parent.is_dir():
-        raise InputError(out, "no place for a fixture", "name a .gguf file in an existing folder")
+        raise InputError(
+            out, "no fixture can be written there", "name a .gguf file in an existing folder"
+        )
     read = read_prompts(prompts)
     command = ["sampler-parity", "capture", "--model", str(model), "--prompts", str(prompts)]
     command += ["--dtype", dtype] + (["--max-rows", str(max_rows)] if max_rows else [])
@@ -99,15 +101,15 @@ def read_prompts(path: Path) -> list[Prompt]:
         raise InputError(path, "is neither .jsonl nor .txt", "see docs/background/golden.md")
     lines = read_file(path, limits.PROMPTS).split(b"\n")
     prompts: list[Prompt] = []
-    seen: dict[str, int] = {}
+    first_uses: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         prompt = _prompt(path, number, line.removesuffix(b"\r"))
-        if prompt.id in seen:
-            problem = f"the id {prompt.id!r} is that of line {seen[prompt.id]} too"
+        if prompt.id in first_uses:
+            problem = f"line {first_uses[prompt.id]} has the id {prompt.id!r}, too"
             raise InputError(f"{path}:{number}", problem, "give each prompt its own")
-        seen[prompt.id] = number
+        first_uses[prompt.id] = number
         prompts.append(prompt)
     if not prompts:
         raise InputError(path, "holds no prompts", "write one a line")

@@ -12,7 +12,7 @@ from sampler_parity.harness.protocol.interface import BackendFailure
 
 @dataclass(frozen=True)
 class FixtureConfiguration:
-    """Hold the fields of a manifest's entry about the machine that made it."""
+    """The fields of a manifest's entry about the machine that made it."""
 
     llama_cpp: str
     system_info: str

@@ -75,13 +75,13 @@ def rows_path(out: Path) -> Path:
 
 def plan_rows(tokens: list[list[int]], max_rows: int | None) -> RowPlan:
     """Plan a row for each distinct prefix, in order; with max_rows, that many, evenly spaced."""
-    seen: set[tuple[int, ...]] = set()
+    prefixes: set[tuple[int, ...]] = set()
     places: list[tuple[int, int]] = []
     for prompt, sequence in enumerate(tokens):
         for position in range(len(sequence)):
             prefix = tuple(sequence[: position + 1])
-            if prefix not in seen:
-                seen.add(prefix)
+            if prefix not in prefixes:
+                prefixes.add(prefix)
                 places.append((prompt, position))
     if max_rows is not None and max_rows < len(places):
         places = [places[i * len(places) // max_rows] for i in range(max_rows)]
@@ -121,7 +121,7 @@ def _capture(job: Job, backend: Backend, progress: Progress) -> None:
 def _refuse_empty_and_long(job: Job, model: p.TokenizeReply) -> None:
     for prompt, tokens in zip(job.prompts, model.tokens, strict=True):
         if not tokens:
-            problem = f"makes no tokens of prompt {prompt.id!r}"
+            problem = f"has no token for prompt {prompt.id!r}"
             raise InputError(job.model, problem, "leave that prompt out")
     for prompt, tokens in zip(job.prompts, model.tokens, strict=True):
         if len(tokens) > model.n_context > 0:
@@ -155,14 +155,14 @@ def _decode(
 
 
 def _checked(row: NDArray[np.float32], job: Job, prompt: int, position: int) -> NDArray[Any]:
-    place = f"prompt {job.prompts[prompt].id!r}, position {position}"
+    where = f"prompt {job.prompts[prompt].id!r}, position {position}"
     bad = np.flatnonzero(np.isnan(row))
     if len(bad):
-        raise InputError(job.model, f"gives NaN for token {bad[0]} at {place}")
+        raise InputError(job.model, f"gives NaN for token {bad[0]} at {where}")
     if job.dtype == "float16":
         large = np.flatnonzero(np.isfinite(row) & (abs(row) > _F16_MAX))
         if len(large):
-            problem = f"gives a logit of {row[large[0]]:g} at {place}, too large for float16"
+            problem = f"gives a logit of {row[large[0]]:g} at {where}, too large for float16"
             raise InputError(job.model, problem, "use --dtype float32")
     return row.astype(job.dtype)
 
@@ -207,5 +207,5 @@ def _refusal(model: Path, failure: BackendFailure) -> InputError:
         return InputError(where, problem)
     how = f"the capture process failed with {failure}"
     if str(failure).startswith("signal "):
-        how = f"llama.cpp died of this model with {str(failure).removeprefix('signal ')}"
-    return InputError(model, how, "is it a whole, sound model?")
+        how = f"llama.cpp crashed on this model with {str(failure).removeprefix('signal ')}"
+    return InputError(model, how, "check that the file is complete")

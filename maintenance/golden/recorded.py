@@ -51,7 +51,7 @@ class Recorded(BaseModel):
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Hold the first step at which the reference differs from a recording."""
+    """The first step at which the reference differs from a recording."""
 
     chain: str
     step: int
@@ -117,7 +117,7 @@ def _record_one(
 
 def chains_of(path: Path, fixture: Fixture) -> list[Recorded]:
     """Read the chains of a recording, checked for shape. Raises InputError."""
-    again = "run `sampler-parity golden regenerate`"
+    fix = "run `sampler-parity golden regenerate`"
     try:
         chains = [Recorded.model_validate_json(text) for text in fixture.facts["chains"]]
         _is_list(path, "rows", fixture.tensors["rows"], "i")
@@ -127,23 +127,25 @@ def chains_of(path: Path, fixture: Fixture) -> list[Recorded]:
             for array, kind in zip(arrays, "iifi", strict=True):
                 _is_list(path, f"chain {recorded.id}", array, kind)
             if survivors.shape != steps or tokens.shape != steps or (survivors < 0).any():
-                raise InputError(path, f"chain {recorded.id}: a step is missing", again)
+                raise InputError(path, f"chain {recorded.id}: a step is missing", fix)
             if ids.shape != probs.shape or ids.shape != (int(survivors.sum()),):
-                raise InputError(path, f"chain {recorded.id}: ids, p and survivors differ", again)
+                raise InputError(
+                    path, f"chain {recorded.id}: ids, p and survivors differ in length", fix
+                )
             bad = np.flatnonzero(np.isnan(probs))
             if len(bad):
                 problem = f"chain {recorded.id}: p has a NaN at position {bad[0]}"
-                raise InputError(path, problem, again)
+                raise InputError(path, problem, fix)
     except ValidationError as error:
-        raise InputError(path, f"a chain is malformed: {first_mistake(error)}", again) from None
+        raise InputError(path, f"a chain is malformed: {first_mistake(error)}", fix) from None
     except (KeyError, TypeError) as error:
-        raise InputError(path, f"is no recording: {error} is missing", again) from None
+        raise InputError(path, f"is not a recording: {error} is missing", fix) from None
     return chains
 
 
-def _is_list(path: Path, place: str, array: NDArray[Any], kind: str) -> None:
+def _is_list(path: Path, name: str, array: NDArray[Any], kind: str) -> None:
     if array.ndim != 1 or array.dtype != {"i": np.int32, "f": np.float32}[kind]:
-        problem = f"{place}: {array.dtype}{list(array.shape)} in the place of a list"
+        problem = f"{name}: expected a list of numbers, got {array.dtype}{list(array.shape)}"
         raise InputError(path, problem, "run `sampler-parity golden regenerate`")
 
 
@@ -160,7 +162,7 @@ def compare(path: Path, fixture: Fixture, logits: NDArray[Any], model: Path) -> 
     rows, n_vocab = fixture.tensors["rows"], fixture.facts.get("n_vocab")
     if n_vocab != logits.shape[1]:
         problem = f"recorded with {n_vocab} tokens, the logits have {logits.shape[1]}"
-        raise InputError(path, problem, "it belongs to another vocabulary")
+        raise InputError(path, problem, "use the logits that it was recorded on")
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(logits)):
         raise InputError(path, f"names row {rows.max()}, the logits have {len(logits)}")
     disagreements = [_compare_one(path, recorded, fixture, logits, model) for recorded in chains]
@@ -171,7 +173,7 @@ def _compare_one(
     path: Path, recorded: Recorded, fixture: Fixture, logits: NDArray[Any], model: Path
 ) -> Disagreement | None:
     survivors, all_ids, all_p, tokens = _arrays(fixture, recorded.id)
-    ends = np.cumsum(survivors)
+    ends = np.cumsum(survivors)  # the steps stand one after the other in all_ids and all_p
     try:
         spec = p.numbers(recorded.chain)
         chain = build_chain(spec, n_vocab=logits.shape[1], vocab=read_vocab(model))

@@ -71,12 +71,12 @@ def _verify_one(folder: Path, name: str, entry: AnyEntry) -> str:
     return f"{name}: {_verify_results(folder, path, fixture, entry)}"
 
 
-def _same_file(path: Path, sha256: str, made: Path) -> None:
+def _same_file(path: Path, sha256: str, new: Path) -> None:
     if not path.is_file():
-        raise InputError(path, f"missing: {made.name} was made with it", "restore it")
+        raise InputError(path, f"missing: {new.name} was made with it", "restore it")
     if sha256_of(path) != sha256:
         fix = "restore it, or run `sampler-parity golden regenerate` and review the difference"
-        raise InputError(path, f"is not the file that {made.name} was made with", fix)
+        raise InputError(path, f"is not the file that {new.name} was made with", fix)
 
 
 def _verify_logits(path: Path, fixture: Fixture, entry: LogitsEntry) -> str:
@@ -96,7 +96,8 @@ def _verify_results(folder: Path, path: Path, fixture: Fixture, entry: ResultsEn
         raise InputError(path, str(disagreements[0]), fix)
     n_chains, n_steps = len(fixture.facts["chains"]), len(fixture.tensors["rows"])
     if (n_chains, n_steps) != (entry.chains, entry.steps):
-        problem = f"has {n_chains} chains of {n_steps} steps, the manifest has other numbers"
+        expected = f"{entry.chains} of {entry.steps}"
+        problem = f"has {n_chains} chains of {n_steps} steps, the manifest {expected}"
         raise InputError(path, problem, "run `sampler-parity golden regenerate`")
     return f"{n_chains} chains of {n_steps} steps, equal to the reference to the bit"
 
@@ -107,7 +108,7 @@ def _against_reference(
     source = fixtures.check(folder, entry.logits)
     if sha256_of(source) != entry.logits_sha256:
         fix = "run `sampler-parity golden regenerate`"
-        raise InputError(path, f"was recorded on other logits than {source.name} holds", fix)
+        raise InputError(path, f"was recorded on other logits than those of {source.name}", fix)
     return recorded.compare(path, fixture, fixtures.read_logits(source), folder / entry.model)
 
 
@@ -121,16 +122,17 @@ def regenerate(folder: Path, out: Path, accept: bool = False) -> list[str]:
         raise InputError(out, "is the folder of the fixtures", "name another folder, or accept")
     configured = configuration()
     out.mkdir(parents=True, exist_ok=True)
-    known = (folder / "manifest.toml").exists()
-    wanted = read_manifest(folder) if known else _first_manifest(configured)
+    has_manifest = (folder / "manifest.toml").exists()
+    expected = read_manifest(folder) if has_manifest else _first_manifest(configured)
     lines = []
-    logits_first = sorted(wanted.items(), key=lambda item: isinstance(item[1], ResultsEntry))
+    # Results are recorded on logits, which must be made before them.
+    logits_first = sorted(expected.items(), key=lambda item: isinstance(item[1], ResultsEntry))
     for name, old in logits_first:
         if isinstance(old, LogitsEntry):
             new: AnyEntry = _capture_again(folder, out, old, configured)
         else:
-            source = out if accept or not known else folder
-            new = _record_again(folder, out, old, source / wanted[old.logits].file, configured)
+            source = out if accept or not has_manifest else folder
+            new = _record_again(folder, out, old, source / expected[old.logits].file, configured)
         same, line = _difference(folder / old.file, out / old.file, old, configured)
         lines.append(f"{name}: {line}")
         if accept:
@@ -151,8 +153,8 @@ def _accept(folder: Path, out: Path, name: str, new: AnyEntry, same_as: AnyEntry
 
 def _first_manifest(configured: FixtureConfiguration) -> dict[str, AnyEntry]:
     """Return the manifest of this repository's golden/ before digests and sizes are known."""
-    known = {**asdict(configured), "date": date.today()}
-    return manifest_of(Path(__file__).with_name("first.toml"), known)
+    facts = {**asdict(configured), "date": date.today()}
+    return manifest_of(Path(__file__).with_name("first.toml"), facts)
 
 
 def _capture_again(
@@ -211,19 +213,21 @@ def _difference(
     old: Path, new: Path, entry: AnyEntry, configured: FixtureConfiguration
 ) -> tuple[bool, str]:
     """Return whether the two files are equal, and the difference in words."""
-    made = fixtures.read(new)
+    current = fixtures.read(new)
     if not old.is_file():
-        return False, f"new, {_size(made)}"
+        return False, f"new, {_size(current)}"
     if old.read_bytes() == new.read_bytes():
-        return True, f"equal, {_size(made)}"
+        return True, f"equal, {_size(current)}"
     try:
         was = fixtures.read(old)
     except InputError as error:
-        return False, f"the old file is unusable ({error}); new, {_size(made)}"
-    parts = [_facts_differ(was, made, key) for key in sorted(was.facts.keys() | made.facts.keys())]
+        return False, f"the old file is unusable ({error}); new, {_size(current)}"
+    parts = [
+        _facts_differ(was, current, key) for key in sorted(was.facts.keys() | current.facts.keys())
+    ]
     parts += [
-        _tensor_differs(name, was.tensors.get(name), made.tensors.get(name))
-        for name in sorted(was.tensors.keys() | made.tensors.keys())
+        _tensor_differs(name, was.tensors.get(name), current.tensors.get(name))
+        for name in sorted(was.tensors.keys() | current.tensors.keys())
     ]
     parts += [
         f"{key} here {value!r}, recorded {getattr(entry, key)!r}"
@@ -240,8 +244,8 @@ def _size(fixture: Fixture) -> str:
     return f"{len(fixture.facts['chains'])} chains of {len(fixture.tensors['rows'])} steps"
 
 
-def _facts_differ(was: Fixture, made: Fixture, key: str) -> str:
-    old, new = was.facts.get(key), made.facts.get(key)
+def _facts_differ(was: Fixture, current: Fixture, key: str) -> str:
+    old, new = was.facts.get(key), current.facts.get(key)
     if old == new:
         return ""
     if isinstance(old, str) and isinstance(new, str) and len(old) < 80 and len(new) < 80:

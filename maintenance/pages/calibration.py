@@ -67,11 +67,11 @@ def _section(bundle: Bundle) -> CalibrationSection:
 
 def power(curves: dict[str, list[Curve]], salt: str) -> str:
     """Return an <svg> element, or "" without curves. salt keeps its ids apart from others'."""
-    shown = [
+    rows = [
         Panel(name, [_line(curve) for curve in of_test], y="caught", log="x", share=True)
         for name, of_test in [*curves.items()][:PANELS]
     ]
-    return panels(shown, "draws", salt)
+    return panels(rows, "draws", salt)
 
 
 def _line(curve: Curve) -> PlotLine:

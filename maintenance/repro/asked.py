@@ -32,22 +32,22 @@ class ComparedStage:
 
 @dataclass(frozen=True)
 class ProgramParts:
-    """expected: what the reference leaves at the place. accepted: the token of each step before."""
+    """expected: what the reference leaves there. accepted: the token of each step before."""
 
-    ready: Prepared
+    prepared: Prepared
     expected: Candidates
     accepted: list[int]
 
 
-def asked_of(case: Case, place: ComparedStage) -> ProgramParts:
-    """Return the parts for a place. Raises InputError with the reason if no program can be
+def asked_of(case: Case, compared: ComparedStage) -> ProgramParts:
+    """Return the parts for a stage. Raises InputError with the reason if no program can be
     written."""
-    ready = _prepared(case, place.reference)
-    trace, refusal = reference_trace(ready)
-    if refusal or len(trace) <= place.step or len(trace[place.step]) <= place.stage:
+    prepared = _prepared(case, compared.reference)
+    trace, refusal = reference_trace(prepared)
+    if refusal or len(trace) <= compared.step or len(trace[compared.step]) <= compared.stage:
         raise InputError(case.id, f"the reference stops before it: {refusal or 'no such stage'}")
-    accepted = [_accepted(ready, trace, i) for i in range(place.step)]
-    return ProgramParts(ready, trace[place.step][place.stage], accepted)
+    accepted = [_accepted(prepared, trace, i) for i in range(compared.step)]
+    return ProgramParts(prepared, trace[compared.step][compared.stage], accepted)
 
 
 def short(source: str, case: str) -> str:
@@ -65,24 +65,24 @@ def _prepared(case: Case, release: str) -> Prepared:
         raise InputError(case.id, "is not a plain chain on rows of logits", "name another case")
     if case.script != "plain" or case.prompt or case.output:
         raise InputError(case.id, "is not a plain chain on rows of logits", "name another case")
-    ready = prepare(case)
-    count = sum(len(row) for row in ready.rows)
+    prepared = prepare(case)
+    count = sum(len(row) for row in prepared.rows)
     if count > MOST_LOGITS:
         raise InputError(
             case.id,
-            f"has {count:,} logits, and a program of {LINES} lines holds {MOST_LOGITS}",
+            f"has {count:,} logits, more than the {MOST_LOGITS} of a program of {LINES} lines",
             "name a case whose counterexample is small",
         )
-    names = {next(iter(stage)) for stage in ready.chain}
-    return replace(ready, samplers=samplers_of(changes_of(release, names), ALL_SAMPLERS))
+    names = {next(iter(stage)) for stage in prepared.chain}
+    return replace(prepared, samplers=samplers_of(changes_of(release, names), ALL_SAMPLERS))
 
 
-def _accepted(ready: Prepared, trace: Any, step: int) -> int:
+def _accepted(prepared: Prepared, trace: Any, step: int) -> int:
     """Return the token that a step accepts. Raises InputError if it accepts none."""
-    accept = ready.steps[step].accept
+    accept = prepared.steps[step].accept
     token = trace[step][-1].token if accept == "selected" else accept
     if token is None:
-        raise InputError(ready.case.id, f"step {step + 1} accepts no token", "name another case")
+        raise InputError(prepared.case.id, f"step {step + 1} accepts no token", "name another case")
     return int(token)
 
 

@@ -61,7 +61,7 @@ def of_calls(calls: Calls, in_javascript: bool = False) -> Any:
     """Return the fields of a text that is stage after stage; calls: the lines of one, and its
     imports."""
 
-    def fields(_asked: ProgramParts, stages: Stages, tokens: list[int]) -> dict[str, str]:
+    def fields(_parts: ProgramParts, stages: Stages, tokens: list[int]) -> dict[str, str]:
         if any(name in ("dist", "greedy") for name, _ in stages):
             raise InputError("the case", "differs in the selected token", "name a case of a filter")
         parts = [calls(name, of, tokens) for name, of in stages]
@@ -71,7 +71,7 @@ def of_calls(calls: Calls, in_javascript: bool = False) -> Any:
         )
         return {
             "imported": ", ".join(["Tensor", *names]) if in_javascript else imported,
-            "calls": "\n".join(line for made, _ in parts for line in made),
+            "calls": "\n".join(line for source_lines, _ in parts for line in source_lines),
         }
 
     return fields

@@ -53,20 +53,20 @@ def repro(folder: Path, name: str, backend: str | None = None) -> Repro:
     native = info.name not in scripted()
     release = _release(failure.backend, info) if native else ""
     if result.stage_index is None:
-        raise InputError(name, f"is {result.verdict} at no stage", "name another case")
+        raise InputError(name, f"is {result.verdict}, but at no single stage", "name another case")
     if not native and result.verdict in ("reordered", "tied"):
-        raise InputError(name, f"is {result.verdict}, and no logit differs", "name another case")
+        raise InputError(name, f"is {result.verdict}, but no logit differs", "name another case")
     if not native and result.what == "p" and result.stage in SAMPLERS:
-        raise InputError(name, "differs in p alone, and no logit does", "name another case")
-    place = ComparedStage(result.step or 0, result.stage_index, release, info.reference)
+        raise InputError(name, "differs in p, but in no logit", "name another case")
+    compared = ComparedStage(result.step or 0, result.stage_index, release, info.reference)
     version = f"llama.cpp {release}" if native else info.version
     about = f"{version}, {result.verdict}: {result.what or 'another result'}"
     if native:
-        source, file = program(failure.case, place, about), "repro.cpp"
+        source, file = program(failure.case, compared, about), "repro.cpp"
         command = source.splitlines()[2].removeprefix("// ")
     else:
         source, file = (
-            script(info.name, info.version, failure.case, place, about),
+            script(info.name, info.version, failure.case, compared, about),
             engine_of(info.name).file,
         )
         steps = [line for line in source.splitlines()[:9] if line.lstrip("/ ").startswith(_STEPS)]
@@ -105,7 +105,7 @@ def _release(backend: str, info: BackendInfo) -> str:
     CPU."""
     if info.name != "llama.cpp":
         engines = ", ".join(["llama.cpp", *scripted()])
-        raise InputError(backend, f"is none of {engines}: no program is written", "name one: -b")
+        raise InputError(backend, f"a program can be written for {engines} only", "name one: -b")
     release = info.version.split(" ")[0]  # a wheel follows it
     try:
         check_known(release)

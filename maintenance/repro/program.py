@@ -24,23 +24,23 @@ _C = {
 _SOURCE = Path(__file__).with_name("program.cpp")  # with @fields@
 
 
-def program(case: Case, place: ComparedStage, about: str) -> str:
+def program(case: Case, compared: ComparedStage, about: str) -> str:
     """Return the source. about: a line for its head.
 
     Raises InputError with the reason if no such program can be written; Unsupported for a sampler
     that the release does not have.
     """
-    step, stage = place.step, place.stage
-    asked = asked_of(case, place)
-    ready, expected = asked.ready, asked.expected
+    step, stage = compared.step, compared.stage
+    parts = asked_of(case, compared)
+    prepared, expected = parts.prepared, parts.expected
     selected = -1 if expected.token is None else expected.token
-    names = [next(iter(one)) for one in ready.chain]
-    made = [
-        _made(name, {"n_vocab": case.logits.n, **one[name]}, place.build, i)
-        for i, (name, one) in enumerate(zip(names, ready.chain, strict=True))
+    names = [next(iter(entry)) for entry in prepared.chain]
+    lines = [
+        _made(name, {"n_vocab": case.logits.n, **spec[name]}, compared.build, i)
+        for i, (name, spec) in enumerate(zip(names, prepared.chain, strict=True))
     ]
-    data = [text for _, _, text in made if text]
-    rows = ",\n".join(_wrapped(row) for row in ready.rows[: step + 1])
+    data = [text for _, _, text in lines if text]
+    rows = ",\n".join(_wrapped(row) for row in prepared.rows[: step + 1])
     data.append(f"const std::vector<std::vector<float>> rows = {{\n{rows}}};")
     tokens = [
         f"{{{token}, {_literal(logit)}, {_literal(p)}}}"
@@ -50,36 +50,36 @@ def program(case: Case, place: ComparedStage, about: str) -> str:
     fields = {
         "title": f"{case.id}: {case.description}",
         "about": about,
-        "declared": in_lines([*dict.fromkeys(declared for declared, _, _ in made)], ""),
+        "declared": in_lines([*dict.fromkeys(declared for declared, _, _ in lines)], ""),
         "data": "\n".join(data),
-        "chain": in_lines([call for _, call, _ in made]),
-        "history": ", ".join(map(str, ready.case.history)),
-        "accepted": ", ".join(map(str, asked.accepted)),
+        "chain": in_lines([call for _, call, _ in lines]),
+        "history": ", ".join(map(str, prepared.case.history)),
+        "accepted": ", ".join(map(str, parts.accepted)),
         "stages": stage + 1,
         "selected": selected,
         "sorted": int(expected.sorted),
         "stage": names[stage],
     }
     text = _SOURCE.read_text(encoding="utf-8")
-    source = re.sub("@([a-z]+)@", lambda found: str(fields[found[1]]), text)
+    source = re.sub("@([a-z]+)@", lambda match: str(fields[match[1]]), text)
     return short(source, case.id)
 
 
-def _made(name: str, parameters: dict[str, Any], release: str, place: int) -> tuple[str, str, str]:
+def _made(name: str, parameters: dict[str, Any], release: str, number: int) -> tuple[str, str, str]:
     """Return a stage's declaration, its call, and the data that it points at."""
     taken = signature(name, release)
     values, data = dict(parameters), ""
     if name == "logit_bias":
         biases = values["logit_bias"]
         pairs = ", ".join(f"{{{token}, {_literal(bias)}}}" for token, bias in biases)
-        data = f"const Bias bias{place}[] = {{{pairs}}};"
-        values |= {"n_logit_bias": len(biases), "logit_bias": f"bias{place}"}
+        data = f"const Bias bias{number}[] = {{{pairs}}};"
+        values |= {"n_logit_bias": len(biases), "logit_bias": f"bias{number}"}
     arguments, types = [], []
     for argument in taken.arguments:
         if argument not in values:
             raise InputError(
                 name,
-                f"takes {argument}, which a program without a model has not",
+                f"needs {argument}, which a program without a model lacks",
                 "name another case",
             )
         kind = ARGUMENTS[argument]

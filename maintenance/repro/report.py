@@ -31,8 +31,8 @@ def _form(engine: str) -> str:
     2026: llama.cpp's 019-bug-misc.yml, an engine's issue.txt. Without one, a plain one."""
     if engine == "llama.cpp":
         return (_FORMS / "llama.cpp.txt").read_text(encoding="utf-8")
-    own = engines_folder() / scripted().get(engine, engine) / "issue.txt"
-    return (own if own.is_file() else _FORMS / "plain.txt").read_text(encoding="utf-8")
+    template = engines_folder() / scripted().get(engine, engine) / "issue.txt"
+    return (template if template.is_file() else _FORMS / "plain.txt").read_text(encoding="utf-8")
 
 
 def report(engine: str, finding: Finding, source: str, file: str, command: str) -> str:

@@ -30,15 +30,15 @@ def engine_of(name: str) -> EngineScript:
     return cast(EngineScript, import_module(f"{NAMESPACE}.{scripted()[name]}.script").SCRIPT)
 
 
-def script(name: str, version: str, case: Case, place: ComparedStage, about: str) -> str:
+def script(name: str, version: str, case: Case, compared: ComparedStage, about: str) -> str:
     """Return the source. name: one of `scripted`. Raises InputError if no script can be written,
     and Unsupported for a stage that the engine has no function for."""
-    engine, asked = engine_of(name), asked_of(case, place)
-    chain = asked.ready.chain[: place.stage + 1]
+    engine, parts = engine_of(name), asked_of(case, compared)
+    chain = parts.prepared.chain[: compared.stage + 1]
     stages = [(key, of) for stage in chain for key, of in stage.items()]
     pairs = sorted(
         (int(token), logit)
-        for token, logit in zip(asked.expected.ids, asked.expected.logits, strict=True)
+        for token, logit in zip(parts.expected.ids, parts.expected.logits, strict=True)
         if logit != -np.inf
     )
     stage = stages[-1][0]
@@ -47,11 +47,11 @@ def script(name: str, version: str, case: Case, place: ComparedStage, about: str
         "about": about,
         "packages": engine.packages(version),
         "file": engine.file,
-        "row": in_lines([number(x) for x in asked.ready.rows[place.step]]),
+        "row": in_lines([number(x) for x in parts.prepared.rows[compared.step]]),
         "ids": ", ".join(str(token) for token, _ in pairs),
         "values": in_lines([number(logit) for _, logit in pairs]),
         "stage": stage,
         "whose": "in llama.cpp" if stage in SAMPLERS else "as documented",
     }
-    own = engine.fields(asked, stages, [*asked.ready.case.history, *asked.accepted])
-    return short(engine.source.format(**{**fields, **own}), case.id)
+    engine_fields = engine.fields(parts, stages, [*parts.prepared.case.history, *parts.accepted])
+    return short(engine.source.format(**{**fields, **engine_fields}), case.id)

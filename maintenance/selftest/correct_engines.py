@@ -24,8 +24,10 @@ class CorrectResult(Strict):
 
     def line(self) -> str:
         state = "FALSE ALARM" if self.alarms else "passes  "
-        apart = self.cases - self.identical
-        what = f"{self.cases:,} cases, {apart:,} with other bits, {self.skipped:,} not supported"
+        differing = self.cases - self.identical
+        what = (
+            f"{self.cases:,} cases, {differing:,} with other bits, {self.skipped:,} not supported"
+        )
         first = f", first {self.alarms[0]}" if self.alarms else ""
         return f"{state} {self.name:<44} {what}{first}"
 

@@ -62,8 +62,8 @@ def file_of(engine: str, suffix: str) -> Path:
 
 def faults_of(engine: str) -> dict[str, Fault]:
     """Return the faults of one engine alone: its environment lacks what others import."""
-    found = _faults_in(engine.partition("/")[0])
-    return {fault.name: fault for fault in found if fault.engine == engine}
+    all_faults = _faults_in(engine.partition("/")[0])
+    return {fault.name: fault for fault in all_faults if fault.engine == engine}
 
 
 def _faults_in(folder: str) -> Iterator[Fault]:

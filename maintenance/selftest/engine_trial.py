@@ -71,8 +71,8 @@ def case_of(fault: Fault) -> Case:
     for path in (path for path in paths if path.stem == of_suite):
         for case in expand(path, "quick"):
             if case.id.startswith(fault.case):
-                found: Case = case
-                return found
+                match: Case = case
+                return match
     problem = f"its engine's suites have no case {fault.case}"
     raise InputError(f"mutant/engine/{fault.name}", problem, "name one of its quick cases")
 

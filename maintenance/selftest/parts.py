@@ -94,7 +94,7 @@ def _part(fault: Mutant) -> FaultyPart:
     check = _CHECKS.get(fault.of.of)
     if check is None:
         fix = f"correct `of`: {', '.join(_CHECKS)}"
-        raise InputError(fault.of.place, f"no check is for {fault.of.of!r}", fix)
+        raise InputError(fault.of.where, f"there is no check for {fault.of.of!r}", fix)
     return FaultyPart(fault.name, fault.make, fault.of.right(), check, fault.at, fault.fault)
 
 

@@ -84,9 +84,11 @@ class SelfTestReport(Strict):
     @property
     def passed(self) -> bool:
         """Whether all were caught without a false alarm; a self-test of nothing does not pass."""
-        some = len(self.mutants) + len(self.parts) + len(self.adapters) + len(self.engines) > 0
-        alarms = self.baseline.alarms or any(one.alarms for one in self.correct)
-        return some and not self.survivors and not alarms
+        has_results = (
+            len(self.mutants) + len(self.parts) + len(self.adapters) + len(self.engines) > 0
+        )
+        alarms = self.baseline.alarms or any(engine.alarms for engine in self.correct)
+        return has_results and not self.survivors and not alarms
 
     def lines(self) -> list[str]:
         """Return the score, worst first."""
@@ -97,7 +99,7 @@ class SelfTestReport(Strict):
         return [
             *(f"SURVIVED {name}" for name in self.survivors),
             *(f"FALSE ALARM {case}" for case in self.baseline.alarms),
-            *(f"thin     {one.name:<44} only by {one.case}" for one in self.thin),
+            *(f"thin     {mutant.name:<44} only by {mutant.case}" for mutant in self.thin),
             f"mutants  {caught}/{len(self.mutants)} caught, each at its stage",
             f"parts    {parts}/{len(self.parts)} caught, the right ones let through",
             f"adapters {held}/{len(self.adapters)} caught, other cases untouched",
@@ -112,15 +114,15 @@ class SelfTestReport(Strict):
     def _correct_lines(self) -> list[str]:
         if not self.correct:
             return []
-        alarms = sum(len(one.alarms) for one in self.correct)
-        cases = sum(one.cases for one in self.correct)
+        alarms = sum(len(engine.alarms) for engine in self.correct)
+        cases = sum(engine.cases for engine in self.correct)
         right = f"{cases - alarms:,}/{cases:,} pass on {len(self.correct)} correct engines"
         return [f"correct  {right} with another arithmetic"]
 
     def _engine_lines(self) -> list[str]:
         lines = [f"skipped  engine/{name}: {why}" for name, why in self.skipped.items()]
         if self.engines:
-            caught = sum(one.caught for one in self.engines)
+            caught = sum(engine.caught for engine in self.engines)
             lines.append(f"engines  {caught}/{len(self.engines)} caught, each by its case")
         return lines
 
@@ -134,7 +136,7 @@ def line_of(result: MutantResult | AdapterResult | PartResult) -> str:
         verdicts = ", ".join(result.verdicts)
         return f"{state} {result.name:<44} {verdicts} in {result.starts} processes"
     if not result.caught:
-        other = f", {result.elsewhere} failed at another stage" if result.elsewhere else ""
-        return f"SURVIVED {result.name:<44} {result.tried} cases{other}: {result.fault}"
+        elsewhere = f", {result.elsewhere} failed at another stage" if result.elsewhere else ""
+        return f"SURVIVED {result.name:<44} {result.tried} cases{elsewhere}: {result.fault}"
     step = "" if result.step is None else f" step {result.step}"
     return f"caught   {result.name:<44} {result.verdict} at {result.stage}{step} by {result.case}"

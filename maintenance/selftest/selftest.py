@@ -95,22 +95,22 @@ def cases_for(mutant: Mutant) -> Iterator[Case]:
     """Yield the cases with its sampler: the one named for it, its own suite, small ones first. The
     cases of another suite are made only if none before caught it, which is rare."""
     sampler = mutant.sampler if mutant.sampler != "chain" else mutant.stage
-    near = {mutant.sampler, mutant.case.partition("/")[0]}
+    stems = {mutant.sampler, mutant.case.partition("/")[0]}
     of_batch = mutant.sampler == "batch"
 
     def fits(case: Case) -> bool:
         return case.check == "batch" if of_batch else sampler in case.samplers
 
     def rank(case: Case) -> tuple[bool, bool, int]:
-        named = bool(mutant.case) and case.id.startswith(mutant.case)
-        own = case.id.startswith(f"{mutant.sampler}/")
+        is_named = bool(mutant.case) and case.id.startswith(mutant.case)
+        is_own = case.id.startswith(f"{mutant.sampler}/")
         work = 0
         if isinstance(case, ChainCase | GenerationCase):
             work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.n_draws
-        return not named, not own, work or case.cost
+        return not is_named, not is_own, work or case.cost
 
     paths = _paths()
-    first = [path for path in paths if path.stem in near]
+    first = [path for path in paths if path.stem in stems]
     for group in [first, *([path] for path in paths if path not in first)]:
         cases = [case for path in group for case in _cases_of(path)]
         yield from sorted(filter(fits, cases), key=rank)
@@ -175,25 +175,26 @@ def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterR
     backend = BackendProcess(adapter.name, command)
     if adapter.on_hello and adapter.verdict == "timeout":
         backend.start_timeout_s = timeout_s
-    late, results = LateFailures([backend]), []
+    late_failures, results = LateFailures([backend]), []
     try:
         for case in trial_cases():
             hangs = adapter.verdict == "timeout" and case.logits.n == TRIGGER
             backend.timeout_s = timeout_s if hangs else CASE_TIMEOUT_S
             results.append(execute(case, [backend]))
-            late.item_ended()
-        charged = late.blame(results)
+            late_failures.item_ended()
+        charged = late_failures.blame(results)
     finally:
         backend.close()
     verdicts = [result.backends[adapter.name].verdict for result in charged]
-    others = adapter.verdict if adapter.on_hello else "identical"
+    elsewhere = adapter.verdict if adapter.on_hello else "identical"
     return AdapterResult(
         name=f"adapter/{adapter.name}",
         fault=adapter.fault,
         wanted=adapter.verdict,
         verdicts=verdicts,
         starts=backend.starts,
-        caught=verdicts == [others, adapter.verdict, others] and backend.starts == adapter.starts,
+        caught=verdicts == [elsewhere, adapter.verdict, elsewhere]
+        and backend.starts == adapter.starts,
         seconds=time.perf_counter() - start,
     )
 
@@ -232,8 +233,8 @@ def _one_baseline(start: int) -> BaselineResult:
     return BaselineResult(cases=len(cases), alarms=alarms, seconds=time.perf_counter() - began)
 
 
-def _one_correct(name: str, place: int, of: int) -> CorrectResult:
-    return pass_all(name, quick_cases()[place::of])
+def _one_correct(name: str, first: int, of: int) -> CorrectResult:
+    return pass_all(name, quick_cases()[first::of])
 
 
 def run_selftest(
@@ -263,18 +264,18 @@ def run_selftest(
         engines_to_pass = [] if names else correct_engines()
         shares = [(name, i, len(engines_to_pass)) for i, name in enumerate(engines_to_pass)]
         passing_ones = list(pool.results(_one_correct, shares))
-        for one in passing_ones:
-            say(one.line())
+        for correct in passing_ones:
+            say(correct.line())
     results = _run_mutants(mutants, jobs, processes, say)
     tried = [try_part(PARTS[name]) for name in parts]
     for part in tried:
         say(line_of(part))
     planted = []
-    for engine in (one for one in engines if one not in skipped):
+    for engine in (name for name in engines if name not in skipped):
         for result in try_faults(engine, engines[engine]):
             planted.append(result)
             say(result.line())
-    whole = SelfTestReport(
+    outcome = SelfTestReport(
         mutants=[results[name] for name in mutants],
         adapters=[broken[name] for name in adapters],
         parts=tried,
@@ -284,9 +285,9 @@ def run_selftest(
         correct=passing_ones,
         seconds=time.perf_counter() - begun,
     )
-    for line in whole.lines():
+    for line in outcome.lines():
         say(line)
-    return whole
+    return outcome
 
 
 def _run_mutants(
@@ -307,8 +308,8 @@ def _run_mutants(
 
 
 def try_part(part: FaultyPart) -> PartResult:
-    seen, alarm = part.check(part.make), part.check(part.right)
-    return PartResult(name=part.name, fault=part.fault, seen=seen, alarm=alarm, cause=part.cause)
+    caught, alarm = part.check(part.make), part.check(part.right)
+    return PartResult(name=part.name, fault=part.fault, seen=caught, alarm=alarm, cause=part.cause)
 
 
 Chosen = tuple[list[str], list[str], list[str], dict[str, list[str]]]
@@ -318,13 +319,13 @@ def chosen(names: list[str]) -> Chosen:
     """Return the mutants, parts and adapters that names stand for, and the faults of each engine;
     all if there are no names."""
     of_engines = {f"engine/{name}": fault for name, fault in faults().items()}
-    known = [*MUTANTS, *PARTS, *ADAPTERS, *of_engines]
-    picked = [] if names else known
+    all_names = [*MUTANTS, *PARTS, *ADAPTERS, *of_engines]
+    picked = [] if names else all_names
     for name in names:
         prefix = name.removesuffix("*").removesuffix("/")
-        matching = [k for k in known if k == prefix or k.startswith(f"{prefix}/")]
+        matching = [k for k in all_names if k == prefix or k.startswith(f"{prefix}/")]
         if not matching:
-            fix = did_you_mean(name, known) or "`sampler-parity selftest` lists them"
+            fix = did_you_mean(name, all_names) or "`sampler-parity selftest` lists them"
             raise InputError(f"mutant {name!r}", "unknown", fix)
         picked += matching
     picked = list(dict.fromkeys(picked))

@@ -91,11 +91,11 @@ def check_at_zero(judge: Callable[[Chance, Row, Row, int], bool]) -> str:
     return "accept: a token of probability 0 at u = 0" if accepted else ""
 
 
-def check_drafts(way: Callable[..., Any]) -> str:
-    """Check the rounds of the quick profile whose tokens are certain. way: how it speculates."""
+def check_drafts(speculate: Callable[..., Any]) -> str:
+    """Check the rounds of the quick profile whose tokens are certain. speculate: what is tested."""
     worker = Worker()
-    vars(worker)["speculate"] = lambda request, given: way(
-        lambda: worker.build(request.chain, request.n_vocab, request.vocab).chain, request, given
+    vars(worker)["speculate"] = lambda request, draft: speculate(
+        lambda: worker.build(request.chain, request.n_vocab, request.vocab).chain, request, draft
     )
     backend = InPlace("made", worker)
     try:
@@ -121,9 +121,9 @@ def check_several(select: Select) -> str:
     for stage, drafted in ("accept", True), ("recover", False):
         for outcome in sorted(got.keys() | want.keys()):
             tokens, token, is_drafted = outcome
-            one, other = got.get(outcome, 0), want.get(outcome, 0)
-            if is_drafted == drafted and abs(one - other) > CLOSE:
-                return f"{stage}: {token} of {tokens} has {one:.6g}, not {other:.6g}"
+            a, b = got.get(outcome, 0), want.get(outcome, 0)
+            if is_drafted == drafted and abs(a - b) > CLOSE:
+                return f"{stage}: {token} of {tokens} has {a:.6g}, not {b:.6g}"
     return ""
 
 
@@ -140,11 +140,11 @@ def check_text(text: Callable[..., Tokens]) -> str:
     got = enumerate_outcomes(lambda chance: text(chance, verify, drafting, target, 1, LENGTH))
     want = rounds.distribution_without_draft(target, LENGTH)
     for n in range(1, LENGTH + 1):
-        one, other = _beginnings(got, n), _beginnings(want, n)
-        off = {tokens: abs(one[tokens] - p) for tokens, p in other.items()}
+        a, b = _beginnings(got, n), _beginnings(want, n)
+        off = {tokens: abs(a[tokens] - p) for tokens, p in b.items()}
         worst = max(off, key=off.__getitem__)
-        if abs(one[worst] - other[worst]) > CLOSE:
-            chances = f"{one[worst]:.6g}, not {other[worst]:.6g}"
+        if abs(a[worst] - b[worst]) > CLOSE:
+            chances = f"{a[worst]:.6g}, not {b[worst]:.6g}"
             return f"token {n - 1}: texts that begin {worst} have {chances}"
     return ""
 

@@ -41,18 +41,18 @@ def check(
     from sampler_parity.programs.recording.check import check as judge
 
     if accept == "correct":
-        problem = "is for runs: a recording has no p of the stages"
+        problem = "is for runs: a recording has no probabilities of the stages"
         raise InputError("--accept correct", problem, "use --accept close")
     with lines_to(line_target(None, quiet)):
         folder = output or recording / "checked"
-        checked, done = judge(recording, folder, accept, reference)
+        checked, bundle = judge(recording, folder, accept, reference)
         for note in checked.notes:
             print_line(f"note     {note}")
         for name in checked.torn:
             print_line(
                 f"note     process {name} was ended while it wrote: its last event is left out"
             )
-        show(done)
+        show(bundle)
         stages = checked.judged + sum(checked.unjudged.values())
         print_line(
             f"judged   {checked.judged:,} of {stages:,} stages of {checked.applies:,} applications"
@@ -61,7 +61,7 @@ def check(
         for why, count in checked.unjudged.most_common():
             print_line(f"         {count:,} stages not judged: {why}")
         met = not any(result.failed(BACKEND) for result in checked.results)
-        print_line(f"next     {next_command(done, met)}")
+        print_line(f"next     {next_command(bundle, met)}")
     if not met:
         raise typer.Exit(1)
     if not checked.judged:

@@ -94,5 +94,7 @@ def _amount(text: str, units: dict[str, int]) -> int:
     """Return a number of bytes or milliseconds. Raises InputError."""
     match = re.fullmatch(r"(\d{1,9})([A-Za-z]+)", text)
     if match is None or match[2] not in units or int(match[1]) == 0:
-        raise InputError(text, "is no amount", f"write a number and {', '.join(units)}")
+        raise InputError(
+            text, "is not a valid amount", f"write a number and a unit: {', '.join(units)}"
+        )
     return int(match[1]) * units[match[2]]

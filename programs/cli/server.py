@@ -28,7 +28,7 @@ Speed = Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)
 
 _GOLDEN = "the server runs golden/model/small.gguf: predict every token"
 _BUILD = "with --golden: of llama.cpp, that decodes as the server does [default: the installed one]"
-Each = Annotated[
+PerChain = Annotated[
     int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
 ]
 
@@ -45,7 +45,7 @@ def server_check(
     ] = None,
     golden: Annotated[bool, typer.Option("--golden", help=_GOLDEN, show_default=False)] = False,
     build: Annotated[str, typer.Option(help=_BUILD)] = "",
-    each: Each = 9,
+    each: PerChain = 9,
     key_from: KeyFrom = "",
     remote: Remote = False,
     speed: Speed = False,
@@ -75,7 +75,7 @@ def server_check(
     )
 
     if build and not golden:
-        raise InputError("--build", "of a model that is not known", "add --golden")
+        raise InputError("--build", "works only with the golden model", "add --golden")
     spoken = dialect_of(dialect)
     groups = groups_of(speed)
     if golden:
@@ -86,11 +86,11 @@ def server_check(
     reached(address, timeout)
     client = Client(address, spoken, model, eos, timeout)
     folder = output or dated("server")
-    done = run_checks(
+    bundle = run_checks(
         ServerCheck(dialect, client, groups), folder, ["sampler-parity", *sys.argv[1:]], shown
     )
-    print_line(f"server   {required(done)}, {client.traffic.requests} requests - {folder}")
-    if not met(done):
+    print_line(f"server   {required(bundle)}, {client.traffic.requests} requests - {folder}")
+    if not met(bundle):
         raise typer.Exit(1)
 
 
@@ -127,25 +127,25 @@ def server_fingerprint(
     from sampler_parity.programs.servers.fingerprint.self_report import dialect_name, self_report
 
     address = address_of(url, key_from, remote)
-    named = dialect_of(dialect) if dialect else None
+    requested = dialect_of(dialect) if dialect else None
     reached(address, timeout)
     itself = self_report(address, timeout)
-    spoken = named or dialect_of(dialect_name(address, itself))
+    spoken = requested or dialect_of(dialect_name(address, itself))
     client = Client(address, spoken, model or itself.model, seconds=timeout)
     with lines_to(line_target(json, False)):
-        done = fingerprint(
+        result = fingerprint(
             client, itself.text, lambda statement: print_line(statement_line(statement)), seconds
         )
-        for line in last_lines(done):
+        for line in last_lines(result):
             print_line(line)
     if json is not None:
-        write_data(json, done.model_dump_json(indent=2))
+        write_data(json, result.model_dump_json(indent=2))
 
 
 @server_app.command("start")
 def server_start(
     names: Annotated[list[str] | None, typer.Argument(metavar="SERVER...")] = None,
-    each: Each = 9,
+    each: PerChain = 9,
     speed: Speed = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="their folder")] = None,
     report: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
@@ -182,7 +182,7 @@ def server_start(
         raise typer.Exit(1)
 
 
-def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
+def _checked(name: str, folder: Path, per_chain: int, speed: bool) -> bool:
     """Start and check a server; return whether it is as required."""
     from sampler_parity.harness.inputs.models import GOLDEN, model_path
     from sampler_parity.programs.servers.launch import real_servers, started
@@ -191,12 +191,12 @@ def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
     start = time.monotonic()
     real = real_servers()[name]
     with started(real, model_path(GOLDEN)) as address:
-        asked = check_of_started(real, address, each, speed)
+        check = check_of_started(real, address, per_chain, speed)
         print_line(f"server   {name} at {address.url}")
-        done = run_checks(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
+        bundle = run_checks(check, folder, ["sampler-parity", *sys.argv[1:]], shown)
     seconds = time.monotonic() - start
-    print_line(f"server   {name}: {required(done)}, {seconds:.0f} s - {folder}")
-    return met(done)
+    print_line(f"server   {name}: {required(bundle)}, {seconds:.0f} s - {folder}")
+    return met(bundle)
 
 
 def dialect_of(name: str) -> "Dialect":
@@ -210,7 +210,7 @@ def dialect_of(name: str) -> "Dialect":
 
 
 def shown(result: "ServerResult") -> None:
-    """Print a line for a result."""
+    """Print a result on one line."""
     mark = "" if result.met or result.verdict == "skipped" else "  FAILED"
     silent = f" (accepted silently: {'; '.join(result.silent)})" if result.silent else ""
     print_line(f"{result.verdict:<14} {result.name:<22} {result.evidence}{silent}{mark}")

@@ -56,25 +56,25 @@ def upgrade_command(
         source, cases, left_out = f"--recording={recording}", recorded(recording, vocab), []
     else:
         raise InputError("upgrade", "needs settings", "give --settings FILE or --recording FOLDER")
-    cases = [one for one in cases if case in (None, one.id)]
+    cases = [item for item in cases if case in (None, item.id)]
     if not cases:
-        raise InputError(f"--case {case}", "no such case", "the line `show` names one")
-    found = answer(cases, version_of(old), version_of(new))
-    if bisect and found.changed:
-        differing = {shift.case for shift in found.shifts[:_MOST]}
-        between = bisected([one for one in cases if one.id in differing], old, new)
-        found = found.model_copy(update={"between": between})
-    if case is None and found.first is not None:
+        raise InputError(f"--case {case}", "no such case", "copy --case from the line `show`")
+    result = answer(cases, version_of(old), version_of(new))
+    if bisect and result.changed:
+        differing = {shift.case for shift in result.shifts[:_MOST]}
+        between = bisected([item for item in cases if item.id in differing], old, new)
+        result = result.model_copy(update={"between": between})
+    if case is None and result.first is not None:
         words = ["upgrade", old, new, source, *(["--vocab", vocab] if vocab else [])]
-        show = shlex.join(["sampler-parity", *words, "--case", found.first.case])
-        found = found.model_copy(update={"show": show})
-    found = found.model_copy(update={"left_out": left_out})
+        show = shlex.join(["sampler-parity", *words, "--case", result.first.case])
+        result = result.model_copy(update={"show": show})
+    result = result.model_copy(update={"left_out": left_out})
     if json is not None:
-        write_data(json, found.model_dump_json(indent=2))
+        write_data(json, result.model_dump_json(indent=2))
     with lines_to(line_target(json)):
-        for line in lines(found):
+        for line in lines(result):
             print_line(line)
     if left_out:
         warn(f"not compared: {', '.join(left_out)}")
-    if found.changed:
+    if result.changed:
         raise typer.Exit(1)

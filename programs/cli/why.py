@@ -50,14 +50,14 @@ def why(
     from sampler_parity.programs.recording.why_lines import lines_of, parting_lines
 
     if what_if and chain is not None:
-        raise InputError("--chain", "cannot stand with --what-if", "give one")
+        raise InputError("--chain", "cannot be combined with --what-if", "give only one of them")
     make = edited(what_if) if what_if else None if chain is None else of_file(chain)
-    whole, width = Recording(recording), get_terminal_size().columns
-    found = explain(whole, token, reference)
-    data, lines = found.data(), [*lines_of(found, width)]
+    recorded, width = Recording(recording), get_terminal_size().columns
+    explanation = explain(recorded, token, reference)
+    data, lines = explanation.data(), [*lines_of(explanation, width)]
     if make is not None:
-        data["what_if"] = parted = parting(whole, found.token.text, reference, make)
-        lines += parting_lines(parted, found.token.text, width)
+        data["what_if"] = parted = parting(recorded, explanation.token.text, reference, make)
+        lines += parting_lines(parted, explanation.token.text, width)
     if json is not None:
         write_data(json, dumps(data, indent=2, default=vars))
     with lines_to(line_target(json)):

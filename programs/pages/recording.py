@@ -114,11 +114,11 @@ def lines_of(folder: Path) -> list[str]:
     for name in changed(folder, info) if info is not None and info.files else []:
         raise InputError(folder / name, "has changed since it was recorded")
     notes: list[str] = []
-    meanings = sorted({target_of(process, notes) for process in recording.processes})
+    targets = sorted({target_of(process, notes) for process in recording.processes})
     texts = any(process.start.text for process in recording.processes)
     return [
         PRIVATE if texts else IDS,
-        f"Stages are judged by the reference of llama.cpp {', '.join(meanings)}.",
+        f"Stages are judged by the reference of llama.cpp {', '.join(targets)}.",
         *(f"Note: {note}." for note in notes),
     ]
 
@@ -130,9 +130,9 @@ def rows_of(folder: Path) -> Iterator[TokenRow]:
 
 def _row(token: RecordedToken) -> TokenRow:
     first = token.stages[0].before if token.stages else token.applied.before
-    last = token.stages[-1].left if token.stages else None
+    last = token.stages[-1].after if token.stages else None
     draw = token.draw
-    states = _states([first, *(stage.left for stage in token.stages)])
+    states = _states([first, *(stage.after for stage in token.stages)])
     model = states[0]
     model_p = np.zeros(0) if model is None else softmax(model)
     return TokenRow(
@@ -147,33 +147,35 @@ def _row(token: RecordedToken) -> TokenRow:
     )
 
 
-def _piece(token: RecordedToken, one: int) -> Piece:
+def _piece(token: RecordedToken, token_id: int) -> Piece:
     """Return a token of the same vocabulary."""
-    known = one < len(token.pieces)
-    text = token.pieces[one].decode(errors="backslashreplace") if known else None
-    return Piece(one, visible(text))
+    has_text = token_id < len(token.pieces)
+    text = token.pieces[token_id].decode(errors="backslashreplace") if has_text else None
+    return Piece(token_id, visible(text))
 
 
 def _states(lists: list[Candidates | None]) -> list[_Logits | None]:
     """Return logits by token, of the candidates before the chain and after each stage. Without the
     first nothing is known; where a stage changed nothing the array is the same object."""
-    size = 1 + max((int(one.ids.max(initial=-1)) for one in lists if one is not None), default=-1)
+    size = 1 + max(
+        (int(listed.ids.max(initial=-1)) for listed in lists if listed is not None), default=-1
+    )
     states: list[_Logits | None] = []
     before: Candidates | None = None
-    for one in lists:
-        if before is not None and one is not None and _same(before, one):
+    for candidates in lists:
+        if before is not None and candidates is not None and _same(before, candidates):
             states.append(states[-1])
-        elif one is None or not lists[0]:
+        elif candidates is None or not lists[0]:
             states.append(None)
         else:
             states.append(np.full(size, -np.inf, np.float32))
-            states[-1][one.ids] = one.logits  # type: ignore[index]
-        before = one
+            states[-1][candidates.ids] = candidates.logits  # type: ignore[index]
+        before = candidates
     return states
 
 
-def _same(before: Candidates, left: Candidates) -> bool:
-    return np.array_equal(before.ids, left.ids) and np.array_equal(before.logits, left.logits)
+def _same(before: Candidates, after: Candidates) -> bool:
+    return np.array_equal(before.ids, after.ids) and np.array_equal(before.logits, after.logits)
 
 
 def _logit(logits: _Logits, token: int) -> float | None:
@@ -193,26 +195,28 @@ def _stages(
     token: RecordedToken, states: list[_Logits | None], model_p: NDArray[np.float64]
 ) -> Iterator[StageRow]:
     before, p, mass = states[0], 0.0, 1.0
-    for stage, n, left in zip(token.stages, token.survivors, states[1:], strict=True):
+    for stage, n, after in zip(token.stages, token.survivors, states[1:], strict=True):
         more = stage.why or (stage.difference.what if stage.difference else "")
         verdict = verdict_of(stage) + (f": {visible(cut(more, 120))}" if more else "")
-        row = StageRow(stage.made.name, parameters(stage.made.arguments), n, verdict=verdict)
-        logit = None if left is None else _logit(left, token.token)
-        if stage.left is not None and left is not None and (left is not before or not p):
-            alive, was = left > -np.inf, left if before is None else before
-            gone, moved = (was > -np.inf) & ~alive, alive & (was != left)
+        row = StageRow(
+            stage.recorded.name, parameters(stage.recorded.arguments), n, verdict=verdict
+        )
+        logit = None if after is None else _logit(after, token.token)
+        if stage.after is not None and after is not None and (after is not before or not p):
+            alive, was = after > -np.inf, after if before is None else before
+            gone, moved = (was > -np.inf) & ~alive, alive & (was != after)
             removed, changed = _largest(was, gone, FIRST), _largest(was, moved, FIRST)
-            mass = float(model_p[stage.left.ids[stage.left.logits > -np.inf]].sum())
-            p = float(softmax(stage.left.logits)[place_of(stage.left, token.token) or 0])
+            mass = float(model_p[stage.after.ids[stage.after.logits > -np.inf]].sum())
+            p = float(softmax(stage.after.logits)[place_of(stage.after, token.token) or 0])
             row = replace(
                 row,
                 removed=tuple((_piece(token, i), float(was[i])) for i in removed),
                 changes=int(moved.sum()),
-                changed=tuple((_piece(token, i), float(was[i]), float(left[i])) for i in changed),
+                changed=tuple((_piece(token, i), float(was[i]), float(after[i])) for i in changed),
             )
-        before = left
+        before = after
         yield replace(
-            row, mass=None if left is None else mass, logit=logit, p=None if logit is None else p
+            row, mass=None if after is None else mass, logit=logit, p=None if logit is None else p
         )
 
 
@@ -223,9 +227,16 @@ def _top(
     model, *lefts = states
     if model is None:
         return
-    for one in _largest(model, model > -np.inf, TOP):
-        gone = (i for i, left in enumerate(lefts) if left is not None and left[one] == -np.inf)
-        yield _piece(token, one), float(model[one]), float(model_p[one]), next(gone, -1)
+    for token_id in _largest(model, model > -np.inf, TOP):
+        gone = (
+            i for i, state in enumerate(lefts) if state is not None and state[token_id] == -np.inf
+        )
+        yield (
+            _piece(token, token_id),
+            float(model[token_id]),
+            float(model_p[token_id]),
+            next(gone, -1),
+        )
 
 
 def parameters(arguments: dict[str, Any]) -> str:

@@ -114,8 +114,8 @@ def _checked(bundle: Bundle) -> CheckedServer:
 
 def _judged(result: ServerResult) -> ServerCell:
     fields = result.model_dump(exclude={"kind", "id", "required", "sent"})
-    known = result.met and result.verdict in ("other meaning", "error")
-    return ServerCell(**visible(fields), met=result.met, known=known)
+    accepted = result.met and result.verdict in ("other meaning", "error")
+    return ServerCell(**visible(fields), met=result.met, known=accepted)
 
 
 def document(report: ServersReport) -> doc.Document:
@@ -144,8 +144,8 @@ def headlines(report: ServersReport) -> list[str]:
     lines = [f"{met:,}/{len(report.judged):,} as required on {len(report.servers):,} servers"]
     if exact := [cell for cell in report.judged if cell.group == "exact"]:
         right = sum(cell.requests for cell in exact if cell.verdict == "honoured")
-        asked = sum(cell.requests for cell in exact)
-        lines.append(f"{right:,}/{asked:,} requests in chains whose every token is predicted")
+        total = sum(cell.requests for cell in exact)
+        lines.append(f"{right:,}/{total:,} requests in chains whose every token is predicted")
     return lines + [
         f"{server.name}, {cell.name}: {cell.evidence}"
         for server in report.servers
@@ -207,10 +207,10 @@ def _details(server: CheckedServer) -> Iterator[doc.Block]:
     parts = {"More that is not as required": wrong[MOST:], "Parameters": server.of("parameter")}
     parts |= {title: server.of(group) for group, title in GROUPS.items()}
     for title, cells in parts.items():
-        shown = [cell for cell in cells if cell not in wrong or title.startswith("More")]
-        if shown:
-            table = _evidence(server, "The evidence, and the request that repeats it.", shown)
-            yield doc.Fold(f"{title}: {len(shown)}", [table], markdown=True)
+        listed = [cell for cell in cells if cell not in wrong or title.startswith("More")]
+        if listed:
+            table = _evidence(server, "The evidence, and the request that repeats it.", listed)
+            yield doc.Fold(f"{title}: {len(listed)}", [table], markdown=True)
 
 
 def _evidence(server: CheckedServer, caption: str, cells: Sequence[ServerCell]) -> doc.Table:
@@ -221,8 +221,8 @@ def _evidence(server: CheckedServer, caption: str, cells: Sequence[ServerCell]) 
         parts += [doc.Toned(got, "quiet")] if cell.got else []
         parts += [doc.Code(one_line(cell.curl, 1200), 1200)] if cell.curl else []
         verdict = doc.judged(cell.verdict, tone(cell))
-        wide = doc.TableCell(doc.Lines(parts), kind="wide")
-        rows.append(doc.TableRow([_name(cell.name), verdict, wide], _place(server, cell)))
+        evidence = doc.TableCell(doc.Lines(parts), kind="wide")
+        rows.append(doc.TableRow([_name(cell.name), verdict, evidence], _place(server, cell)))
     return doc.Table(caption, "Name | Verdict | Evidence", rows, style="stacked")
 
 

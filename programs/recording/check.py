@@ -30,14 +30,14 @@ BACKEND = "recorded"
 
 @dataclass
 class Checked:
-    """What was judged of a recording. meanings: by process, the release it was judged by."""
+    """What was judged of a recording. targets: by process, the release it was judged by."""
 
     results: list[CaseResult] = field(default_factory=list)
     applies: int = 0
     judged: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
     torn: list[str] = field(default_factory=list)
-    meanings: dict[str, str] = field(default_factory=dict)
+    targets: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -52,20 +52,20 @@ def check(
         raise InputError(folder / name, "has changed since it was recorded")
     checked = Checked()
     for process in recording.processes:
-        checked.meanings[process.name] = reference or target_of(process, checked.notes)
+        checked.targets[process.name] = reference or target_of(process, checked.notes)
     started = info.started if info else _now()
     about = _about(recording, checked, info.command if info else [], started)
     writer = create(bundle, about)
     for process in recording.processes:
-        replay = ReplayedProcess(process, checked.meanings[process.name])
+        replay = ReplayedProcess(process, checked.targets[process.name])
         for applied in replay.run():
             _keep(bundle, applied, accept)
-        for life in replay.lives:
-            checked.applies += life.steps
-            checked.judged += life.judged
-            checked.unjudged += life.unjudged
-            if life.steps:
-                checked.results.append(_result(life, accept))
+        for use in replay.uses:
+            checked.applies += use.steps
+            checked.judged += use.judged
+            checked.unjudged += use.unjudged
+            if use.steps:
+                checked.results.append(_result(use, accept))
         if process.torn:
             checked.torn.append(process.name)
     if not checked.results:
@@ -85,9 +85,9 @@ def check(
 
 
 def _about(recording: Recording, checked: Checked, command: list[str], started: str) -> RunInfo:
-    found = [library for process in recording.processes if (library := library_of(process))]
-    paths = sorted({library.path for library in found})
-    versions = {library.version or f"b{library.build}" for library in found}
+    libraries = [library for process in recording.processes if (library := library_of(process))]
+    paths = sorted({library.path for library in libraries})
+    versions = {library.version or f"b{library.build}" for library in libraries}
     engines = {
         event.name: event.version
         for process in recording.processes
@@ -98,7 +98,7 @@ def _about(recording: Recording, checked: Checked, command: list[str], started: 
         command=command,
         name=", ".join(engines) or "libllama",
         version=", ".join(sorted(versions or engines.values())),
-        reference=next(iter(checked.meanings.values())),
+        reference=next(iter(checked.targets.values())),
         libraries={path: sha256_of(Path(path)) for path in paths if Path(path).is_file()},
     )
     return RunInfo(
@@ -116,13 +116,17 @@ def _about(recording: Recording, checked: Checked, command: list[str], started: 
 def _keep(bundle: Path, applied: Applied, accept: Accept) -> None:
     """Keep the first difference that does not pass, with its arrays."""
     at = _failing(applied, accept)
-    if at is None or applied.life.found is not applied:
+    if at is None or applied.use.first_difference is not applied:
         return
     stage = applied.stages[at]
-    if stage.want is not None and stage.left is not None and room(bundle, BACKEND, stage.made.name):
-        left = stage.left
-        got = Got(left.ids, left.logits, left.p, left.sorted, left.selected)
-        save(bundle / "artifacts", _id(applied.life), BACKEND, stage.want, got)
+    if (
+        stage.want is not None
+        and stage.after is not None
+        and room(bundle, BACKEND, stage.recorded.name)
+    ):
+        after = stage.after
+        got = Got(after.ids, after.logits, after.p, after.sorted, after.selected)
+        save(bundle / "artifacts", _id(applied.use), BACKEND, stage.want, got)
 
 
 def _failing(applied: Applied, accept: Accept) -> int | None:
@@ -139,38 +143,38 @@ def _verdict(applied: Applied, i: int) -> str:
     return difference.verdict if difference else "identical"
 
 
-def _id(life: ChainUse) -> str:
-    return f"recording/{life.id}"
+def _id(use: ChainUse) -> str:
+    return f"recording/{use.id}"
 
 
-def _result(life: ChainUse, accept: Accept) -> CaseResult:
-    """Return the result of a life: its first difference, or what could not be judged."""
-    unjudged = sum(life.unjudged.values())
-    why = "; ".join(f"{count:,} stages: {reason}" for reason, count in life.unjudged.most_common(3))
+def _result(use: ChainUse, accept: Accept) -> CaseResult:
+    """Return the result of a chain: its first difference, or what could not be judged."""
+    unjudged = sum(use.unjudged.values())
+    why = "; ".join(f"{count:,} stages: {reason}" for reason, count in use.unjudged.most_common(3))
     detail = f"not judged: {why}" if unjudged else ""
-    if life.found is not None:
-        result = _of_difference(life, life.found, accept, detail)
-    elif life.judged:
+    if use.first_difference is not None:
+        result = _of_difference(use, use.first_difference, accept, detail)
+    elif use.judged:
         result = BackendResult(verdict="identical", detail=detail)
     else:
         result = BackendResult(verdict="skipped", detail=detail)
     return CaseResult(
-        id=_id(life),
+        id=_id(use),
         suite=RECORDING,
-        samplers=life.names,
-        steps=life.steps,
-        backends={BACKEND: result.model_copy(update={"ns": life.ns})},
+        samplers=use.names,
+        steps=use.steps,
+        backends={BACKEND: result.model_copy(update={"ns": use.ns})},
         required={BACKEND: ["identical"]},
         accept=accept,
     )
 
 
-def _of_difference(life: ChainUse, applied: Applied, accept: Accept, detail: str) -> BackendResult:
+def _of_difference(use: ChainUse, applied: Applied, accept: Accept, detail: str) -> BackendResult:
     at = _failing(applied, accept)
     assert at is not None
-    counted = ", ".join(f"{count:,} {name}" for name, count in life.unlike.most_common())
-    whole = "; ".join(part for part in (f"stages that differ: {counted}", detail) if part)
-    return result_of_stage(applied, at).model_copy(update={"detail": whole})
+    counted = ", ".join(f"{count:,} {name}" for name, count in use.unlike.most_common())
+    text = "; ".join(part for part in (f"stages that differ: {counted}", detail) if part)
+    return result_of_stage(applied, at).model_copy(update={"detail": text})
 
 
 def result_of_stage(applied: Applied, at: int) -> BackendResult:
@@ -180,7 +184,7 @@ def result_of_stage(applied: Applied, at: int) -> BackendResult:
     return BackendResult(
         verdict=worst([stage.difference.verdict]),
         step=applied.step,
-        stage=stage.made.name,
+        stage=stage.recorded.name,
         stage_index=at,
         what=stage.difference.what,
         values=plain(stage.difference.values),

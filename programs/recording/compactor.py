@@ -48,10 +48,10 @@ def finished(folder: Path, ended: bool) -> list[Path]:
 def pack(path: Path) -> None:
     """Replace a file of arrays by a compressed one, with the same time."""
     content, about = path.read_bytes(), path.stat()
-    made = path.with_name(path.name + ".z")
-    write_whole(made, packed(content))
-    made.chmod(0o600)
-    os.utime(made, ns=(about.st_atime_ns, about.st_mtime_ns))
+    packed_path = path.with_name(path.name + ".z")
+    write_whole(packed_path, packed(content))
+    packed_path.chmod(0o600)
+    os.utime(packed_path, ns=(about.st_atime_ns, about.st_mtime_ns))
     path.unlink()
 
 

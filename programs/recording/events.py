@@ -14,7 +14,7 @@ from sampler_parity.programs.recording.detail import Detail
 
 Address = Annotated[str, Field(pattern=r"^0x[0-9a-f]{1,16}$")]
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
-Place = Annotated[int, Field(ge=0, lt=2**40)]
+Unsigned40 = Annotated[int, Field(ge=0, lt=2**40)]
 Form = Literal["logits", "pairs", "full", "some", "none"]
 
 _BY_NAME = ConfigDict(**STRICT, populate_by_name=True)
@@ -38,7 +38,7 @@ class Array(BaseModel):
     selected: int = -1
     form: Form = "none"
     listed: int = Field(default=0, ge=0, le=2**24)
-    at: tuple[Place, Place] | None = None
+    at: tuple[Unsigned40, Unsigned40] | None = None
     sum: str = ""
     stride: int = Field(default=1, ge=1)
     offset: int = Field(default=0, ge=0)

@@ -39,8 +39,8 @@ def why_not(path: Path, scripts: int = 0) -> tuple[str, str] | None:
         if b"musl" in file.read(min(names[0][1], 4096)):
             return "is linked with musl, the recorder with glibc", "build it on a system with glibc"
     about = path.stat()
-    own = about.st_mode & stat.S_ISUID and about.st_uid != os.geteuid()
-    if own or (about.st_mode & stat.S_ISGID and about.st_gid != os.getegid()):
+    setuid = about.st_mode & stat.S_ISUID and about.st_uid != os.geteuid()
+    if setuid or (about.st_mode & stat.S_ISGID and about.st_gid != os.getegid()):
         return "is setuid: Linux preloads nothing into it", "run a copy of it without that bit"
     return None
 
@@ -50,5 +50,5 @@ def _interpreter(line: str) -> Path | None:
     words = line.split()
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if word[0] != "-" and "=" not in word]
-    found = shutil.which(words[0]) if words else None
-    return Path(found) if found else None
+    program = shutil.which(words[0]) if words else None
+    return Path(program) if program else None

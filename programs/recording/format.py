@@ -46,10 +46,10 @@ def checked(line: bytes, chain: int) -> tuple[dict[str, object], int]:
     text, mark, rest = line.rpartition(b',"#":"')
     chain = zlib.crc32(text, chain)
     if not mark or rest != f'{chain:08x}"}}\n'.encode():
-        raise ValueError("its digest does not fit")
+        raise ValueError("its digest does not match")
     fields = json.loads(text + b"}")
     if not isinstance(fields, dict):
-        raise ValueError("is not an object")
+        raise ValueError("it is not a JSON object")
     return fields, chain
 
 
@@ -110,5 +110,5 @@ def lists_of(array: "Array", content: bytes) -> Lists:
         and array.form != "some"
         and sum_of(lists.ids, lists.logits, array.stride, array.offset) != array.sum
     ):
-        raise ValueError("its sum is another")
+        raise ValueError("its sum does not match")
     return lists

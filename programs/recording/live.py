@@ -78,8 +78,8 @@ class LiveCheck:
         if len(first) < 2 or not isinstance(first[0], Start):
             return False
         replay = ReplayedProcess(process, target_of(process, []))
-        for event, own in replay.events():  # first of those that it was forked from
-            if own:
+        for event, is_own in replay.events():  # first of those that it was forked from
+            if is_own:
                 break
             replay.apply(event) if isinstance(event, Apply) else replay.follow(event)
         begun = first[0].time - first[0].t / 1000
@@ -101,20 +101,20 @@ class LiveCheck:
                     self.stages += len(applied.stages)
                     self.judged += sum(not stage.why for stage in applied.stages)
                     yield from self._differing(applied)
-        replay.lives.clear()  # of a program that runs for weeks
+        replay.uses.clear()  # of a program that runs for weeks
 
     def _differing(self, applied: Applied) -> Iterator[str]:
-        ok, life = passing(["identical"], self.accept), applied.life
+        ok, use = passing(["identical"], self.accept), applied.use
         for i, stage in enumerate(applied.stages):
             if stage.difference is None or stage.difference.verdict in ok:
                 continue
-            result, name = result_of_stage(applied, i), stage.made.name
+            result, name = result_of_stage(applied, i), stage.recorded.name
             self.differ[name] += 1
-            if (life.id, i) not in self.printed:
-                self.printed.add((life.id, i))
+            if (use.id, i) not in self.printed:
+                self.printed.add((use.id, i))
                 what = words(kind_of(result), name, [result.model_copy(update={"step": 0})])
-                place = f"token {applied.step + 1:,}, stage {i + 1} of {len(applied.stages)}"
-                yield f"{result.verdict.upper()} {life.id} {place}: {name} {what}"
+                position = f"token {applied.step + 1:,}, stage {i + 1} of {len(applied.stages)}"
+                yield f"{result.verdict.upper()} {use.id} {position}: {name} {what}"
 
     def summary(self) -> str:
         """Return the last line."""
@@ -125,8 +125,8 @@ class LiveCheck:
         text += f"{differ} differ" if differ else "none differs"
         if not self.dropped:
             return text
-        again = f"`sampler-parity check {self.folder}` judges what is recorded of them"
-        return f"{text}; {self.dropped:,} applications dropped: {again}"
+        advice = f"`sampler-parity check {self.folder}` judges what is recorded of them"
+        return f"{text}; {self.dropped:,} applications dropped: {advice}"
 
 
 def main() -> None:

@@ -35,10 +35,10 @@ def given(cand: Candidates, name: str, n_vocab: int) -> Candidates:
     """Return what a stage begins with: the whole row for an engine's own, else the survivors."""
     if name in REFERENCE_ROWS:
         return survivors(cand)
-    whole = Candidates.from_logits(np.full(n_vocab, -np.inf, np.float32))
-    whole.logits[cand.ids], whole.p[cand.ids] = cand.logits, cand.p
-    whole.selected = -1 if cand.selected < 0 else int(cand.ids[cand.selected])
-    return whole
+    row = Candidates.from_logits(np.full(n_vocab, -np.inf, np.float32))
+    row.logits[cand.ids], row.p[cand.ids] = cand.logits, cand.p
+    row.selected = -1 if cand.selected < 0 else int(cand.ids[cand.selected])
+    return row
 
 
 def arranged(lists: Lists, selected: int, like: Candidates | None) -> Candidates:
@@ -47,23 +47,23 @@ def arranged(lists: Lists, selected: int, like: Candidates | None) -> Candidates
     listed = Candidates(lists.ids.copy(), lists.logits.copy(), lists.p.copy(), False, selected)
     if like is None:
         return listed
-    place = dict(zip(like.ids.tolist(), range(len(like)), strict=True))
-    places = [place.get(token, len(like)) for token in lists.ids.tolist()]
-    there = [place.get(token) for token in lists.ids.tolist()]
+    position_of = dict(zip(like.ids.tolist(), range(len(like)), strict=True))
+    positions = [position_of.get(token, len(like)) for token in lists.ids.tolist()]
+    there = [position_of.get(token) for token in lists.ids.tolist()]
     listed.p[:] = [0.0 if at is None else like.p[at] for at in there]
     listed.sorted = like.sorted
-    return _rows(listed, np.argsort(places, kind="stable"))
+    return _rows(listed, np.argsort(positions, kind="stable"))
 
 
-def keeps_all_equal(want: Candidates, left: Candidates) -> bool:
+def keeps_all_equal(want: Candidates, after: Candidates) -> bool:
     """Return whether a cut by value kept the reference's tokens and, in addition, only such that
     equal one of them to the bit."""
-    kept = np.isin(left.ids, want.ids)
-    extra = left.logits[~kept]
+    common = np.isin(after.ids, want.ids)
+    extra = after.logits[~common]
     ties = np.isin(extra.view(np.uint32), want.logits.view(np.uint32)).all()
-    whole = int(kept.sum()) == len(want) and len(extra) > 0
-    same = left.logits[kept].tobytes() == want.logits.tobytes()  # arranged: in the same order
-    return bool(whole and ties and same)
+    complete = int(common.sum()) == len(want) and len(extra) > 0
+    same = after.logits[common].tobytes() == want.logits.tobytes()  # arranged: in the same order
+    return bool(complete and ties and same)
 
 
 def take_in(sampler: Any, tokens: Sequence[int]) -> None:

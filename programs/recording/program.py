@@ -90,18 +90,18 @@ def record(
 def check(command: list[str], engine: str = "") -> None:
     """Check that a program can be recorded. Raises InputError."""
     if engine:
-        if engine not in (known := engines_with_recorder()):
-            raise InputError(f"--engine {engine}", "no such recorder", f"use {', '.join(known)}")
+        if engine not in (names := engines_with_recorder()):
+            raise InputError(f"--engine {engine}", "has no recorder", f"use {', '.join(names)}")
         if shutil.which(command[0]) is None:
-            raise InputError(command[0], "is no program")
+            raise InputError(command[0], "is not an executable program", "check its path")
         return
     if sys.platform != "linux":
         name = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
         fix = "run the program in a Linux container, or record on Linux and check here"
-        raise InputError("record", f"cannot come between a program and libllama on {name}", fix)
+        raise InputError("record", f"cannot intercept libllama on {name}", fix)
     path = shutil.which(command[0])
     if path is None:
-        raise InputError(command[0], "is no program")
+        raise InputError(command[0], "is not an executable program", "check its path")
     try:
         refused = why_not(Path(path))
     except (OSError, ValueError) as error:
@@ -178,16 +178,16 @@ def _why_stopped(path: Path) -> str:
 def _next_to(module: str, arguments: list[object], early: list[str]) -> Iterator[None]:
     """Run a module of ours next to the program, until we or the program end. early: gets a line if
     it does not last."""
-    ready = module == "live"  # it prints a byte as soon as it follows, and findings on stderr
+    is_live = module == "live"  # it prints a byte as soon as it follows, and findings on stderr
     process = subprocess.Popen(
         [sys.executable, "-m", f"sampler_parity.programs.recording.{module}", *map(str, arguments)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE if ready else subprocess.DEVNULL,
-        stderr=None if ready else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if is_live else subprocess.DEVNULL,
+        stderr=None if is_live else subprocess.DEVNULL,
         start_new_session=True,
     )
     if process.stdout is not None:
-        process.stdout.read(1)
+        process.stdout.read(1)  # wait until it follows, or has ended
     try:
         yield
     finally:

@@ -45,14 +45,14 @@ class GrowingEvents:
             while (line := file.readline(LINE)).endswith(b"\n"):
                 self.number += 1
                 self.at += len(line)
-                place = f"{self.path}:{self.number}"
+                where = f"{self.path}:{self.number}"
                 try:
                     fields, self.chain = checked(line, self.chain)
                     yield EVENT.validate_python(fields)
                 except ValidationError as error:
-                    raise InputError(place, first_mistake(error)) from None
+                    raise InputError(where, first_mistake(error)) from None
                 except (ValueError, RecursionError) as error:
-                    raise InputError(place, f"is damaged: {error}") from None
+                    raise InputError(where, f"is damaged: {error}") from None
 
 
 @dataclass
@@ -113,8 +113,8 @@ class Process:
         try:
             return lists_of(array, content)
         except ValueError as error:
-            place = f"{self._file(number)}: byte {offset:,}"
-            raise InputError(place, f"an array is damaged: {error}") from None
+            where = f"{self._file(number)}: byte {offset:,}"
+            raise InputError(where, f"an array is damaged: {error}") from None
 
     def _file(self, number: int) -> Path:
         return self.folder / f"{self.name}.{number:04}.arrays"
@@ -132,6 +132,7 @@ class Process:
         if number not in self._segments:
             try:
                 with open_file(path) as file:
+                    # Only one is cached: each may have 64 MiB.
                     self._segments = {number: unpacked(file.read(LONGEST))}
             except FileNotFoundError:
                 raise Gone(REMOVED) from None
@@ -143,13 +144,13 @@ class Process:
     def lineage(self) -> "list[tuple[Process, int | None]]":
         """The processes that it was forked from, the first one first, each with the size of its
         events at the fork, and itself. Raises InputError."""
-        found: list[tuple[Process, int | None]] = [(self, None)]
-        while (start := found[0][0].start).parent:
+        lineage: list[tuple[Process, int | None]] = [(self, None)]
+        while (start := lineage[0][0].start).parent:
             parent = Process(self.folder, str(start.parent))
-            if any(parent.name == process.name for process, _ in found):
+            if any(parent.name == process.name for process, _ in lineage):
                 raise InputError(self.path, f"process {parent.name} is its own parent")
-            found.insert(0, (parent, start.parent_bytes))
-        return found
+            lineage.insert(0, (parent, start.parent_bytes))
+        return lineage
 
     @cached_property
     def models(self) -> list[Vocabulary]:
@@ -167,7 +168,7 @@ class Recording:
         """The recorded processes, by their number. Raises InputError if there is none."""
         paths = list(self.folder.glob("*.events"))
         if not paths:
-            raise InputError(self.folder, "is no recording: it has no file PID.events")
+            raise InputError(self.folder, "is not a recording: it has no file PID.events")
         names = [path.stem for path in paths if not _ended_at_once(path)]
         if not names:
             raise InputError(self.folder, "has no event: each process was stopped at its start")

@@ -22,11 +22,13 @@ def redact(recording: Path, folder: Path) -> Bundle:
     checked = recording / "checked"
     bundle = read_finished(checked if checked.is_dir() else recording)
     if [*bundle.info.backends] != [BACKEND]:
-        raise InputError(recording, "is no checked recording", "sampler-parity check RECORDING")
+        raise InputError(
+            recording, "is not a checked recording", "run sampler-parity check RECORDING"
+        )
     backend = bundle.info.backends[BACKEND]
-    kept = backend.model_validate({"command": [], **backend.model_dump(include=_OF_BACKEND)})
+    redacted = backend.model_validate({"command": [], **backend.model_dump(include=_OF_BACKEND)})
     writer = create(
-        folder, bundle.info.model_copy(update={"command": [], "backends": {BACKEND: kept}})
+        folder, bundle.info.model_copy(update={"command": [], "backends": {BACKEND: redacted}})
     )
     writer.append(*map(_redacted, bundle.cases))
     assert bundle.footer is not None  # it is finished
@@ -38,5 +40,5 @@ def redact(recording: Path, folder: Path) -> Bundle:
 def _redacted(case: CaseResult) -> CaseResult:
     result = case.backends[BACKEND]
     survivors = {key: value for key, value in result.values.items() if key == "survivors"}
-    kept = BackendResult(values=survivors, **result.model_dump(include=_OF_RESULT))
-    return CaseResult(backends={BACKEND: kept}, **case.model_dump(include=_OF_CASE))
+    redacted = BackendResult(values=survivors, **result.model_dump(include=_OF_RESULT))
+    return CaseResult(backends={BACKEND: redacted}, **case.model_dump(include=_OF_CASE))

@@ -31,10 +31,10 @@ from sampler_parity.reference.sampler import Sampler
 _MOVED_BY_APPLY = frozenset({"dist", "xtc", "mirostat", "mirostat_v2", "adaptive_p"})
 _NAMES = {"grammar_lazy": "grammar_lazy_patterns"}
 _AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
-IN_GRAPH = -1  # the number of an apply that was none: the graph sampled
+IN_GRAPH = -1  # event number of a token that the graph sampled, without an apply
 DROPPED = "the checker could not follow"
 TOO_SLOW = "the disk was too slow: the recorder dropped the candidates"
-LOST = "its state is lost: candidates before this one are not there"
+LOST = "its state is unknown: earlier candidates were not recorded"
 
 
 @dataclass
@@ -49,7 +49,7 @@ class RecordedSampler:
     arguments: dict[str, Any] = field(default_factory=dict)
     members: "list[RecordedSampler] | None" = None
     in_graph: bool = False
-    life: "ChainUse | None" = None
+    use: "ChainUse | None" = None
 
     @property
     def parts(self) -> "list[RecordedSampler]":
@@ -58,7 +58,7 @@ class RecordedSampler:
 
     def clone(self, address: str) -> "RecordedSampler":
         sampler = None if self.sampler is None else self.sampler.clone()
-        members = None if self.members is None else [one.clone("") for one in self.members]
+        members = None if self.members is None else [member.clone("") for member in self.members]
         return RecordedSampler(address, self.name, sampler, self.why, self.arguments, members)
 
     def lose(self, why: str) -> None:
@@ -76,7 +76,7 @@ class ChainUse:
     judged: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
     tokens: list[int] = field(default_factory=list)
-    found: "Applied | None" = None
+    first_difference: "Applied | None" = None
     unlike: Counter[str] = field(default_factory=Counter)
     ns: int = 0
     rec_ns: int = 0
@@ -85,23 +85,23 @@ class ChainUse:
 @dataclass
 class StageOfApply:
     """A stage: what the reference leaves of the program's input, and how the program's differs.
-    difference: None if it is identical. why: it could not be judged. left: with what the next stage
-    begins; None if that is not known."""
+    difference: None if identical. why: the reason if it could not be judged. after: the program's
+    candidates, with which the next stage begins; None if unknown."""
 
-    made: RecordedSampler
+    recorded: RecordedSampler
     before: Candidates | None = None
     want: Candidates | None = None
     earlier: Sampler | None = None
     difference: Difference | None = None
     why: str = ""
-    left: Candidates | None = None
+    after: Candidates | None = None
 
 
 @dataclass
 class Applied:
-    """An apply of a life: its number there, from 0, and its stages."""
+    """An apply of a chain: its number there, from 0, and its stages."""
 
-    life: ChainUse
+    use: ChainUse
     event: e.Apply
     step: int
     before: Candidates | None
@@ -114,15 +114,15 @@ class Applied:
 
 
 class ReplayedProcess:
-    """A process being replayed. meaning: release and platform, as `b4753/linux-arm64-gcc`."""
+    """A process being replayed. target: release and platform, as `b4753/linux-arm64-gcc`."""
 
-    def __init__(self, process: Process, meaning: str) -> None:
+    def __init__(self, process: Process, target: str) -> None:
         self.process = process
-        self.release, platform = parted(meaning)
+        self.release, platform = parted(target)
         self.platform = platform_of(platform)
-        self.made: dict[str, RecordedSampler] = {}
-        self.lives: list[ChainUse] = []
-        self.begun = 0  # lives so far
+        self.samplers: dict[str, RecordedSampler] = {}
+        self.uses: list[ChainUse] = []
+        self.begun = 0  # uses so far
         self.vocabs: dict[str, Vocab | None] = {}
         self.models: dict[str, e.Vocabulary] = {}
         self.graph: dict[tuple[str, int], RecordedSampler] = {}  # by context and sequence
@@ -133,10 +133,10 @@ class ReplayedProcess:
         """Yield every apply, after those of the processes that it was forked from. Raises
         InputError for a damaged recording."""
         with on(self.platform), np.errstate(all="ignore"):
-            for event, own in self.events():
+            for event, is_own in self.events():
                 if not isinstance(event, e.Apply):
                     self.follow(event)
-                elif own:
+                elif is_own:
                     yield self.apply(event)
                 else:
                     self.apply(event)
@@ -145,9 +145,10 @@ class ReplayedProcess:
         """Yield the events of the processes that it was forked from, then its own, each with
         whether it is its own."""
         for process, most in self.process.lineage:
-            self.process, self.lives, self.begun = process, [], 0
-            for made in self.made.values():
-                made.life = None
+            # Each process numbers its own chains; the states of samplers go on after a fork.
+            self.process, self.uses, self.begun = process, [], 0
+            for recorded in self.samplers.values():
+                recorded.use = None
             for event in self.with_graph(process.events(most)):
                 yield event, most is None
 
@@ -155,8 +156,8 @@ class ReplayedProcess:
         """Yield the events, and before its acceptance each token that the graph sampled, as an
         apply whose candidates are not there."""
         for event in events:
-            if found := self._of_graph(event):
-                yield found
+            if sampled := self._of_graph(event):
+                yield sampled
             yield event
 
     def _of_graph(self, event: e.Event) -> e.Apply | None:
@@ -177,14 +178,14 @@ class ReplayedProcess:
 
     def drop(self, event: e.Apply) -> int:
         """Count an apply without judging it. Returns the number of its stages."""
-        made = self._of(event.s)
-        life = self._life_of(made)
-        life.steps += 1
-        for part in made.parts:
-            life.unjudged[DROPPED] += 1
+        recorded = self._of(event.s)
+        use = self._use_of(recorded)
+        use.steps += 1
+        for part in recorded.parts:
+            use.unjudged[DROPPED] += 1
             if part.sampler is not None and part.name in _MOVED_BY_APPLY:
                 part.lose(LOST)
-        return len(made.parts)
+        return len(recorded.parts)
 
     def follow(self, event: e.Event) -> None:
         """Follow an event other than an apply."""
@@ -193,12 +194,12 @@ class ReplayedProcess:
                 self.models[event.m] = event
                 self.vocabs.pop(event.m, None)
             case e.Init():
-                self.made[event.s] = self._constructed(event)
+                self.samplers[event.s] = self._constructed(event)
             case e.DrawnSeed():
                 self._reseed(self._of(event.s), event.seed)
             case e.MadeChain():
                 why = "a chain inside another chain is followed"
-                self.made[event.s] = RecordedSampler(event.s, "chain", why=why, members=[])
+                self.samplers[event.s] = RecordedSampler(event.s, "chain", why=why, members=[])
             case e.Add():
                 self._of(event.c).parts.append(self._of(event.s, event.name))
             case e.Remove():
@@ -209,7 +210,7 @@ class ReplayedProcess:
             case e.Copy():
                 self._copy(self._of(event.origin), self._of(event.to))
             case e.Free():
-                self.made.pop(event.s, None)
+                self.samplers.pop(event.s, None)
             case e.Reset():
                 self._reset(self._of(event.s), event.d == 0)
             case e.Accept():
@@ -222,23 +223,23 @@ class ReplayedProcess:
 
     def apply(self, event: e.Apply, judged: bool = True) -> Applied:
         """Judge an apply. judged: False only counts it, and leaves every state as it is."""
-        made = self._of(event.s)
-        life, self.gone = self._life_of(made), TOO_SLOW if event.dropped else ""
+        recorded = self._of(event.s)
+        use, self.gone = self._use_of(recorded), TOO_SLOW if event.dropped else ""
         before = self._candidates(event.before, None) if judged else None
-        stages = list(self._stages(made, event, before)) if judged else []
+        stages = list(self._stages(recorded, event, before)) if judged else []
         _require_survivor(stages[-1:], event)
-        applied = Applied(life, event, life.steps, before, stages)
-        life.steps += 1
-        life.ns, life.rec_ns = life.ns + event.ns, life.rec_ns + event.rec_ns
+        applied = Applied(use, event, use.steps, before, stages)
+        use.steps += 1
+        use.ns, use.rec_ns = use.ns + event.ns, use.rec_ns + event.rec_ns
         for stage in stages:
             if stage.why:
-                life.unjudged[stage.why] += 1
+                use.unjudged[stage.why] += 1
             else:
-                life.judged += 1
+                use.judged += 1
             if stage.difference:
-                life.unlike[stage.difference.verdict] += 1
-        if life.found is None and applied.first is not None:
-            life.found = applied
+                use.unlike[stage.difference.verdict] += 1
+        if use.first_difference is None and applied.first is not None:
+            use.first_difference = applied
         return applied
 
     def _into_graph(self, event: e.SamplerOfSequence) -> None:
@@ -249,60 +250,60 @@ class ReplayedProcess:
             for part in before.parts:
                 if part.name in _MOVED_BY_APPLY:
                     part.lose("its state moved on in the graph")
-        if event.s not in (None, "0x0"):
-            self.graph[event.ctx, event.seq] = made = self._of(event.s)
-            made.in_graph = True
+        if event.s not in (None, "0x0"):  # a null sampler only detaches the earlier one
+            self.graph[event.ctx, event.seq] = recorded = self._of(event.s)
+            recorded.in_graph = True
 
     def _of(self, address: str, name: str = "") -> RecordedSampler:
         """Return the sampler at an address. One that libllama did not construct is unknown."""
-        if address not in self.made:
+        if address not in self.samplers:
             name = name or "unknown"
-            self.made[address] = RecordedSampler(
+            self.samplers[address] = RecordedSampler(
                 address, name, why=f"{name} is the program's own sampler"
             )
-        return self.made[address]
+        return self.samplers[address]
 
     def _constructed(self, event: e.Init) -> RecordedSampler:
         if event.sampler is None:
             name = event.name or "unknown"
             return RecordedSampler(event.s, name, why=f"{name} is the program's own sampler")
         name = _NAMES.get(event.sampler, event.sampler)
-        made = RecordedSampler(event.s, name, arguments=event.args)
+        recorded = RecordedSampler(event.s, name, arguments=event.args)
         try:
-            made.sampler = self.built(name, event.args)
+            recorded.sampler = self.built(name, event.args)
         except (ChainError, UndefinedInputError) as error:
-            made.lose(f"{name} is not modelled with these arguments: {error}")
-        return made
+            recorded.lose(f"{name} is not modelled with these arguments: {error}")
+        return recorded
 
     def built(self, name: str, arguments: dict[str, Any]) -> Sampler:
         """Return the reference's sampler. Raises ChainError and UndefinedInputError."""
         if name not in ALL_SAMPLERS:
             raise ChainError("no such sampler")
         if "wholes" in arguments:
-            raise ChainError("the order of its arguments is unknown in this release")
-        known = parameters_of(ALL_SAMPLERS[name])
+            raise ChainError("the order of its arguments in this release is unknown")
+        parameters = parameters_of(ALL_SAMPLERS[name])
         address = arguments.get("vocab") or arguments.get("model")
         vocab = self.vocab(address) if address else None
-        if "vocab" in known and vocab is None and (name != "dry" or arguments["seq_breakers"]):
+        if "vocab" in parameters and vocab is None and (name != "dry" or arguments["seq_breakers"]):
             raise ChainError("a recording with --no-text has no vocabulary")
         if name == "dry" and isinstance(vocab, RecordedVocab):
             breakers = [text for text in arguments["seq_breakers"] if text]
             if any(isinstance(text, str) for text in breakers):
                 raise ChainError("breakers need the model's own file to be tokenized")
-        given = {key: numbers_of(value) for key, value in arguments.items() if key in known}
-        given.pop("vocab", None)
+        values = {key: numbers_of(value) for key, value in arguments.items() if key in parameters}
+        values.pop("vocab", None)
         n_vocab = arguments.get("n_vocab")
-        if given.get("seed") == DEFAULT_SEED and name in ("xtc", "adaptive_p"):
-            raise ChainError("it drew its own seed, which libllama does not report")
-        chain = build_chain([{name: given}], n_vocab=n_vocab, vocab=vocab, release=self.release)
+        if values.get("seed") == DEFAULT_SEED and name in ("xtc", "adaptive_p"):
+            raise ChainError("libllama does not report the seed that it drew")
+        chain = build_chain([{name: values}], n_vocab=n_vocab, vocab=vocab, release=self.release)
         return chain.samplers[0]
 
-    def _reseed(self, made: RecordedSampler, seed: int) -> None:
+    def _reseed(self, recorded: RecordedSampler, seed: int) -> None:
         """Give a sampler the seed that it drew. xtc and adaptive_p report none."""
-        if made.name not in REFERENCE_ROWS and made.sampler is not None:
-            made.sampler = self.built(made.name, made.arguments | {"seed": seed})
-        elif made.sampler is not None:
-            made.sampler.rng = Mt19937(seed % 2**32)  # type: ignore[attr-defined]
+        if recorded.name not in REFERENCE_ROWS and recorded.sampler is not None:
+            recorded.sampler = self.built(recorded.name, recorded.arguments | {"seed": seed})
+        elif recorded.sampler is not None:
+            recorded.sampler.rng = Mt19937(seed % 2**32)  # type: ignore[attr-defined]
 
     def vocab(self, address: str) -> Vocab | None:
         if address not in self.vocabs:
@@ -312,11 +313,11 @@ class ReplayedProcess:
 
     def _clone(self, event: e.Clone) -> None:
         """Take over a copy. The members of a chain were cloned, and added, before the chain."""
-        origin, built = self._of(event.origin), self.made.get(event.s)
+        origin, built = self._of(event.origin), self.samplers.get(event.s)
         members = None if built is None else built.members
         if members is not None and len(members) == len(origin.parts):
             return
-        self.made[event.s] = origin.clone(event.s)
+        self.samplers[event.s] = origin.clone(event.s)
 
     def _copy(self, origin: RecordedSampler, to: RecordedSampler) -> None:
         """Copy a state. Those of a chain's members are copied one by one."""
@@ -326,75 +327,78 @@ class ReplayedProcess:
             else:
                 vars(mine.sampler).update(vars(theirs.sampler.clone()))
 
-    def _reset(self, made: RecordedSampler, outermost: bool) -> None:
+    def _reset(self, recorded: RecordedSampler, outermost: bool) -> None:
         """Reset a sampler. One whose state was lost is as new, if its arguments are known."""
-        for part in made.parts:
+        for part in recorded.parts:
             if part.why == LOST:
                 part.sampler, part.why = self.built(part.name, part.arguments), ""
             elif part.sampler is not None:
                 part.sampler.reset()
-        if outermost and made.life is not None and made.life.steps:
-            made.life = None
+        if outermost and recorded.use is not None and recorded.use.steps:
+            recorded.use = None
 
-    def _accept(self, made: RecordedSampler, token: int) -> None:
-        life = self._life_of(made)
-        life.tokens.append(token)
-        for part in made.parts:
+    def _accept(self, recorded: RecordedSampler, token: int) -> None:
+        use = self._use_of(recorded)
+        use.tokens.append(token)
+        for part in recorded.parts:
             try:
                 if part.sampler is not None:
                     part.sampler.accept(token)
             except UndefinedInputError as error:
                 part.lose(f"{part.name} refuses what the program accepted: {error}")
 
-    def _life_of(self, made: RecordedSampler) -> ChainUse:
-        if made.life is None:
+    def _use_of(self, recorded: RecordedSampler) -> ChainUse:
+        if recorded.use is None:
             self.begun += 1
-            life = ChainUse(f"{self.process.name}/{self.begun}")
-            self.lives.append(life)
-            made.life = life
-        made.life.names = [part.name for part in made.parts]
-        return made.life
+            use = ChainUse(f"{self.process.name}/{self.begun}")
+            self.uses.append(use)
+            recorded.use = use
+        recorded.use.names = [part.name for part in recorded.parts]
+        return recorded.use
 
     def _stages(
-        self, made: RecordedSampler, event: e.Apply, before: Candidates | None
+        self, recorded: RecordedSampler, event: e.Apply, before: Candidates | None
     ) -> Iterator[StageOfApply]:
         """Yield the stages of an apply, each begun with what the program left before it."""
-        left = {stage.s: stage for stage in event.stages}
+        arrays = {stage.s: stage for stage in event.stages}
         now = before
-        for part in made.parts:
-            array: e.Array | None = event.after if made.members is None else left.get(part.address)
-            if array is None and part.address == "" and len(left) == len(made.parts):
-                array = event.stages[made.parts.index(part)]
+        for part in recorded.parts:
+            array: e.Array | None = (
+                event.after if recorded.members is None else arrays.get(part.address)
+            )
+            # Cloned members have no address: their stages are matched by position.
+            if array is None and part.address == "" and len(arrays) == len(recorded.parts):
+                array = event.stages[recorded.parts.index(part)]
             if now is not None and array is not None and array.sorted is None:
                 now = masks.given(now, part.name, event.before.n)
-            stage = self._stage(part, made, now, array)
-            now = stage.left
+            stage = self._stage(part, recorded, now, array)
+            now = stage.after
             yield stage
 
     def _stage(
         self,
         part: RecordedSampler,
-        made: RecordedSampler,
+        recorded: RecordedSampler,
         before: Candidates | None,
         array: e.Array | None,
     ) -> StageOfApply:
         """Judge one stage. array: what the program left; None if it was not applied."""
         stage = StageOfApply(part, before)
         if array is None:
-            if made.in_graph or part.sampler is None:
+            if recorded.in_graph or part.sampler is None:
                 stage.why = part.why or "it is computed in the graph"
-                stage.left = before  # the program's candidates are those that the graph left
+                stage.after = before  # the program's candidates are those that the graph left
             elif self.process.start.detail == "tokens":
                 stage.why = "--detail tokens has no candidates"
             else:
                 stage.difference = Difference("diverged", "stage", {"got": "not applied"})
-                stage.left = before
+                stage.after = before
             return stage
         if part.sampler is None or before is None:
             stage.why = part.why or self._why_gone()
             if before is None and part.name in _MOVED_BY_APPLY:
                 part.lose(LOST)
-            stage.left = self._candidates(array, before)
+            stage.after = self._candidates(array, before)
             return stage
         stage.earlier, stage.want = part.sampler.clone(), before.copy()
         try:
@@ -402,9 +406,9 @@ class ReplayedProcess:
             if array.sorted is None:
                 stage.want = masks.survivors(stage.want)
         except UndefinedInputError as error:
-            part.lose(f"{part.name} is undefined there: {error}")
+            part.lose(f"{part.name} has no defined result for this input: {error}")
             stage.why, stage.want = part.why, None
-            stage.left = self._candidates(array, before)
+            stage.after = self._candidates(array, before)
             return stage
         self._compare(stage, array)
         return stage
@@ -417,27 +421,28 @@ class ReplayedProcess:
         assert stage.earlier is not None
         if _fits(want, array):
             stage.difference = self._listed_otherwise(want, array)
-            stage.left = None if stage.difference else want.copy()
+            # The sum is equal, so the reference's candidates are the program's.
+            stage.after = None if stage.difference else want.copy()
             return
-        left = self._candidates(array, want)
-        if left is None:
+        after = self._candidates(array, want)
+        if after is None:
             values = {"survivors": {"got": array.n, "expected": len(want)}}
             otherwise = len(want) == array.n and self._listed_otherwise(want, array)
             stage.difference = otherwise or Difference("diverged", "candidates", values)
             return
-        got = Got(left.ids, left.logits, left.p, left.sorted, left.selected)
+        got = Got(after.ids, after.logits, after.p, after.sorted, after.selected)
         if not identical(want, got):
             stage.difference = classify(want, got, before, stage.earlier)
-            if array.sorted is None and masks.keeps_all_equal(want, left):
+            if array.sorted is None and masks.keeps_all_equal(want, after):
                 stage.difference = replace(stage.difference, verdict="tied", ties=True)
-        stage.left = left
+        stage.after = after
 
     def _listed_otherwise(self, want: Candidates, array: e.Array) -> Difference | None:
         """Return how the tokens that a long list names differ."""
-        some = self.process.some(array)
-        if some is None:
+        listed = self.process.some(array)
+        if listed is None:
             return None
-        for token, got in zip(some.ids.tolist(), some.logits, strict=True):
+        for token, got in zip(listed.ids.tolist(), listed.logits, strict=True):
             expected = want.logits[token] if want.ids[token] == token else np.float32(np.nan)
             if got.tobytes() != expected.tobytes():
                 values = {
@@ -481,7 +486,7 @@ def _fits(want: Candidates, array: e.Array) -> bool:
     if array.sorted is None:
         want = masks.by_id(want)
     return (
-        array.form != "full"
+        array.form != "full"  # has p, which the sum does not cover
         and len(want) == array.n
         and array.sorted in (None, want.sorted)
         and want.selected == array.selected
@@ -492,8 +497,8 @@ def _fits(want: Candidates, array: e.Array) -> bool:
 def _require_survivor(stages: list[StageOfApply], event: e.Apply) -> None:
     """Let the last stage of a mask differ if the sampled token is none that it left."""
     for stage in stages:
-        left, there = stage.left, event.stages and event.stages[-1].sorted is None
-        if there and left is not None and not stage.difference and event.token not in left.ids:
+        after, there = stage.after, event.stages and event.stages[-1].sorted is None
+        if there and after is not None and not stage.difference and event.token not in after.ids:
             values = {"got": event.token, "expected": None}
             stage.difference = Difference("diverged", "selected", values)
 

@@ -24,7 +24,7 @@ def unpacked(content: bytes) -> bytes:
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if len(plain) != int.from_bytes(content[:8], "little"):
-        raise ValueError("another number of bytes")
+        raise ValueError("its number of bytes does not match")
     words = len(plain) // 4 * 4
     return np.frombuffer(plain[:words], np.uint8).reshape(4, -1).T.tobytes() + plain[words:]
 

@@ -11,17 +11,17 @@ def target_of(process: Process, notes: list[str]) -> str:
     library = library_of(process)
     if library is None:
         return NEWEST
-    named = f"v{library.version.removesuffix('-dev')}" if library.version else f"b{library.build}"
+    release = f"v{library.version.removesuffix('-dev')}" if library.version else f"b{library.build}"
     try:
-        order(named)
-        check_known(named)
+        order(release)
+        check_known(release)
     except ChainError:
-        shown = library.version or (f"b{library.build}" if library.build else "no version")
-        note = f"libllama reports {shown}, whose meanings are not known: judged by {NEWEST}"
+        reported = library.version or (f"b{library.build}" if library.build else "no version")
+        note = f"libllama reports {reported}, an unsupported release: judged by {NEWEST}"
         if note not in notes:
             notes.append(note)
         return NEWEST
-    return named
+    return release
 
 
 def library_of(process: Process) -> Library | None:

@@ -115,8 +115,8 @@ def tokens_of(
     InputError for a damaged recording."""
     numbers, texts = count(1), count(1)
     for process in recording.processes:
-        meaning = reference or target_of(process, [])
-        yield from _Tokens(process, meaning, judged, numbers, texts).run()
+        target = reference or target_of(process, [])
+        yield from _Tokens(process, target, judged, numbers, texts).run()
 
 
 class _Text:
@@ -131,18 +131,18 @@ class _Text:
         self.n, at = self.n + 1, self.length
         if piece is None:
             return None, ""
-        shown = self.decoder.decode(piece) if accepted else piece.decode(errors="replace")
-        self.length += len(shown) if accepted else 0
-        return at, shown
+        characters = self.decoder.decode(piece) if accepted else piece.decode(errors="replace")
+        self.length += len(characters) if accepted else 0
+        return at, characters
 
 
 class _Tokens:
     """The tokens of a process. waiting: by thread, what was applied to the row before the chain.
     vocabularies: their addresses, by context. pieces: by file."""
 
-    def __init__(self, process: Process, meaning: str, judged: bool, *numbers: Iterator[int]):
+    def __init__(self, process: Process, target: str, judged: bool, *numbers: Iterator[int]):
         self.process, self.judged, self.numbers = process, judged, numbers
-        self.replayed = replay.ReplayedProcess(process, meaning)
+        self.replayed = replay.ReplayedProcess(process, target)
         self.left_out = left_out(process)
         self.texts: dict[str, _Text] = {}
         self.waiting: dict[int, list[Applied]] = defaultdict(list)
@@ -151,32 +151,33 @@ class _Tokens:
 
     def run(self) -> Iterator[RecordedToken]:
         with on(self.replayed.platform), np.errstate(all="ignore"):
-            for event, own in self.replayed.events():
+            for event, is_own in self.replayed.events():
                 if isinstance(event, e.OfContext):
                     self.vocabularies[event.ctx] = event.m
                 if not isinstance(event, e.Apply):
                     self.replayed.follow(event)
                     continue
-                rng = self._rng_of(event.s)
+                rng = self._rng_of(event.s)  # before the replay below draws from it
                 waiting, row = self.waiting[event.th], (event.ctx, event.i, event.before.n)
+                # A chain goes on with a grammar's result only on the same row of the same size.
                 if waiting and row != (waiting[-1].event.ctx, waiting[-1].event.i,
                                        waiting[-1].event.after.n):  # fmt: skip
                     waiting.clear()
                 applied = self.replayed.apply(event, self.judged)
                 for stage in waiting[-1].stages[-1:] if waiting else []:
-                    if stage.left is None:  # of a grammar engine that is not known
-                        stage.left = applied.before
+                    if stage.after is None:  # of a grammar engine that is not known
+                        stage.after = applied.before
                 waiting.append(applied)
                 if event.token >= 0:
-                    stages = [stage for one in waiting for stage in one.stages]
+                    stages = [stage for earlier in waiting for stage in earlier.stages]
                     waiting.clear()
-                    if own:
+                    if is_own:
                         yield self._token(applied, stages, rng)
 
     def _rng_of(self, address: str) -> Mt19937 | None:
         """Return a copy of the random numbers of the member that draws, as they go on."""
-        made = self.replayed.made.get(address)
-        for part in reversed(made.parts if made is not None else []):
+        recorded = self.replayed.samplers.get(address)
+        for part in reversed(recorded.parts if recorded is not None else []):
             if part.name in DRAWN_BY and part.sampler is not None:
                 sampler: Any = getattr(part.sampler, "today", part.sampler)
                 return sampler.rng.clone()  # type: ignore[no-any-return]
@@ -185,28 +186,34 @@ class _Tokens:
     def _token(
         self, applied: Applied, stages: Sequence[StageOfApply], rng: Mt19937 | None
     ) -> RecordedToken:
-        event, life = applied.event, applied.life.id
-        if life not in self.texts:
-            self.texts[life] = _Text(next(self.numbers[1]))
-        text, pieces, accepted = self.texts[life], self._pieces(event), event.q not in self.left_out
+        event, use_id = applied.event, applied.use.id
+        if use_id not in self.texts:
+            self.texts[use_id] = _Text(next(self.numbers[1]))
+        text, pieces, accepted = (
+            self.texts[use_id],
+            self._pieces(event),
+            event.q not in self.left_out,
+        )
         piece = pieces[event.token] if pieces else None
-        at, shown = text.add(piece, accepted)
+        at, characters = text.add(piece, accepted)
         before = stages[0].before if stages else applied.before
         model_p, model_rank, entropy, favourite = _of_model(before, event.token)
-        drawing = next((s for s in reversed(stages) if s.made.name in {*DRAWN_BY, "greedy"}), None)
+        drawing = next(
+            (s for s in reversed(stages) if s.recorded.name in {*DRAWN_BY, "greedy"}), None
+        )
         n = event.before.n if before is None else possible(before)
         listed = {array.s: array.n for array in event.stages}
         survivors = tuple(
-            listed.get(s.made.address) if s.left is None else possible(s.left) for s in stages
+            listed.get(s.recorded.address) if s.after is None else possible(s.after) for s in stages
         )
-        names = tuple(stage.made.name for stage in stages)
-        forced = (name for name, left in zip(names, survivors, strict=True) if left == 1 < n)
+        names = tuple(stage.recorded.name for stage in stages)
+        forced = (name for name, n_left in zip(names, survivors, strict=True) if n_left == 1 < n)
         return RecordedToken(
             number=next(self.numbers[0]), text=text.number, index=text.n,
-            process=self.process.name, life=life, token=event.token, piece=piece, at=at,
-            shown=shown, accepted=accepted, p=_p(drawing, event), model_p=model_p,
+            process=self.process.name, life=use_id, token=event.token, piece=piece, at=at,
+            shown=characters, accepted=accepted, p=_p(drawing, event), model_p=model_p,
             model_rank=model_rank, entropy=entropy, favourite=favourite,
-            rank=_rank(stages[-1].left, event.token) if stages else None,
+            rank=_rank(stages[-1].after, event.token) if stages else None,
             draw=_draw(drawing, rng, event.token), names=names,
             verdicts=tuple(verdict_of(stage) for stage in stages), before=n, survivors=survivors,
             forced_by=next(forced, ""), favourite_removed_by=_removed_by(stages, favourite),
@@ -218,8 +225,8 @@ class _Tokens:
         models = self.replayed.models
         model = models.get(self.vocabularies.get(event.ctx or "", ""))
         if model is None:  # its context was not seen; it matters only if vocabularies differ
-            fits = [one for one in models.values() if one.n_vocab > event.token]
-            model = fits[-1] if len({one.digest for one in fits}) == 1 else None
+            fits = [candidate for candidate in models.values() if candidate.n_vocab > event.token]
+            model = fits[-1] if len({candidate.digest for candidate in fits}) == 1 else None
         if model is None or not model.file:
             return []
         if model.file not in self.pieces:
@@ -296,7 +303,7 @@ def _p(drawing: StageOfApply | None, event: e.Apply) -> float | None:
     """Return the probability that a token had where it was chosen."""
     if event.q == replay.IN_GRAPH:
         return event.p or None
-    if drawing is not None and drawing.made.name == "greedy":
+    if drawing is not None and drawing.recorded.name == "greedy":
         return 1.0
     if drawing is None or drawing.want is None:
         return event.p or None
@@ -306,11 +313,11 @@ def _p(drawing: StageOfApply | None, event: e.Apply) -> float | None:
 
 def _draw(drawing: StageOfApply | None, rng: Mt19937 | None, token: int) -> RandomDraw | None:
     """Return the random number and the interval of a token; None if nothing was drawn."""
-    want = None if drawing is None or drawing.made.name == "greedy" else drawing.want
+    want = None if drawing is None or drawing.recorded.name == "greedy" else drawing.want
     at = place_of(want, token)
     if drawing is None or rng is None or want is None or at is None or len(want) < 2:
         return None
-    weights = want.weights() if drawing.made.name == "dist" else want.p
+    weights = want.weights() if drawing.recorded.name == "dist" else want.p
     steps = weights.astype(np.float64).cumsum()
     low = float(steps[at - 1] / steps[-1]) if at else 0.0
     return RandomDraw(rng.uniform_double(), low, float(steps[at] / steps[-1]))
@@ -319,9 +326,9 @@ def _draw(drawing: StageOfApply | None, rng: Mt19937 | None, token: int) -> Rand
 def _removed_by(stages: Sequence[StageOfApply], favourite: int | None) -> str:
     """Return the stage that made the favourite impossible, or ""."""
     for stage in stages:
-        if favourite is None or stage.left is None:
+        if favourite is None or stage.after is None:
             break
-        at = place_of(stage.left, favourite)
-        if at is None or stage.left.logits[at] == -np.inf:
-            return stage.made.name
+        at = place_of(stage.after, favourite)
+        if at is None or stage.after.logits[at] == -np.inf:
+            return stage.recorded.name
     return ""

@@ -50,7 +50,7 @@ def _recorded(read: dict[str, Any], path: Path) -> Vocab:
             eot=read["eot"],
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(path, f"is no recorded vocabulary: {error}") from None
+        raise InputError(path, f"is not a recorded vocabulary: {error}") from None
     vars(vocab)["pieces"] = pieces  # in the place of the cached property
     return vocab
 

@@ -33,8 +33,8 @@ class ChainFile(BaseModel):
 
 @dataclass(frozen=True)
 class Parting:
-    """Hold the place where a text would part. same: tokens before. number: of the token there, None
-    if the text is the same. token, instead: the recorded and the other one, as text."""
+    """The first token that would differ. same: number of tokens before it. number: its number, None
+    if the text is the same. token, instead: the recorded and the other token, as text."""
 
     same: int
     number: int | None = None
@@ -49,14 +49,14 @@ def parting(recording: Recording, text: int, reference: str | None, make: Make) 
     for token in tokens_of(recording, reference):
         if token.text != text:
             continue
-        before, accepted = token.applied.before, token.applied.life.tokens
+        before, accepted = token.applied.before, token.applied.use.tokens
         if before is None:
             raise InputError(recording.folder, "has no logits there", "record --detail survivors")
         try:
             if chain is None:
                 chain = make(token)
-            for one in accepted[fed:] if same else []:
-                chain.accept(one)
+            for accepted_token in accepted[fed:] if same else []:
+                chain.accept(accepted_token)
             candidates, fed = before.copy(), len(accepted)
             chain.apply(candidates)
             instead = candidates.token
@@ -77,32 +77,34 @@ def edited(edits: str) -> Make:
     for edit in edits.split(","):
         key, _, value = (part.strip() for part in edit.partition("="))
         try:
+            # "e", "inf" and "nan" are spelled with these letters; all else must be an integer.
             values[key] = float(value) if set(value) & set(".einf") else int(value)
         except ValueError:
-            problem = "is no setting"
+            problem = "is not a setting"
             raise InputError(cut(edit, 80), problem, "write temp=0.7 or top_k.k=20") from None
 
     def make(token: RecordedToken) -> Chain:
         chain: list[Sampler] = []
         names: dict[str, None] = {}
         for stage in token.applied.stages:
-            name = stage.made.name
+            name = stage.recorded.name
             if stage.earlier is None:
                 raise InputError(name, f"cannot be replayed: {stage.why}")
-            own: dict[str, float] = {}
+            changed: dict[str, float] = {}
             for parameter, keys in _keys_of(name).items():
                 names |= dict.fromkeys(keys)
                 for key in keys & values.keys():
-                    own[parameter] = values[key]
+                    changed[parameter] = values[key]
             sampler = stage.earlier.clone()
-            if own:
-                sampler = token.replayed.built(name, stage.made.arguments | own)
-                _take_over(sampler, token, "seed" in own)
+            if changed:
+                sampler = token.replayed.built(name, stage.recorded.arguments | changed)
+                _take_over(sampler, token, "seed" in changed)
             chain.append(sampler)
         for key in values.keys() - names:
-            shown = [name for name in names if "." in name]
-            fix = meant(key, names, shown) if shown else f"it has only {', '.join(token.names)}"
-            raise InputError(cut(key, 80), "is no setting of the chain", fix)
+            full_names = [name for name in names if "." in name]
+            only = f"it has only {', '.join(token.names)}"
+            fix = meant(key, names, full_names) if full_names else only
+            raise InputError(cut(key, 80), "is not a setting of the chain", fix)
         return Chain(chain)
 
     return make
@@ -111,9 +113,9 @@ def edited(edits: str) -> Make:
 def _keys_of(name: str) -> dict[str, set[str]]:
     """Return the names of each parameter of a sampler: `top_k.k`, `k`, and `top_k` for the only one
     that matters."""
-    known = [key for key in parameters_of(ALL_SAMPLERS[name]) if key != "vocab"]
-    main = [key for key in known if key not in _SECONDARY]
-    return {key: {f"{name}.{key}", key, name if main == [key] else key} for key in known}
+    parameters = [key for key in parameters_of(ALL_SAMPLERS[name]) if key != "vocab"]
+    main = [key for key in parameters if key not in _SECONDARY]
+    return {key: {f"{name}.{key}", key, name if main == [key] else key} for key in parameters}
 
 
 def of_file(path: Path) -> Make:
@@ -126,13 +128,16 @@ def of_file(path: Path) -> Make:
         vocabs = [vocab for model in replayed.models if (vocab := replayed.vocab(model))]
         seeds = {name for name in ALL_SAMPLERS if "seed" in parameters_of(ALL_SAMPLERS[name])}
         seeded = [
-            {name: ({"seed": 0} if name in seeds else {}) | own for name, own in stage.items()}
+            {
+                name: ({"seed": 0} if name in seeds else {}) | arguments
+                for name, arguments in stage.items()
+            }
             for stage in spec
         ]
         vocab = vocabs[-1] if vocabs else None
         chain = build_chain(seeded, n_vocab=n, vocab=vocab, release=replayed.release)
         for sampler, stage in zip(chain.samplers, spec, strict=True):
-            _take_over(sampler, token, any("seed" in own for own in stage.values()))
+            _take_over(sampler, token, any("seed" in arguments for arguments in stage.values()))
         return chain
 
     return make
@@ -140,11 +145,12 @@ def of_file(path: Path) -> Make:
 
 def _take_over(sampler: Sampler, token: RecordedToken, seeded: bool) -> None:
     """Give a sampler the history of a text, and the recorded random numbers if it has no seed."""
-    for one in token.applied.life.tokens:
-        sampler.accept(one)
+    for accepted in token.applied.use.tokens:
+        sampler.accept(accepted)
     stages = [stage for stage in token.applied.stages if stage.earlier is not None]
-    same = [stage.earlier for stage in stages if stage.made.name == sampler.name]
-    drawing = [stage.earlier for stage in stages if stage.made.name in DRAWN_BY]
-    own: Any = getattr(sampler, "today", sampler)
-    for earlier in [*same, *drawing][:1] if hasattr(own, "rng") and not seeded else []:
-        own.rng = getattr(earlier, "today", earlier).rng.clone()  # type: ignore[union-attr]
+    same = [stage.earlier for stage in stages if stage.recorded.name == sampler.name]
+    drawing = [stage.earlier for stage in stages if stage.recorded.name in DRAWN_BY]
+    # The generator of the same sampler, else of any stage that draws.
+    current: Any = getattr(sampler, "today", sampler)
+    for earlier in [*same, *drawing][:1] if hasattr(current, "rng") and not seeded else []:
+        current.rng = getattr(earlier, "today", earlier).rng.clone()  # type: ignore[union-attr]

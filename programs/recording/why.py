@@ -21,19 +21,19 @@ _NOT_DATA = frozenset({"piece", "pieces", "applied", "stages", "replayed"})
 
 
 class TokenPlace(NamedTuple):
-    """Hold the place of a token. nth: its number in its text. at: None with --no-text, and if it is
-    no part of the text."""
+    """The position of a token. nth: its number in its text. at: character position; None with
+    --no-text, and for a token outside the text."""
 
     number: int
     text: int
     nth: int
     at: int | None
-    shown: str
+    characters: str
 
 
 @dataclass(frozen=True)
 class StageEffect:
-    """Hold the effect of a stage. removed, changed: numbers of tokens. top: the likeliest of each,
+    """The effect of a stage. removed, changed: numbers of tokens. top: the likeliest of each,
     with their logits before and after (None: removed). logit, p: the chosen token's afterwards."""
 
     name: str
@@ -77,21 +77,23 @@ def why(recording: Recording, token: str, reference: str | None = None) -> Token
         TokenPlace(t.number, t.text, t.index, t.at if t.accepted else None, t.shown)
         for t in unjudged
     ]
-    place, *others = _named(places, token)
-    found = next(t for t in tokens_of(recording, reference) if t.number == place.number)
-    own = [one for one in places if one.text == place.text and one.at is not None]
-    stages, before = [], found.before
-    for stage, after, verdict in zip(found.stages, found.survivors, found.verdicts, strict=True):
-        stages.append(_change(found, stage, before, after, verdict))
+    match, *further = _named(places, token)
+    explained = next(t for t in tokens_of(recording, reference) if t.number == match.number)
+    same_text = [item for item in places if item.text == match.text and item.at is not None]
+    stages, before = [], explained.before
+    for stage, after, verdict in zip(
+        explained.stages, explained.survivors, explained.verdicts, strict=True
+    ):
+        stages.append(_change(explained, stage, before, after, verdict))
         before = before if after is None else after
     return TokenExplanation(
-        found,
-        start="".join(one.shown for one in own if one.number < place.number),
-        end="".join(one.shown for one in own if one.number > place.number),
+        explained,
+        start="".join(item.characters for item in same_text if item.number < match.number),
+        end="".join(item.characters for item in same_text if item.number > match.number),
         stages=stages,
-        runner_up=_runner_up(found),
-        elsewhere=[other.number for other in others],
-        sentence=_sentence(found),
+        runner_up=_runner_up(explained),
+        elsewhere=[item.number for item in further],
+        sentence=_sentence(explained),
     )
 
 
@@ -99,50 +101,52 @@ def _named(places: Sequence[TokenPlace], token: str) -> list[TokenPlace]:
     """Return the tokens that are asked for. Raises InputError if there is none."""
     match = _NUMBER.fullmatch(token)
     if match is None:
-        named = list(_with_text(places, token))
+        matches = list(_with_text(places, token))
     else:
         text, number = match[1] and int(match[1]), int(match[3])
-        named = [
-            one
-            for one in places
-            if text in (None, one.text)
-            and (_holds(one, number) if match[2] else number == (one.nth if text else one.number))
+        matches = [
+            item
+            for item in places
+            if text in (None, item.text)
+            and (
+                _holds(item, number) if match[2] else number == (item.nth if text else item.number)
+            )
         ][:1]
-    if not named:
-        texts = len({place.text for place in places})
+    if not matches:
+        texts = len({item.text for item in places})
         problem = f"no such token: there are {len(places):,} in {texts:,} texts"
         raise InputError(cut(token, 80), problem, "write 17, 2:17, @120, 2:@120 or '\" blue\"'")
-    return named
+    return matches
 
 
-def _holds(place: TokenPlace, position: int) -> bool:
-    return place.at is not None and place.at <= position < place.at + len(place.shown)
+def _holds(token: TokenPlace, position: int) -> bool:
+    return token.at is not None and token.at <= position < token.at + len(token.characters)
 
 
 def _with_text(places: Sequence[TokenPlace], token: str) -> Iterator[TokenPlace]:
     """Yield the tokens at which a text begins; it may stand in quotes, as JSON has them."""
     try:
-        wanted = json.loads(token) if token.startswith('"') else token
+        searched = json.loads(token) if token.startswith('"') else token
     except ValueError:
-        wanted = token
-    for number in dict.fromkeys(place.text for place in places if wanted):
-        own = [place for place in places if place.text == number and place.at is not None]
-        text, at = "".join(place.shown for place in own), -1
-        while (at := text.find(wanted, at + 1)) >= 0:
-            yield next(place for place in own if _holds(place, at))
+        searched = token
+    for number in dict.fromkeys(item.text for item in places if searched):
+        same_text = [item for item in places if item.text == number and item.at is not None]
+        text, at = "".join(item.characters for item in same_text), -1
+        while (at := text.find(searched, at + 1)) >= 0:
+            yield next(item for item in same_text if _holds(item, at))
 
 
 def _change(
     token: RecordedToken, stage: StageOfApply, n: int, after: int | None, verdict: str
 ) -> StageEffect:
     """Return what a stage did."""
-    before, left, at = stage.before, stage.left, place_of(stage.left, token.token)
+    before, remaining, at = stage.before, stage.after, place_of(stage.after, token.token)
     top: list[tuple[str, float, float | None]] = []
     removed = changed = 0
-    if before is not None and left is not None:
-        highest = max(before.ids.max(initial=0), left.ids.max(initial=0))
+    if before is not None and remaining is not None:
+        highest = max(before.ids.max(initial=0), remaining.ids.max(initial=0))
         now = np.full(1 + highest, -np.inf, np.float32)
-        now[left.ids] = left.logits
+        now[remaining.ids] = remaining.logits
         now = now[before.ids]
         gone = (now == -np.inf) & (before.logits > -np.inf)
         moved = (now != before.logits) & ~gone
@@ -154,11 +158,11 @@ def _change(
     difference = stage.difference
     values = visible(difference.values) if difference is not None else ""
     return StageEffect(
-        name=stage.made.name,
-        parameters={k: v for k, v in stage.made.arguments.items() if k not in _HIDDEN},
+        name=stage.recorded.name,
+        parameters={k: v for k, v in stage.recorded.arguments.items() if k not in _HIDDEN},
         before=n, after=after, removed=removed, changed=changed, top=top,
-        logit=None if left is None or at is None else float(left.logits[at]),
-        p=None if left is None or at is None else float(softmax(left.logits)[at]),
+        logit=None if remaining is None or at is None else float(remaining.logits[at]),
+        p=None if remaining is None or at is None else float(softmax(remaining.logits)[at]),
         verdict=verdict,
         detail=f"{difference.what} {values}" if difference is not None else stage.why,
     )  # fmt: skip
@@ -166,27 +170,27 @@ def _change(
 
 def _runner_up(token: RecordedToken) -> tuple[str, float] | None:
     """Return the likeliest other token where this one was chosen."""
-    left = token.stages[-1].left if token.stages else None
-    if left is None or len(left) < 2:
+    after = token.stages[-1].after if token.stages else None
+    if after is None or len(after) < 2:
         return None
-    p = np.where(left.ids == token.token, -1.0, softmax(left.logits))
+    p = np.where(after.ids == token.token, -1.0, softmax(after.logits))
     best = int(p.argmax())
-    return (token.name_of(int(left.ids[best])), float(p[best])) if p[best] > 0 else None
+    return (token.name_of(int(after.ids[best])), float(p[best])) if p[best] > 0 else None
 
 
 def _sentence(token: RecordedToken) -> str:
     """Return in one sentence why a token was chosen; in others what is wrong with it."""
-    kept: list[str] = []
+    parts: list[str] = []
     n = token.before
     for name, after in zip(token.names, token.survivors, strict=True):
         if after is not None and after < n:
-            kept.append(f"{name} {after:,}" if kept else f"{name} kept {after:,} of {n:,}")
+            parts.append(f"{name} {after:,}" if parts else f"{name} kept {after:,} of {n:,}")
             n = after
-    kept = kept[:-1] if token.forced_by else kept
-    listed = " and ".join(part for part in (", ".join(kept[:-1]), *kept[-1:]) if part)
-    after_all = f", after {listed}" if kept else ""
-    known = f" of {n:,} survivors{after_all}" if None not in token.survivors else ""
-    why = "the program chose it" + (f" with p = {token.p:.4g}{known}" if token.p else "")
+    parts = parts[:-1] if token.forced_by else parts
+    listed = " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
+    after_all = f", after {listed}" if parts else ""
+    survivors = f" of {n:,} survivors{after_all}" if None not in token.survivors else ""
+    why = "the program chose it" + (f" with p = {token.p:.4g}{survivors}" if token.p else "")
     if token.applied.event.q == IN_GRAPH:
         why = "the graph sampled it" + (f" with p = {token.p:.4g}" if token.p else "")
     elif token.forced_by:
@@ -194,10 +198,11 @@ def _sentence(token: RecordedToken) -> str:
     elif token.draw is not None:
         u, low, high = distinct(token.draw.u, token.draw.low, token.draw.high)
         why = f"the random number {u} fell into its interval, {low} to {high}:"
-        why += f" it had p = {token.p:.4g}{known}"
+        why += f" it had p = {token.p:.4g}{survivors}"
     elif "greedy" in token.names[-1:]:
-        why = f"greedy takes the largest logit{known}"
-    end = [f" {one.made.name} is not as the reference's." for one in token.stages if one.difference]
+        why = f"greedy takes the largest logit{survivors}"
+    differing = (stage.recorded.name for stage in token.stages if stage.difference)
+    end = [f" {name} is not as the reference's." for name in differing]
     end += [] if token.accepted else [" The program left it out of the text, and chose again."]
     return f"{token.name_of(token.token)} was chosen because {why}.{''.join(end)}"
 

@@ -9,25 +9,25 @@ from sampler_parity.programs.recording.why import StageEffect, TokenExplanation,
 
 _LABEL = 9  # columns
 _LONGEST = 32  # characters of a token or a parameter
-_SHOWN = 20  # numbers of other tokens
+_MOST_NUMBERS = 20  # numbers of other tokens
 
 
-def lines_of(found: TokenExplanation, width: int) -> Iterator[str]:
+def lines_of(explanation: TokenExplanation, width: int) -> Iterator[str]:
     """Yield the lines of an answer."""
-    token, shown = found.token, _short(found.token.name_of(found.token.token))
-    place = f"{token.number:,} ({token.text}:{token.index}) {shown}, id {token.token}"
-    place += "" if token.at is None else f", at character {token.at:,}"
-    yield from _wrapped("token", place.split(" "), width)
+    token, quoted = explanation.token, _short(explanation.token.name_of(explanation.token.token))
+    label = f"{token.number:,} ({token.text}:{token.index}) {quoted}, id {token.token}"
+    label += "" if token.at is None else f", at character {token.at:,}"
+    yield from _wrapped("token", label.split(" "), width)
     if token.piece is not None and token.accepted:
-        yield f"text     {_around(found, width - _LABEL)}"
+        yield f"text     {_around(explanation, width - _LABEL)}"
     if token.model_p is not None:
         model = f"model    p {token.model_p:.4g}, rank {token.model_rank:,} of {token.before:,}"
         yield f"{model}, entropy {token.entropy:.4g} bits"
-    names = max((len(stage.name) for stage in found.stages), default=0)
+    names = max((len(stage.name) for stage in explanation.stages), default=0)
     count = len(f"{token.before:,}")
-    if found.stages:
+    if explanation.stages:
         yield f"{'':{names + 4}} {'candidates':<{2 * count + 4}} {'logit':>9} {'p':>9}"
-    for number, stage in enumerate(found.stages, 1):
+    for number, stage in enumerate(explanation.stages, 1):
         logit, p = ("-" if x is None else f"{x:.4g}" for x in (stage.logit, stage.p))
         before, after = ("-" if n is None else f"{n:,}" for n in (stage.before, stage.after))
         counts = f"{before:>{count}} -> {after:<{count}}"
@@ -36,14 +36,14 @@ def lines_of(found: TokenExplanation, width: int) -> Iterator[str]:
     if token.draw is not None:
         u, low, high = distinct(token.draw.u, token.draw.low, token.draw.high)
         yield f"random   {u}, in the interval {low} to {high}"
-    if found.runner_up is not None:
-        yield f"next     {_short(found.runner_up[0])} with p {found.runner_up[1]:.4g}"
-    if found.elsewhere:
-        numbers = ", ".join(str(number) for number in found.elsewhere[:_SHOWN])
-        more = len(found.elsewhere) - _SHOWN
+    if explanation.runner_up is not None:
+        yield f"next     {_short(explanation.runner_up[0])} with p {explanation.runner_up[1]:.4g}"
+    if explanation.elsewhere:
+        numbers = ", ".join(str(number) for number in explanation.elsewhere[:_MOST_NUMBERS])
+        more = len(explanation.elsewhere) - _MOST_NUMBERS
         also = f"tokens {numbers}{f' and {more:,} more' if more > 0 else ''}"
         yield from _wrapped("also", also.split(" "), width)
-    yield from _wrapped("why", found.sentence.split(" "), width)
+    yield from _wrapped("why", explanation.sentence.split(" "), width)
 
 
 def parting_lines(parted: Parting, text: int, width: int) -> Iterator[str]:
@@ -73,26 +73,26 @@ def _details(stage: StageEffect) -> Iterator[str]:
     for what, n, top in (("removed", stage.removed, gone), ("changed", stage.changed, moved)):
         if n:
             yield f"{what} {n:,}:"
-            yield from (f"{one}," for one in top[:-1])
+            yield from (f"{entry}," for entry in top[:-1])
             yield f"{top[-1]}{';' if n == len(top) else ', ...;'}"
     yield from f"{stage.verdict}{f': {cut(stage.detail, 200)}' if stage.detail else ''}".split(" ")
 
 
 def _short(text: str) -> str:
-    shown = str(visible(text))
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
+    printable = str(visible(text))
+    return printable if len(printable) <= _LONGEST else f"{printable[: _LONGEST - 3]}..."
 
 
-def _around(found: TokenExplanation, width: int) -> str:
+def _around(explanation: TokenExplanation, width: int) -> str:
     """Return the text with the token marked, in so many columns."""
-    shown = _short(_inner(found.token.shown))
-    room = max(0, width - len(shown) - 4) // 2
-    start, end = found.start[-room:] if room else "", found.end[:room]
+    label = _short(_inner(explanation.token.shown))
+    room = max(0, width - len(label) - 4) // 2
+    start, end = explanation.start[-room:] if room else "", explanation.end[:room]
     while len(_inner(start)) > room:
         start = start[1:]
     while len(_inner(end)) > room:
         end = end[:-1]
-    return f"{_inner(start)}[[{shown}]]{_inner(end)}"
+    return f"{_inner(start)}[[{label}]]{_inner(end)}"
 
 
 def _inner(text: str) -> str:

@@ -50,8 +50,8 @@ class RecordingWriter:
     def event(self, event: "BaseModel | dict[str, Any]") -> None:
         """Write an event with its time."""
         if not isinstance(event, dict):
-            given = event.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-            event = {"e": event.e, **given}  # type: ignore[attr-defined]
+            values = event.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            event = {"e": event.e, **values}  # type: ignore[attr-defined]
         fields = dict(event)
         with self._lock:
             fields["t"] = int((time.monotonic() - self._begin) * 1000)

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 from sampler_parity.harness.errors import InputError
 
-_EXAMPLE = "write one as http://127.0.0.1:8080"
+_EXAMPLE = "write it like http://127.0.0.1:8080"
 
 
 @dataclass(frozen=True)
 class Address:
-    """Hold an address. base: a path in front of every other. key: sent with each request, never
-    shown."""
+    """The address of a server. base: prefix of every path. key: sent with each request, never
+    printed."""
 
     scheme: str
     host: str
@@ -37,13 +37,13 @@ def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Addr
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
     except (ValueError, KeyError):
-        raise InputError("the address", "is none of a server", _EXAMPLE) from None
+        raise InputError("the address", "is not the URL of a server", _EXAMPLE) from None
     if parts.username is not None or parts.password is not None:
         raise InputError("the address", "has a name or password in it", "use --key-from VARIABLE")
     if not parts.hostname or parts.query or parts.fragment or not _plain(parts.path):
-        raise InputError("the address", "is none of a server", _EXAMPLE)
+        raise InputError("the address", "is not the URL of a server", _EXAMPLE)
     if not (anywhere or of_this_machine(parts.hostname)):
-        fix = "use --remote where it may be asked"
+        fix = "use --remote if you may send it requests"
         raise InputError(parts.hostname, "is another machine", fix)
     return Address(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), _key(key_variable))
 
@@ -68,5 +68,9 @@ def _key(variable: str) -> str:
         return ""
     key = os.environ.get(variable, "")
     if not key or not key.isascii() or not key.isprintable():
-        raise InputError(f"variable {variable}", "holds no key", "set it, or leave out --key-from")
+        raise InputError(
+            f"variable {variable}",
+            "has no key in printable ASCII",
+            "set it, or leave out --key-from",
+        )
     return key

@@ -1,4 +1,4 @@
-"""Hold an answer of a server, whatever its dialect."""
+"""An answer of a server, the same for every dialect."""
 
 import json
 import math
@@ -11,7 +11,7 @@ FULL = ("limit", "length", "")  # how a text ends that has all its tokens
 
 @dataclass(frozen=True)
 class TokenProbability:
-    """Hold a token with its logprob. id: -1 where the server names text alone."""
+    """A token with its logprob. id: -1 if the server reports only the text."""
 
     id: int
     text: str
@@ -28,7 +28,7 @@ class TokenProbability:
 
 @dataclass(frozen=True)
 class TokenReport:
-    """Hold what a server reports of one token: its logprob, and the most likely ones."""
+    """A server's report on one token: its logprob, and the most likely tokens."""
 
     token: TokenProbability
     top: tuple[TokenProbability, ...]
@@ -36,10 +36,10 @@ class TokenReport:
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold an answer to a request. refusal: why the server refused, or "". tokens: None if it names
+    """An answer to a request. refusal: why the server refused, or "". tokens: None if it names
     none. times: of a stream, when each event came (time.monotonic). index: its place among the
-    answers to one request. others: the answers behind the first one. events: the answer as it came,
-    in one part or several."""
+    answers to one request. siblings: the answers behind the first one. events: the answer as it
+    came, in one part or several."""
 
     sent: Mapping[str, Any]
     text: str = ""
@@ -49,7 +49,7 @@ class Answer:
     refusal: str = ""
     times: tuple[float, ...] = ()
     index: int = 0
-    others: tuple["Answer", ...] = ()
+    siblings: tuple["Answer", ...] = ()
     events: tuple[Any, ...] = ()
 
     @property
@@ -66,7 +66,7 @@ class Answer:
     @property
     def texts(self) -> tuple[str, ...]:
         """Return the texts of all answers to the request."""
-        return (self.text, *(one.text for one in self.others))
+        return (self.text, *(answer.text for answer in self.siblings))
 
     @property
     def plain(self) -> str:
@@ -79,12 +79,12 @@ class Answer:
             return True
         return len(self.tokens) == n
 
-    def same(self, other: "Answer") -> bool:
+    def same(self, answer: "Answer") -> bool:
         """Compare texts and how they end, and tokens if both name them. A stream does not name all
         of a character in parts."""
-        if (self.plain, self.ended) != (other.plain, other.ended):
+        if (self.plain, self.ended) != (answer.plain, answer.ended):
             return False
-        if self.texts[1:] != other.texts[1:]:
+        if self.texts[1:] != answer.texts[1:]:
             return False
-        tokens = None in (self.tokens, other.tokens) or self.tokens == other.tokens
+        tokens = None in (self.tokens, answer.tokens) or self.tokens == answer.tokens
         return tokens or not self.text.isascii()

@@ -73,10 +73,10 @@ class Client:
         if type(tokens) is not int or not 0 <= tokens <= limits.ANSWER_TOKENS:
             tokens = limits.ANSWER_TOKENS
         numbers = (stated.get(name) for name in _PROBABILITIES)
-        each = 1 + max((n for n in numbers if type(n) is int), default=0)
+        per_token = 1 + max((n for n in numbers if type(n) is int), default=0)
         repeated = limits.ANSWER_REPEATS * len(json.dumps(sent))
         # llama-server draws a token before it counts 0.
-        needed = limits.ANSWER + repeated + max(tokens, 1) * each * limits.ANSWER_TOKEN
+        needed = limits.ANSWER + repeated + max(tokens, 1) * per_token * limits.ANSWER_TOKEN
         return min(needed, limits.ANSWER_LARGEST)
 
     def complete(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> Answer:
@@ -89,12 +89,12 @@ class Client:
     def in_turn(self, several: Sequence[tuple[Prompt, Mapping[str, Any]]]) -> list[Answer]:
         """Return the answers to prompts with parameters on one connection, until the server closes
         it. Raises ServerFailure."""
-        bodies = [self.body(*one) for one in several]
+        bodies = [self.body(*request) for request in several]
         with self._counted(bodies[0]):
             replies = http.ask_in_turn(
                 self.address, self.dialect.path, bodies, self.seconds, max(map(self.most, bodies))
             )
-        self.traffic.requests += len(replies) - 1
+        self.traffic.requests += len(replies) - 1  # _counted has added one
         return [self._answer(sent, reply) for sent, reply in zip(bodies, replies, strict=False)]
 
     def _answer(self, sent: Mapping[str, Any], reply: http.Reply) -> Answer:
@@ -104,10 +104,10 @@ class Client:
 
     def _noted(self, answer: Answer) -> Answer:
         """Note whether an answer breaks an invariant."""
-        for one in (answer, *answer.others):
+        for item in (answer, *answer.siblings):
             self.traffic.answers += 1
-            for name, line in invariants.broken(self.dialect, one):
-                self.traffic.broken.setdefault(name, (line, one))
+            for name, line in invariants.broken(self.dialect, item):
+                self.traffic.broken.setdefault(name, (line, item))
         return answer
 
     def streamed(
@@ -130,13 +130,15 @@ class Client:
             )
             if isinstance(events, http.Reply):
                 return Answer(sent, refusal=events.reason or f"status {events.status}")
+            # A stream without events is an empty answer.
             came: dict[int, list[tuple[Answer, float]]] = {0: []}
             for event in events:
                 if event.data is not None:  # llama-server's first event of several prompts
-                    one = answer_of(self.dialect, sent, event.data)
-                    came.setdefault(one.index, []).append((one, event.at))
-            answer, *others = (_together(came[index], sent) for index in sorted(came))
-            answer = replace(answer, others=tuple(others))
+                    part = answer_of(self.dialect, sent, event.data)
+                    came.setdefault(part.index, []).append((part, event.at))
+            answer, *siblings = (_together(came[index], sent) for index in sorted(came))
+            answer = replace(answer, siblings=tuple(siblings))
+            # Half an answer breaks invariants by itself.
             return answer if leave_after else self._noted(answer)
 
     @contextmanager
@@ -173,11 +175,11 @@ class Client:
 
 
 def answer_of(dialect: Dialect, sent: Mapping[str, Any], data: Any) -> Answer:
-    """Read an answer. Raises ServerFailure for JSON that is no completion."""
+    """Read an answer. Raises ServerFailure for JSON that is not a completion."""
     try:
         if dialect.text == "llama-server" and isinstance(data, list):  # several completions
-            first, *rest = (_of_llama_server(sent, one) for one in data)
-            return replace(first, others=tuple(rest))
+            first, *rest = (_of_llama_server(sent, completion) for completion in data)
+            return replace(first, siblings=tuple(rest))
         if dialect.text == "llama-server":
             return _of_llama_server(sent, data)
         if dialect.text == "ollama":
@@ -185,7 +187,7 @@ def answer_of(dialect: Dialect, sent: Mapping[str, Any], data: Any) -> Answer:
             return Answer(sent, str(data["response"]), ended=ended, events=(data,))
         return _of_openai(sent, data)
     except (LookupError, TypeError, ArithmeticError, ValueError, AttributeError):
-        line = f"{dialect.path}: the answer is no completion: {json.dumps(data)[:120]}"
+        line = f"{dialect.path}: the answer is not a completion: {json.dumps(data)[:120]}"
         raise http.ServerFailure("rejected", line) from None
 
 
@@ -196,8 +198,8 @@ def _of_llama_server(sent: Mapping[str, Any], data: Any) -> Answer:
         _text(data["content"]),
         tuple(int(token) for token in data.get("tokens", ())),
         tuple(
-            TokenReport(_probability(one), tuple(map(_probability, _tops(one))))
-            for one in data.get("completion_probabilities", ())
+            TokenReport(_probability(entry), tuple(map(_probability, _tops(entry))))
+            for entry in data.get("completion_probabilities", ())
         ),
         str(data.get("stop_type", "")),
         index=int(data.get("index", 0)),
@@ -205,15 +207,17 @@ def _of_llama_server(sent: Mapping[str, Any], data: Any) -> Answer:
     )
 
 
-def _tops(one: Mapping[str, Any]) -> Sequence[Any]:
-    tops: Sequence[Any] = one["top_logprobs" if "top_logprobs" in one else "top_probs"]
+def _tops(entry: Mapping[str, Any]) -> Sequence[Any]:
+    tops: Sequence[Any] = entry["top_logprobs" if "top_logprobs" in entry else "top_probs"]
     return tops
 
 
-def _probability(one: Mapping[str, Any]) -> TokenProbability:
-    value = one["logprob"] if "logprob" in one else one["prob"]
-    text = one["token"] if "id" not in one else one.get("token", "")  # mlx-lm's have the id alone
-    return TokenProbability(int(one.get("id", -1)), _text(text), float(value))
+def _probability(entry: Mapping[str, Any]) -> TokenProbability:
+    value = entry["logprob"] if "logprob" in entry else entry["prob"]
+    text = (
+        entry["token"] if "id" not in entry else entry.get("token", "")
+    )  # mlx-lm's have the id alone
+    return TokenProbability(int(entry.get("id", -1)), _text(text), float(value))
 
 
 def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
@@ -222,8 +226,10 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
     logprobs = choice.get("logprobs") or {}
     if "content" in logprobs:
         reports = tuple(
-            TokenReport(_probability(one), tuple(map(_probability, one.get("top_logprobs", ()))))
-            for one in logprobs["content"] or ()
+            TokenReport(
+                _probability(entry), tuple(map(_probability, entry.get("top_logprobs", ())))
+            )
+            for entry in logprobs["content"] or ()
         )
     else:
         reports = tuple(
@@ -240,16 +246,16 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
         )
     drawn = choice.get("token_ids")  # vLLM's, where they are asked for
     tokens = None if drawn is None else tuple(int(token) for token in drawn)
-    others = (Answer(sent, _content(one), index=1) for one in data["choices"][1:])
+    siblings = (Answer(sent, _content(completion), index=1) for completion in data["choices"][1:])
     ended = str(choice.get("finish_reason") or "")
     first = Answer(sent, _content(choice), tokens, reports, ended, events=(data,))
-    return replace(first, others=tuple(others))
+    return replace(first, siblings=tuple(siblings))
 
 
 def _by_text(text: str, logprob: float) -> TokenProbability:
     """Read a token that is named by its text. vLLM writes ids as texts where it is asked to."""
-    named = re.fullmatch(r"token_id:(\d+)", text)
-    return TokenProbability(int(named[1]) if named else -1, text, logprob)
+    match = re.fullmatch(r"token_id:(\d+)", text)
+    return TokenProbability(int(match[1]) if match else -1, text, logprob)
 
 
 def _content(choice: Mapping[str, Any]) -> str:
@@ -268,11 +274,11 @@ def _text(value: Any) -> str:
 
 def _together(parts: Sequence[tuple[Answer, float]], sent: Mapping[str, Any]) -> Answer:
     answers = [answer for answer, _ in parts]
-    named = [answer.tokens for answer in answers if answer.tokens is not None]
+    token_lists = [answer.tokens for answer in answers if answer.tokens is not None]
     return replace(
         answers[-1] if answers else Answer(sent),
         text="".join(answer.text for answer in answers),
-        tokens=tuple(token for tokens in named for token in tokens) if named else None,
+        tokens=tuple(token for tokens in token_lists for token in tokens) if token_lists else None,
         reports=tuple(report for answer in answers for report in answer.reports),
         times=tuple(at for _, at in parts),
         events=tuple(event for answer in answers for event in answer.events),

@@ -34,10 +34,11 @@ _HALVINGS = 20  # A token of p 1e-6 has its place in a draw.
 
 @dataclass(frozen=True)
 class Replay:
-    """Count near ties: tokens that only moved logits explain. other: one that nothing explains."""
+    """Count near ties: tokens that only moved logits explain. unexplained: one that nothing
+    explains."""
 
-    near: int
-    other: str = ""
+    near_ties: int
+    unexplained: str = ""
 
 
 def check_concurrency(
@@ -53,25 +54,26 @@ def _at_once(clients: int, model: DecodedModel, client: Client) -> Observation:
     prompts = [several[_step(i, 7) * 5 % len(several)] for i in range(clients)]
     sent = [_own(i) for i in range(clients)]
     with ThreadPoolExecutor(clients) as pool:
-        asked = [client.streamed if i % 4 == 1 else client.complete for i in range(clients)]
-        answers = list(pool.map(lambda ask, *one: ask(*one), asked, prompts, sent))
-    near, eog = 0, model.known.vocab.eog
+        methods = [client.streamed if i % 4 == 1 else client.complete for i in range(clients)]
+        answers = list(pool.map(lambda ask, *request: ask(*request), methods, prompts, sent))
+    near_ties, eog = 0, model.known.vocab.eog
     for i, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
         if answer.refusal or not answer.tokens:
             return Observation("error", f"client {i}: {answer.got}", answer)
         if i % 4 == 1 and not answer.text.isascii():  # a stream does not name all tokens of one
             continue
         rows = model.rows(prompt, answer.tokens[:-1], answer)
-        done = replay(llama_server(sent[i], prompt, model.known.vocab), answer.tokens, rows)
-        if done.other:
+        replayed = replay(llama_server(sent[i], prompt, model.known.vocab), answer.tokens, rows)
+        if replayed.unexplained:
             owner = _owner(answer, answers, i)
-            return Observation("error", f"client {i}, {done.other}{owner}", answer)
-        near += done.near
+            return Observation("error", f"client {i}, {replayed.unexplained}{owner}", answer)
+        near_ties += replayed.near_ties
         if len(answer.tokens) != sent[i]["n_predict"] and answer.tokens[-1] not in eog:
             return Observation("error", f"client {i}: {len(answer.tokens)} tokens", answer)
     tokens = sum(len(answer.tokens or ()) for answer in answers)
-    right = f"{tokens - near:,}/{tokens:,} tokens as predicted, {near} at a near tie of the logits"
-    return Observation("honoured", right, answers[0], {"near_ties": float(near)})
+    right = f"{tokens - near_ties:,}/{tokens:,} tokens as predicted,"
+    right += f" {near_ties} at a near tie of the logits"
+    return Observation("honoured", right, answers[0], {"near_ties": float(near_ties)})
 
 
 def _own(i: int) -> dict[str, Any]:
@@ -88,42 +90,44 @@ def _own(i: int) -> dict[str, Any]:
     }
 
 
-def _step(i: int, place: int) -> int:
+def _step(i: int, offset: int) -> int:
     """Return a number that grows at one of eight clients, each place's at another."""
-    return (i + place) // 8
+    return (i + offset) // 8
 
 
 def _owner(answer: Answer, answers: Sequence[Answer], i: int) -> str:
-    same = [j for j, other in enumerate(answers) if j != i and other.text == answer.text]
+    same = [j for j, candidate in enumerate(answers) if j != i and candidate.text == answer.text]
     return f"; client {same[0]} got the same text" if same else ""
 
 
 def replay(sampler: LlamaServerSampler, tokens: Sequence[int], rows: Row) -> Replay:
     """Compare tokens with the reference's, or with those of logits moved by MOVED."""
-    near = 0
+    near_ties = 0
     for i, (token, row) in enumerate(zip(tokens, rows, strict=True)):
         before = sampler.sampler.clone()
-        wanted = sampler.sample(np.array(row))
-        if wanted == token:
+        expected = sampler.sample(np.array(row))
+        if expected == token:
             continue
-        after = moved(before, row, token, wanted)
+        after = moved(before, row, token, expected)
         if after is None:
-            return Replay(near, f"token {i} is {token}, expected {wanted}: no near tie of logits")
-        sampler, near = after, near + 1
-    return Replay(near)
+            return Replay(
+                near_ties, f"token {i} is {token}, expected {expected}: no near tie of logits"
+            )
+        sampler, near_ties = after, near_ties + 1
+    return Replay(near_ties)
 
 
-def moved(before: CommonSampler, row: Row, token: int, wanted: int) -> LlamaServerSampler | None:
+def moved(before: CommonSampler, row: Row, token: int, expected: int) -> LlamaServerSampler | None:
     """Return the sampler that gives this token from moved logits, if there is one. Each direction
     is tried as far as MOVED, and if that passes the token, by halving."""
-    for direction, order in _ways(row, token, wanted):
+    for direction, order in _ways(row, token, expected):
         least, most, by = 0.0, 1.0, 1.0
         for _ in range(_HALVINGS):
             sampler = LlamaServerSampler(before.clone())
             came = sampler.sample(np.asarray(row + by * direction, np.float32))
             if came == token:
                 return sampler
-            short = (order[came] < order[token]) == (order[wanted] < order[token])
+            short = (order[came] < order[token]) == (order[expected] < order[token])
             if short and by == 1.0:
                 break
             least, most = (by, most) if short else (least, by)
@@ -132,7 +136,7 @@ def moved(before: CommonSampler, row: Row, token: int, wanted: int) -> LlamaServ
 
 
 def _ways(
-    row: Row, token: int, wanted: int
+    row: Row, token: int, expected: int
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Give directions to where a draw or a filter could fall otherwise, with the order that the
     tokens are drawn in. All that come before one of the two tokens against the rest: those that are
@@ -140,14 +144,14 @@ def _ways(
     or exchanged."""
     places = np.asarray(row, np.float64), -np.arange(len(row), dtype=np.float64)
     for order in places:
-        for at in (order[token], order[wanted]):
+        for at in (order[token], order[expected]):
             for raised in (order >= at, order > at):
                 yield MOVED * np.where(raised, 1.0, -1.0), order
                 yield MOVED * np.where(raised, -1.0, 1.0), order
     alone = np.zeros(len(row))
-    alone[token], alone[wanted] = MOVED, -MOVED
+    alone[token], alone[expected] = MOVED, -MOVED
     yield alone, places[0]
-    if abs(row[token] - row[wanted]) <= MOVED:  # one place each, though more tokens are as near
+    if abs(row[token] - row[expected]) <= MOVED:  # one place each, though more tokens are as near
         exchanged = np.zeros(len(row))
-        exchanged[token] = row[wanted] - row[token]
-        yield exchanged - np.roll(exchanged, wanted - token), places[0]
+        exchanged[token] = row[expected] - row[token]
+        yield exchanged - np.roll(exchanged, expected - token), places[0]

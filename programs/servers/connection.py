@@ -34,15 +34,15 @@ def reached(address: Address, timeout_s: float) -> None:
 
 def _plain(address: Address, until: float) -> socket.socket:
     try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a part of a name that is too long
         raise OSError(str(error)) from None
     failed = OSError("no address")
-    for i, (family, kind, number, _, where) in enumerate(found):
+    for i, (family, kind, number, _, where) in enumerate(addresses):
         plain = socket.socket(family, kind, number)
         try:
             # an address that does not answer leaves time for the next
-            plain.settimeout(left(until) / (len(found) - i))
+            plain.settimeout(left(until) / (len(addresses) - i))
             plain.connect(where)
             return plain
         except OSError as error:

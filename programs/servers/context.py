@@ -16,7 +16,7 @@ from sampler_parity.programs.servers.oracle.generate import Oracle
 from sampler_parity.programs.servers.oracle.model import DecodedModel, KnownModel, observe_with
 from sampler_parity.programs.servers.server_record import ServerResult
 
-_LEFT, _WANTED = 12, 64  # tokens that have a place behind the prompt; that are asked for
+_FREE, _REQUESTED = 12, 64  # tokens that have a place behind the prompt; that are asked for
 _REQUEST = {"temperature": 0.0, "repeat_penalty": 1.0, "seed": 1}
 
 
@@ -26,29 +26,31 @@ def check_context(client: Client, oracle: Oracle, size: int) -> Iterator[ServerR
     def past_the_context(model: DecodedModel, client: Client) -> Observation:
         # Only llama-server reports a full context: elsewhere "every answer" would call it wrong.
         reports_it = client.dialect.text == "llama-server"
-        own = client if reports_it else replace(client, traffic=Traffic())
-        return _past_size(oracle, model, size, own)
+        separate = client if reports_it else replace(client, traffic=Traffic())
+        return _past_size(oracle, model, size, separate)
 
     yield from observe_with(oracle.model, "state", {"past the context": past_the_context}, client)
 
 
 def _past_size(oracle: Oracle, model: DecodedModel, size: int, client: Client) -> Observation:
-    known, length = model.known, client.dialect.length
-    several = [token for prompt in known.prompts.values() for token in prompt] * size
-    prompt = _longest(size - _LEFT, several, known)
-    read = known.prompt_as_read(prompt)
-    left = size - len(read)
-    answer = client.complete(known.prompt_as_sent(prompt), {**_REQUEST, length: _WANTED})
+    known_model, length = model.known, client.dialect.length
+    several = [token for prompt in known_model.prompts.values() for token in prompt] * size
+    prompt = _longest(size - _FREE, several, known_model)
+    read = known_model.prompt_as_read(prompt)
+    free = size - len(read)
+    answer = client.complete(known_model.prompt_as_sent(prompt), {**_REQUEST, length: _REQUESTED})
     try:
-        want = oracle.predict(model.logits, read, {**_REQUEST, length: left}, answer)
+        want = oracle.predict(model.logits, read, {**_REQUEST, length: free}, answer)
     except BackendFailure as failure:
         raise NotComputed(str(failure), answer) from None
-    evidence = f"{len(read)} tokens of {size} are the prompt, {_WANTED} are asked for"
+    evidence = f"{len(read)} tokens of {size} are the prompt, {_REQUESTED} are asked for"
     if wrong := answer.refusal or difference(answer, want):
         return honoured_if(False, "", f"{evidence}: {wrong}", answer)
-    too_long = client.complete(known.prompt_as_sent(several[: 2 * size]), {**_REQUEST, length: 1})
-    right = f"{evidence}, {left} come, each as predicted; a prompt that is longer is refused"
-    wrong = f"{2 * size} tokens are taken as a prompt"
+    too_long = client.complete(
+        known_model.prompt_as_sent(several[: 2 * size]), {**_REQUEST, length: 1}
+    )
+    right = f"{evidence}, {free} come, each as predicted; a prompt that is longer is refused"
+    wrong = f"{2 * size} tokens are accepted as a prompt"
     return honoured_if(bool(too_long.refusal), right, wrong, answer)
 
 

@@ -16,9 +16,9 @@ def _greedy(probe: Probe, row: ServerParameter) -> Observation:
     answer = probe.hot(**row.at(row.effective))
     what = f"{row.name} {row.effective} at temperature {probe.client.dialect.hot:g}"
     if row.name == "temperature":
-        again = probe.ask(temperature=0.0, seed=SEEDS[1])
-        if again.refusal or again.text != greedy.text:
-            return Observation("other meaning", f"{what}: another text with another seed", again)
+        reseeded = probe.ask(temperature=0.0, seed=SEEDS[1])
+        if reseeded.refusal or reseeded.text != greedy.text:
+            return Observation("other meaning", f"{what}: another text with another seed", reseeded)
         if clamped := _clamped(probe):
             return clamped
         return _effect(hot.text != greedy.text, True, "0 gives the same text to all seeds", answer)
@@ -37,7 +37,9 @@ def _clamped(probe: Probe) -> Observation | None:
         return None
     hot = probe.hots()
     for lower in (1.0, 1.5):
-        if [one.text for one in hot] == [one.text for one in probe.hots(temperature=lower)]:
+        if [answer.text for answer in hot] == [
+            answer.text for answer in probe.hots(temperature=lower)
+        ]:
             high = probe.client.dialect.hot
             line = f"temperature {high:g} is silently changed to {lower}"
             return Observation("clamped", line, hot[0])
@@ -67,7 +69,7 @@ def _moves(probe: Probe, row: ServerParameter) -> Observation:
 def _spreads(probe: Probe, row: ServerParameter) -> Observation:
     """Require more different tokens in the greedy text."""
     base, answer = probe.greedy(**row.at(row.neutral)), probe.greedy(**row.at(row.effective))
-    more, few = (len({*re.findall(r"\w+|\W", one.text)}) for one in (answer, base))
+    more, few = (len({*re.findall(r"\w+|\W", side.text)}) for side in (answer, base))
     what = f"{row.name} {row.effective}: {more} different words in {LENGTH} tokens, without {few}"
     return _effect(answer.text != base.text, more >= few, what, answer)
 
@@ -94,34 +96,36 @@ def _changes(probe: Probe, row: ServerParameter) -> Observation:
 
 def _seed(probe: Probe, row: ServerParameter) -> Observation:
     """Require the same hot text for the same value, and another for another."""
-    first, other = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
-    again = probe.again(first)
-    same = probe.seeds and again.text == first.text  # once without is enough
+    first, second = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
+    repeated = probe.again(first)
+    same = probe.seeds and repeated.text == first.text  # once without is enough
     what = f"seed {SEEDS[0]} twice: " + ("one text" if same else "two texts")
     if first.refusal:
         return _effect(False, False, what, first)
-    if same and other.text == first.text:
-        return Observation("ignored", f"seeds {SEEDS[0]} and {SEEDS[1]}: one text", other)
-    return Observation("honoured" if same else "ignored", what, again)
+    if same and second.text == first.text:
+        return Observation("ignored", f"seeds {SEEDS[0]} and {SEEDS[1]}: one text", second)
+    return Observation("honoured" if same else "ignored", what, repeated)
 
 
 def _length(probe: Probe, row: ServerParameter) -> Observation:
     """Require so many tokens."""
-    whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
-    shorter = len(answer.text) < len(whole.text) and whole.text.startswith(answer.text.rstrip("�"))
+    greedy, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
+    shorter = len(answer.text) < len(greedy.text) and greedy.text.startswith(
+        answer.text.rstrip("�")
+    )
     exact = answer.has_all(row.effective) and answer.ended in FULL
     n = f"{len(answer.tokens)} tokens" if answer.tokens is not None else "a shorter text"
     what = f"{row.name} {row.effective}: {n}"
-    return _effect(answer.text != whole.text, shorter and exact, what, answer)
+    return _effect(answer.text != greedy.text, shorter and exact, what, answer)
 
 
 def _stops(probe: Probe, row: ServerParameter) -> Observation:
     """Require a text that ends before a word of it."""
-    whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
+    greedy, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
     word = row.effective[0]
     what = f"{row.name} {json.dumps(word)}: the text "
-    right = answer.text == whole.text[: whole.text.index(word)]
-    moved = answer.text != whole.text
+    right = answer.text == greedy.text[: greedy.text.index(word)]
+    moved = answer.text != greedy.text
     return _effect(moved, right, f"{what}ends before it", answer, f"{what}does not end before it")
 
 

@@ -5,8 +5,8 @@ no proxy from the environment; nothing is sent twice. Every fault of a server is
 with one line:
 
     timeout   the answer is not whole when the time is over, however slowly its bytes come
-    crashed   no connection, one that is closed in the middle, no HTTP, a status of 500 or more
-    rejected  what comes is no answer: no JSON, too much of it, packed, half an event, a redirect
+    crashed   no connection, one that is closed in the middle, not HTTP, a status of 500 or more
+    rejected  the answer is not usable: not JSON, too large, compressed, half an event, a redirect
 
 An answer has no more bytes than its request can need (`most`), and no more values than so many
 bytes hold. Both are counted before it is parsed, so that no parser takes long or much memory.
@@ -29,13 +29,13 @@ from sampler_parity.programs.servers.address import Address
 from sampler_parity.programs.servers.connection import Limited, TooMuch, connected
 
 SECONDS = 60.0
-_FRAMES = 1 << 20  # bytes of headers, and of an answer in many small parts four times its own
-_KEY = "[key]"  # in the place of one that a server sends back
-_LINE = 300  # characters of a server's text, in a line
+_FRAMES = 1 << 20  # bytes of headers; framing of small chunks may take four times the answer
+_KEY = "[key]"  # replaces a key that a server sends back
+_LINE = 300  # most characters of a server's text in one line
 
 
 class ServerFailure(Exception):  # noqa: N818 - a verdict on a server, not a defect of ours
-    """Stand for an answer that did not come. sent: the request, where it is known."""
+    """Raised if no valid answer comes. sent: the request, if known."""
 
     def __init__(self, verdict: Literal["timeout", "crashed", "rejected"], line: str) -> None:
         super().__init__(verdict, visible(one_line(line, _LINE)))
@@ -49,8 +49,8 @@ class ServerFailure(Exception):  # noqa: N818 - a verdict on a server, not a def
 
 @dataclass(frozen=True)
 class Reply:
-    """Hold a reply. status: 200 to 299, or 400 to 499 of a refusal. data: its JSON; of a refusal
-    without JSON its text."""
+    """A reply. status: 200 to 299, or 400 to 499 for a refusal. data: its JSON; the text of a
+    refusal without JSON."""
 
     status: int
     data: Any
@@ -71,7 +71,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class StreamEvent:
-    """Hold an event of a stream, and when it came (time.monotonic)."""
+    """An event of a stream, and the time of its arrival (time.monotonic)."""
 
     data: Any
     at: float
@@ -136,7 +136,7 @@ def stream(
             if taken > most:
                 raise _too_much(path, most)
             if not line.endswith(b"\n"):
-                raise ServerFailure("crashed", f"{path}: the stream ends in mid-line")
+                raise ServerFailure("crashed", f"{path}: the stream ends in the middle of a line")
             if line.startswith((b"data:", b"{")):
                 values += _values(line)
                 _check_values(path, values, most)
@@ -177,19 +177,19 @@ def _connected(
             connection = http.client.HTTPConnection(address.host, address.port)
             connection.default_port = {"http": 80, "https": 443}[address.scheme]
             connection.sock = limited  # so that it makes none of its own
-            connection.auto_open = 0
+            connection.auto_open = 0  # a closed connection must fail, not reconnect
             yield connection, limited
     except ServerFailure as failure:
         line = failure.line.replace(address.key, _KEY) if address.key else failure.line
         raise ServerFailure(failure.verdict, line) from None
     except TimeoutError:
-        raise ServerFailure("timeout", f"{path}: no whole answer in {seconds:g} s") from None
+        raise ServerFailure("timeout", f"{path}: no complete answer in {seconds:g} s") from None
     except TooMuch:
         raise _too_much(path, most) from None
     except (http.client.HTTPException, OSError) as error:
         raise ServerFailure("crashed", f"{path}: {_why(error)}") from None
     except (ValueError, OverflowError) as error:  # of http.client, at the size of a chunk
-        raise ServerFailure("crashed", f"{path}: no HTTP: {error}") from None
+        raise ServerFailure("crashed", f"{path}: the answer is not HTTP: {error}") from None
 
 
 def _request(
@@ -207,15 +207,15 @@ def _request(
 def _check_status(path: str, answer: http.client.HTTPResponse) -> None:
     if 300 <= answer.status < 400:
         where = one_line(answer.getheader("Location", "nowhere"), 100)
-        raise ServerFailure("rejected", f"{path}: redirects to {where}; nobody else is asked")
+        raise ServerFailure("rejected", f"{path}: redirects to {where}; redirects are not followed")
     if answer.status >= 500:
         text = answer.read(4096).decode(errors="replace")
         raise ServerFailure("crashed", f"{path}: status {answer.status}: {text}")
     if not 200 <= answer.status < 500:
         raise ServerFailure("rejected", f"{path}: status {answer.status}")
     packed = answer.getheader("Content-Encoding", "").strip().lower()
-    if packed not in ("", "identity"):  # http.client asks for that alone
-        raise ServerFailure("rejected", f"{path}: the answer is packed as {packed}")
+    if packed not in ("", "identity"):  # no request accepts another
+        raise ServerFailure("rejected", f"{path}: unsupported Content-Encoding {packed}")
 
 
 def _keyless(address: Address, content: bytes) -> bytes:
@@ -228,7 +228,7 @@ def _data(path: str, content: bytes, status: int) -> Any:
     except ValueError as error:
         if status >= 400:
             return content[:_LINE].decode(errors="replace")
-        raise ServerFailure("rejected", f"{path}: no JSON: {error}") from None
+        raise ServerFailure("rejected", f"{path}: the answer is not JSON: {error}") from None
 
 
 def _values(content: bytes) -> int:

@@ -26,39 +26,39 @@ def _tokens(data: Mapping[str, Any]) -> Any:
 
 def _stops(stated: Mapping[str, Any]) -> list[str]:
     """Return the stop strings. One that is in no list may be ignored."""
-    given = stated.get("stop") or []
-    return [given] if isinstance(given, str) else list(given)
+    stop = stated.get("stop") or []
+    return [stop] if isinstance(stop, str) else list(stop)
 
 
 def _ending(dialect: Dialect, answer: Answer) -> str:
     """Require that a text ends by its length there, and else at a stop string that is not in it."""
     stated, came = _stated(dialect, answer), _tokens(answer.last)
-    wanted, word = stated.get(dialect.length), answer.last.get("stopping_word", "")
-    stops = [one for one in _stops(stated) if one]
-    if type(wanted) is int and wanted > 0 and came is not None:
-        short = came < wanted and answer.ended in ("limit", "length")  # the context is full
+    length, word = stated.get(dialect.length), answer.last.get("stopping_word", "")
+    stops = [stop for stop in _stops(stated) if stop]
+    if type(length) is int and length > 0 and came is not None:
+        short = came < length and answer.ended in ("limit", "length")  # the context is full
         truncated = answer.last.get("truncated", False)
-        if came >= wanted + _CUT or short != truncated:
-            line = f"{came} tokens in the place of {wanted}, ended by {answer.ended}"
+        if came >= length + _CUT or short != truncated:
+            line = f"{came} tokens instead of {length}, ended by {answer.ended}"
             return f"{line}, truncated {truncated}"
     # Where the context ends at a stop string, the server reports both.
     both = answer.last.get("truncated", False) and answer.ended == "limit"
-    known = not both and answer.ended in ("word", "limit", "eos")
-    if known and (word in stops) != (answer.ended == "word"):
+    conclusive = not both and answer.ended in ("word", "limit", "eos")
+    if conclusive and (word in stops) != (answer.ended == "word"):
         return f"ended by {answer.ended}, at the stop string {word!r}"
-    found = [one for one in stops if one in answer.text and one != stated["stop"]]
-    return f"the stop string {found[0]!r} is in the text" if found else ""
+    contained = [stop for stop in stops if stop in answer.text and stop != stated["stop"]]
+    return f"the stop string {contained[0]!r} is in the text" if contained else ""
 
 
 def _counts(dialect: Dialect, answer: Answer) -> str:
     """Require of all counts that they agree."""
     data, usage, prompt = answer.last, answer.last.get("usage") or {}, answer.sent.get("prompt")
-    indexes = [one.index for one in (answer, *answer.others)]
+    indexes = [item.index for item in (answer, *answer.siblings)]
     several = [n for name, n in dialect.several.items() if answer.sent.get(name) == n]
-    if isinstance(prompt, list) and prompt and all(isinstance(one, str) for one in prompt):
+    if isinstance(prompt, list) and prompt and all(isinstance(item, str) for item in prompt):
         several.append(len(prompt))
     if answer.index == 0 and several and indexes != [*range(max(several))]:
-        return f"answers {indexes} come in the place of {max(several)}"
+        return f"answers {indexes} come instead of {max(several)}"
     counts = [usage.get(f"{of}_tokens", 0) for of in ("prompt", "completion", "total")]
     came, timings = _tokens(data), data.get("timings") or {}
     equal = {"usage": (counts[0] + counts[1], counts[2])}
@@ -74,14 +74,14 @@ def _counts(dialect: Dialect, answer: Answer) -> str:
         equal["read"] = (timings.get("cache_n", 0) + timings.get("prompt_n", read), read)
         reads = {event.get("tokens_evaluated", read) for event in answer.events}
         equal["of each event"] = (reads, {read})
-        if isinstance(prompt, list) and prompt and all(type(one) is int for one in prompt):
+        if isinstance(prompt, list) and prompt and all(type(item) is int for item in prompt):
             equal["prompt"] = (read, len(prompt))
         running = [n for event in answer.events if (n := _tokens(event)) is not None]
         equal["in order"] = (running, sorted(running))
     for of in ("prompt", "predicted"):
-        each, rate = timings.get(f"{of}_per_token_ms"), timings.get(f"{of}_per_second")
-        if each and rate and not math.isclose(each * rate, 1000, rel_tol=1e-3):
-            return f"{of}: {each} ms each are not {rate} in a second"
+        per_token, rate = timings.get(f"{of}_per_token_ms"), timings.get(f"{of}_per_second")
+        if per_token and rate and not math.isclose(per_token * rate, 1000, rel_tol=1e-3):
+            return f"{of}: {per_token} ms each are not {rate} in a second"
     wrong = {name: pair for name, pair in equal.items() if pair[0] != pair[1]}
     return f"counts that differ: {wrong}" if wrong and came is not None else ""
 
@@ -120,14 +120,20 @@ def _probabilities(dialect: Dialect, answer: Answer) -> str:
     # It changes p, and not the order.
     adapts = after and "adaptive_p" in (_stated(dialect, answer).get("samplers") or ())
     for i, report in enumerate(answer.reports):
-        values, own = [one.logprob for one in report.top], report.token
-        total = sum(values) if after else sum(one.p for one in report.top)
-        listed = {one.name: one.logprob for one in report.top}
+        values, chosen = [token.logprob for token in report.top], report.token
+        total = sum(values) if after else sum(token.p for token in report.top)
+        listed = {token.name: token.logprob for token in report.top}
         least = min(values, default=math.inf)
-        of_own = own.logprob == listed[own.name] if own.name in listed else own.logprob <= least
+        of_own = (
+            chosen.logprob == listed[chosen.name]
+            if chosen.name in listed
+            else chosen.logprob <= least
+        )
         ordered = adapts or values == sorted(values, reverse=True)
         if not (ordered and of_own and len(listed) == len(values) and total <= 1 + 1e-4):
-            return f"token {i}: {own.name!r} has {own.logprob}, the list {listed}, {total:.6g}"
+            return (
+                f"token {i}: {chosen.name!r} has {chosen.logprob}, the list {listed}, {total:.6g}"
+            )
     return ""
 
 
@@ -141,27 +147,30 @@ def _held(dialect: Dialect, answer: Answer) -> bool:
 def _bytes(dialect: Dialect, answer: Answer) -> str:
     """Require of the bytes of tokens that they are their texts, and together the answer's."""
     rows = [row for event in answer.events for row in event.get("completion_probabilities", ())]
-    for one in [*rows, *(o for row in rows for o in row.get("top_logprobs", row.get("top_probs")))]:
-        spelled = bytes(one["bytes"])  # a character that is cut is left out, or replaced
-        if one["token"] not in (spelled.decode(errors=how) for how in ("ignore", "replace")):
-            return f"{one['token']!r} has the bytes {one['bytes']}"
-    whole = b"".join(bytes(row["bytes"]) for row in rows).decode(errors="replace")
+    for entry in [
+        *rows,
+        *(o for row in rows for o in row.get("top_logprobs", row.get("top_probs"))),
+    ]:
+        spelled = bytes(entry["bytes"])  # a character that is cut is left out, or replaced
+        if entry["token"] not in (spelled.decode(errors=how) for how in ("ignore", "replace")):
+            return f"{entry['token']!r} has the bytes {entry['bytes']}"
+    text = b"".join(bytes(row["bytes"]) for row in rows).decode(errors="replace")
     part = answer.ended == "word" or _held(dialect, answer)
-    right = whole.startswith(answer.text) or (part and whole in answer.text)
+    right = text.startswith(answer.text) or (part and text in answer.text)
     if rows and answer.text.isascii() and not right:
-        return f"the tokens spell {whole!r}, the text is {answer.text!r}"
+        return f"the tokens spell {text!r}, the text is {answer.text!r}"
     return ""
 
 
 def _prompt(dialect: Dialect, answer: Answer) -> str:
     """Require the prompt as it was sent, and whether the text has a new line."""
     sent, data = answer.sent.get("prompt"), answer.last
-    if isinstance(sent, list) and all(isinstance(one, str) for one in sent):
+    if isinstance(sent, list) and all(isinstance(item, str) for item in sent):
         sent = sent[answer.index : answer.index + 1]
         sent = sent[0] if sent else ""
     # Detokenizing may leave out a blank before a mark.
-    shown = str(data.get("prompt", sent)).replace(" ", "")
-    if isinstance(sent, str) and not shown.endswith(sent.replace(" ", "")):
+    echo = str(data.get("prompt", sent)).replace(" ", "")
+    if isinstance(sent, str) and not echo.endswith(sent.replace(" ", "")):
         return f"the prompt {sent!r} is reported as {data['prompt']!r}"
     lines = "\n" in answer.text
     hidden = len(answer.tokens or ()) < (_tokens(data) or 0)  # a stream's part of a character
@@ -190,7 +199,7 @@ INVARIANTS: dict[str, Callable[[Dialect, Answer], str]] = {
 
 def broken(dialect: Dialect, answer: Answer) -> Iterator[tuple[str, str]]:
     """Give the name of each invariant that an answer breaks, and how."""
-    names = {other: name for name, others in dialect.aliases.items() for other in others}
+    names = {alias: name for name, aliases in dialect.aliases.items() for alias in aliases}
     answer = replace(answer, sent={names.get(k, k): v for k, v in answer.sent.items()})
     for name, wrong in INVARIANTS.items():
         if name in OF_LLAMA_SERVER and dialect.text != "llama-server":
@@ -198,6 +207,6 @@ def broken(dialect: Dialect, answer: Answer) -> Iterator[tuple[str, str]]:
         try:
             line = wrong(dialect, answer)
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            line = f"no answer of the dialect: {type(error).__name__}"
+            line = f"not an answer of the dialect: {type(error).__name__}"
         if line:
             yield name, line

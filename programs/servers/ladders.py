@@ -23,34 +23,34 @@ _STEPS = 13  # They halve 80 to 0.01. At temperature 0.01 both tokens are then l
 NEVER = "\u00a7"  # a character that no text here has
 
 
-def climb(probe: Probe, row: ServerParameter, shown: Answer) -> Observation | None:
+def climb(probe: Probe, row: ServerParameter, evidence: Answer) -> Observation | None:
     """Return what is wrong further up. shown: the answer that has the parameter's effect."""
     if row.effect == "seed":
         wrong = _seeds(probe, row)
     elif row.name == "temperature":
         wrong = _cold(probe)
     elif row.effect == "forces":
-        wrong = _biases(probe, row, shown)
+        wrong = _biases(probe, row, evidence)
     elif row.effect == "length":
-        wrong, shown = _long(probe, row)
+        wrong, evidence = _long(probe, row)
     elif row.effect == "stops":
         wrong = _stops(probe, row)
     elif row.effect == "shape":
         wrong = _shape(probe, row)
     else:
         wrong = None
-    wrong = wrong or _apart(probe, row) or _alike(probe, row) or _streamed(probe, row, shown)
+    wrong = wrong or _apart(probe, row) or _alike(probe, row) or _streamed(probe, row, evidence)
     return wrong or (registry.exactly(probe, row) if row.exact or row.span else None)
 
 
-def _streamed(probe: Probe, row: ServerParameter, whole: Answer) -> Observation | None:
+def _streamed(probe: Probe, row: ServerParameter, plain: Answer) -> Observation | None:
     """Require the same text in parts, with probabilities if the server names tokens."""
     client = probe.client
-    listed = client.dialect.probabilities if whole.tokens else {}
-    parts = client.streamed(probe.prompt, {**client.parameters_of(whole.sent), **listed})
-    if whole.same(parts) and not parts.refusal:
+    listed = client.dialect.probabilities if plain.tokens else {}
+    parts = client.streamed(probe.prompt, {**client.parameters_of(plain.sent), **listed})
+    if plain.same(parts) and not parts.refusal:
         return None
-    line = f"{row.name} in a stream: another text than in one: {parts.got}, {whole.got}"
+    line = f"{row.name} in a stream: another text than in one: {parts.got}, {plain.got}"
     return Observation("other meaning", line, parts)
 
 
@@ -65,23 +65,25 @@ def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
     clamps, rounds, caches, or takes a value for a missing one gives the same."""
     if row.effect in ("seed", "length", "stops") or not probe.seeds:
         return None
-    for one, other in pairwise([row.effective, *row.ladder]):
+    for first, second in pairwise([row.effective, *row.ladder]):
         for seed in SEEDS:
-            before, answer = (_at(probe, row, value, seed, LENGTH) for value in (one, other))
+            before, answer = (_at(probe, row, value, seed, LENGTH) for value in (first, second))
             if answer.refusal or before.text != answer.text:
                 break
         if answer.refusal or before.text == answer.text:
-            line = f"{row.name} {json.dumps(other)} and {json.dumps(one)}: one text, {answer.got}"
+            line = (
+                f"{row.name} {json.dumps(second)} and {json.dumps(first)}: one text, {answer.got}"
+            )
             return Observation("error" if answer.refusal else "clamped", line, answer)
     return _streamed(probe, row, answer) if row.ladder and not (row.exact or row.span) else None
 
 
 def _alike(probe: Probe, row: ServerParameter) -> Observation | None:
     """Require one text of two values with one meaning, longer than the default windows."""
-    for one, other in row.same if probe.seeds else ():
-        want, answer = (_at(probe, row, value, SEEDS[0], LONG[0]) for value in (one, other))
+    for first, second in row.same if probe.seeds else ():
+        want, answer = (_at(probe, row, value, SEEDS[0], LONG[0]) for value in (first, second))
         if answer.refusal or not want.same(answer):
-            line = f"{row.name} {json.dumps(other)} is not {json.dumps(one)}: {answer.got}"
+            line = f"{row.name} {json.dumps(second)} is not {json.dumps(first)}: {answer.got}"
             return honoured_if(False, "", line, answer)
     return None
 
@@ -93,15 +95,15 @@ def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
     place of the list does the same, or nothing. None begins like the end: llama-server's streams
     lose that (finding 58)."""
     for prompt in dict.fromkeys((probe.prompt, PROMPTS[1])):  # the second has lines
-        whole = probe.greedy(prompt=prompt)
-        text = whole.plain
+        greedy = probe.greedy(prompt=prompt)
+        text = greedy.plain
         never = [NEVER * n for n in range(1, max(row.ladder, default=2))]
         never += [text[i : i + 3] + NEVER for i in range(2, 9) if text[i] not in text[-4:]][:2]
         blanks = re.findall(r"\s+\w+", text[: len(text) // 2]) or [text[3:6]]
         # Its characters come before it: no text here has so many.
-        late = max((text[i : i + 4] for i in range(4, len(text) - 8)), key=text.find)
+        latest = max((text[i : i + 4] for i in range(4, len(text) - 8)), key=text.find)
         several: list[Any] = [never, [*never, blanks[-1]], [text[9:12], text[3:5]], [text[5:13]]]
-        several += [[text[:1]], *([late], late)]
+        several += [[text[:1]], *([latest], latest)]
         several += [[word.upper()] for word in re.findall(r"[a-z]{2,}", text)[1:2]]  # never comes
         for stops in several:
             listed = [stops] if isinstance(stops, str) else stops
@@ -112,7 +114,7 @@ def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
                 if isinstance(stops, str) and (got.refusal or got.plain == text):
                     continue
                 if got.refusal or got.plain != text[: min(ends, default=len(text))]:
-                    line = f"{row.name} {json.dumps(stops)}: {got.got}, without {whole.got}"
+                    line = f"{row.name} {json.dumps(stops)}: {got.got}, without {greedy.got}"
                     return honoured_if(False, "", line, got)
                 if ends and got.ended not in ("word", "stop", "", None):
                     line = f"{row.name} {json.dumps(stops)}: ended by {got.ended}"
@@ -123,11 +125,11 @@ def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
 def _shape(probe: Probe, row: ServerParameter) -> Observation | None:
     """Require the longer text of the ladder up to a stop string, also with probabilities."""
     for value in row.ladder if probe.row("stop") else ():
-        whole = probe.greedy(**row.at(value))
-        end = whole.text[-3:].strip('"')
+        unstopped = probe.greedy(**row.at(value))
+        end = unstopped.text[-3:].strip('"')
         for more in ({}, probe.client.dialect.probabilities):
             answer = probe.greedy(**row.at(value), **more, stop=[end])
-            if answer.refusal or answer.text != whole.text[: whole.text.find(end)]:
+            if answer.refusal or answer.text != unstopped.text[: unstopped.text.find(end)]:
                 line = f"{row.name} with a stop string {end!r}: {answer.got}"
                 return honoured_if(False, "", line, answer)
     return None
@@ -137,19 +139,22 @@ def _seeds(probe: Probe, row: ServerParameter) -> Observation | None:
     """Require another text of each seed: one that loses its high bits is a lower seed."""
     first = probe.hot(row.effective)
     if row.default is not None:  # one that means a random seed
-        absent = {k: v for k, v in probe.client.parameters_of(first.sent).items() if k != row.name}
-        sent = [absent, absent, absent | {row.name: row.default}]
-        drawn = [probe.send(probe.prompt, one) for one in sent]
+        unseeded = {
+            k: v for k, v in probe.client.parameters_of(first.sent).items() if k != row.name
+        }
+        sent = [unseeded, unseeded, unseeded | {row.name: row.default}]
+        drawn = [probe.send(probe.prompt, fields) for fields in sent]
         texts = [answer.text for answer in drawn if answer.ended in FULL]  # short ones may be equal
         if len({*texts}) < len(texts):
             line = f"without {row.name}, twice, and with {row.default}: two have one text"
             return Observation("other meaning", line, drawn[-1])
-    known = {first.text: row.effective}
+    seeds_by_text = {first.text: row.effective}
+    # One flipped bit each: a server that drops this bit repeats the first text.
     for seed in [0, *(row.effective ^ 1 << bit for bit in range(32)), *row.ladder]:
         answer = probe.hot(seed)
         if answer.refusal:
             return Observation("error", f"seed {seed} is refused: {answer.refusal}", answer)
-        if (same := known.setdefault(answer.text, seed)) != seed:
+        if (same := seeds_by_text.setdefault(answer.text, seed)) != seed:
             line = f"seed {seed} is silently changed to {same}"
             return Observation("clamped", line, answer)
     for seed in (0, row.effective ^ 1 << 31, *row.ladder, row.effective):  # some time later
@@ -158,15 +163,15 @@ def _seeds(probe: Probe, row: ServerParameter) -> Observation | None:
     return None
 
 
-def _biases(probe: Probe, row: ServerParameter, shown: Answer) -> Observation | None:
+def _biases(probe: Probe, row: ServerParameter, evidence: Answer) -> Observation | None:
     """Require the forced token as the first and as the last of many biases."""
     pairs = row.effective if isinstance(row.effective, list) else [*row.effective.items()]
     forced = {int(token): float(value) for token, value in pairs}
     rest = dict.fromkeys(range(BIASES - 1), 1.0)
-    for place, biases in (("first", forced | rest), ("last", rest | forced)):
+    for position, biases in (("first", forced | rest), ("last", rest | forced)):
         answer = probe.greedy(**probe.bias(biases))
-        if answer.text != shown.text:
-            line = f"of {BIASES} biases the {place} is lost: {answer.got}"
+        if answer.text != evidence.text:
+            line = f"of {BIASES} biases the {position} is lost: {answer.got}"
             return Observation("error" if answer.refusal else "other meaning", line, answer)
     return None
 
@@ -198,7 +203,9 @@ def _cold(probe: Probe) -> Observation | None:
 
 def _long(probe: Probe, row: ServerParameter) -> tuple[Observation | None, Answer]:
     """Require that each longer greedy text goes on from the shorter one."""
-    names = {one.name for one in probe.client.dialect.parameters if one.documented}
+    names = {
+        parameter.name for parameter in probe.client.dialect.parameters if parameter.documented
+    }
     goes_on = {"ignore_eos": True} if "ignore_eos" in names else {}
     answer = probe.greedy(**goes_on)
     for n in row.ladder:

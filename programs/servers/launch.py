@@ -37,7 +37,7 @@ def missing(real: Server) -> str:
 def started(real: Server, model: Path) -> Iterator[Address]:
     """Start a server and give its address. Raises InputError for one that does not start."""
     if why := missing(real):
-        raise InputError(f"server {real.name}", "its environment is not there", why)
+        raise InputError(f"server {real.name}", "its environment is not installed", why)
     port = free_port()
     address = Address("http", "127.0.0.1", port)
     with (
@@ -92,7 +92,7 @@ def _process(words: list[str], output: int) -> Iterator["subprocess.Popen[bytes]
         stdout=output,
         stderr=output,
         env=quiet,
-        start_new_session=True,
+        start_new_session=True,  # Ctrl-C reaches us alone, and we end the server
     )
     try:
         yield run

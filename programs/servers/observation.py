@@ -13,7 +13,7 @@ from sampler_parity.programs.servers.server_record import Group, ServerResult
 
 @dataclass(frozen=True)
 class Observation:
-    """Hold a verdict, what shows it in one line, and the answer that shows it."""
+    """A verdict with its evidence: one line, and the answer that shows it."""
 
     verdict: ServerVerdict
     evidence: str
@@ -42,8 +42,8 @@ def observe(group: Group, tests: dict[str, ServerTest], client: Client) -> Itera
             observed = failed(failure)
         except NotComputed as why:
             observed = Observation("error", str(why), why.answer)
-        done = result_of(client, group, name, observed)
-        yield done.model_copy(update={"requests": client.traffic.requests - before})
+        result = result_of(client, group, name, observed)
+        yield result.model_copy(update={"requests": client.traffic.requests - before})
 
 
 def failed(failure: ServerFailure) -> Observation:

@@ -67,8 +67,8 @@ def check_parameter(probe: Probe, row: ServerParameter) -> ServerResult:
         observed = replace(observed, evidence=f"{observed.evidence}; refused: {probe.refused}")
         probe.refused = []
     requests = probe.client.traffic.requests - before
-    done = _result(probe.client, row.name, observed, silent)
-    return done.model_copy(update={"required": required, "requests": requests})
+    result = _result(probe.client, row.name, observed, silent)
+    return result.model_copy(update={"required": required, "requests": requests})
 
 
 def _filled(probe: Probe, row: ServerParameter) -> ServerParameter:
@@ -78,7 +78,7 @@ def _filled(probe: Probe, row: ServerParameter) -> ServerParameter:
         text = text.replace(json.dumps(WORD), json.dumps(_word(probe)))
     if EOS in text:
         if (eos := probe.client.eos) is None:
-            raise Undetermined("which token ends a text is not known: --eos")
+            raise Undetermined("the token that ends a text is unknown: give it with --eos")
         as_key = probe.client.dialect.text != "llama-server"
         text = text.replace(f'"{EOS}"', f'"{eos}"' if as_key else str(eos))
     effective, also = json.loads(text)
@@ -112,14 +112,14 @@ def _default(probe: Probe, row: ServerParameter) -> Observation | None:
     if row.default is None or not probe.seeds or row.effect in ("length", "seed"):
         return None
     for seed in SEEDS:
-        absent = probe.hot(seed, **row.at(None))
+        unstated = probe.hot(seed, **row.at(None))
         stated = probe.hot(seed, **row.at(row.default))
-        if why := absent.refusal or stated.refusal:
+        if why := unstated.refusal or stated.refusal:
             line = f"without {row.name}, or at its default: {why}"
-            return Observation("error", line, absent if absent.refusal else stated)
-        if absent.text != stated.text:
+            return Observation("error", line, unstated if unstated.refusal else stated)
+        if unstated.text != stated.text:
             line = f"without {row.name} the text is not that of its default {row.default}"
-            return Observation("other meaning", line, absent)
+            return Observation("other meaning", line, unstated)
     return None
 
 
@@ -177,10 +177,10 @@ def _unknown_name(probe: Probe) -> ServerResult:
         refused = Observation("honoured", f"refused: {answer.refusal}", answer)
         return _result(probe.client, name, refused, [])
     line = "a name that no server has is accepted silently, so typing errors are, too"
-    done = _result(probe.client, name, Observation("ignored", line, answer), [name])
-    return done.model_copy(update={"required": ["honoured", "ignored"]})
+    result = _result(probe.client, name, Observation("ignored", line, answer), [name])
+    return result.model_copy(update={"required": ["honoured", "ignored"]})
 
 
 def _result(client: Client, name: str, observed: Observation, silent: list[str]) -> ServerResult:
-    done = result_of(client, "parameter", name, observed, limit=300)
-    return done.model_copy(update={"silent": silent})
+    result = result_of(client, "parameter", name, observed, limit=300)
+    return result.model_copy(update={"silent": silent})

@@ -23,7 +23,7 @@ TOP = 5
 _LENGTH = 8
 # A float32 log-probability is exact to 1e-7 of itself; batches change logits by up to 0.002 (ggml,
 # float16 weights). A server that rounds to three decimals is detected by its digits instead.
-NEAR = 5e-3
+TOLERANCE = 5e-3
 
 
 def check_probabilities(client: Client) -> Iterator[ServerResult]:
@@ -47,20 +47,19 @@ def _count(client: Client) -> Observation:
         line = f"{client.dialect.probabilities}: no probabilities come"
         return Observation("ignored", line, answer)
     right = f"{TOP} of each of {len(answer.reports)} tokens"
-    return honoured_if(not wrong, right, f"{wrong[:1]} in the place of {TOP}", answer)
+    return honoured_if(not wrong, right, f"{wrong[:1]} instead of {TOP}", answer)
 
 
 def _chosen(client: Client) -> Observation:
     """Require of a greedy token that it is the first of the list, and has the same value."""
     answer = _ask(client)
     for i, report in enumerate(answer.reports):
-        best = max(report.top, key=lambda one: one.logprob, default=None)
-        own = report.token
-        if best is None or (best.text, best.logprob) != (own.text, own.logprob):
+        best = max(report.top, key=lambda token: token.logprob, default=None)
+        chosen = report.token
+        if best is None or (best.text, best.logprob) != (chosen.text, chosen.logprob):
             of_list = "nothing" if best is None else f"{best.text!r} with {best.logprob:.7g}"
-            wrong = (
-                f"token {i}: {own.text!r} with {own.logprob:.7g}, first of the list is {of_list}"
-            )
+            wrong = f"token {i}: {chosen.text!r} with {chosen.logprob:.7g},"
+            wrong += f" first of the list is {of_list}"
             return honoured_if(False, "", wrong, answer)
     return honoured_if(True, "of a greedy text the first of its list", "", answer)
 
@@ -68,7 +67,7 @@ def _chosen(client: Client) -> Observation:
 def _digits(client: Client) -> Observation:
     """Refuse rounded values: a float32 has more digits than four."""
     answer = _ask(client)
-    values = [one.logprob for report in answer.reports for one in report.top]
+    values = [token.logprob for report in answer.reports for token in report.top]
     for digits in (1, 2, 3, 4):
         if values and all(round(value, digits) == value for value in values):
             wrong = f"all values are rounded to {digits} decimals"
@@ -77,8 +76,8 @@ def _digits(client: Client) -> Observation:
 
 
 def _before_temperature(client: Client) -> Observation:
-    plain, other = _ask(client), _ask(client, temperature=0.25)
-    return _same_first(plain, other, "temperature 0.25")
+    plain, changed = _ask(client), _ask(client, temperature=0.25)
+    return _same_first(plain, changed, "temperature 0.25")
 
 
 def _before_filters(client: Client) -> Observation:
@@ -88,17 +87,21 @@ def _before_filters(client: Client) -> Observation:
     return _same_first(_ask(client), _ask(client, top_k=2), "top_k 2")
 
 
-def _same_first(plain: Answer, other: Answer, what: str) -> Observation:
-    if not (plain.reports and other.reports) or other.refusal:
-        return Observation("skipped", f"no probabilities to compare {other.refusal}")
-    pairs = {one.text: one.logprob for one in plain.reports[0].top}
-    values = [(pairs[one.text], one.logprob) for one in other.reports[0].top if one.text in pairs]
+def _same_first(plain: Answer, changed: Answer, what: str) -> Observation:
+    if not (plain.reports and changed.reports) or changed.refusal:
+        return Observation("skipped", f"no probabilities to compare {changed.refusal}")
+    pairs = {token.text: token.logprob for token in plain.reports[0].top}
+    values = [
+        (pairs[token.text], token.logprob)
+        for token in changed.reports[0].top
+        if token.text in pairs
+    ]
     off = max((abs(a - b) for a, b in values), default=math.inf)
     return honoured_if(
-        off <= NEAR and len(values) >= TOP,
+        off <= TOLERANCE and len(values) >= TOP,
         f"{what} does not change them: by {off:.2g} at most",
         f"{what} changes them: by {off:.3g}, {len(values)} of {TOP} are left",
-        other,
+        changed,
     )
 
 

@@ -39,8 +39,8 @@ class Probe:
     """Ask a server, and keep the answers.
 
     greedy_seed: is sent with greedy requests. until: ends the requests (time.monotonic). seeds:
-    whether a seed repeats a text. refused: forms of values that the server does not take. known:
-    the oracle's prompts, once found. wide: whether neutral values of undocumented parameters are
+    whether a seed repeats a text. refused: forms of values that the server does not take.
+    oracle_prompts: once found. undocumented: whether neutral values of undocumented parameters are
     sent, too, if a server accepts unknown names.
     """
 
@@ -50,10 +50,10 @@ class Probe:
     greedy_seed: int | None = None
     until: float = math.inf
     seeds: bool = False
-    wide: bool = False
+    undocumented: bool = False
     answers: dict[str, Answer] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
-    known: dict[bool, Any] = field(default_factory=dict)
+    oracle_prompts: dict[bool, Any] = field(default_factory=dict)
 
     def ask(
         self, prompt: Prompt | None = None, length: int | None = None, **changed: Any
@@ -71,9 +71,9 @@ class Probe:
 
     def send(self, prompt: Prompt, sent: dict[str, Any]) -> Answer:
         """Ask, whether it was asked before or not. Raises ServerFailure and TimeOver."""
-        if (left := self.until - time.monotonic()) <= 0:
+        if (remaining := self.until - time.monotonic()) <= 0:
             raise TimeOver
-        client = replace(self.client, seconds=min(self.client.seconds, left))
+        client = replace(self.client, seconds=min(self.client.seconds, remaining))
         return client.complete(prompt, sent)
 
     def again(self, answer: Answer) -> Answer:
@@ -82,7 +82,9 @@ class Probe:
 
     @property
     def neutral(self) -> dict[str, Any]:
-        rows = (row for row in self.client.dialect.parameters if row.documented or self.wide)
+        rows = (
+            row for row in self.client.dialect.parameters if row.documented or self.undocumented
+        )
         return {row.name: row.neutral for row in rows if row.neutral is not None and not row.alone}
 
     def greedy(self, **changed: Any) -> Answer:
@@ -117,7 +119,7 @@ class Probe:
         if row is None or row.effect != "greedy":
             return False
         answer = self.hot(**{name: row.effective})
-        free = any(one.text != self.greedy().text for one in self.hots())
+        free = any(hot.text != self.greedy().text for hot in self.hots())
         return free and not answer.refusal and answer.text == self.greedy().text
 
     def need_effect(self, name: str) -> None:

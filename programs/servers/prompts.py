@@ -24,11 +24,11 @@ def first_token(client: Client, prompt: Prompt, ask: Ask | None = None, **change
 
 
 def listed(answer: Answer) -> dict[int | str, float]:
-    return {one.name: one.logprob for report in answer.reports[:1] for one in report.top}
+    return {token.name: token.logprob for report in answer.reports[:1] for token in report.top}
 
 
 def prompts_differ(client: Client) -> Observation:
-    seen: dict[tuple[tuple[int | str, float], ...], str] = {}
+    prompts_by_values: dict[tuple[tuple[int | str, float], ...], str] = {}
     # The template of a chat may leave out blanks around a message.
     several = dict.fromkeys(p.strip() if client.dialect.chat else p for p in ONE_APART)
     for prompt in several:
@@ -36,7 +36,7 @@ def prompts_differ(client: Client) -> Observation:
         values = tuple(listed(answer).items())
         if not values:  # greedy texts may be equal
             return Observation("skipped", "the dialect does not offer probabilities")
-        if (same := seen.setdefault(values, prompt)) != prompt:
+        if (same := prompts_by_values.setdefault(values, prompt)) != prompt:
             line = f"{prompt[-40:]!r} has the probabilities of {same[-40:]!r}"
             return honoured_if(False, "", line, answer)
     return Observation("honoured", f"{len(several)} prompts, each with its own probabilities")

@@ -73,11 +73,13 @@ class ServerCheck:
     known: dict[str, tuple[ServerVerdict, ...]] | None = None
 
 
-def check_of_started(real: Server, address: Address, each: int, speed: bool = False) -> ServerCheck:
-    """Return the check of a server that we started on the golden model. each: requests of a
+def check_of_started(
+    real: Server, address: Address, per_chain: int, speed: bool = False
+) -> ServerCheck:
+    """Return the check of a server that we started on the golden model. per_chain: requests of a
     predicted chain."""
     groups: list[CheckGroup] = []
-    if (oracle := registry.oracle_of_server(real.name, each)) is not None:
+    if (oracle := registry.oracle_of_server(real.name, per_chain)) is not None:
         groups += token_by_token(oracle, real.dialect, CONTEXT)
         groups.append(partial(check_context, oracle=oracle, size=CONTEXT))
     if (model := registry.model_of_own_generator(real.name)) is not None:
@@ -100,9 +102,11 @@ def run_checks(
         count = 0
         for group in check.groups:
             for result in group(check.client):
-                named = result.model_copy(update={"server": check.name} | _required(check, result))
-                writer.append(named)
-                report(named)
+                completed = result.model_copy(
+                    update={"server": check.name} | _required(check, result)
+                )
+                writer.append(completed)
+                report(completed)
                 count += 1
         records = {"server": count} if count else {}
         wall_s = time.monotonic() - start
@@ -110,19 +114,19 @@ def run_checks(
     return bundle.read_finished(folder)
 
 
-def met(done: Bundle) -> bool:
+def met(checked: Bundle) -> bool:
     """Return whether something was asked, and all of it is as required."""
-    return bool(_judged(done)) and all(_judged(done))
+    return bool(_judged(checked)) and all(_judged(checked))
 
 
-def required(done: Bundle) -> str:
+def required(checked: Bundle) -> str:
     """Format the total, like "178/180 as required"."""
-    return f"{sum(_judged(done))}/{len(_judged(done))} as required"
+    return f"{sum(_judged(checked))}/{len(_judged(checked))} as required"
 
 
-def _judged(done: Bundle) -> list[bool]:
+def _judged(checked: Bundle) -> list[bool]:
     """Return for each result that is not skipped whether it is as required."""
-    return [result.met for result in done.of(ServerResult) if result.verdict != "skipped"]
+    return [result.met for result in checked.of(ServerResult) if result.verdict != "skipped"]
 
 
 def _required(check: ServerCheck, result: ServerResult) -> dict[str, list[ServerVerdict]]:

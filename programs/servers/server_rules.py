@@ -120,7 +120,7 @@ def refused(bundle: Bundle) -> str:
     servers = real_servers()
     for result in bundle.of(ServerResult):
         server = servers.get(result.server)
-        known = server.known.get(result.id, ()) if server else ()
-        if {*result.required} - {*_OF_ANY, *known}:
+        allowed = server.known.get(result.id, ()) if server else ()
+        if {*result.required} - {*_OF_ANY, *allowed}:
             return f"{result.id!r} on {result.server} requires {' or '.join(result.required)}"
     return ""

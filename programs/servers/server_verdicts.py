@@ -14,7 +14,7 @@ _NAME = 34
 
 @dataclass(frozen=True)
 class ServerVerdicts:
-    """Hold the results of a server by id."""
+    """The results of a server by id."""
 
     name: str
     results: dict[str, ServerResult]
@@ -32,38 +32,40 @@ def server_verdicts(bundles: Sequence[Bundle]) -> list[ServerVerdicts]:
     return columns
 
 
-def differing(first: ServerVerdicts, other: ServerVerdicts) -> list[str]:
+def differing(first: ServerVerdicts, second: ServerVerdicts) -> list[str]:
     """Return the ids that both have, with other verdicts."""
-    both = [id for id in first.results if id in other.results]
-    return [id for id in both if first.results[id].verdict != other.results[id].verdict]
+    both = [id for id in first.results if id in second.results]
+    return [id for id in both if first.results[id].verdict != second.results[id].verdict]
 
 
-def lines(first: ServerVerdicts, other: ServerVerdicts) -> Iterator[str]:
+def lines(first: ServerVerdicts, second: ServerVerdicts) -> Iterator[str]:
     """Yield how many verdicts differ, each with the evidence of both, and what one of them alone
     has."""
-    differ = differing(first, other)
-    common = first.results.keys() & other.results.keys()
+    differ = differing(first, second)
+    common = first.results.keys() & second.results.keys()
     yield f"compare  {first.name}"
-    yield f"with     {other.name}   {len(differ)}/{len(common)} verdicts differ"
+    yield f"with     {second.name}   {len(differ)}/{len(common)} verdicts differ"
     for id in differ:
-        was, now = first.results[id], other.results[id]
+        was, now = first.results[id], second.results[id]
         yield f"  {id:<{_NAME}} {was.verdict} -> {now.verdict}"
         yield f"    was: {one_line(was.evidence, 200)}"
         yield f"    now: {one_line(now.evidence, 200)}"
-    for one, another in ((first, other), (other, first)):
-        alone = [id for id in one.results if id not in another.results]
+    for side, another in ((first, second), (second, first)):
+        alone = [id for id in side.results if id not in another.results]
         if alone:
             more = f" and {len(alone) - 8} more" if len(alone) > 8 else ""
-            yield f"  {one.name} alone has {', '.join(alone[:8])}{more}"
+            yield f"  {side.name} alone has {', '.join(alone[:8])}{more}"
 
 
 def compared(bundles: Sequence[Bundle]) -> bool:
     """Print how the servers of bundles differ, and return whether they do not. Raises InputError if
-    they were asked different things."""
-    first, *others = server_verdicts(bundles)
-    if not all(first.results.keys() & other.results.keys() for other in others):
-        raise InputError("compare", "the servers were not asked the same", "check them alike")
-    for other in others:
-        for line in lines(first, other):
+    they have no check in common."""
+    first, *rest = server_verdicts(bundles)
+    if not all(first.results.keys() & columns.results.keys() for columns in rest):
+        raise InputError(
+            "compare", "two servers have no check in common", "run the same checks on both"
+        )
+    for second in rest:
+        for line in lines(first, second):
             print_line(line)
-    return not any(differing(first, other) for other in others)
+    return not any(differing(first, columns) for columns in rest)

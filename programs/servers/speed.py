@@ -46,7 +46,7 @@ CHAIN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class TimedRound:
-    """Hold a round of one kind. gaps_ns: between the tokens of each client."""
+    """A timed round of one kind. gaps_ns: between the tokens of each client."""
 
     seconds: float
     tokens: int
@@ -103,11 +103,13 @@ def _at_once(
 
 def timed_round(answers: Sequence[Answer], seconds: float) -> TimedRound:
     """Time a round. If a server names no tokens, the parts of its streams count."""
-    tokens = sum(len(one.times if one.tokens is None else one.tokens) for one in answers)
+    tokens = sum(
+        len(answer.times if answer.tokens is None else answer.tokens) for answer in answers
+    )
     gaps = [
         round((after - before) * 1e9)
-        for one in answers
-        for before, after in zip(one.times, one.times[1:], strict=False)
+        for answer in answers
+        for before, after in zip(answer.times, answer.times[1:], strict=False)
     ]
     return TimedRound(seconds, tokens, tuple(gaps))
 
@@ -116,7 +118,7 @@ def summary(
     chain: Sequence[TimedRound], greedy: Sequence[TimedRound]
 ) -> tuple[str, dict[str, float]]:
     """Return a line and figures; no figures where a round has no tokens."""
-    if not all(one.tokens for one in (*chain, *greedy)):
+    if not all(timed.tokens for timed in (*chain, *greedy)):
         return "a round without a token", {}
     ratio = ratio_of_rounds(
         [t.seconds_per_token for t in chain], [t.seconds_per_token for t in greedy]
@@ -128,9 +130,9 @@ def summary(
     words = [f"a token with the chain takes {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"]
     words[0] += f" of a greedy one ({len(chain)} rounds)"
     for kind, rounds in (("chain", chain), ("greedy", greedy)):
-        per_s = float(np.median([1 / one.seconds_per_token for one in rounds]))
-        gaps, between = _gaps([ns for one in rounds for ns in one.gaps_ns])
-        tokens = sum(one.tokens for one in rounds) / len(rounds)
+        per_s = float(np.median([1 / timed.seconds_per_token for timed in rounds]))
+        gaps, between = _gaps([ns for timed in rounds for ns in timed.gaps_ns])
+        tokens = sum(timed.tokens for timed in rounds) / len(rounds)
         words.append(f"{kind} {per_s:,.0f} tokens/s, {tokens:,.0f} a round{gaps}")
         figures |= {f"{kind}_tokens_per_s": per_s, f"{kind}_tokens": tokens}
         figures |= {f"{kind}_{name}": value for name, value in between.items()}

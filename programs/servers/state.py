@@ -35,11 +35,16 @@ from sampler_parity.programs.servers.prompts import prompts_differ
 from sampler_parity.programs.servers.server_record import ServerResult
 
 CLIENTS, STREAMS = 32, 4  # no more streams than any server listens for
-PLAIN, STREAMED, LEFT, REFUSED = "a plain request", "a stream", "a client that left", "a refusal"
+PLAIN, STREAMED, DISCONNECTED, REFUSED = (
+    "a plain request",
+    "a stream",
+    "a client that left",
+    "a refusal",
+)
 LOUD, LOUD_STREAM, GRAMMAR, SCHEMA = "another request", "another stream", "a grammar", "a schema"
 LISTS, SEVERAL, EMPTY, LONG = "probabilities", "two answers", "an empty prompt", "a long prompt"
 KINDS = (
-    *(PLAIN, STREAMED, LEFT, REFUSED, LOUD, LOUD_STREAM),
+    *(PLAIN, STREAMED, DISCONNECTED, REFUSED, LOUD, LOUD_STREAM),
     *(GRAMMAR, SCHEMA, LISTS, SEVERAL, EMPTY, LONG),
 )
 _NONSENSE = 6  # refused requests
@@ -47,7 +52,7 @@ _SOON = 4  # times that a request follows a client that left
 _STOPS = ["e", " ", "a", "\n"]  # any text has one of them
 # Parameters of clients at once: of client i this value and i times the other, where documented.
 _FORCED = 90.0  # a bias that OpenAI allows
-_OWN = {
+_RANGES = {
     "top_k": (20, 1),
     "top_p": (0.8, 0.005),
     "repeat_penalty": (1.0, 0.01),
@@ -96,20 +101,20 @@ def _seeded(client: Client, **changed: Any) -> dict[str, Any]:
 def _repeats(client: Client) -> Observation:
     if "seed" not in _names(client):
         return Observation("skipped", "the dialect has no seed")
-    first, again = (client.complete(PROMPTS[0], _seeded(client)) for _ in range(2))
-    wrong = f"another text: {again.got}, {first.got}"
-    return honoured_if(first.text == again.text, "twice the same text", wrong, again)
+    first, repeated = (client.complete(PROMPTS[0], _seeded(client)) for _ in range(2))
+    wrong = f"another text: {repeated.got}, {first.got}"
+    return honoured_if(first.text == repeated.text, "twice the same text", wrong, repeated)
 
 
 def _kept(client: Client) -> Observation:
     """Send requests on one connection, and compare them with those on connections of their own."""
-    other = _seeded(client, seed=5) | _loud(client)
-    wanted = [client.complete(PROMPTS[0], sent) for sent in (other, _seeded(client))]
-    sent = (other, _seeded(client), _seeded(client))
-    several = client.in_turn([(PROMPTS[0], one) for one in sent])
-    for want, got in zip((*wanted, wanted[-1]), several, strict=False):
-        if (seen := _as_alone(want, got, f"of {len(several)}: ")).verdict != "honoured":
-            return seen
+    loud_request = _seeded(client, seed=5) | _loud(client)
+    expected = [client.complete(PROMPTS[0], sent) for sent in (loud_request, _seeded(client))]
+    sent = (loud_request, _seeded(client), _seeded(client))
+    several = client.in_turn([(PROMPTS[0], fields) for fields in sent])
+    for want, got in zip((*expected, expected[-1]), several, strict=False):
+        if (observed := _as_alone(want, got, f"of {len(several)}: ")).verdict != "honoured":
+            return observed
     return Observation("honoured", f"{len(several)} requests on one, each as alone", several[-1])
 
 
@@ -125,7 +130,7 @@ def _loud(client: Client) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AskedKind:
-    """Hold a kind of request. leaves: after so many events of a stream."""
+    """A kind of request. leaves: after so many events of a stream."""
 
     sent: dict[str, Any]
     prompt: str = PROMPTS[0]
@@ -145,7 +150,7 @@ def kinds_of(client: Client) -> dict[str, AskedKind]:
     kinds = {
         PLAIN: AskedKind(_seeded(client)),
         STREAMED: AskedKind(_seeded(client), streams=True),
-        LEFT: AskedKind(
+        DISCONNECTED: AskedKind(
             _seeded(client, **loud, **{"seed": 6, dialect.length: 200}), PROMPTS[0], True, 2
         ),
         REFUSED: AskedKind(_seeded(client) | loud | {"seed": 5, "temperature": "a word"}),
@@ -175,8 +180,8 @@ def _walk(client: Client) -> dict[str, Observation]:
     before = PLAIN
     for kind in _circuit([*kinds]):
         got = kinds[kind].ask(client)
-        if kind != REFUSED and (seen := _unlike(kind, got, alone)):
-            wrong.setdefault(before, seen)
+        if kind != REFUSED and (observed := _unlike(kind, got, alone)):
+            wrong.setdefault(before, observed)
         before = kind
     right = Observation("honoured", f"{len(kinds)} kinds of requests, each as alone")
     return {kind: wrong.get(kind, right) for kind in kinds}
@@ -188,12 +193,12 @@ def leaving(client: Client) -> Iterator[tuple[str, AskedKind]]:
     dialect = client.dialect
     loud = _loud(client) | {"seed": 5, "temperature": 0.0, dialect.length: 3}
     for name, kind in kinds_of(client).items():
-        if name == LEFT:  # in the middle: nothing ends it before
+        if name == DISCONNECTED:  # in the middle: nothing ends it before
             long = loud | {"stop": [], dialect.length: 200}
-            ways = [{}, dialect.probabilities, *({k: v} for k, v in dialect.endless.items())]
-            for way in ways:
-                yield f"{name}, {way}", replace(kind, sent=long | way)
-        elif name not in (PLAIN, LONG, REFUSED):
+            variants = [{}, dialect.probabilities, *({k: v} for k, v in dialect.endless.items())]
+            for variant in variants:
+                yield f"{name}, {variant}", replace(kind, sent=long | variant)
+        elif name not in (PLAIN, LONG, REFUSED):  # refusals follow below
             yield name, replace(kind, sent=kind.sent | loud)
     loose = ("temperature", dialect.length)  # stay as they are above
     rows = [row for row in dialect.parameters if row.documented and row.name not in loose]
@@ -220,9 +225,9 @@ def _nothing_left(client: Client) -> Observation:
         for i in range(1 if kind.leaves is None else _SOON):
             kind.ask(client)
             for ask in (client.complete, client.streamed, client.complete)[: 1 if i % 2 else 3]:
-                seen = _as_alone(alone, ask(PROMPTS[0], bare), f"after {what}: ")
-                if seen.verdict != "honoured":
-                    return seen
+                observed = _as_alone(alone, ask(PROMPTS[0], bare), f"after {what}: ")
+                if observed.verdict != "honoured":
+                    return observed
         kind.ask(client)
         answer = client.complete(PROMPTS[0], unseeded)
         if answer.ended not in FULL:  # short texts may be equal
@@ -237,8 +242,8 @@ def _circuit(kinds: list[str]) -> Iterator[str]:
     """Return kinds so that each follows each once, itself included: a de Bruijn sequence."""
     for i, kind in enumerate(kinds):
         yield kind
-        for other in kinds[i + 1 :]:
-            yield from (kind, other)
+        for following in kinds[i + 1 :]:
+            yield from (kind, following)
     yield kinds[0]
 
 
@@ -250,8 +255,10 @@ def _unlike(kind: str, got: Answer | ServerFailure, alone: dict[str, Answer]) ->
     if isinstance(got, ServerFailure):
         return failed(got)
     first = alone.setdefault(PLAIN if kind == STREAMED else kind, got)
-    seen = _as_alone(got if kind == LEFT else first, got, f"{kind}: " if kind != PLAIN else "")
-    return seen if seen.verdict != "honoured" else None
+    observed = _as_alone(
+        got if kind == DISCONNECTED else first, got, f"{kind}: " if kind != PLAIN else ""
+    )
+    return observed if observed.verdict != "honoured" else None
 
 
 def _as_alone(alone: Answer, after: Answer, what: str = "") -> Observation:
@@ -272,14 +279,14 @@ def _own(client: Client, i: int) -> tuple[str, dict[str, Any]]:
     """Return the prompt and the parameters of client i. Every second one forces a token, half of
     them with another kind of request. The others differ from the next in one thing alone, in turn:
     a server that takes them for equal is seen."""
-    dialect, own = client.dialect, {k: v for k, v in _OWN.items() if k in _names(client)}
-    turns = 2 * (len(own) + 4)
+    dialect, ranges = client.dialect, {k: v for k, v in _RANGES.items() if k in _names(client)}
+    turns = 2 * (len(ranges) + 4)
 
-    def step(place: int) -> int:
-        return (i + 2 * place) // turns
+    def step(offset: int) -> int:
+        return (i + 2 * offset) // turns
 
-    places = enumerate(own.items(), 4)
-    values = {name: low + by * turns * step(place) for place, (name, (low, by)) in places}
+    offsets = enumerate(ranges.items(), 4)
+    values = {name: low + by * turns * step(offset) for offset, (name, (low, by)) in offsets}
     sent = _seeded(client, **values, seed=100 + step(0))
     sent[dialect.length] = LENGTH // 2 + step(1)
     if sent["temperature"]:
@@ -307,64 +314,67 @@ def _answered(client: Client) -> Observation:
         sent = {k: v for k, v in {**client.dialect.neutral, **hot}.items() if v is not None}
     with ThreadPoolExecutor(CLIENTS) as pool:
         tried = list(pool.map(lambda _: _tried(client.complete, PROMPTS[0], sent), range(CLIENTS)))
-    failures = {i: one for i, one in enumerate(tried) if isinstance(one, ServerFailure)}
+    failures = {i: outcome for i, outcome in enumerate(tried) if isinstance(outcome, ServerFailure)}
     evidence = f"{CLIENTS - len(failures)}/{CLIENTS} answered"
     for i, first in failures.items():
         line = f"{evidence}; client {i}: {first.line}"
         return Observation("error", line, failed(first).answer)
-    texts = [one.text for one in tried if isinstance(one, Answer) and one.ended in FULL]
+    texts = [answer.text for answer in tried if isinstance(answer, Answer) and answer.ended in FULL]
     if random and len({*texts}) < len(texts):
-        shown = next(one for one in tried if isinstance(one, Answer))
+        example = next(outcome for outcome in tried if isinstance(outcome, Answer))
         line = f"{evidence}, {len({*texts})} texts of {len(texts)} without a seed"
-        return honoured_if(False, "", line, shown)
+        return honoured_if(False, "", line, example)
     return Observation("honoured", evidence)
 
 
 def _at_once(client: Client) -> Observation:
     """Compare those that get an answer. Raises ServerFailure if none does."""
     prompts, requests = zip(*(_own(client, i) for i in range(CLIENTS)), strict=True)
-    asked = [client.streamed if i % 8 == 2 else client.complete for i in range(CLIENTS)]
-    alone = [ask(*one) for ask, *one in zip(asked, prompts, requests, strict=True)]
+    # Every second client of those that only force a token streams.
+    methods = [client.streamed if i % 8 == 2 else client.complete for i in range(CLIENTS)]
+    alone = [ask(*request) for ask, *request in zip(methods, prompts, requests, strict=True)]
     for answer, sent in zip(alone, requests, strict=True):
         if not answer.has_all(sent[client.dialect.length]):
             return Observation("other meaning", f"{len(answer.tokens or ())} tokens come", answer)
-    gate = Barrier(CLIENTS, timeout=client.seconds)
+    gate = Barrier(CLIENTS, timeout=client.seconds)  # all requests start together
     with ThreadPoolExecutor(CLIENTS) as pool:
-        ready = pool.map(lambda *one: (gate.wait(), _tried(*one))[1], asked, prompts, requests)
-        tried = [*ready]
-    together = {i: one for i, one in enumerate(tried) if isinstance(one, Answer)}
+        results = pool.map(
+            lambda *request: (gate.wait(), _tried(*request))[1], methods, prompts, requests
+        )
+        tried = [*results]
+    together = {i: outcome for i, outcome in enumerate(tried) if isinstance(outcome, Answer)}
     if not together:
-        raise next(one for one in tried if isinstance(one, ServerFailure))
-    apart = [i for i, answer in together.items() if alone[i].text != answer.text]
-    equal = len(together) - len(apart)
+        raise next(outcome for outcome in tried if isinstance(outcome, ServerFailure))
+    differing = [i for i, answer in together.items() if alone[i].text != answer.text]
+    equal = len(together) - len(differing)
     evidence = f"{equal}/{len(together)} texts as alone, each with its own parameters"
     figures = {"equal": float(equal)}
     texts = {answer.text: i for i, answer in enumerate(alone)}
-    for i in apart:
+    for i in differing:
         if (owner := texts.get(together[i].text)) is not None:
             line = f"{evidence}; client {i} got the text of client {owner}"
             return Observation("error", line, together[i], figures)
-    for i in apart:
+    for i in differing:
         got = f"; client {i}: {together[i].got}, alone {alone[i].got}"
         if "logit_bias" in requests[i] or 2 * equal < len(together) or together[i].refusal:
             return Observation("other meaning", evidence + got, together[i], figures)
-    if apart:
+    if differing:
         evidence += f"{got}: not judged, a batch changes the last bits of logits"
-    shown = together[apart[0]] if apart else next(iter(together.values()))
-    return Observation("honoured", evidence, shown, figures)
+    example = together[differing[0]] if differing else next(iter(together.values()))
+    return Observation("honoured", evidence, example, figures)
 
 
 def _streams_at_once(client: Client) -> Observation:
     """Require whole texts: one that is only a beginning of its text was cut."""
     prompts = [PROMPTS[i % len(PROMPTS)] for i in range(STREAMS)]
     requests = [_seeded(client, seed=100 + i) for i in range(STREAMS)]
-    alone = [one.text for one in map(client.complete, prompts, requests)]
+    alone = [answer.text for answer in map(client.complete, prompts, requests)]
     with ThreadPoolExecutor(STREAMS) as pool:
         streams = list(pool.map(client.streamed, prompts, requests))
     cut = [
         i
-        for i, (stream, whole) in enumerate(zip(streams, alone, strict=True))
-        if stream.text != whole and whole.startswith(stream.text)
+        for i, (stream, text) in enumerate(zip(streams, alone, strict=True))
+        if stream.text != text and text.startswith(stream.text)
     ]
     first = cut[0] if cut else 0
     wrong = f"{len(cut)}/{STREAMS} are cut: {streams[first].got}, alone {json.dumps(alone[first])}"

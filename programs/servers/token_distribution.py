@@ -51,7 +51,7 @@ SETTINGS: dict[str, dict[str, float]] = {
 
 @dataclass(frozen=True)
 class Uniforms:
-    """Hold where each token lies in its distribution. excluded: the first that has no place."""
+    """The position of each token in its distribution. excluded: the first token with p 0."""
 
     values: NDArray[np.float64]
     excluded: str = ""
@@ -70,23 +70,23 @@ def setting_tests(texts: int) -> dict[str, ModelTest]:
 
 
 def _as_distributed(name: str, texts: int, model: DecodedModel, client: Client) -> Observation:
-    dialect, setting, known = client.dialect, SETTINGS[name], model.known
+    dialect, setting, known_model = client.dialect, SETTINGS[name], model.known
     missing = setting.keys() - {row.name for row in dialect.parameters if row.documented}
     if missing:
         return Observation("skipped", f"the dialect has no {', '.join(sorted(missing))}")
     rng = np.random.default_rng([len(name), texts])
     chain = chain_of(setting, dialect.temperature_first)
     values: list[NDArray[np.float64]] = []
-    prompts = [*known.prompts.values()]
+    prompts = [*known_model.prompts.values()]
     for i in range(texts):
         prompt = prompts[i % len(prompts)]
         sent = {**dialect.neutral, **dialect.drawn, **setting, dialect.length: LENGTH}
-        answer = client.complete(known.prompt_as_sent(prompt), {**sent, "seed": 500 + i})
-        tokens = tokens_of(answer, known)
+        answer = client.complete(known_model.prompt_as_sent(prompt), {**sent, "seed": 500 + i})
+        tokens = tokens_of(answer, known_model)
         if not tokens:
             why = answer.refusal or answer.got
             return Observation("error", f"no tokens to judge: {why}", answer)
-        rows = model.rows(known.prompt_as_read(prompt), tokens[:-1], answer)
+        rows = model.rows(known_model.prompt_as_read(prompt), tokens[:-1], answer)
         uniforms = uniforms_of(rows, tokens, chain, rng)
         if uniforms.excluded:
             return Observation("other meaning", f"text {i}, {uniforms.excluded}", answer)
@@ -152,6 +152,7 @@ def uniforms_of(
         if share == 0 and not _rounding(row, token, chain):
             return Uniforms(np.array(values), f"token {i} is {token}: excluded")
         more = float(p[p > share].sum())
+        # Below 1, which belongs to none of the parts.
         values.append(min(more + rng.uniform() * share, np.nextafter(1, 0)))
     return Uniforms(np.array(values))
 

@@ -38,7 +38,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Token:
-    """Hold what a server reports of a token, and the logits that it was sampled from."""
+    """A server's report on a token, and the logits that it was sampled from."""
 
     report: TokenReport
     row: Row
@@ -84,8 +84,8 @@ def _as_the_model(changed: Mapping[str, Any], model: DecodedModel, client: Clien
         for i, token in enumerate(tokens):
             logprobs = log_softmax(token.row)
             if wrong := _wrong(token, logprobs, model.known):
-                meaning = _meaning(tokens, model.known, answer.sent)
-                return honoured_if(False, "", f"token {i}: {wrong}{meaning}", answer)
+                explanation = _explanation(tokens, model.known, answer.sent)
+                return honoured_if(False, "", f"token {i}: {wrong}{explanation}", answer)
             most = max(most, *(abs(v - w) for v, w in _pairs(token, logprobs, model.known)))
             count += len(token.probabilities)
             outside += token.report.token.name not in {top.name for top in token.report.top}
@@ -97,8 +97,8 @@ def _reports(
     client: Client, model: DecodedModel, prompt: list[int], changed: Mapping[str, Any]
 ) -> tuple[Answer, list[_Token]]:
     """Return an answer, and for each of its tokens the report and the logits."""
-    dialect, known = client.dialect, model.known
-    text = known.prompt_as_sent(prompt)
+    dialect, known_model = client.dialect, model.known
+    text = known_model.prompt_as_sent(prompt)
     sent = {**dialect.neutral, **dialect.drawn, dialect.length: _LENGTH, **changed}
     answer = client.complete(text, {**sent, **dialect.probabilities})
     if answer.refusal or not answer.reports:
@@ -107,62 +107,70 @@ def _reports(
     if dialect.drawn and answer.tokens is None:  # mlx-lm names its tokens if no list is asked for
         alone = client.complete(text, sent).reports
         reports = tuple(
-            TokenReport(own.token, one.top) for own, one in zip(alone, reports, strict=False)
+            TokenReport(chosen.token, report.top)
+            for chosen, report in zip(alone, reports, strict=False)
         )
-    drawn = _tokens(reports, known) if answer.tokens is None else answer.tokens
-    rows = model.rows(known.prompt_as_read(prompt), drawn[: len(reports) - 1], answer)
+    drawn = _tokens(reports, known_model) if answer.tokens is None else answer.tokens
+    rows = model.rows(known_model.prompt_as_read(prompt), drawn[: len(reports) - 1], answer)
     return answer, [_Token(report, row) for report, row in zip(reports, rows, strict=False)]
 
 
-def _tokens(reports: Sequence[TokenReport], known: KnownModel) -> tuple[int, ...]:
+def _tokens(reports: Sequence[TokenReport], model: KnownModel) -> tuple[int, ...]:
     """Return the tokens that are named, or have the texts, up to the first ambiguous one."""
     tokens = [report.token for report in reports]
-    ids = [[one.id] if one.id >= 0 else known.tokens_by_text.get(one.text, []) for one in tokens]
-    plain = takewhile(lambda one: len(one) == 1, ids)
-    return tuple(one for (one,) in plain)
+    ids = [
+        [token.id] if token.id >= 0 else model.tokens_by_text.get(token.text, [])
+        for token in tokens
+    ]
+    plain = takewhile(lambda matches: len(matches) == 1, ids)
+    return tuple(token for (token,) in plain)
 
 
-def _value(one: TokenProbability, logprobs: Values, known: KnownModel) -> float:
+def _value(token: TokenProbability, logprobs: Values, model: KnownModel) -> float:
     """Return the model's value: of a text, the nearest of its tokens; NaN where it has none."""
-    if one.id >= 0:
-        return float(logprobs[one.id]) if one.id < len(logprobs) else math.nan
-    values = (float(logprobs[i]) for i in known.tokens_by_text.get(one.text, ()))
-    return min(values, key=lambda value: abs(value - one.logprob), default=math.nan)
+    if token.id >= 0:
+        return float(logprobs[token.id]) if token.id < len(logprobs) else math.nan
+    values = (float(logprobs[i]) for i in model.tokens_by_text.get(token.text, ()))
+    return min(values, key=lambda value: abs(value - token.logprob), default=math.nan)
 
 
-def _pairs(token: _Token, logprobs: Values, known: KnownModel) -> list[tuple[float, float]]:
-    return [(one.logprob, _value(one, logprobs, known)) for one in token.probabilities]
+def _pairs(token: _Token, logprobs: Values, model: KnownModel) -> list[tuple[float, float]]:
+    return [
+        (probability.logprob, _value(probability, logprobs, model))
+        for probability in token.probabilities
+    ]
 
 
-def _wrong(token: _Token, logprobs: Values, known: KnownModel) -> str:
+def _wrong(token: _Token, logprobs: Values, model: KnownModel) -> str:
     """Return the first value that is not its token's; then a list without the most likely."""
     n = len(logprobs)
-    pairs = _pairs(token, logprobs, known)
-    for one, (value, right) in zip(token.probabilities, pairs, strict=True):
-        if not abs(value - right) <= bound(n, right) + known.rounding:
-            return f"{one.text!r} has {value:.7g}, the model gives {right:.7g}"
+    pairs = _pairs(token, logprobs, model)
+    for probability, (value, right) in zip(token.probabilities, pairs, strict=True):
+        if not abs(value - right) <= bound(n, right) + model.rounding:
+            return f"{probability.text!r} has {value:.7g}, the model gives {right:.7g}"
     top = token.report.top
-    values = sorted((one.logprob for one in top), reverse=True)
+    values = sorted((entry.logprob for entry in top), reverse=True)
     best = np.sort(logprobs)[::-1]
-    if len({one.name for one in top}) < len(top):
-        return f"a token twice in the list: {[one.name for one in top]}"
+    if len({entry.name for entry in top}) < len(top):
+        return f"a token twice in the list: {[entry.name for entry in top]}"
     for i, value in enumerate(values[:TOP]):  # OpenAI's may have the chosen one behind them
-        if best[i] - value > 2 * (bound(n, value) + known.rounding):
+        if best[i] - value > 2 * (bound(n, value) + model.rounding):
             return f"a token with {best[i]:.7g} is not in the list, which has {value:.7g}"
     return ""
 
 
-def _meaning(tokens: Sequence[_Token], known: KnownModel, sent: Mapping[str, Any]) -> str:
+def _explanation(tokens: Sequence[_Token], model: KnownModel, sent: Mapping[str, Any]) -> str:
     """Return what the values are instead, where one of these fits them all."""
     temperature = float(sent.get("temperature") or 1.0)
-    pairs = [pair for one in tokens for pair in _pairs(one, log_softmax(one.row), known)]
+    pairs = [pair for token in tokens for pair in _pairs(token, log_softmax(token.row), model)]
     for digits in (4, 3, 2, 1):
         step = 10.0**-digits
+        # Half a step of rounding, and a little for float32.
         if all(abs(v - w) <= 0.5001 * step and _is_round(v, digits) for v, w in pairs):
             return f"; all are rounded to {digits} decimals"
-    if all(not _wrong(one, log_softmax(one.row, temperature), known) for one in tokens):
+    if all(not _wrong(token, log_softmax(token.row, temperature), model) for token in tokens):
         return f"; all are those after temperature {temperature:g}"
-    sums = [sum(top.p for top in one.report.top) for one in tokens]
+    sums = [sum(top.p for top in token.report.top) for token in tokens]
     if all(abs(total - 1) < 1e-3 for total in sums):
         return "; they come to 1 over the list alone"
     most = max(abs(v - w) for v, w in pairs)

@@ -17,7 +17,7 @@ _LONGEST = 120  # characters of a value or message
 
 
 class UpgradeAnswer(Strict):
-    """Hold what changes for a chain. refused: cases that both versions refused. cases: the others.
+    """The changes for a chain. refused: cases that both versions refused. cases: the others.
     shifts: all that differ. first: one at the earliest stage. distribution_changed: beyond
     rounding. left_out: settings that were not compared. between: the newest version known to be as
     the old one, and the oldest known to differ."""
@@ -43,10 +43,10 @@ class UpgradeAnswer(Strict):
 def answer(cases: Sequence[StagesCase], old: Backend, new: Backend) -> UpgradeAnswer:
     """Ask both versions all cases. Raises InputError if both refuse each."""
     compared = [compare(case, old, new) for case in cases]
-    refused = [one for one in compared if isinstance(one, str)]
-    shifts = [one for one in compared if isinstance(one, Shift)]
+    refused = [outcome for outcome in compared if isinstance(outcome, str)]
+    shifts = [outcome for outcome in compared if isinstance(outcome, Shift)]
     if len(refused) == len(cases):
-        raise InputError(f"{old.name} and {new.name}", f"neither answers: {refused[0]}")
+        raise InputError(f"{old.name} and {new.name}", f"both refuse every case: {refused[0]}")
     # a person sees other values before the flag `sorted`
     shifts.sort(key=lambda shift: (shift.stage, shift.what == "sorted", shift.step))
     distance = max((shift.distance for shift in shifts), default=0.0)
@@ -66,22 +66,22 @@ def answer(cases: Sequence[StagesCase], old: Backend, new: Backend) -> UpgradeAn
     )
 
 
-def lines(found: UpgradeAnswer) -> Iterator[str]:
+def lines(upgrade: UpgradeAnswer) -> Iterator[str]:
     """Yield the answer for a person, in at most five lines."""
-    first = found.first
-    refused = f", {found.refused:,} refused by both" if found.refused else ""
+    first = upgrade.first
+    refused = f", {upgrade.refused:,} refused by both" if upgrade.refused else ""
     if first is None:
-        yield f"change   no: {found.cases:,} cases are identical, to the bit{refused}"
+        yield f"change   no: {upgrade.cases:,} cases are identical, to the bit{refused}"
         return
-    after = " after {} and by {}".format(*found.between) if found.between else ""
-    yield f"change   yes{after}: {len(found.shifts):,} of {found.cases:,} cases differ{refused}"
+    after = " after {} and by {}".format(*upgrade.between) if upgrade.between else ""
+    yield f"change   yes{after}: {len(upgrade.shifts):,} of {upgrade.cases:,} cases differ{refused}"
     values = " -> ".join(one_line(side, _LONGEST) for side in (first.old, first.new))
-    others = ", ".join(name for name in found.stages if name != first.sampler)
-    also = f"; in other cases {others}" if others else ""
+    further = ", ".join(name for name in upgrade.stages if name != first.sampler)
+    also = f"; in other cases {further}" if further else ""
     yield f"first    stage {first.stage + 1}, {first.sampler}: {first.what} {values}{also}"
-    kept = "a seed keeps its text" if found.seeded else "the tokens stay"
-    moved = f"{'a seed draws ' * found.seeded}another text in {found.other_texts:,} cases"
-    yield f"seed     {moved if found.other_texts else kept}"
-    moved = f"changes, by a total variation of up to {found.distance:.2g}"
-    yield f"chance   {moved if found.distribution_changed else 'the distributions stay'}"
-    yield from [f"show     {found.show}"] if found.show else []
+    unchanged = "a seed keeps its text" if upgrade.seeded else "the tokens stay"
+    moved = f"{'a seed draws ' * upgrade.seeded}another text in {upgrade.other_texts:,} cases"
+    yield f"seed     {moved if upgrade.other_texts else unchanged}"
+    moved = f"changes, by a total variation of up to {upgrade.distance:.2g}"
+    yield f"chance   {moved if upgrade.distribution_changed else 'the distributions stay'}"
+    yield from [f"show     {upgrade.show}"] if upgrade.show else []

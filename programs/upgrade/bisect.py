@@ -23,19 +23,20 @@ from sampler_parity.reference.releases import CHANGES
 def bisected(cases: Sequence[StagesCase], old: str, new: str) -> list[str]:
     """Return the newest version known to be as the old one, and the oldest known to differ. cases:
     that differ between both ends; one change made them differ. Raises InputError."""
-    some, low, first = [old, *between(old, new), new], 0, version_of(old)
-    while low < len(some) - 2:
-        middle = (low + len(some) - 1) // 2
+    versions, low, first = [old, *between(old, new), new], 0, version_of(old)
+    # versions[low] is as the old one, and the last one differs.
+    while low < len(versions) - 2:
+        middle = (low + len(versions) - 1) // 2
         try:
-            version = version_of(_made(some[middle]))
+            version = version_of(_made(versions[middle]))
         except InputError:
-            del some[middle]
+            del versions[middle]
             continue
         if any(isinstance(compare(case, first, version), Shift) for case in cases):
-            del some[middle + 1 :]
+            del versions[middle + 1 :]
         else:
             low = middle
-    return some[low:]
+    return versions[low:]
 
 
 def between(old: str, new: str) -> list[str]:
@@ -44,8 +45,10 @@ def between(old: str, new: str) -> list[str]:
     row = ENGINES.get(first.engine)
     versioned = row is not None and (row.builds or row.environment or row.name == "reference")
     if row is None or not versioned or first.engine != last.engine:
-        raise InputError("--bisect", "needs two versions of one engine", "ENGINE@VERSION twice")
-    begin, end = (_age(row, named.of) for named in (first, last))
+        raise InputError(
+            "--bisect", "needs two versions of one engine", "write ENGINE@VERSION twice"
+        )
+    begin, end = (_age(row, backend.of) for backend in (first, last))
     low, high = sorted((begin, end))
     ages = {name: age for name, age in _ages(row).items() if low < age < high}
     return sorted(ages, key=lambda name: ages[name], reverse=begin > end)
@@ -62,8 +65,10 @@ def _age(row: Engine, of: str) -> tuple[float, ...]:
 def _ages(row: Engine) -> dict[str, tuple[float, ...]]:
     """Return the sort keys of all versions of an engine, by backend."""
     if row.environment:
-        own = environments.known(row.environment)
-        return {f"{row.name}@{v}": numbers(v) for v in published(own.needs[0], own.kind)}
+        environment = environments.known(row.environment)
+        return {
+            f"{row.name}@{v}": numbers(v) for v in published(environment.needs[0], environment.kind)
+        }
     ends = {end for change in CHANGES for end in (change.last_old, change.first_new)}
     releases = _of_builds() if row.builds else {release: release for release in ends}
     return {f"{row.name}@{name}": order(release) for name, release in releases.items()}
@@ -72,16 +77,16 @@ def _ages(row: Engine) -> dict[str, tuple[float, ...]]:
 def _of_builds() -> dict[str, str]:
     """Return the releases of builds by name: registered ones, and those of packages.toml."""
     registered = (find(path.parent.name) for path in builds_folder().glob("*/build.json"))
-    here = {b.name: b.release for b in registered if b and b.release and not b.platform}
-    return {name: name for name in packages() if name not in here.values()} | here
+    installed = {b.name: b.release for b in registered if b and b.release and not b.platform}
+    return {name: name for name in packages() if name not in installed.values()} | installed
 
 
 def _made(name: str) -> str:
     """Fetch a version if it is not there. Raises InputError."""
-    named = registry.parse(name)
-    row = ENGINES[named.engine]
+    parsed = registry.parse(name)
+    row = ENGINES[parsed.engine]
     if row.environment:
-        installing.add(f"{row.environment}=={named.of}")
-    elif row.builds and find(named.of) is None:
-        builds.add(f"node-llama-cpp@{packages()[named.of]}")
+        installing.add(f"{row.environment}=={parsed.of}")
+    elif row.builds and find(parsed.of) is None:
+        builds.add(f"node-llama-cpp@{packages()[parsed.of]}")
     return name

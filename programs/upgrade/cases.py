@@ -56,8 +56,8 @@ def _on_vocab(path: Path, chains: dict[str, ChainSpec], vocab: str) -> Iterator[
 def recorded(folder: Path, vocab: str = "") -> list[StagesCase]:
     """Return the first tokens of each text of a recording as cases. Raises InputError."""
     texts = groupby(tokens_of(Recording(folder)), key=lambda token: token.text)
-    some = (_of_text(folder, tokens, vocab) for _, tokens in islice(texts, _TEXTS))
-    cases = [case for case in some if case is not None]
+    candidates = (_of_text(folder, tokens, vocab) for _, tokens in islice(texts, _TEXTS))
+    cases = [case for case in candidates if case is not None]
     if not cases:
         raise InputError(folder, "has no logits of whole rows", "record --detail survivors")
     return cases
@@ -72,8 +72,8 @@ def _of_text(folder: Path, tokens: Iterator[RecordedToken], vocab: str) -> Stage
         if before is None or (len(rows) + 1) * len(before) > _VALUES:
             break
         if not rows:
-            chain = [_stage(folder, stage.made) for stage in token.applied.stages]
-            history, name = [*token.applied.life.tokens], token.life
+            chain = [_stage(folder, stage.recorded) for stage in token.applied.stages]
+            history, name = [*token.applied.use.tokens], token.life
         elif len(before) != len(rows[0]):
             break
         rows.append(before.logits[before.ids.argsort()].tolist())
@@ -81,7 +81,7 @@ def _of_text(folder: Path, tokens: Iterator[RecordedToken], vocab: str) -> Stage
     if not rows:
         return None
     if _reads_vocab(chain) and not vocab:
-        raise InputError("--vocab", "the recorded chain reads a vocabulary", "name its GGUF file")
+        raise InputError("--vocab", "the recorded chain reads a vocabulary", "give its GGUF file")
     return StagesCase(
         id=f"recording/{name}",
         description="a recorded text",
@@ -95,11 +95,13 @@ def _of_text(folder: Path, tokens: Iterator[RecordedToken], vocab: str) -> Stage
     )
 
 
-def _stage(folder: Path, made: Any) -> dict[str, dict[str, Any]]:
-    if made.name not in ALL_SAMPLERS:
-        raise InputError(folder, f"{made.name} is the program's own sampler", "give --settings")
-    known = _known(made.name).keys() - {"vocab", "n_vocab"}
-    return {made.name: {k: numbers_of(v) for k, v in made.arguments.items() if k in known}}
+def _stage(folder: Path, sampler: Any) -> dict[str, dict[str, Any]]:
+    if sampler.name not in ALL_SAMPLERS:
+        raise InputError(folder, f"{sampler.name} is the program's own sampler", "give --settings")
+    parameters = _known(sampler.name).keys() - {"vocab", "n_vocab"}
+    return {
+        sampler.name: {k: numbers_of(v) for k, v in sampler.arguments.items() if k in parameters}
+    }
 
 
 def is_seeded(chain: ChainSpec) -> bool:
@@ -110,20 +112,23 @@ def is_seeded(chain: ChainSpec) -> bool:
 def seeded(chain: ChainSpec, shift: int = 0) -> ChainSpec:
     """Return the chain with its seeds moved. A stage gets one if it would draw its own."""
 
-    def seed(given: dict[str, Any]) -> dict[str, Any]:
-        own = given.get("seed", DEFAULT_SEED)
-        return given | {"seed": ((42 if own == DEFAULT_SEED else own) + shift) % 2**32}
+    def seed(arguments: dict[str, Any]) -> dict[str, Any]:
+        value = arguments.get("seed", DEFAULT_SEED)
+        return arguments | {"seed": ((42 if value == DEFAULT_SEED else value) + shift) % 2**32}
 
     return [
-        {name: seed(given) if "seed" in _known(name) else given for name, given in stage.items()}
+        {
+            name: seed(arguments) if "seed" in _known(name) else arguments
+            for name, arguments in stage.items()
+        }
         for stage in chain
     ]
 
 
 def _reads_vocab(chain: ChainSpec) -> bool:
     stages = [pair for stage in chain for pair in stage.items()]
-    reads = (given for name, given in stages if "vocab" in _known(name) and name != "dry")
-    return any(True for _ in reads) or any(given.get("seq_breakers") for _, given in stages)
+    reads = (arguments for name, arguments in stages if "vocab" in _known(name) and name != "dry")
+    return any(True for _ in reads) or any(arguments.get("seq_breakers") for _, arguments in stages)
 
 
 def _known(name: str) -> Any:

@@ -49,10 +49,10 @@ def version_of(name: str, timeout_s: float = 60.0) -> Backend:
 
 def compare(case: StagesCase, old: Backend, new: Backend) -> Shift | str | None:
     """Return the first difference; None if there is none, a reason if both refuse the case."""
-    ready = prepare(case)
-    mine, its = (_asked(ready, version) for version in (old, new))
+    prepared = prepare(case)
+    mine, its = (_asked(prepared, version) for version in (old, new))
     if not isinstance(mine, str) and not isinstance(its, str):
-        return _first(ready, mine, its)
+        return _first(prepared, mine, its)
     if isinstance(mine, str) and isinstance(its, str):
         return its
     refusing = old if isinstance(mine, str) else new
@@ -60,45 +60,52 @@ def compare(case: StagesCase, old: Backend, new: Backend) -> Shift | str | None:
         case.model_copy(update={"chain": case.chain[:n]}) for n in range(1, len(case.chain))
     )
     answered = takewhile(lambda c: not isinstance(_asked(prepare(c), refusing), str), prefixes)
-    stage = sum(1 for _ in answered)
+    stage = sum(1 for _ in answered)  # the first refused prefix ends with the refused stage
     first, second = (side if isinstance(side, str) else "answers" for side in (mine, its))
-    return _shift(ready, 0, stage, "answer", first, second, True, 1.0)
+    return _shift(prepared, 0, stage, "answer", first, second, True, 1.0)
 
 
-def _asked(ready: Prepared, version: Backend) -> Stages | str:
+def _asked(prepared: Prepared, version: Backend) -> Stages | str:
     """Return the candidates after each stage, or why there are none."""
-    asked = (version, ready.setting, ready.rows, ready.steps)
+    request = (version, prepared.setting, prepared.rows, prepared.steps)
     try:
-        ran = client.run(*asked, instances=ready.instances, whole_chain=False)
+        ran = client.run(*request, instances=prepared.instances, whole_chain=False)
         if "no_stages" in version.hello().capabilities:
-            ran = stages_by_prefixes(ready, ran, version)
+            ran = stages_by_prefixes(prepared, ran, version)
     except BackendFailure as failure:
         return f"{failure.verdict}: {failure}"
     return [[copied(got) for got in stages] for stages in ran.stages]
 
 
-def _first(ready: Prepared, old: Stages, new: Stages) -> Shift | None:
+def _first(prepared: Prepared, old: Stages, new: Stages) -> Shift | None:
     both = [[*zip(*pair, strict=True)] for pair in zip(old, new, strict=True)]
     places = ((i, j) for i, step in enumerate(both) for j in range(len(step)))
-    place = next(((i, j) for i, j in places if not identical(*both[i][j])), None)
-    if place is None:
+    position = next(((i, j) for i, j in places if not identical(*both[i][j])), None)
+    if position is None:
         return None
     ends = [step[-1] for step in both]
     parted = next((i for i, (a, b) in enumerate(ends) if a.token != b.token), None)
     last = len(ends) if parted is None else parted + 1  # later histories differ
-    seeded, n = is_seeded(ready.chain), len(ready.rows[0])
+    seeded, n = is_seeded(prepared.chain), len(prepared.rows[0])
     distance = max(_distance(*pair, n, seeded) for pair in ends[:last])
-    what = difference_of(*both[place[0]][place[1]])
-    return _shift(ready, *place, *what, parted is not None, distance)
+    what = difference_of(*both[position[0]][position[1]])
+    return _shift(prepared, *position, *what, parted is not None, distance)
 
 
 def _shift(
-    ready: Prepared, step: int, stage: int, what: str, old: str, new: str, text: bool, far: float
+    prepared: Prepared,
+    step: int,
+    stage: int,
+    what: str,
+    old: str,
+    new: str,
+    text: bool,
+    distance: float,
 ) -> Shift:
-    (sampler,) = ready.chain[stage]
+    (sampler,) = prepared.chain[stage]
     return Shift(
-        case=ready.case.id, step=step, stage=stage, sampler=sampler, what=what, old=old, new=new,
-        text=text, distance=far,
+        case=prepared.case.id, step=step, stage=stage, sampler=sampler, what=what, old=old, new=new,
+        text=text, distance=distance,
     )  # fmt: skip
 
 
@@ -111,12 +118,12 @@ def _distance(mine: Got, its: Got, n: int, seeded: bool) -> float:
     return float(np.abs(before - after).sum() / 2)
 
 
-def _drawn_by(left: Got, n: int, by_p: bool) -> NDArray[np.float64]:
+def _drawn_by(got: Got, n: int, by_p: bool) -> NDArray[np.float64]:
     """Return the probability of each token: by p if a version drew by it, else by the logits. A p
     of 0 everywhere stays so."""
-    whole, weights = np.zeros(n), left.p.astype(np.float64)
+    p, weights = np.zeros(n), got.p.astype(np.float64)
     with np.errstate(all="ignore"):
         if not by_p:
-            weights = np.exp(left.logits.astype(np.float64) - left.logits.max(initial=-np.inf))
-        whole[left.ids] = np.nan_to_num(weights / weights.sum())
-    return whole
+            weights = np.exp(got.logits.astype(np.float64) - got.logits.max(initial=-np.inf))
+        p[got.ids] = np.nan_to_num(weights / weights.sum())
+    return p

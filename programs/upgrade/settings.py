@@ -20,7 +20,15 @@ from sampler_parity.reference.pipelines.common_chain import default_chain
 from sampler_parity.reference.random import DEFAULT_SEED
 
 # Fields of a request that are no settings of a chain, and no parameters of the dialect.
-_OTHER = {"prompt", "messages", "model", "stream", "cache_prompt", "id_slot", "return_tokens"}
+_NOT_SETTINGS = {
+    "prompt",
+    "messages",
+    "model",
+    "stream",
+    "cache_prompt",
+    "id_slot",
+    "return_tokens",
+}
 _LEFT_OUT = {"grammar", "json_schema"}  # of a request, but of no chain
 
 
@@ -43,10 +51,10 @@ def chain_of(path: Path) -> tuple[ChainSpec, list[str]]:
 
 def _of_request(path: Path, data: dict[str, Any]) -> ChainSpec:
     """Return the chain that llama-server makes of a request's body."""
-    known = {row.name for row in DIALECTS["llama-server"].parameters} | NOT_SAMPLING
-    for name in data.keys() - known - _OTHER:
-        raise InputError(path, f"{name}: no parameter of llama-server", meant(name, known))
-    used = {k: v for k, v in data.items() if k in known - NOT_SAMPLING - _LEFT_OUT}
+    parameters = {row.name for row in DIALECTS["llama-server"].parameters} | NOT_SAMPLING
+    for name in data.keys() - parameters - _NOT_SETTINGS:
+        raise InputError(path, f"{name}: not a parameter of llama-server", meant(name, parameters))
+    used = {k: v for k, v in data.items() if k in parameters - NOT_SAMPLING - _LEFT_OUT}
     if isinstance(biases := used.get("logit_bias"), dict):
         used["logit_bias"] = [[int(token), bias] for token, bias in biases.items()]
     if used.get("seed", 0) < 0:

@@ -79,9 +79,9 @@ class _Parser:
         if not self.rules:
             raise self.error("no rule")
         names = list(self.ids)
-        for rule, place in sorted(self.used.items(), key=lambda used: used[1]):
+        for rule, at in sorted(self.used.items(), key=lambda used: used[1]):
             if rule not in self.rules:
-                raise self.error(f"undefined rule {names[rule]!r}", place)
+                raise self.error(f"undefined rule {names[rule]!r}", at)
 
     def error(self, problem: str, at: int | None = None) -> ChainError:
         return ChainError(f"{_place(self.text, self.at if at is None else at)}: {problem}")
@@ -90,10 +90,10 @@ class _Parser:
         """Return a character of the text, "" behind its end."""
         return self.text[self.at + ahead : self.at + ahead + 1]
 
-    def expect(self, wanted: str) -> None:
-        if not self.text.startswith(wanted, self.at):
-            raise self.error(f"expected {wanted!r}")
-        self.at += len(wanted)
+    def expect(self, literal: str) -> None:
+        if not self.text.startswith(literal, self.at):
+            raise self.error(f"expected {literal!r}")
+        self.at += len(literal)
 
     def space(self, newlines: bool) -> None:
         """Skip blanks and comments."""
@@ -165,9 +165,9 @@ class _Parser:
             elif char in "<!":
                 elements.append(self.token())
             elif char in _WORD:
-                place = self.at
+                at = self.at
                 rule = self.ids.setdefault(self.run_of(_WORD, "a name"), len(self.ids))
-                self.used.setdefault(rule, place)
+                self.used.setdefault(rule, at)
                 elements.append(Element(Kind.RULE_REF, rule))
             elif char == "(":
                 before = len(self.ids)
@@ -223,7 +223,7 @@ class _Parser:
     def group(self, name: str) -> Element:
         self.nesting += 1
         if self.nesting > MAX_NESTING:
-            raise self.error(f"over {MAX_NESTING} groups inside one another")
+            raise self.error(f"groups are nested more than {MAX_NESTING} deep")
         self.at += 1
         self.space(newlines=True)
         rule = self.new_rule(name)
@@ -284,7 +284,7 @@ class _Parser:
         if limit is not None and limit > MAX_REPETITIONS:
             limit = None
         if limit is not None and limit < low:
-            raise self.error(f"{low} repetitions at least and {limit} at most", start)
+            raise self.error(f"repetitions: minimum {low} is above maximum {limit}", start)
         return low, limit
 
     def count(self, nested: bool) -> int:
@@ -313,7 +313,7 @@ class _Parser:
             raise self.error("nothing to repeat")
         times = high if high else max(low, 1)
         if n_rules * times > MAX_REPETITIONS:
-            raise self.error(f"over {MAX_REPETITIONS} rules by repetitions of repetitions")
+            raise self.error(f"nested repetitions make over {MAX_REPETITIONS} rules")
         repeated = elements[item:]
         if len(elements) + low * len(repeated) > MAX_ELEMENTS:
             raise self.error(f"the grammar has over {MAX_ELEMENTS} elements")

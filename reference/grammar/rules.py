@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sampler_parity.reference.errors import ChainError
 
-MAX_CHAIN = 2_000  # rules that begin with one another; see docs/background/grammar.md
+MAX_CHAIN = 2_000  # rules in a row, each beginning with the next; see docs/background/grammar.md
 
 
 class Kind(IntEnum):
@@ -51,12 +51,12 @@ class Rules:
         plain = self._begins(self._directly_empty())
         cycle = _cycle([[rule for rule, _ in edges] for edges in plain])
         if cycle:
-            shown = " -> ".join(self.names[rule] for rule in cycle)
-            raise ChainError(f"left recursion: {shown}")
+            path = " -> ".join(self.names[rule] for rule in cycle)
+            raise ChainError(f"left recursion: {path}")
         edges = self._begins(self._empty())
         rule = _grows(edges)
         if rule is not None:
-            raise ChainError(f"left recursion behind an empty rule: {self.names[rule]}")
+            raise ChainError(f"left recursion after an empty rule: {self.names[rule]}")
 
     def alternatives(self, rule: int) -> Iterator[list[Element]]:
         current: list[Element] = []
@@ -111,13 +111,13 @@ def _all_in(alternative: list[Element], empty: set[int]) -> bool:
 def _cycle(edges: list[list[int]]) -> list[int]:
     """Return a cycle of the graph, its first node again at the end; empty if there is none. Raises
     ChainError for a path of more than MAX_CHAIN: llama.cpp's recursion exhausts its stack."""
-    done = [False] * len(edges)
+    finished = [False] * len(edges)
     for start in range(len(edges)):
         path, at, inside = [start], [0], {start}
-        while path and not done[path[-1]]:
+        while path and not finished[path[-1]]:
             node = path[-1]
             if at[-1] == len(edges[node]):
-                done[node] = True
+                finished[node] = True
                 inside.remove(node)
                 path.pop()
                 at.pop()
@@ -126,9 +126,11 @@ def _cycle(edges: list[list[int]]) -> list[int]:
             at[-1] += 1
             if following in inside:
                 return [*path[path.index(following) :], following]
-            if not done[following]:
+            if not finished[following]:
                 if len(path) == MAX_CHAIN:
-                    raise ChainError(f"over {MAX_CHAIN} rules that begin with one another")
+                    raise ChainError(
+                        f"over {MAX_CHAIN} rules in a row, each beginning with the next"
+                    )
                 path.append(following)
                 at.append(0)
                 inside.add(following)
@@ -137,31 +139,31 @@ def _cycle(edges: list[list[int]]) -> list[int]:
 
 def _grows(edges: list[list[tuple[int, bool]]]) -> int | None:
     """Return a rule on a cycle in which something follows: every turn makes the stack longer."""
-    left = {rule: set(edges[rule]) for rule in range(len(edges))}
-    while True:  # what neither lies on a cycle nor between two
-        targets = {to for out in left.values() for to, _ in out}
+    remaining = {rule: set(edges[rule]) for rule in range(len(edges))}
+    while True:  # remove rules that lie neither on a cycle nor between two cycles
+        targets = {to for out in remaining.values() for to, _ in out}
         growing = {
-            rule: {(to, more) for to, more in out if to in left}
-            for rule, out in left.items()
+            rule: {(to, more) for to, more in out if to in remaining}
+            for rule, out in remaining.items()
             if out and rule in targets
         }
-        if growing == left:
+        if growing == remaining:
             break
-        left = growing
-    for rule, out in left.items():
+        remaining = growing
+    for rule, out in remaining.items():
         for to, more in out:
-            if more and _reaches(left, to, rule):
+            if more and _reaches(remaining, to, rule):
                 return rule
     return None
 
 
 def _reaches(edges: dict[int, set[tuple[int, bool]]], start: int, end: int) -> bool:
-    seen, todo = {start}, [start]
+    visited, todo = {start}, [start]
     while todo:
         node = todo.pop()
         if node == end:
             return True
-        new = {to for to, _ in edges[node]} - seen
-        seen |= new
+        new = {to for to, _ in edges[node]} - visited
+        visited |= new
         todo += new
     return False

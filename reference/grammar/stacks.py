@@ -186,13 +186,13 @@ class Machine:
     def _advance(self, stack: Stack) -> list[Stack]:
         """Return the stacks of a stack once rules are replaced by their alternatives."""
         stacks: list[Stack] = []
-        todo, seen = [stack], set()
+        todo, visited = [stack], set()
         while todo:
             current = todo.pop()
-            if current in seen:
+            if current in visited:
                 continue
-            seen.add(current)
-            if len(seen) > MAX_STACKS:
+            visited.add(current)
+            if len(visited) > MAX_STACKS:
                 raise _too_many()
             if not current or self.elements[current[-1]].kind != Kind.RULE_REF:
                 stacks.append(current)

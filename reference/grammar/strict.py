@@ -1,4 +1,4 @@
-"""Which tokens may follow a text that is read strictly, as UTF-8 byte by byte.
+"""Find the tokens that may follow a text that is read strictly, as UTF-8 byte by byte.
 
 A token may follow if, and only if, the text with it is the beginning of characters that the grammar
 takes. No sampler has this meaning. It separates the effects of llama.cpp's reading (utf8.py,
@@ -56,8 +56,8 @@ def _accepted(machine: Machine, ways: Ways, token: int, piece: bytes) -> Ways:
     reached: Ways = []
     for state, begun in ways:
         if not begun:
-            asked = machine.state_of(_expecting(machine, state, tokens=True))
-            reached.append((machine.accept_token(asked, token, _NO_TEXT), b""))
+            token_state = machine.state_of(_expecting(machine, state, tokens=True))
+            reached.append((machine.accept_token(token_state, token, _NO_TEXT), b""))
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             characters = decoder.decode(begun + piece) if piece else None
@@ -105,4 +105,5 @@ def _range_of(begun: bytes) -> tuple[int, int]:
     for byte in begun[1:]:
         value = (value << 6) | (byte & 0x3F)
     low, high = completions(Partial(value, length - len(begun)))
+    # ED A0..BF would encode surrogates, which UTF-8 excludes
     return low, min(high, _SURROGATES.start - 1 if lead == 0xED else _LAST)

@@ -71,11 +71,11 @@ def translated(pattern: str) -> bytes:
                 raise _refusal(pattern, at, "an empty class")
             out += char
         elif char == "(" and following == "?" and pattern[at + 2 : at + 3] not in (":", "=", "!"):
-            raise _refusal(pattern, at, "a group that is none of (?: (?= (?!")
+            raise _refusal(pattern, at, "a group other than (?:, (?= and (?!")
         elif char in "*+?}" and following == "+":
             raise _refusal(pattern, at + 1, "a quantifier of a quantifier")
         elif char == "{" and not re.match(r"\{\d+(,\d*)?\}", pattern[at:]):
-            raise _refusal(pattern, at, "{ that is no quantifier")
+            raise _refusal(pattern, at, "{ that begins no quantifier")
         else:
             out += {".": r"[^\n\r]", "$": r"\Z"}.get(char, char)
         at += 1
@@ -89,7 +89,7 @@ def translated(pattern: str) -> bytes:
 def _escape(pattern: str, at: int) -> str:
     char = pattern[at + 1 : at + 2]
     if not char or (char.isalnum() and char not in _SAME) or not char.isascii():
-        raise _refusal(pattern, at, "an escape that std::regex and Python do not read alike")
+        raise _refusal(pattern, at, "an escape that std::regex and Python read differently")
     return "\\" + char
 
 

@@ -21,7 +21,7 @@ INVALID = Partial(0, -1)
 
 
 class Decoded(NamedTuple):
-    """Whole characters as code points, and what is begun behind them."""
+    """The code points of complete characters, and the character begun after them."""
 
     code_points: tuple[int, ...]
     partial: Partial

@@ -54,10 +54,10 @@ class PenaltiesB9842:
         tokens = np.array(sorted(self.counts), np.int64)
         counts = np.array([self.counts[token] for token in tokens.tolist()], kind)
         at = cand.positions(tokens)
-        seen, count = at[at >= 0], counts[at >= 0]
-        value = cand.logits[seen]
+        indices, count = at[at >= 0], counts[at >= 0]
+        value = cand.logits[indices]
         value = np.where(value <= 0, value * repeat, value / repeat)
-        cand.logits[seen] = value - floats.add_products(
+        cand.logits[indices] = value - floats.add_products(
             count, freq, (count > 0).astype(kind), present
         )
         cand.sorted = False

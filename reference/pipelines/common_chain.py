@@ -123,9 +123,9 @@ def sampler_name(name: str) -> str:
     """Return the command line's name of a sampler, for every spelling that it takes. Any case is
     taken, with - for _ or without either. Raises ChainError for an unknown one."""
     plain = name.lower()
-    for known in _NAMES:
-        if plain in (known, known.replace("_", "-"), known.replace("_", "")):
-            return known
+    for canonical in _NAMES:
+        if plain in (canonical, canonical.replace("_", "-"), canonical.replace("_", "")):
+            return canonical
     if plain in _ALIASES:
         return _ALIASES[plain]
     raise ChainError(f"unknown sampler {name!r}; known: {', '.join(_NAMES)}")
@@ -134,13 +134,13 @@ def sampler_name(name: str) -> str:
 def samplers_from_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return SamplingParams.samplers of `--samplers`. Unknown names are left out with a warning, as
     `common_sampler_types_from_names` does."""
-    known = []
+    samplers = []
     for name in names:
         try:
-            known.append(sampler_name(name))
+            samplers.append(sampler_name(name))
         except ChainError:
             continue
-    return tuple(known)
+    return tuple(samplers)
 
 
 def samplers_from_chars(letters: str) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 
-APART = 0x9E3779B9  # from the stream that the chain draws by
+SEED_XOR = 0x9E3779B9  # separates this stream from the one that the chain draws from
 Proposal = Sequence[tuple[int, float]]  # tokens with the probabilities that one was drawn by
 
 
@@ -43,7 +43,7 @@ def rejection_stream(samplers: Iterable[Sampler]) -> Mt19937:
     """Return the stream of a chain, seeded as `llama_sampler_get_seed`: the last sampler counts."""
     seeds = [s.rng.seed_cur for s in samplers if isinstance(s, Dist | Mirostat | MirostatV2)]
     stream = Mt19937(0)
-    stream.seed_exactly((seeds[-1] if seeds else DEFAULT_SEED) ^ APART)
+    stream.seed_exactly((seeds[-1] if seeds else DEFAULT_SEED) ^ SEED_XOR)
     return stream
 
 
@@ -82,4 +82,4 @@ def redrawn(
 
 
 def _of(proposal: Proposal, token: int) -> float:
-    return next((p for other, p in proposal if other == token), 0.0)
+    return next((p for candidate, p in proposal if candidate == token), 0.0)

@@ -202,7 +202,9 @@ class CommonSampler:
         the draft. Raises ValueError for another number of outputs, UndefinedInputError as sample.
         """
         if len(outputs) != len(draft) + 1:
-            raise ValueError(f"{len(outputs)} outputs for a draft of {len(draft)}: one more needed")
+            raise ValueError(
+                f"a draft of {len(draft)} needs {len(draft) + 1} outputs, got {len(outputs)}"
+            )
         eog = self.vocab.eog if self.vocab is not None else frozenset()
         tokens: list[int] = []
         for i, output in enumerate(outputs):
@@ -226,8 +228,8 @@ class CommonSampler:
         proposals that do not fit the draft, UndefinedInputError as sample.
         """
         if len(outputs) != len(draft) + 1 or len(draft_q) != len(draft):
-            given = f"{len(outputs)} outputs and {len(draft_q)} proposals"
-            raise ValueError(f"{given} for a draft of {len(draft)}")
+            counts = f"{len(outputs)} outputs and {len(draft_q)} proposals"
+            raise ValueError(f"{counts} for a draft of {len(draft)}")
         tokens: list[int] = []
         for output, drafted, proposal in zip(outputs, draft, draft_q, strict=False):
             sampled = self.sample(output, grammar_first)
@@ -235,8 +237,8 @@ class CommonSampler:
             grammar = None if grammar_first or not self.grammar_applies() else self.grammar
             p = cand.p if grammar is None else masked(cand, grammar)
             stays = accepts(cand.ids, p, drafted, proposal, self.rng)
-            other = None if stays else redrawn(cand.ids, p, proposal, self.rng)
-            tokens.append(drafted if stays else sampled if other is None else other)
+            replacement = None if stays else redrawn(cand.ids, p, proposal, self.rng)
+            tokens.append(drafted if stays else sampled if replacement is None else replacement)
             self.accept(tokens[-1], True)
             if not stays:
                 return tokens
@@ -299,8 +301,8 @@ class CommonSampler:
 
 
 def _reasoning_budget(params: SamplingParams, vocab: Vocab | None) -> ReasoningBudget | None:
-    wanted = params.grammar_lazy or params.reasoning_control or params.reasoning_budget_tokens >= 0
-    if not (wanted and params.reasoning_budget_start and params.reasoning_budget_end):
+    enabled = params.grammar_lazy or params.reasoning_control or params.reasoning_budget_tokens >= 0
+    if not (enabled and params.reasoning_budget_start and params.reasoning_budget_end):
         return None
     tokens = params.reasoning_budget_tokens
     return ReasoningBudget(

@@ -54,7 +54,7 @@ Floats = NDArray[np.float32]
 # harness/checks/stages/boundary.py has it, for float32 sums over up to 262,144 terms.
 WIDTH = 1e-5
 
-_ONE = np.float32(1)
+_F32_ONE = np.float32(1)
 _TINY_P = np.float32(1e-10)
 
 
@@ -201,14 +201,14 @@ def _top_p(sampler: Any, data: Sampled) -> None:
 
 def _min_p(sampler: Any, data: Sampled) -> None:
     threshold = data.logits[last_largest(data.logits)] + floats.log(sampler.p)
-    close = abs(data.logits - threshold) <= data.width * max(_ONE, abs(threshold))
+    close = abs(data.logits - threshold) <= data.width * max(_F32_ONE, abs(threshold))
     data.near |= set(data.ids[close].tolist())
     _cut(data, data.logits - threshold > 0)
 
 
 def _temp(sampler: Any, data: Sampled) -> None:
     if sampler.temp > 0:
-        data.logits = data.logits * (_ONE / sampler.temp)
+        data.logits = data.logits * (_F32_ONE / sampler.temp)
         return
     best = last_largest(data.logits)
     _note_ties(data, data.logits[best])
@@ -221,22 +221,22 @@ def _temp_ext(sampler: Any, data: Sampled) -> None:
         _temp(sampler, data)
         return
     low, high = max(np.float32(0), temp - delta), temp + delta
-    p = np.clip(soft_max(data.logits), _TINY_P, _ONE)
+    p = np.clip(soft_max(data.logits), _TINY_P, _F32_ONE)
     entropy = -np.float32((p * floats.log(p)).sum(dtype=np.float64))
     most = floats.log(np.float32(len(p)))
-    power = floats.exp(floats.log(entropy * (_ONE / most)) * sampler.exponent)
+    power = floats.exp(floats.log(entropy * (_F32_ONE / most)) * sampler.exponent)
     data.logits, data.column = data.logits / (power * (high - low) + low), False
 
 
 def _penalties(sampler: Any, data: Sampled) -> None:
     counts = Counter(sampler.history)
-    seen = np.flatnonzero(np.isin(data.ids, list(counts)))
-    old = data.logits[seen]
+    indices = np.flatnonzero(np.isin(data.ids, list(counts)))
+    old = data.logits[indices]
     repeat = sampler.penalty_repeat
-    new = old * np.where(old > 0, _ONE / repeat, repeat) if repeat != 1 else old
-    count = np.array([counts[token] for token in data.ids[seen].tolist()], np.float32)
+    new = old * np.where(old > 0, _F32_ONE / repeat, repeat) if repeat != 1 else old
+    count = np.array([counts[token] for token in data.ids[indices].tolist()], np.float32)
     data.logits, data.column = data.logits.copy(), False
-    data.logits[seen] = new - count * sampler.penalty_freq - sampler.penalty_present
+    data.logits[indices] = new - count * sampler.penalty_freq - sampler.penalty_present
 
 
 def _logit_bias(sampler: Any, data: Sampled) -> None:

@@ -163,8 +163,8 @@ class SequenceMatcher:
         self.seen: Tokens = ()  # since the last match, as far as it can matter
 
     def advance(self, token: int) -> Tokens | None:
-        seen = (*self.seen, token)
-        self.seen = seen[-self.longest :] if self.longest else ()
+        tail = (*self.seen, token)
+        self.seen = tail[-self.longest :] if self.longest else ()
         ended = [s for s in self.sequences if self.seen[-len(s) :] == s]
         if not ended:
             return None

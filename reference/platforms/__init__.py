@@ -131,8 +131,8 @@ current = _current.get
 def platform_of(name: str) -> Platform:
     """Return the platform of a name. Raises ChainError, with the names, for an unknown one."""
     if name not in PLATFORMS:
-        shown = name if len(name) <= 40 else f"{name[:40]}..."
-        raise ChainError(f"unknown platform {shown!r}; known: {', '.join(PLATFORMS)}")
+        short = name if len(name) <= 40 else f"{name[:40]}..."
+        raise ChainError(f"unknown platform {short!r}; known: {', '.join(PLATFORMS)}")
     return PLATFORMS[name]
 
 

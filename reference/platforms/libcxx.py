@@ -179,7 +179,7 @@ def _partition(keys: FloatArray, at: Order, first: int, last: int, m: int, j: in
                 break
             swap(keys, at, i, j)
             swaps += 1
-            if m == i:
+            if m == i:  # the swap moved the pivot
                 m = j
             i += 1
     if i != m and keys[m] > keys[i]:

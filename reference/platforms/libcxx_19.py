@@ -42,10 +42,10 @@ def _pivot_to_front(keys: FloatArray, at: Order, first: int, last: int) -> None:
 
 
 @jit
-def _pivot_between(keys: FloatArray, at: Order, begin: int, place: int) -> None:
+def _pivot_between(keys: FloatArray, at: Order, begin: int, position: int) -> None:
     """Swap the pivot from the front with the key at its place."""
-    if begin != place:
-        swap(keys, at, begin, place)
+    if begin != position:
+        swap(keys, at, begin, position)
 
 
 @jit

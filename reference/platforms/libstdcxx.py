@@ -16,7 +16,7 @@ from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order, 
 
 _SMALL = 16  # std::sort leaves runs of at most this length to insertion sort
 
-_ONE = np.uintp(1)  # innermost loops count unsigned: Numba asks of a signed index if it is negative
+_STEP = np.uintp(1)  # unsigned: for a signed index, Numba tests in each loop if it is negative
 
 _BLOCK = 256  # keys that are compared in one go, with vector instructions
 
@@ -33,7 +33,7 @@ def _sift(keys: FloatArray, at: Order, first: int, hole: int, n: int, key: Any, 
         keys[first + hole] = keys[first + child]
         at[first + hole] = at[first + child]
         hole = child
-    if (n & 1) == 0 and child == (n - 2) // 2:
+    if (n & 1) == 0 and child == (n - 2) // 2:  # the last parent has one child only
         child = 2 * (child + 1)
         keys[first + hole] = keys[first + child - 1]
         at[first + hole] = at[first + child - 1]
@@ -97,14 +97,14 @@ def partition(keys: FloatArray, at: Order, first: int, last: int) -> int:
     low, high = np.uintp(first + 1), np.uintp(last)
     while True:
         while keys[low] > pivot:
-            low += _ONE
-        high -= _ONE
+            low += _STEP
+        high -= _STEP
         while pivot > keys[high]:
-            high -= _ONE
+            high -= _STEP
         if low >= high:
             return np.intp(low)  # type: ignore[return-value]
         _swap(keys, at, low, high)
-        low += _ONE
+        low += _STEP
 
 
 @jit
@@ -112,9 +112,9 @@ def _insert(keys: FloatArray, at: Order, start: int) -> None:
     """Insert without bound check (__unguarded_linear_insert): a key before start is not smaller."""
     position = np.uintp(start)
     key, was = keys[position], at[position]
-    while key > keys[position - _ONE]:
-        keys[position], at[position] = keys[position - _ONE], at[position - _ONE]
-        position -= _ONE
+    while key > keys[position - _STEP]:
+        keys[position], at[position] = keys[position - _STEP], at[position - _STEP]
+        position -= _STEP
     keys[position], at[position] = key, was
 
 

@@ -101,7 +101,7 @@ class Matcher:
         if token not in self.vocab.eog:
             self.accept_piece(token, decode(self.vocab.pieces[token], self._start))
         elif not self.state.may_end:
-            raise UndefinedInputError(f"token {token} ends what may not end (llama.cpp aborts)")
+            raise UndefinedInputError(f"token {token} ends an incomplete text (llama.cpp aborts)")
         self.accepted.append(token)
 
     def accept_piece(self, token: int, decoded: Decoded) -> None:

@@ -119,7 +119,7 @@ def _patterns(patterns: Any, words: Any) -> Sequence[str]:
             raise ChainError(f"{name} must be a list of strings, got {values!r}")
     if patterns and words:
         raise ChainError("give either trigger_words or trigger_patterns, not both")
-    made: Sequence[str] = [of_words(list(words))] if words else patterns
-    for pattern in made:
+    regexes: Sequence[str] = [of_words(list(words))] if words else patterns
+    for pattern in regexes:
         translated(pattern)
-    return made
+    return regexes

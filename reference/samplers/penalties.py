@@ -60,11 +60,11 @@ class Penalties:
         tokens, counts = self.history.counts()
         at = cand.positions(tokens)
         is_candidate = at >= 0
-        seen, count = at[is_candidate], counts[is_candidate].astype(kind)
+        indices, count = at[is_candidate], counts[is_candidate].astype(kind)
         repeat, freq = kind(self.penalty_repeat), kind(self.penalty_freq)
-        old = cand.logits[seen]
+        old = cand.logits[indices]
         repeated = np.where(old <= 0, old * repeat, old / repeat)
-        cand.logits[seen] = repeated - floats.add_products(
+        cand.logits[indices] = repeated - floats.add_products(
             count, freq, kind(1), kind(self.penalty_present)
         )
         cand.sorted = False

@@ -43,7 +43,7 @@ from sampler_parity.reference.trie import MAX_LEAF, Node, build_trie, read_paylo
 
 LIMIT = MAX_LEAF
 BEFORE_TRIE = ("logit_bias", "penalties", "dry")  # they change the logits of all tokens
-LATE = "token trie: %d tokens without an end of the span: reset; was the clear forgotten?"
+SPAN_TOO_LONG = "token trie: %d tokens without an end of the span: reset; was the clear forgotten?"
 
 _log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class TokenTrie:
             else:
                 self.active = False
         if self.age == LIMIT:
-            _log.warning(LATE, LIMIT)
+            _log.warning(SPAN_TOO_LONG, LIMIT)
             self.reset()
 
     def reset(self) -> None:

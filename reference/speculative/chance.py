@@ -61,9 +61,9 @@ class _Interval:
 
 @dataclass
 class _Path:
-    """One way through a rule: its first cuts are given, further ones go the first way."""
+    """One way through a rule: its first cuts follow `prefix`, further ones go the first way."""
 
-    given: list[bool]
+    prefix: list[bool]
     taken: list[bool] = field(default_factory=list)
     p: Any = 1
 
@@ -76,14 +76,14 @@ class _Path:
         if u.low >= threshold:
             return False
         at = len(self.taken)
-        is_below = self.given[at] if at < len(self.given) else True
+        is_below = self.prefix[at] if at < len(self.prefix) else True
         self.taken.append(is_below)
-        whole = u.high - u.low
+        width = u.high - u.low
         if is_below:
             u.high = threshold
         else:
             u.low = threshold
-        self.p = self.p * (u.high - u.low) / whole
+        self.p = self.p * (u.high - u.low) / width
         return is_below
 
     def index(self, u: _Interval, weights: Row) -> int:
@@ -105,6 +105,7 @@ def enumerate_outcomes(experiment: Callable[[Chance], H]) -> dict[H, Any]:
         path = _Path(untaken.pop())
         outcome = experiment(path)
         distribution[outcome] = distribution.get(outcome, 0) + path.p
-        new = range(len(path.given), len(path.taken))
+        new = range(len(path.prefix), len(path.taken))
+        # each cut beyond the prefix has another side, which a later path takes
         untaken += [[*path.taken[:i], not path.taken[i]] for i in new]
-    raise ValueError(f"more than {MOST_OUTCOMES:,} ways")
+    raise ValueError(f"more than {MOST_OUTCOMES:,} outcomes")

@@ -45,10 +45,10 @@ def drawn_without_replacement(chance: Chance, q: Row, k: int) -> tuple[int, ...]
 
 def without(q: Row, token: int) -> Row:
     """Return q without a token, normalised; all zeros if nothing is left."""
-    left = q.copy()
-    left[token] = left[token] * 0
-    total = left.sum()
-    return left / total if total > 0 else left
+    remaining = q.copy()
+    remaining[token] = remaining[token] * 0
+    total = remaining.sum()
+    return remaining / total if total > 0 else remaining
 
 
 def with_replacement(chance: Chance, tokens: Sequence[int], p: Row, q: Row) -> tuple[int, bool]:

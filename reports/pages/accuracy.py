@@ -59,9 +59,9 @@ def report_of(bundles: list[Bundle]) -> AccuracyReport | None:
     for bundle in bundles:
         of = f" of {bundle.folder.resolve().name}" if len(bundles) > 1 else ""
         for result in bundle.of(AccuracyResult):
-            for backend, found in result.backends.items():
-                shown = {"backend": backend + of, "found": found.model_dump()}
-                row = shown | {"sampler": result.sampler, "n_vocab": result.n_vocab}
+            for backend, accuracy in result.backends.items():
+                fields = {"backend": backend + of, "found": accuracy.model_dump()}
+                row = fields | {"sampler": result.sampler, "n_vocab": result.n_vocab}
                 rows.append(AccuracyRow.model_validate(visible(row)))
     rows.sort(key=lambda row: (row.sampler, row.n_vocab))
     return AccuracyReport(rows=rows) if rows else None
@@ -93,8 +93,8 @@ def _plot(rows: Sequence[AccuracyRow]) -> doc.Picture:
 def by_size(rows: Sequence[AccuracyRow], salt: str) -> str:
     """Return an <svg> element, or "" without figures. salt keeps its ids apart. A panel without
     errors is left out."""
-    shown = [Panel(title, _curves(rows, name)) for name, title in PANELS.items()]
-    return panels(shown, "tokens of the vocabulary", salt)
+    plots = [Panel(title, _curves(rows, name)) for name, title in PANELS.items()]
+    return panels(plots, "tokens of the vocabulary", salt)
 
 
 def _curves(rows: Sequence[AccuracyRow], name: str) -> list[PlotLine]:
@@ -115,16 +115,16 @@ def _table(rows: Sequence[AccuracyRow]) -> doc.Table:
 
 
 def _cells(row: AccuracyRow) -> Iterator[doc.TableCell | doc.Inline]:
-    found = row.found
+    accuracy = row.found
     yield from (doc.Name(row.sampler), doc.num(f"{row.n_vocab:,}"), doc.Name(row.backend))
-    if found.failed:
-        yield doc.TableCell(doc.Name(found.failed), span=5)
+    if accuracy.failed:
+        yield doc.TableCell(doc.Name(accuracy.failed), span=5)
         return
-    yield doc.num(f"{ulps(found.p_median)} / {ulps(found.p_largest)}")
-    yield doc.num(f"{ulps(found.mass_median)} / {ulps(found.mass_largest)}")
-    yield doc.num(figure(found.mass_share))
-    yield doc.num(f"{found.kept_tokens:+,}" if found.kept_tokens else "0")
-    yield doc.num(figure(found.kept_share))
+    yield doc.num(f"{ulps(accuracy.p_median)} / {ulps(accuracy.p_largest)}")
+    yield doc.num(f"{ulps(accuracy.mass_median)} / {ulps(accuracy.mass_largest)}")
+    yield doc.num(figure(accuracy.mass_share))
+    yield doc.num(f"{accuracy.kept_tokens:+,}" if accuracy.kept_tokens else "0")
+    yield doc.num(figure(accuracy.kept_share))
 
 
 def ulps(error: float) -> str:
@@ -147,8 +147,8 @@ def _largest(rows: list[AccuracyRow]) -> str:
     worst = max(measured, key=lambda row: row.found.p_largest)
     text = f"p is off by up to {ulps(worst.found.p_largest)} ULPs ({_place(worst)})"
     worst = max(measured, key=lambda row: abs(row.found.kept_share))
-    kept = figure(abs(worst.found.kept_share))
-    return f"{text}, the kept mass by {kept} ({_place(worst)})" if kept != "0" else text
+    mass = figure(abs(worst.found.kept_share))
+    return f"{text}, the kept mass by {mass} ({_place(worst)})" if mass != "0" else text
 
 
 def _place(row: AccuracyRow) -> str:

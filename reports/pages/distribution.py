@@ -141,7 +141,7 @@ def _judged(
     holm: float,
 ) -> CellRow:
     shared = ("margin", "smallest_caught", "planned", "n_vocab", "bins", "what", "suite")
-    own = ("draws", "estimate", "low", "high", "p_value", "tests", "detail", "wall_s")
+    fields = ("draws", "estimate", "low", "high", "p_value", "tests", "detail", "wall_s")
     return CellRow.model_validate(
         {
             "cell": cell.id,
@@ -152,7 +152,7 @@ def _judged(
             "holm": holm,
             "replay": replay(info, cell.suite, cell.id, [name]),
             **{key: getattr(cell, key) for key in shared},
-            **{key: getattr(result, key) for key in own},
+            **{key: getattr(result, key) for key in fields},
         }
     )
 

@@ -46,8 +46,8 @@ class FigureTrend(Strict):
     @property
     def change(self) -> float:
         """The last value over the one before; 1 where there is none."""
-        known = self.known
-        return known[-1].value / known[-2].value if len(known) > 1 and known[-2].value else 1.0
+        points = self.known
+        return points[-1].value / points[-2].value if len(points) > 1 and points[-2].value else 1.0
 
 
 class HistoryReport(Strict):
@@ -63,15 +63,15 @@ class HistoryReport(Strict):
 def report_of(database: Path) -> HistoryReport:
     """Return the trends. Raises InputError for a file that is no history."""
     runs = history.runs(database)
-    place = {run.id: i for i, run in enumerate(runs)}
+    position = {run.id: i for i, run in enumerate(runs)}
     counted: dict[tuple[str, str], list[Counted | None]]
     counted = defaultdict(lambda: [None] * len(runs))
     for row in history.counts(database):
-        counted[row.backend, row.sampler][place[row.run]] = row
+        counted[row.backend, row.sampler][position[row.run]] = row
     measured: dict[tuple[str, str, str, str], list[MeasuredFigure | None]]
     measured = defaultdict(lambda: [None] * len(runs))
-    for found in history.measured(database):
-        measured[found.kind, found.id, found.backend, found.unit][place[found.run]] = found
+    for value in history.measured(database):
+        measured[value.kind, value.id, value.backend, value.unit][position[value.run]] = value
     report = HistoryReport(
         runs=runs,
         samplers=[SamplerTrend(backend=b, sampler=s, runs=r) for (b, s), r in counted.items()],
@@ -115,7 +115,7 @@ def ratio_lines(report: HistoryReport) -> list[PlotLine]:
 def document(report: HistoryReport) -> doc.Document:
     """Return the page of a history."""
     parts = {"runs": "Runs", "samplers": "Samplers", "figures": "Figures"}
-    links = doc.Links("Parts", [(title, f"#{place}") for place, title in parts.items()])
+    links = doc.Links("Parts", [(title, f"#{anchor}") for anchor, title in parts.items()])
     title = f"History: {len(report.runs):,} runs"
     blocks = [*_runs(report), *_samplers(report), *_figures(report)]
     return doc.Document(title, "History", [links], blocks)

@@ -1,6 +1,6 @@
-"""What do the other texts of a batch change in the logits of a text?
+"""Show how the other texts of a batch change the logits of a text.
 
-The page has a row for each backend and width, and what computed it.
+The page has a row for each backend and width, with the machine that computed it.
 reports/schemas/invariance.schema.json is made of InvarianceReport.
 """
 
@@ -93,8 +93,8 @@ def by_width(report: InvarianceReport, salt: str) -> str:
     rows = [row for row in report.rows if row.widths][:LINES]
     if not any(row.largest for row in rows):
         return ""
-    shown = [_panel(rows, key, title) for key, title in PANELS.items()]
-    return panels(shown, "sequences in a batch", salt)
+    plots = [_panel(rows, key, title) for key, title in PANELS.items()]
+    return panels(plots, "sequences in a batch", salt)
 
 
 def _panel(rows: list[InvarianceRow], key: str, title: str) -> Panel:
@@ -137,8 +137,8 @@ def _widths(report: InvarianceReport) -> doc.Region:
         [row for part in report.rows for row in _rows(part)],
         style="sticky",
     )
-    shown = chart if any(row.largest for row in report.rows) else same
-    return doc.Region("widths", [doc.Heading(2, "By width of the batch", "widths"), shown, table])
+    block = chart if any(row.largest for row in report.rows) else same
+    return doc.Region("widths", [doc.Heading(2, "By width of the batch", "widths"), block, table])
 
 
 def _rows(part: InvarianceRow) -> Iterator[doc.TableRow]:

@@ -47,23 +47,23 @@ class Panel:
     ticks: Sequence[str] = ()
 
 
-def panels(shown: Sequence[Panel], x: str, salt: str) -> str:
+def panels(plots: Sequence[Panel], x: str, salt: str) -> str:
     """Return an <svg> element, or "" without a point. salt keeps its ids apart from others'."""
-    shown = [panel for panel in shown if any(curve.points for curve in panel.curves)]
-    if not shown:
+    plots = [panel for panel in plots if any(curve.points for curve in panel.curves)]
+    if not plots:
         return ""
-    labels = list(dict.fromkeys(curve.label for panel in shown for curve in panel.curves))
+    labels = list(dict.fromkeys(curve.label for panel in plots for curve in panel.curves))
 
     def draw(figure: "Figure") -> None:
-        all_axes = figure.subplots(len(shown), squeeze=False)[:, 0]
-        for axes, panel in zip(all_axes, shown, strict=True):
+        all_axes = figure.subplots(len(plots), squeeze=False)[:, 0]
+        for axes, panel in zip(all_axes, plots, strict=True):
             for curve in panel.curves:
                 _curve(axes, curve, labels.index(curve.label))
             _axes(axes, panel)
         axes.set_xlabel(x, color=INK)
         legend(figure)
 
-    return picture(draw, (WIDTH, 2.2 * len(shown) + 0.6 + 0.1 * len(labels)), salt)
+    return picture(draw, (WIDTH, 2.2 * len(plots) + 0.6 + 0.1 * len(labels)), salt)
 
 
 def _curve(axes: "Axes", curve: PlotLine, number: int) -> None:

@@ -53,12 +53,12 @@ class StageChange(NamedTuple):
 def changes(case: GivenCase, step: int = 0) -> list[StageChange]:
     """Return what the reference does in one step of a case. Raises InputError, and
     UndefinedInputError where the reference stops."""
-    ready = prepare(case)
-    instances = [ready.build() for _ in range(ready.instances)]
-    at = min(step, len(ready.steps) - 1)
-    for earlier in ready.steps[:at]:
-        reference_step(ready, instances, earlier)
-    chain, cand = begin(ready, instances, ready.steps[at])
+    prepared = prepare(case)
+    instances = [prepared.build() for _ in range(prepared.instances)]
+    at = min(step, len(prepared.steps) - 1)
+    for earlier in prepared.steps[:at]:
+        reference_step(prepared, instances, earlier)
+    chain, cand = begin(prepared, instances, prepared.steps[at])
     n = case.logits.n
     before = probabilities(cand.ids, cand.logits, n)
     stages = []
@@ -71,16 +71,16 @@ def changes(case: GivenCase, step: int = 0) -> list[StageChange]:
 
 def probabilities(ids: NDArray[Any], logits: NDArray[Any], n: int) -> Probabilities:
     """Return the softmax over the candidates, by id of n tokens; nan for those that are none."""
-    shown = np.full(n, np.nan)
-    known = (ids >= 0) & (ids < n)
-    values = logits[known].astype(np.float64)
+    result = np.full(n, np.nan)
+    valid = (ids >= 0) & (ids < n)
+    values = logits[valid].astype(np.float64)
     if not len(values) or np.isnan(values).any():
-        return shown
+        return result
     top = values.max()
     with np.errstate(invalid="ignore"):
         weights = np.exp(values - top) if np.isfinite(top) else (values == top).astype(np.float64)
-    shown[ids[known]] = weights / weights.sum()
-    return shown
+    result[ids[valid]] = weights / weights.sum()
+    return result
 
 
 class Left(NamedTuple):
@@ -91,7 +91,9 @@ class Left(NamedTuple):
     stage: int
 
 
-def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | None = None) -> str:
+def of_counterexample(
+    data: Mapping[str, Any] | None, salt: str, survivors: Left | None = None
+) -> str:
     """Return an <svg> element of what a bundle holds as a case, or "" where nothing can be shown of
     it: it is none, or no small one of literal logits, or no stage changes anything."""
     try:
@@ -103,10 +105,10 @@ def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | No
         if any(n > most for n, most in zip(sizes, _SMALL, strict=True)):
             return ""
         case.validate_input(FileValidator(Path("counterexample")), case.id)
-        stages = changes(case, left.step if left else 0)
-        if left and 0 <= left.stage < len(stages):
-            known = [token for token in left.ids if 0 <= token < case.logits.n]
-            stages[left.stage] = stages[left.stage]._replace(kept=known)
+        stages = changes(case, survivors.step if survivors else 0)
+        if survivors and 0 <= survivors.stage < len(stages):
+            ids = [token for token in survivors.ids if 0 <= token < case.logits.n]
+            stages[survivors.stage] = stages[survivors.stage]._replace(kept=ids)
         return drawn(stages, salt)
     except (ValidationError, InputError, UndefinedInputError):
         return ""
@@ -114,22 +116,22 @@ def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | No
 
 def of_minimized(small: Small, salt: str) -> str:
     """Return an <svg> element of a minimized input, with the ids that the backend left."""
-    left = None
+    survivors = None
     if set(small.got) != set(small.expected) and small.stage_index is not None:
-        left = Left(small.got, small.step or 0, small.stage_index)
-    return of_counterexample(small.case, salt, left)
+        survivors = Left(small.got, small.step or 0, small.stage_index)
+    return of_counterexample(small.case, salt, survivors)
 
 
 def drawn(stages: list[StageChange], salt: str) -> str:
     """Draw a panel for each stage that changes something; "" where none does."""
-    shown = [s for s in stages if _says_something(s)][:PANELS]
-    if not shown:
+    changed = [s for s in stages if _says_something(s)][:PANELS]
+    if not changed:
         return ""
     by_probability = np.argsort(-np.nan_to_num(stages[0].before), kind="stable")[:TOKENS]
 
     def draw(figure: "Figure") -> None:
-        panels = figure.subplots(len(shown), sharex=True, squeeze=False)[:, 0]
-        for axes, stage in zip(panels, shown, strict=True):
+        panels = figure.subplots(len(changed), sharex=True, squeeze=False)[:, 0]
+        for axes, stage in zip(panels, changed, strict=True):
             _panel(axes, stage, by_probability)
         axes.set_xlabel(_tokens(len(stages[0].before)), color=INK)
         if len(by_probability) <= 16:
@@ -138,7 +140,7 @@ def drawn(stages: list[StageChange], salt: str) -> str:
             axes.set_xticks([])
         legend(figure)
 
-    return picture(draw, (WIDTH, 1.6 * len(shown) + 0.8), salt)
+    return picture(draw, (WIDTH, 1.6 * len(changed) + 0.8), salt)
 
 
 def _says_something(stage: StageChange) -> bool:
@@ -166,10 +168,10 @@ def _panel(axes: "Axes", stage: StageChange, ids: NDArray[np.intp]) -> None:
         name = "after, by the backend"
         axes.plot(at[held] + 0.2, got[held], "o", color=BAD, markerfacecolor="none", label=name)
     if stage.kept:
-        shown = np.isin(ids, stage.kept)
+        marked = np.isin(ids, stage.kept)
         name = "kept by the backend"
-        heights = np.nan_to_num(before[shown])
-        axes.plot(at[shown], heights, "o", color=BAD, markerfacecolor="none", label=name)
+        heights = np.nan_to_num(before[marked])
+        axes.plot(at[marked], heights, "o", color=BAD, markerfacecolor="none", label=name)
     axes.set_title(one_line(stage.name, 40), color=INK, loc="left", fontsize=9)
     axes.set_ylabel("probability", color=INK)
     axes.set_ylim(bottom=-0.02 * axes.get_ylim()[1])

@@ -232,11 +232,11 @@ def script_digest(name: str = "tables.js") -> str:
     return f"sha256-{base64.b64encode(sha256).decode()}"
 
 
-def linked(html: str, pages: list[tuple[str, str]], own: str) -> str:
-    """Return a page's HTML with links to all pages (stem and title); own: its own stem."""
+def linked(html: str, pages: list[tuple[str, str]], current: str) -> str:
+    """Return a page's HTML with links to all pages (stem and title); current: its own stem."""
     items = "".join(
         f'<li><a href="{stem}.html" aria-current="page">{title}</a></li>'
-        if stem == own
+        if stem == current
         else f'<li><a href="{stem}.html">{title}</a></li>'
         for stem, title in pages
     )

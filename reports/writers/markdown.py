@@ -33,8 +33,8 @@ def _blocks(blocks: Sequence[doc.Block], share: float) -> Iterator[str]:
             case doc.Fold(_, inner) if block.markdown:
                 yield from _blocks(inner, share)
             case doc.Heading(level, content):
-                shown = content if block.markdown is None else block.markdown
-                yield from (f"{'#' * level} {_inline(shown)}", "")
+                title = content if block.markdown is None else block.markdown
+                yield from (f"{'#' * level} {_inline(title)}", "")
             case doc.Paragraph(content, style="" | "state"):
                 yield from (_inline(content), "")
             case doc.Pre(text):
@@ -57,12 +57,12 @@ def _items(block: doc.Items, most: int) -> Iterator[str]:
 
 
 def _table(block: doc.Table, most: int) -> Iterator[str]:
-    shown = [_lower(head) if isinstance(head, str) else _inline(head) for head in block.heads]
-    wanted = shown if block.markdown is None else block.markdown.split(" | ")
-    at = [shown.index(head) for head in wanted]
-    rows = [_cells(row, len(shown)) for row in block.rows[:most]]
+    heads = [_lower(head) if isinstance(head, str) else _inline(head) for head in block.heads]
+    columns = heads if block.markdown is None else block.markdown.split(" | ")
+    at = [heads.index(head) for head in columns]
+    rows = [_cells(row, len(heads)) for row in block.rows[:most]]
     if rows:
-        yield from table(wanted, [[row[i] for i in at] for row in rows])
+        yield from table(columns, [[row[i] for i in at] for row in rows])
     if (left_out := len(block.rows) - most) > 0:
         yield from (*([""] if rows else []), f"{left_out:,} more {block.what}.")
 

@@ -55,7 +55,7 @@ SUITES = {
     "grid": (
         _MATRIX + 'chain = [{top_k = {k = "$k"}}, {min_p = {p = "$p"}}]\n'
         f"vary = {{k = {_N}, p = {_N}}}",
-        "stands for 9,000,000 cases",
+        "makes 9,000,000 cases",
     ),
     "many rows at once": (
         f'name = "x"\n[[batch]]\nid = "b"\n{_ABOUT}families = ["normal"]\nsizes = [8]\n'
@@ -64,11 +64,11 @@ SUITES = {
     ),
     "twins of nobody": (
         f'name = "x"\n[[twins]]\nid = "t"\n{_ABOUT}samplers = ["top_q"]\nsteps = 1',
-        "'top_q' is no sampler: did you mean",
+        "unknown sampler 'top_q': did you mean",
     ),
     "ladder of nobody": (
         f'name = "x"\n[[ladder]]\nid = "l"\n{_ABOUT}samplers = ["top_q"]\nsize = "candidates"',
-        "'top_q' is no sampler: did you mean",
+        "unknown sampler 'top_q': did you mean",
     ),
     "no stage": ((_CASE + _LOGITS).replace("{greedy = {}}", ""), "case 'a': chain: has no stage"),
     "nothing generates": (
@@ -139,7 +139,7 @@ _TOO_LONG = "no such" if sys.version_info >= (3, 14) else "File name too long"
 
 NAMES: dict[str, tuple[list[str | Path], str]] = {
     "quotes": (["run", "parity/greedy", "--plan", "-b", "a='"], "No closing quotation"),
-    "nothing": (["run", "parity/greedy", "--plan", "-b", "a= "], "no command"),
+    "nothing": (["run", "parity/greedy", "--plan", "-b", "a= "], "the command is empty"),
     "long suite": (["run", "x" * 300, "--plan"], "no such suite"),
     "long bundle": (["explain", "x" * 300, "a"], "missing"),
     "long history": (["history", "show", "-d", "x" * 300], _TOO_LONG),
@@ -263,13 +263,13 @@ def test_hostile_arrays_are_refused_in_one_line(
 
 
 VOCABULARIES: dict[str, tuple[dict[str, Any], str]] = {
-    "no tokens": ({"tokens": None}, "tokens is no list of str"),
-    "no merges, but a number": ({"merges": 7}, "merges is no list of str"),
+    "no tokens": ({"tokens": None}, "tokens is not a list of str"),
+    "no merges, but a number": ({"merges": 7}, "merges is not a list of str"),
     "a type too few": ({"token_type": [1]}, "texts, types and scores: 2, 1 and 0"),
-    "a number for an end": ({"eos_token_id": 1 << 31}, "eos_token_id is no token"),
-    "a text for an end": ({"eos_token_id": "a"}, "eos_token_id is no token"),
-    "a byte by no name": ({"token_type": [1, 6]}, "a token for a byte is <0x0A>"),
-    "no scores": ({"model": "llama"}, "scores is no list of float"),
+    "a number for an end": ({"eos_token_id": 1 << 31}, "eos_token_id is not a token"),
+    "a text for an end": ({"eos_token_id": "a"}, "eos_token_id is not a token"),
+    "a byte by no name": ({"token_type": [1, 6]}, "a byte token must be written as <0x0A>"),
+    "no scores": ({"model": "llama"}, "scores is not a list of float"),
 }
 
 

@@ -241,7 +241,7 @@ def test_the_command_ends_with_one_line_and_goes_on(
 ) -> None:
     command: list[str | Path] = [
         "run",
-        plan.asked.suites[0],
+        plan.run_options.suites[0],
         "-b",
         "null",
         "-o",

@@ -18,7 +18,7 @@ from sampler_parity.harness.files import sha256_of
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(hashed, "_seen", {})
+    monkeypatch.setattr(hashed, "_CACHE", {})
     return tmp_path / "cache"
 
 

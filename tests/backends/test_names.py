@@ -25,10 +25,10 @@ def test_the_address_of_a_server_is_no_backend_and_one_line_says_what_asks_it(te
     done = cli("run", "parity/greedy", "-b", text)
     assert done.returncode == 2
     assert done.stderr == (
-        f"sampler-parity: backend '{short}': a server takes texts, and a suite has logits"
-        " - ask it with `sampler-parity server check URL --dialect ...`\n"
+        f"sampler-parity: backend '{short}': a server takes texts, but a suite needs logits"
+        " - check a server with `sampler-parity server check URL --dialect ...`\n"
     )
-    with pytest.raises(InputError, match="a suite has logits"):
+    with pytest.raises(InputError, match="a suite needs logits"):
         registry.parse(f"sandbox:{text}")
 
 

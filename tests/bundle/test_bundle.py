@@ -138,7 +138,7 @@ def test_a_changed_record_is_named_as_such(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         bundle.read_finished(tmp_path / "b")
     assert str(error.value) == (
-        f"{path}:4: a record above is not what the run wrote: its footer has another digest"
+        f"{path}:4: a record above has changed since the run: the footer has another digest"
         " - make the bundle again"
     )
 
@@ -153,7 +153,7 @@ def test_a_record_behind_the_footer_is_refused(tmp_path: Path) -> None:
     path = closed(tmp_path / "b") / "results.jsonl"
     line = path.read_bytes().splitlines(keepends=True)[1]
     path.write_bytes(path.read_bytes() + line.replace(b'"a"', b'"c"'))
-    with pytest.raises(InputError, match=r"results\.jsonl:5: stands behind the footer in line 4"):
+    with pytest.raises(InputError, match=r"results\.jsonl:5: comes after the footer in line 4"):
         bundle.read(tmp_path / "b")
 
 
@@ -186,7 +186,7 @@ def test_a_repeated_id_is_refused_with_file_and_line(tmp_path: Path, command: li
     names = {"BUNDLE": folder, "OTHER": tmp_path / "other", "OUT": tmp_path / "out"}
     line = refused(cli(*(names.get(word, word) for word in command)))
     assert line == (
-        f"sampler-parity: {folder / 'results.jsonl'}:4: case 'a' again, it is in line 2, too"
+        f"sampler-parity: {folder / 'results.jsonl'}:4: duplicate case 'a', first in line 2"
         " - make the bundle again"
     )
     assert not (tmp_path / "out").exists()
@@ -194,7 +194,7 @@ def test_a_repeated_id_is_refused_with_file_and_line(tmp_path: Path, command: li
 
 def test_resume_refuses_a_repeated_id(tmp_path: Path) -> None:
     create(tmp_path / "b", INFO).append(identical("a"), identical("a"))
-    with pytest.raises(InputError, match=r"results\.jsonl:3: case 'a' again, it is in line 2"):
+    with pytest.raises(InputError, match=r"results\.jsonl:3: duplicate case 'a', first in line 2"):
         resume(tmp_path / "b", INFO)
 
 

@@ -86,7 +86,7 @@ def test_a_file_that_was_changed_is_reported_and_never_read_again(
     with pytest.raises(InputError, match=rf"{name}: another program, perhaps a backend,"):
         writer.close(END)
     for read in (bundle.read_finished, lambda folder: resume(folder, run_info("mine"))):
-        with pytest.raises(InputError, match=r"is not what the run wrote"):
+        with pytest.raises(InputError, match=r"has changed since the run"):
             read(tmp_path / "b")
 
 

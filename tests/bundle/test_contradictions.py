@@ -105,7 +105,7 @@ def test_a_release_that_is_none_is_refused(tmp_path: Path) -> None:
     bundle = filled_bundle(tmp_path / "b", _plain)
     path = bundle.folder / "run.json"
     path.write_text(path.read_text().replace('"v0.5.0"', '"b' + "9" * 5_000 + '"'))
-    with pytest.raises(InputError, match=r"run.json: malformed: .* is no release of llama.cpp"):
+    with pytest.raises(InputError, match=r"run.json: malformed: .* is not a release of llama.cpp"):
         read(bundle.folder)
 
 

@@ -80,7 +80,7 @@ def test_what_was_changed_is_refused_with_its_line_and_left_as_it_is(
     with pytest.raises(InputError) as refused:
         resume(tmp_path / "b", INFO)
     assert str(refused.value) == (
-        f"{path}:{line}: is not what the run wrote - put it back, or keep only the lines above it,"
+        f"{path}:{line}: has changed since the run - put it back, or keep only the lines above it,"
         f" or {AGAIN}"
     )
     assert contents(tmp_path / "b") == held
@@ -109,7 +109,7 @@ def test_a_run_that_was_killed_between_both_files_goes_on(tmp_path: Path) -> Non
 def test_a_run_json_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = killed(tmp_path / "b") / "run.json"
     path.write_text(path.read_text().replace('"started": "', '"started": "9'))
-    with pytest.raises(InputError, match=r"run.json: is not what the run wrote: .* - put it back"):
+    with pytest.raises(InputError, match=r"run.json: has changed since the run: .* - put it back"):
         resume(tmp_path / "b", INFO)
 
 
@@ -127,7 +127,7 @@ def test_a_bundle_without_its_digests_is_refused(tmp_path: Path) -> None:
 def test_digests_that_are_none_are_refused(tmp_path: Path, content: bytes) -> None:
     killed(tmp_path / "b")
     (tmp_path / "b/digests").write_bytes(content)
-    with pytest.raises(InputError, match=r"run.json: is not what the run wrote"):
+    with pytest.raises(InputError, match=r"run.json: has changed since the run"):
         resume(tmp_path / "b", INFO)
 
 
@@ -140,7 +140,7 @@ def test_a_finished_bundle_is_held_to_its_digests_too(tmp_path: Path) -> None:
     row = row.replace(b'"verdict":"diverged"', b'"verdict":"identical"')
     other = json.loads(footer) | {"sha256": hashlib.sha256(header + row).hexdigest()}
     path.write_bytes(header + row + json.dumps(other).encode() + b"\n")
-    with pytest.raises(InputError, match=r"results.jsonl:2: is not what the run wrote"):
+    with pytest.raises(InputError, match=r"results.jsonl:2: has changed since the run"):
         resume(tmp_path / "b", INFO)
 
 

@@ -54,7 +54,7 @@ def test_cost_is_values_through_stages_and_a_draw_costs_sixteen() -> None:
     [
         ({"history": [1], "prompt": [1]}, "give history, or prompt and output"),
         ({"history": [1], "output": [1]}, "give history, or prompt and output"),
-        ({"prompt": [1], "draws": 5}, "prompt does not go with draws"),
+        ({"prompt": [1], "draws": 5}, "prompt: not allowed with draws"),
     ],
 )
 def test_a_case_has_one_past(options: dict[str, Any], problem: str) -> None:

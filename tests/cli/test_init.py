@@ -298,7 +298,7 @@ def test_nothing_is_written_over(
     file = tmp_path / TEMPLATES[language].source
     file.write_text("mine")
     line = refused(cli("init", "--lang", language, tmp_path))
-    assert line == f"sampler-parity: {file}: is there already - name another folder"
+    assert line == f"sampler-parity: {file}: already exists - choose another folder"
     assert file.read_text() == "mine"
 
 
@@ -306,9 +306,9 @@ def test_nothing_is_written_over_by_the_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(init, "strips_types", lambda: False)
-    (tmp_path / COMPILED_TYPESCRIPT.made).write_text("mine")
+    (tmp_path / COMPILED_TYPESCRIPT.binary).write_text("mine")
     line = refused(cli("init", "--lang", "typescript", tmp_path))
-    assert line.endswith("adapter.mjs: is there already - name another folder")
+    assert line.endswith("adapter.mjs: already exists - choose another folder")
     assert [path.name for path in tmp_path.iterdir()] == ["adapter.mjs"]
 
 

@@ -60,16 +60,16 @@ def test_the_module_that_is_patched_stays_as_it_is() -> None:
         (
             [("self.q", "0")],
             "",
-            "edit 1: stands 0 times in reference/samplers/top_p.py, and must once: 'self.q'"
+            "edit 1: occurs 0 times in reference/samplers/top_p.py, must occur once: 'self.q'"
             " - copy the lines as they are now",
         ),
         (
             [("mass >= self.p", "mass > self.p"), ("self.min_keep", "0")],
             "",
-            "edit 2: stands 3 times in reference/samplers/top_p.py, and must once: 'self.min_keep'"
-            " - copy more lines around it",
+            "edit 2: occurs 3 times in reference/samplers/top_p.py, must occur once:"
+            " 'self.min_keep' - copy more lines around it",
         ),
-        ([("order = cand", "o = cand")], "", "edit 1: stands 2 times in reference/samplers/top_p"),
+        ([("order = cand", "o = cand")], "", "edit 1: occurs 2 times in reference/samplers/top_p"),
         ([("mass >= self.p", "mass >= self.p")], "", "edit 1: replaces nothing: 'mass >= self.p'"),
         (
             [("a", "b")],
@@ -108,7 +108,7 @@ def test_a_patch_of_nothing_is_reported_with_its_place(of: str, message: str) ->
 
 def test_a_part_that_no_check_is_for_is_reported_with_its_place() -> None:
     of = "reference/trie.py:Entry"
-    with pytest.raises(InputError, match=f"no check is for '{of}' - correct `of`: "):
+    with pytest.raises(InputError, match=f"there is no check for '{of}' - correct `of`: "):
         parts._part(Mutant("token_trie/planted", patch(("a", "b"), of=of)))
 
 

@@ -241,7 +241,7 @@ def test_known_divergence_that_is_no_longer_needed_is_reported_or_fails(tmp_path
     policy = ALLOW.format(case="top_p/*", expires=TODAY)
     result = judged(bundle, policy)
     assert result.exit_status == 0
-    assert result.notes[0] == "allow[1] (#7) let nothing pass: top_p/* on mine"
+    assert result.notes[0] == "allow[1] (#7) matched nothing: top_p/* on mine"
     assert judged(bundle, 'unused_allowances = "fail"' + policy).exit_status == 1
 
 
@@ -316,13 +316,13 @@ def test_what_no_rule_is_about_is_reported(tmp_path: Path) -> None:
 
 def test_suites_of_the_user_and_other_code_are_reported(tmp_path: Path) -> None:
     info = run_info("mine", "llama.cpp", suites={"parity/top_k": "f00", "mine/own": "f00"})
-    other = "the run was made by other code of sampler-parity (0.0.0)"
+    other = "the run was made with other code of sampler-parity (0.0.0)"
     for code, said in ((digest_of_code(), []), ("of another version", [other])):
         machine = info.machine.model_copy(update={"code": code})
         run = info.model_copy(update={"machine": machine, "version": "0.0.0"})
         notes = judged(finished(tmp_path / code, [both("a")], run), "[[parity]]").notes
         assert [note for note in notes if "code" in note] == said
-        assert "suite mine/own is not shipped: what its cases require is its own" in notes
+        assert "suite mine/own is not shipped: it defines what its cases require" in notes
         assert not any("parity/top_k" in note for note in notes)
 
 

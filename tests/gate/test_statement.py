@@ -143,7 +143,7 @@ def test_file_that_is_no_statement_is_refused_in_one_line(folder: Path) -> None:
     for text in ("{", "[]", "\0"):
         path = folder / "bad.json"
         path.write_text(text, encoding="utf-8")
-        assert "is no statement" in refused(gate(folder, "right", "--verify", path))
+        assert "is not a statement" in refused(gate(folder, "right", "--verify", path))
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def test_random_model_that_comes_out_otherwise_is_refused(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(random_model, "_SPREAD", 4.4)
-    with pytest.raises(InputError, match=r"comes out with SHA-256 .*, recorded is .* - install"):
+    with pytest.raises(InputError, match=r"was generated with SHA-256 .*, expected .* - install"):
         make()
     assert list(cache.iterdir()) == []
 

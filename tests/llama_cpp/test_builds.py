@@ -138,7 +138,7 @@ def test_the_list_says_why_a_build_cannot_be_used(cache: Path, tmp_path: Path) -
     builds.add(f"gone={folder}")
     shutil.rmtree(folder)
     assert builds.describe() == [
-        f"gone           unusable: {folder}: is no folder - name one that holds a libllama"
+        f"gone           unusable: {folder}: is not a folder - name one that holds a libllama"
     ]
 
 
@@ -158,8 +158,8 @@ def test_the_list_names_devices_that_cannot_be_asked(cache: Path, tmp_path: Path
         (elf(machine=183), "libllama.so: built for arm64, this processor is x86-64"),
         (elf(machine=8), "built for machine 8, this processor is x86-64"),
         (elf(size=127), "libllama.so: is truncated"),
-        (elf(size=40), "is truncated or no shared library"),
-        (b"MZ" + bytes(200), "is truncated or no shared library"),
+        (elf(size=40), "is truncated, or not a shared library"),
+        (b"MZ" + bytes(200), "is truncated, or not a shared library"),
         (None, "no libllama.so here - name a folder with a libllama build"),
     ],
     ids=["arm64", "another", "one-byte-short", "no-header", "no-elf", "none"],
@@ -203,11 +203,11 @@ def test_a_library_that_libllama_needs_is_checked_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["x"], "x: no build - write node-llama-cpp@VERSION or NAME=FOLDER"),
-        (["left-pad@1.0.0"], "left-pad: not known as a package of builds"),
-        (["node-llama-cpp@1 2"], "no version"),
-        (["../x=."], "build '../x': no name"),
-        (["node-llama-cpp@3.1.1", "--release", "b1"], "--release: a package has its own"),
+        (["x"], "x: is not a build - write node-llama-cpp@VERSION or NAME=FOLDER"),
+        (["left-pad@1.0.0"], "left-pad: is not a supported package of builds"),
+        (["node-llama-cpp@1 2"], "invalid version"),
+        (["../x=."], "build '../x': invalid name"),
+        (["node-llama-cpp@3.1.1", "--release", "b1"], "--release: a package reports its own"),
     ],
     ids=["nothing", "package", "version", "name", "release"],
 )
@@ -218,7 +218,7 @@ def test_what_is_no_build_is_refused(cache: Path, arguments: list[str], problem:
 def test_a_release_that_is_none_is_refused(cache: Path, tmp_path: Path) -> None:
     folder = folder_with(tmp_path / "f", elf())
     line = refused(cli("builds", "add", f"x={folder}", "--release", "latest"))
-    assert line.endswith("release 'latest': is no release of llama.cpp - write b4753 or v0.5.0")
+    assert line.endswith("release 'latest': is not a release of llama.cpp - write b4753 or v0.5.0")
 
 
 @pytest.mark.parametrize("code", ["E404", "ETARGET"])
@@ -289,7 +289,7 @@ def test_a_record_that_is_none_is_listed_as_unusable(cache: Path) -> None:
     folder_with(cache / "x", b"{}", "build.json")
     (line,) = builds.describe()
     assert line.startswith("x              unusable: ")
-    assert line.endswith("build.json: is no record of a build - add the build again")
+    assert line.endswith("build.json: is not a valid record of a build - add the build again")
 
 
 def test_releases_are_in_the_order_of_their_age_not_of_their_spelling() -> None:
@@ -317,7 +317,7 @@ def test_penalties_takes_what_its_release_takes(release: str, first: str, count:
 
 @pytest.mark.parametrize("release", ["b4300", "b10300", "b3000", "v0.6.0"])
 def test_a_release_that_was_not_seen_is_not_guessed_at(release: str) -> None:
-    with pytest.raises(Unsupported, match=f"how llama.cpp {release} takes it is not known"):
+    with pytest.raises(Unsupported, match=f"its signature in llama.cpp {release} is unknown"):
         signature("penalties", release)
 
 
@@ -325,7 +325,8 @@ def test_a_sampler_that_a_build_exports_is_uncallable_where_its_signature_is_not
     """The library of v0.5.0, registered as b4500: it has adaptive_p, and no softmax."""
     hello = Worker(str(default_folder()), "b4500").hello()
     assert hello.uncallable["adaptive_p"].startswith(
-        "it has adaptive_p, but how llama.cpp b4500 takes it is not known, only b7836 to b11549:"
+        "it has adaptive_p, but its signature in llama.cpp b4500 is unknown, only those of"
+        " b7836 to b11549 are known:"
         " compare llama_sampler_init_adaptive_p in its llama.h with those"
     )
     assert "xtc" in hello.samplers

@@ -21,7 +21,7 @@ from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, NativeTrie
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
 from sampler_parity.harness.trie.costs import step_ns
 from sampler_parity.reference import Candidates, ChainError
-from sampler_parity.reference.samplers.token_trie import LATE, LIMIT, TokenTrie
+from sampler_parity.reference.samplers.token_trie import LIMIT, SPAN_TOO_LONG, TokenTrie
 from sampler_parity.reference.trie import read_payload
 from tests.support.inside import Inside
 from tests.support.tries import LEAF_LISTS, SEED, as_json, payload, without_prefixes
@@ -169,7 +169,7 @@ def test_it_warns_and_resets_after_500_tokens(libllama: Libllama, tries: Compile
     libllama.llama_log_set(_KEEP_ERRORS, None)
     assert left(libllama, trie, [1, 2, 7], [1.0] * 3) == [1.0] * 3
     ((level, line),) = logged
-    assert (level, LATE % LIMIT) == (3, line.decode().strip())
+    assert (level, SPAN_TOO_LONG % LIMIT) == (3, line.decode().strip())
     libllama.llama_sampler_free(trie)
 
 

@@ -125,7 +125,7 @@ def test_uniforms_are_not_sent_to_a_backend_that_does_not_claim_them(canned: Any
 
 
 NS: dict[str, Any] = {"prompt_ns": 1, "sample_ns": [1, 2], "decode_ns": [1, 2]}
-STEPS_OR_STAGES = "the reply has another number of steps or stages"
+STEPS_OR_STAGES = "the reply has the wrong number of steps or stages"
 OUTSIDE = "the reply points outside the scratch file"
 
 
@@ -145,17 +145,17 @@ OUTSIDE = "the reply points outside the scratch file"
             {"tokens": [1], "stages": [[stage(n=5)]]},
             "5 candidates, the vocabulary 4",
         ),
-        ("draws", cuts, {}, "the scratch file was cut"),
-        ("time", nothing, {"ns": [1]}, r"2 times were asked for: \[1\]"),
-        ("time", nothing, {"ns": [1, -1]}, r"2 times were asked for: \[1, -1\]"),
-        ("decode", cuts, {}, "the scratch file was cut"),
-        ("capture", cuts, {}, "the scratch file was cut"),
-        ("generate", cuts, {"tokens": [1, 2]}, "the scratch file was cut"),
+        ("draws", cuts, {}, "the scratch file was truncated"),
+        ("time", nothing, {"ns": [1]}, r"expected 2 times, each at least 0: \[1\]"),
+        ("time", nothing, {"ns": [1, -1]}, r"expected 2 times, each at least 0: \[1, -1\]"),
+        ("decode", cuts, {}, "the scratch file was truncated"),
+        ("capture", cuts, {}, "the scratch file was truncated"),
+        ("generate", cuts, {"tokens": [1, 2]}, "the scratch file was truncated"),
         ("generate", rows, {"tokens": [1]}, "1 tokens in the reply, asked for 2"),
         ("generate", rows, {"tokens": [1, 4]}, "token 4 is not in the vocabulary"),
-        ("throughput", nothing, NS | {"sample_ns": [1]}, "2 steps were asked for"),
-        ("throughput", nothing, NS | {"decode_ns": [1, 2, 3]}, "2 steps were asked for"),
-        ("throughput", nothing, NS | {"tokens": [[1, 2, 3], [1, 2]]}, "each of 3 sequences a step"),
+        ("throughput", nothing, NS | {"sample_ns": [1]}, "must have times of 2 steps"),
+        ("throughput", nothing, NS | {"decode_ns": [1, 2, 3]}, "must have times of 2 steps"),
+        ("throughput", nothing, NS | {"tokens": [[1, 2, 3], [1, 2]]}, "each of the 3 sequences"),
     ],
 )
 def test_a_reply_that_does_not_fit_is_a_violation(
@@ -250,7 +250,7 @@ def test_behind_its_reply_a_backend_is_not_asked_what_it_is(
 
 def test_the_tokens_of_many_sequences_are_wanted_from_version_2_on(canned: Any) -> None:
     assert client.throughput(canned(nothing, NS), THROUGHPUT).tokens == []
-    with pytest.raises(BackendFailure, match="a token of each of 3 sequences a step"):
+    with pytest.raises(BackendFailure, match="a token of each of the 3 sequences"):
         client.throughput(canned(nothing, NS, protocol=2), THROUGHPUT)
     reply = NS | {"tokens": [[1, 2, 3], [4, 5, 6]]}
     assert client.throughput(canned(nothing, reply, protocol=2), THROUGHPUT).tokens[1] == [4, 5, 6]

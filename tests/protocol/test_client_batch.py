@@ -120,7 +120,7 @@ def test_logits_that_are_changed_in_place_are_named(ask_with: Any) -> None:
     ids=["rows", "steps", "stages"],
 )
 def test_a_reply_of_another_shape_breaks_the_protocol(wrong: dict[str, Any], ask_with: Any) -> None:
-    with pytest.raises(BackendFailure, match="another number of steps, rows or stages"):
+    with pytest.raises(BackendFailure, match="wrong number of steps, rows or stages"):
         ask_with(edit=lambda backend, reply: reply.model_copy(update=wrong))
 
 

@@ -25,7 +25,7 @@ def test_every_request_is_read_by_its_own_name() -> None:
 
 @pytest.mark.parametrize("data", [{"do": "dance"}, {"do": ["run"]}, {"do": None}, {}, [], "run", 1])
 def test_what_names_no_request_is_refused_with_those_that_there_are(data: Any) -> None:
-    with pytest.raises(ValueError, match=r"none of hello, run, batch, draws, .*, bye$"):
+    with pytest.raises(ValueError, match=r"use one of hello, run, batch, draws, .*, bye$"):
         p.request_of(data)
 
 

@@ -158,7 +158,7 @@ def _wait_until_readable(process: BackendProcess) -> None:
         (GREETING.replace("}", ', "protocol": "one"}'), "it speaks protocol 'one', "),
         (GREETING.replace("}", ', "dialect": "mine"}'), "not a reply: "),
         (GREETING.replace('"run"', '"fly"'), "not a reply: "),
-        (GREETING.replace('"run"', '"batch"'), "it claims batch, which protocol 1 has not"),
+        (GREETING.replace('"run"', '"batch"'), "it claims batch, which protocol 1 does not have"),
     ],
     ids=[
         "garbage",

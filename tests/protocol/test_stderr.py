@@ -34,7 +34,7 @@ def backend(act: str, sandbox: bool, timeout_s: float = 20.0) -> Iterator[Backen
 
 def kept(process: BackendProcess) -> int:
     assert process._errors is not None
-    return len(process._errors.kept)
+    return len(process._errors.tail)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no st_mode of a pipe")

@@ -88,7 +88,7 @@ def test_a_row_that_is_no_stage_breaks_the_protocol(
     edit: Edit, row: str, tabulating: Tabulating
 ) -> None:
     tabulating.edit = edit
-    with pytest.raises(BackendFailure, match=f"no stage of 4 tokens: {row}"):
+    with pytest.raises(BackendFailure, match=f"invalid stage of 4 tokens in the table: {row}"):
         run(tabulating)
 
 
@@ -97,7 +97,7 @@ def test_a_table_of_an_earlier_request_is_no_answer(tabulating: Tabulating) -> N
     idle = Idle()
     idle.scratch.remove()
     idle.scratch = tabulating.scratch
-    with pytest.raises(BackendFailure, match="no stage of 4 tokens"):
+    with pytest.raises(BackendFailure, match="invalid stage of 4 tokens"):
         run(idle)
 
 

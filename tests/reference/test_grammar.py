@@ -74,10 +74,10 @@ BAD = {
     "line": ('root ::= "a"\n  "b"', "line 2, column 3: expected a name"),
     "item": ("root ::= }", "line 1, column 10: expected an item, | or the end of the line"),
     "repeat": ('root ::= ""*', "line 1, column 13: nothing to repeat"),
-    "swapped": ('root ::= "a"{3,2}', "line 1, column 14: 3 repetitions at least and 2 at most"),
+    "swapped": ('root ::= "a"{3,2}', "line 1, column 14: minimum 3 is above maximum 2"),
     "many": ('root ::= "a"{2001}', "line 1, column 14: over 2000 repetitions"),
     "huge": ('root ::= "a"{99999999999999999999}', "column 14: a number that is too large"),
-    "bomb": ('root ::= ("a"{0,99}){0,99}', "over 2000 rules by repetitions of repetitions"),
+    "bomb": ('root ::= ("a"{0,99}){0,99}', "nested repetitions make over 2000 rules"),
     "elements": (f'root ::= "{"a" * 501}"{{2000}}', "the grammar has over 1000000 elements"),
     "nesting": ("root ::= " + "(" * (MAX_NESTING + 1), "line 1, column 110: over 100 groups"),
     "token": ("root ::= <[4294967296]>", "line 1, column 12: a token id that is too large"),
@@ -88,13 +88,13 @@ BAD = {
     "behind empty": ('root ::= e root | "x"\ne ::= "y" | ', "left recursion: root -> root"),
     "hidden": (
         'root ::= e root "x" | "y"\ne ::= f\nf ::= ""',
-        "left recursion behind an empty rule: root",
+        "left recursion after an empty rule: root",
     ),
     "chain": (
         "root ::= r0\n"
         + "\n".join(f"r{i} ::= r{i + 1}" for i in range(MAX_CHAIN))
         + f"\nr{MAX_CHAIN} ::= [a]",
-        f"over {MAX_CHAIN} rules that begin with one another",
+        f"over {MAX_CHAIN} rules in a row, each beginning with the next",
     ),
     "ways": (
         "root ::= r0\n"
@@ -220,7 +220,7 @@ def test_the_empty_grammar_constrains_nothing() -> None:
     ("token", "message"),
     [
         (2, r"^token 2 does not fit the grammar \(llama.cpp throws\)$"),
-        (END, r"^token 7 ends what may not end \(llama.cpp aborts\)$"),
+        (END, r"^token 7 ends an incomplete text \(llama.cpp aborts\)$"),
         (9, r"^token 9 is not in the vocabulary \(llama.cpp aborts\)$"),
     ],
 )

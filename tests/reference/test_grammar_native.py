@@ -98,7 +98,7 @@ def _grammar(text: str) -> list[dict[str, dict[str, object]]]:
 
 DEADLY = {
     "hidden-left-recursion": (
-        'root ::= e root "x" | "y"\ne ::= f\nf ::= ""', "bad_alloc", "left recursion behind"
+        'root ::= e root "x" | "y"\ne ::= f\nf ::= ""', "bad_alloc", "left recursion after"
     ),
     "groups-in-groups": (
         "root ::= " + "(" * 50_000 + '"a"' + ")" * 50_000, "SIGSEGV", "over 100 groups"
@@ -106,7 +106,7 @@ DEADLY = {
     "long-chain": (
         "root ::= r0\n" + "\n".join(f"r{i} ::= r{i + 1}" for i in range(100_000))
         + '\nr100000 ::= "a"',
-        "SIGSEGV", "over 2000 rules that begin with one another",
+        "SIGSEGV", "over 2000 rules in a row, each beginning with the next",
     ),
 }  # fmt: skip
 
@@ -126,7 +126,7 @@ def test_limits_the_wrong_way_round_take_all_memory(mortal: BackendProcess) -> N
     with pytest.raises(BackendFailure, match="bad_alloc") as refused:
         ask(mortal, _grammar('root ::= "a"{2,1}'), BPE, 303)
     assert refused.value.verdict in ("rejected", "crashed")
-    with pytest.raises(ChainError, match="2 repetitions at least and 1 at most"):
+    with pytest.raises(ChainError, match="minimum 2 is above maximum 1"):
         build_chain(_grammar('root ::= "a"{2,1}'), vocab=VOCAB)
 
 

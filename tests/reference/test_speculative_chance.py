@@ -67,5 +67,5 @@ def test_drawn_never_takes_an_impossible_token() -> None:
 
 def test_too_many_ways_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chances, "MOST_OUTCOMES", 3)
-    with pytest.raises(ValueError, match="more than 3 ways"):
+    with pytest.raises(ValueError, match="more than 3 outcomes"):
         enumerate_outcomes(lambda chance: chance.index(chance.uniform(), np.ones(5)))

@@ -139,7 +139,7 @@ def test_the_path_chooses_the_descriptor_and_the_first_is_the_default() -> None:
     )
     assert left(TokenTrie(two)) == [1]
     assert left(TokenTrie(two, path="b[]")) == [2]
-    with pytest.raises(ChainError, match=r"path 'c' is none of the payload's: a, b\[\]"):
+    with pytest.raises(ChainError, match=r"unknown path 'c'. The payload has: a, b\[\]"):
         TokenTrie(two, path="c")
 
 

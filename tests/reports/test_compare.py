@@ -13,7 +13,7 @@ from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.compare.compare_model import CompareReport, report_of
-from sampler_parity.reports.pages.compare.compare_page import COMPARE, SHOWN, document, summary
+from sampler_parity.reports.pages.compare.compare_page import COMPARE, MOST_ROWS, document, summary
 from sampler_parity.reports.write import write_report
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
@@ -140,7 +140,7 @@ def test_ten_bundles_lose_no_difference_to_the_bound(ten: CompareReport) -> None
     parted = {name for row in ten.verdicts for name in row.cases}
     assert len(parted) == 1500 // 7 + 1
     assert [column.differing for column in ten.columns] == [0, *[len(parted)] * 9]
-    assert len(ten.speeds) == SHOWN == 100
+    assert len(ten.speeds) == MOST_ROWS == 100
     assert len(markdown(document(ten))) <= MOST_CHARACTERS
 
 

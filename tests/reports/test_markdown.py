@@ -7,7 +7,7 @@ import pytest
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.sanitize.markup import safe
 from sampler_parity.reports.pages.parity.parity_build import report_of
-from sampler_parity.reports.pages.parity.parity_findings import SHOWN
+from sampler_parity.reports.pages.parity.parity_findings import GROUPS
 from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
@@ -69,7 +69,7 @@ def test_markdown_begins_with_the_worst_group_and_says_how_many_more_there_are(
     text = markdown(document(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)])))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert rows[2].startswith("| **7 cases diverge at top&#95;p&#58; keeps 63 fewer")
-    assert text.count(" diverges at ") == SHOWN - 1 == 19
+    assert text.count(" diverges at ") == GROUPS - 1 == 19
     assert "| 99 cases are not supported&#58; no x |" in text
     assert "6 more groups of failures." in text
 

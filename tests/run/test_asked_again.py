@@ -67,5 +67,5 @@ def test_program_that_was_exchanged_since_the_run_is_named(folder: Path, as_it_f
 
 @pytest.mark.parametrize("text", ["", "0%", "101%", "1", "x%", "-1%", "nan%"])
 def test_what_is_no_share_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is no share of the cases"):
+    with pytest.raises(InputError, match="is not a share of the cases"):
         share_of(text)

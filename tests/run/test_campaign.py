@@ -181,7 +181,7 @@ def test_another_campaign_in_the_folder_is_refused(in_process: None, tmp_path: P
         with pytest.raises(InputError, match="holds another campaign: seed 7, mutant/dist"):
             campaign.begin(tmp_path, seed, [backend], resume=True)
     (tmp_path / "chunks.jsonl").write_text("x\n")
-    with pytest.raises(InputError, match=r"chunks.jsonl: is no campaign"):
+    with pytest.raises(InputError, match=r"chunks.jsonl: is not a campaign"):
         campaign.begin(tmp_path, 7, [FAULT], resume=True)
 
 
@@ -277,7 +277,7 @@ def test_a_time_has_a_unit(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["8", "h", "-1s", "1e9h", ""])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    assert refused(cli("fuzz", "--for", text)).endswith("no time - write 30s, 20m or 8h")
+    assert refused(cli("fuzz", "--for", text)).endswith("invalid duration - write 30s, 20m or 8h")
 
 
 @pytest.mark.slow

@@ -237,9 +237,9 @@ def test_label_that_no_worker_has_is_refused_with_the_fix(
 @pytest.mark.parametrize(
     ("where", "label", "message"),
     [
-        ("slurm:x", [], "--executor slurm:x: unknown - use local or dask:ADDRESS"),
-        ("dask", [], "--executor dask: unknown - use local or dask:ADDRESS"),
-        ("local", ["gpu"], "--label: is of a cluster - use --executor dask:ADDRESS"),
+        ("slurm:x", [], "--executor slurm:x: unknown executor - use local or dask:ADDRESS"),
+        ("dask", [], "--executor dask: unknown executor - use local or dask:ADDRESS"),
+        ("local", ["gpu"], "--label: needs a cluster - use --executor dask:ADDRESS"),
     ],
 )
 def test_executor_that_is_unknown_is_refused(where: str, label: list[str], message: str) -> None:
@@ -262,7 +262,9 @@ def test_what_is_no_address_is_refused_before_anybody_is_asked(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setattr("distributed.Client", None)  # to call it is a defect
-    with pytest.raises(InputError, match=f"dask:{address}: no address: .* - use dask:HOST:PORT"):
+    with pytest.raises(
+        InputError, match=f"dask:{address}: invalid address: .* - use dask:HOST:PORT"
+    ):
         cluster.Cluster(address, [])
 
 
@@ -288,7 +290,7 @@ def test_worker_of_another_configuration_refuses_to_compute(described: RunInfo) 
         return cluster._alone((expected, ASKED), max, (1, 2))
 
     assert alone(memory_bytes=1, cores=999) == 2
-    with pytest.raises(InputError, match="differs in cpu_flags, libc came into the cluster"):
+    with pytest.raises(InputError, match="joined the cluster differs in cpu_flags, libc"):
         alone(cpu_flags=["x"], libc="musl")
 
 
@@ -302,7 +304,7 @@ def test_worker_of_the_same_version_with_other_files_refuses_to_compute(
 ) -> None:
     machine = described.machine.model_copy(update=others)
     described = described.model_copy(update={"machine": machine})
-    with pytest.raises(InputError, match=f"a worker that differs in {apart} came into the cluster"):
+    with pytest.raises(InputError, match=f"a worker that joined the cluster differs in {apart}"):
         cluster._alone((described, ASKED), max, (1, 2))
 
 
@@ -311,7 +313,7 @@ def test_worker_with_another_library_of_the_same_version_refuses_to_compute(
 ) -> None:
     backend = described.backends["null"].model_copy(update={"build": "libllama.so, sha256 other"})
     described = described.model_copy(update={"backends": {"null": backend}})
-    with pytest.raises(InputError, match="a worker that differs in backend null came"):
+    with pytest.raises(InputError, match="that joined the cluster differs in backend null"):
         cluster._alone((described, ASKED), max, (1, 2))
 
 
@@ -324,7 +326,7 @@ def test_workers_that_are_not_as_this_machine_are_refused_before_the_run(
     monkeypatch.setattr(machine, "describe", lambda: ours)
     with (
         cluster.Cluster(address, []) as workers,
-        pytest.raises(InputError, match=f"this machine have another {field} of sampler-parity"),
+        pytest.raises(InputError, match=f"this machine differ in the {field} of sampler-parity"),
     ):
         workers.describe(ASKED)
 
@@ -357,5 +359,5 @@ def test_a_worker_that_dies_while_it_is_described_is_one_line() -> None:
 
     made: Any = object.__new__(cluster.Cluster)
     made._where, made._present = "dask:a", lambda: {"tcp://b": {}}
-    with pytest.raises(InputError, match="dask:a: worker tcp://a died while it was asked what it"):
+    with pytest.raises(InputError, match="dask:a: worker tcp://a died while it described it"):
         made._answer("tcp://a", Silent())

@@ -81,7 +81,7 @@ def test_pattern_that_names_nothing_is_refused() -> None:
 
 
 def test_timings_are_refused_on_a_cluster_before_it_is_asked() -> None:
-    with pytest.raises(InputError, match="taken on this machine alone"):
+    with pytest.raises(InputError, match="measured on this machine only"):
         plan("timing/disabled", executor="dask:tcp://127.0.0.1:9")
 
 
@@ -131,7 +131,7 @@ def test_a_case_that_two_suites_have_is_refused(tmp_path: Path) -> None:
         plan_of(RunOptions(paths, ["null"]))
     assert str(error.value) == (
         "case small/many/normal-V128-k0-seed1: is in one/small and in two/small"
-        " - run them to bundles of their own"
+        " - run them into separate bundles"
     )
 
 

@@ -83,12 +83,12 @@ def test_what_the_run_makes_fits(plan: Plan) -> None:
 MISFITS: dict[str, tuple[Result, str]] = {
     "no case of it": (
         case("little/two", {"null": diverged()}, **ONE),
-        "case 'little/two' is none of this run",
+        "case 'little/two' is not part of this run",
     ),
-    "no logits of it": (logits("little/two"), "decode 'little/two' is none of this run"),
+    "no logits of it": (logits("little/two"), "decode 'little/two' is not part of this run"),
     "another suite": (
         one(suite="parity/top_k"),
-        "'little/one' is of suite mine/little, and not 'parity/top_k'",
+        "'little/one' is in suite mine/little, not 'parity/top_k'",
     ),
     "other samplers": (one(samplers=["top_p"]), "'little/one' has other samplers: top_p"),
     "another backend": (
@@ -98,16 +98,16 @@ MISFITS: dict[str, tuple[Result, str]] = {
     "no backend": (one(backends={}), "'little/one' has results of other backends: none"),
     "what is required": (
         one(required={"null": ["diverged"]}),
-        "'little/one' requires identical of null, and not diverged",
+        "'little/one' requires identical of null, not diverged",
     ),
-    "what is accepted": (one(accept="close"), "'little/one' accepts close, and the run does not"),
+    "what is accepted": (one(accept="close"), "'little/one' accepts close, but the run does not"),
     "what is required of draws": (
         drawn(required={"null": ["equivalent", "different"]}),
-        "'little/drawn' requires equivalent of null, and not equivalent or different",
+        "'little/drawn' requires equivalent of null, not equivalent or different",
     ),
     "no draws of it": (
         drawn(id="little/one"),
-        "distribution 'little/one' is none of this run",
+        "distribution 'little/one' is not part of this run",
     ),
 }
 

@@ -80,7 +80,7 @@ def test_a_runtime_has_the_same_results_inside(name: str, tmp_path: Path) -> Non
 
 def test_times_are_not_taken_in_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "refuse_unavailable", lambda: None)
-    with pytest.raises(InputError, match="--sandbox: times are taken without a sandbox"):
+    with pytest.raises(InputError, match="--sandbox: times are measured outside a sandbox"):
         plan_of(RunOptions(["timing/disabled"], ["llama.cpp"], sandbox=True))
     assert not plan_of(RunOptions(["parity/greedy"], ["llama.cpp"], "full", sandbox=True)).ruled
 

@@ -191,7 +191,7 @@ def test_the_spot_check_names_the_file_with_another_value(
     monkeypatch.setattr(Cache, "get", planted)
     wrong = Expansions(cache)
     assert [*suite.checks_of(suite.read_unparsed(written(tmp_path)), "quick", 0, (), wrong)]
-    with pytest.raises(InputError, match=r"a\.sqlite: the suite .*/one .*delete the file"):
+    with pytest.raises(InputError, match=r"a\.sqlite: its cases of suite .*/one .*delete the file"):
         wrong.spot_check("")
 
 
@@ -248,7 +248,7 @@ def test_a_run_with_a_planted_value_is_refused(
                 wrong = packed((checks[:-1], *seconds))
                 database.execute("UPDATE suites SET value = ? WHERE key = ?", (wrong, key))
     done = cli(*command, "-o", tmp_path / "3")
-    assert f"{of_this_code().path}: the suite parity/unseeded has other cases" in refused(done)
+    assert f"{of_this_code().path}: its cases of suite parity/unseeded differ" in refused(done)
     assert cli(*command, "-o", tmp_path / "4", "--no-cache").returncode == 0
 
 
@@ -256,7 +256,7 @@ def test_a_plan_without_the_cache_reads_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert plan_of(RunOptions(["parity/greedy"], ["null"])).kept is None
+    assert plan_of(RunOptions(["parity/greedy"], ["null"])).expansions is None
     assert not (tmp_path / "cache" / "sampler-parity" / "computed").exists()
 
 

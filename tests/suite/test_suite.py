@@ -273,7 +273,7 @@ def test_history_repeats_an_alphabet_or_draws_from_it() -> None:
         ),
         pytest.param(
             PAIRS.replace("then =", 'among = ["cat"]\nthen ='),
-            r"pairs 'p': among names no stage: cat",
+            r"pairs 'p': among: unknown stage cat; use",
             id="among-no-stage",
         ),
         pytest.param(

@@ -94,7 +94,7 @@ def test_a_file_that_is_no_payload_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"d.json: cannot be read"):
         read_descriptor(str(path), "m", list)  # type: ignore[arg-type]
     path.write_text("{")
-    with pytest.raises(InputError, match=r"d.json: trie_descriptor_json is no JSON"):
+    with pytest.raises(InputError, match=r"d.json: trie_descriptor_json is not valid JSON"):
         read_descriptor(str(path), "m", list)  # type: ignore[arg-type]
 
 
@@ -215,7 +215,7 @@ def test_the_compiled_trie_writes_the_same_leaves_for_less(tiny: Path) -> None:
 def test_the_compiled_trie_is_refused_with_another_build() -> None:
     done = cli("trie-bench", "--mode", "strict-trie-ffi", "--trie", "compiled", "--build", "b4753")
     assert done.returncode == 2
-    assert "--trie compiled: calls the llama.cpp installed - leave --build out" in done.stderr
+    assert "--trie compiled: uses the installed llama.cpp - omit --build" in done.stderr
 
 
 def test_a_wrong_trie_is_not_accurate(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ def test_a_wrong_trie_is_not_accurate(tiny: Path, monkeypatch: pytest.MonkeyPatc
     [
         (payload([1, 2], model="other"), "is for 'other', the model is 'tiny'"),
         (payload([320], model="tiny"), "has no token 320"),
-        (payload([200], model="tiny"), "is no UTF-8"),
+        (payload([200], model="tiny"), "is not UTF-8"),
     ],
     ids=["model", "vocabulary", "utf-8"],
 )

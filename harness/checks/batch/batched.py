@@ -32,7 +32,7 @@ class Batched(Strict):
     @property
     def rows(self) -> int:
         """Return how many rows of logits the script names."""
-        return 1 + max((one.row for step in self.steps for one in step.sample), default=-1)
+        return 1 + max((sample.row for step in self.steps for sample in step.sample), default=-1)
 
     @property
     def samples(self) -> int:
@@ -42,5 +42,5 @@ class Batched(Strict):
 
 def seeded(chain: ChainSpec) -> bool:
     """Return whether its tokens can be predicted: no sampler draws its own seed."""
-    parameters = (given for stage in chain for given in stage.values())
-    return all(given.get("seed") != DEFAULT_SEED for given in parameters)
+    parameters = (values for stage in chain for values in stage.values())
+    return all(values.get("seed") != DEFAULT_SEED for values in parameters)

@@ -40,7 +40,7 @@ class BatchCase(Case):
 
     @property
     def chains(self) -> list[ChainSpec]:
-        return [each.chain for each in self.batch.sequences]
+        return [sequence.chain for sequence in self.batch.sequences]
 
     @property
     def samplers(self) -> list[str]:
@@ -53,7 +53,10 @@ class BatchCase(Case):
 
     @property
     def separates_prompt(self) -> bool:
-        return any(each.prompt and separates_prompt(each.chain) for each in self.batch.sequences)
+        return any(
+            sequence.prompt and separates_prompt(sequence.chain)
+            for sequence in self.batch.sequences
+        )
 
     def validate_input(self, validator: FileValidator, place: str) -> None:
         distinct: dict[str, tuple[str, ChainSpec]] = {}

@@ -26,11 +26,11 @@ class Where:
 @dataclass
 class Path:
     """A live row from when it joins. taken: its samples, each with the resets before it; a clone
-    begins with those of its original. own: where it sampled itself."""
+    begins with those of its original. samples: where it sampled itself."""
 
     sequence: int
     taken: list[tuple[int, BatchSample]] = field(default_factory=list)
-    own: list[Where] = field(default_factory=list)
+    samples: list[Where] = field(default_factory=list)
     resets: int = 0
 
     def clone(self) -> "Path":
@@ -43,29 +43,29 @@ class Path:
         """Return the script of a batch of this row alone, as sequence 0. It has no clone: a copy
         does the same as its original."""
         steps = []
-        for i, (resets, one) in enumerate(self.taken):
+        for i, (resets, sample) in enumerate(self.taken):
             before = [_JOIN] * (i == 0) + [_RESET] * resets
-            steps.append(BatchStep(before=before, sample=[one.model_copy(update={"at": 0})]))
+            steps.append(BatchStep(before=before, sample=[sample.model_copy(update={"at": 0})]))
         return steps
 
 
 def paths(steps: Sequence[BatchStep]) -> list[Path]:
     """Return the path of each live row that samples, in the order in which they were created."""
-    every: list[Path] = []
+    created: list[Path] = []
 
     def come(path: Path) -> Path:
-        every.append(path)
+        created.append(path)
         return path
 
     live = Live(lambda s: come(Path(s)), lambda path: come(path.clone()), Path.reset)
     for number, step in enumerate(steps):
         live.do(step.before)
-        for index, one in enumerate(step.sample):
-            path = live.rows[one.at]
-            path.own.append(Where(number, index, one.at, len(live.rows), len(path.taken)))
-            path.taken.append((path.resets, one))
+        for index, sample in enumerate(step.sample):
+            path = live.rows[sample.at]
+            path.samples.append(Where(number, index, sample.at, len(live.rows), len(path.taken)))
+            path.taken.append((path.resets, sample))
             path.resets = 0
-    return [path for path in every if path.own]
+    return [path for path in created if path.samples]
 
 
 def mirrored(steps: Sequence[BatchStep]) -> list[BatchStep]:
@@ -78,7 +78,10 @@ def mirrored(steps: Sequence[BatchStep]) -> list[BatchStep]:
         live.do(step.before)
         n = len(live.rows)
         turn: list[Operation] = [("swap", i, n - 1 - i) for i in range(n // 2)]
-        sample = [one.model_copy(update={"at": n - 1 - one.at}) for one in reversed(step.sample)]
+        sample = [
+            original.model_copy(update={"at": n - 1 - original.at})
+            for original in reversed(step.sample)
+        ]
         mirror.append(BatchStep(before=[*turned, *step.before, *turn], sample=sample))
         turned = turn
     return mirror

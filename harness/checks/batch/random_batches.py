@@ -30,16 +30,16 @@ _DRAWING: dict[str, Parameters] = {
 }
 _BETWEEN: dict[str, Parameters] = {"temp": {"temp": [0.6, 1.5]}, "top_k": {"k": [4, 9]}}
 _BREAKERS: Parameters = {"seq_breakers": [[], ["\x01"], ["\x02", "\x03"]]}  # a token each
-_KNOWN = REMEMBERING | random.FILTERS | _DRAWING | {"greedy": {}}
+_PARAMETERS = REMEMBERING | random.FILTERS | _DRAWING | {"greedy": {}}
 _FILTERS = random.FILTERS | {  # of a sampler that is new: its smallest parameters
     name: {parameter: [value] for parameter, value in row.smallest.items()}
     for name, row in ROWS.items()
-    if row.edges is not None and not row.vocab and name not in _KNOWN
+    if row.edges is not None and not row.vocab and name not in _PARAMETERS
 }
-_ALL = _KNOWN | _FILTERS
+_ALL = _PARAMETERS | _FILTERS
 _WORDS: list[Kind] = [(), (*random.GRAMMARS,), *((name,) for name in random.FIRST[1:])]
 _SEEDED = {*_DRAWING, "xtc"}
-_ANEW = "adaptive_p"  # its clone begins its random numbers anew (findings 4)
+_RESTARTS = "adaptive_p"  # its clone begins its random numbers anew (findings 4)
 _MEMORIES: list[Kind] = [(), ("penalties",), ("dry",), ("penalties", "dry")]
 _EVENTS = ["stay"] * 20 + ["replace"] * 4 + ["reset", "copy", "verify", "verify"]
 MOST_ROWS = 8  # of a block that is not wide
@@ -92,8 +92,8 @@ class RandomBatches(RandomBlock):
 def _filtered(draw: Draw, kind: Kind, most: int, words: list[Kind]) -> Kind:
     """Return the stages with 1 to `most` filters among them, one of them twice at times."""
     filters = draw.rng.permutation(list(_FILTERS))[: draw.number(1, most)].tolist()
-    again = [] if draw.number(0, 3) else filters[:1]
-    return _ordered(draw, (*draw.one_of(words), *filters, *again, *kind))
+    repeated = [] if draw.number(0, 3) else filters[:1]
+    return _ordered(draw, (*draw.one_of(words), *filters, *repeated, *kind))
 
 
 def _ordered(draw: Draw, kind: Kind) -> Kind:
@@ -133,7 +133,7 @@ class _BatchWriter:
             behind = ["swap", at, last - 1]
             if event == "replace":
                 before += [behind, ["leave", last - 1], self._join(at), behind]
-            elif event == "copy" and kind[-1] != _ANEW:
+            elif event == "copy" and kind[-1] != _RESTARTS:
                 before += [["clone", at], ["swap", at, last], ["leave", last]]
             elif event == "reset":
                 before.append(["reset", at])
@@ -149,13 +149,13 @@ class _BatchWriter:
 
     def _verify(self, before: list[Any], at: int) -> list[Any]:
         """Write the steps of 3 to 8 drafts of a row, and return what is left to be done."""
-        draft, place = self.draw.tokens(3, 8, self.given), len(self.kinds)
-        if self.kinds[at][-1] != _ANEW:
+        draft, clone = self.draw.tokens(3, 8, self.given), len(self.kinds)
+        if self.kinds[at][-1] != _RESTARTS:
             before = [*before, ["clone", at]]
             for token in draft:
-                self._step(before, [place], token)
+                self._step(before, [clone], token)
                 before = []
-            before = [["leave", place]]
+            before = [["leave", clone]]
         for token in draft[: self.draw.number(0, len(draft))]:
             self._step(before, [at], token)
             before = []
@@ -164,7 +164,7 @@ class _BatchWriter:
     def _fork_or_leave(self) -> list[Any]:
         """Return a clone that stays as a row of its own, one or all that leave, or nothing."""
         at, rows = self.draw.number(0, len(self.kinds) - 1), len(self.kinds)
-        if self.draw.number(0, 2) and self.kinds[at][-1] != _ANEW and rows < self.most:
+        if self.draw.number(0, 2) and self.kinds[at][-1] != _RESTARTS and rows < self.most:
             self.kinds.append(self.kinds[at])
             return [["clone", at]]
         if self.draw.number(0, 1) and rows > 1:
@@ -177,11 +177,11 @@ class _BatchWriter:
     def _move(self) -> list[Any]:
         """Return operations that few scripts have: in the same step, twice, or with itself."""
         rows = len(self.kinds)
-        at, other, what = (self.draw.number(0, most) for most in (rows - 1, rows - 1, 9))
-        kind, cloned = self.kinds[at], self.kinds[at][-1] != _ANEW
+        at, second, what = (self.draw.number(0, most) for most in (rows - 1, rows - 1, 9))
+        kind, cloned = self.kinds[at], self.kinds[at][-1] != _RESTARTS
         if what == 0:
-            self.kinds[at], self.kinds[other] = self.kinds[other], self.kinds[at]
-            return [["swap", at, other]]
+            self.kinds[at], self.kinds[second] = self.kinds[second], self.kinds[at]
+            return [["swap", at, second]]
         if what == 1:
             return [["reset", at]] * 2
         if what == 2:
@@ -201,9 +201,9 @@ class _BatchWriter:
     def _step(self, before: list[Any], places: list[int], accept: int | None = None) -> None:
         sample, quiet = [], self.mixed and not self.draw.number(0, 15)
         for at in places:
-            others = ["selected"] * 18 + [None, self.draw.number(0, self.given - 1)]
-            others = [None] if quiet else others
-            taken = self.draw.one_of(others) if accept is None else accept
+            accepts = ["selected"] * 18 + [None, self.draw.number(0, self.given - 1)]
+            accepts = [None] if quiet else accepts
+            taken = self.draw.one_of(accepts) if accept is None else accept
             self.written += 1
             # two of three rows share a row of logits, as forks of a sequence do
             row = (self.written - self.written % 3 // 2) % (len(self.kinds) + _SPARE)
@@ -212,18 +212,18 @@ class _BatchWriter:
 
     def _join(self, at: int) -> list[Any]:
         draw, kind, like = self.draw, self.kinds[at], self.draw.number(0, len(self.sequences))
-        known = [{k: v for stage in s["chain"] for k, v in stage.items()} for s in self.sequences]
-        alike = [i for i, chain in enumerate(known) if chain.keys() == {*kind}]
-        if self.mixed and alike and not draw.number(0, 3):
-            return ["join", draw.one_of(alike)]
-        if alike and draw.number(0, 3) > (0 if self.mixed or self.block.vocab else 2):
+        chains = [{k: v for stage in s["chain"] for k, v in stage.items()} for s in self.sequences]
+        matches = [i for i, chain in enumerate(chains) if chain.keys() == {*kind}]
+        if self.mixed and matches and not draw.number(0, 3):
+            return ["join", draw.one_of(matches)]
+        if matches and draw.number(0, 3) > (0 if self.mixed or self.block.vocab else 2):
             words = [name for name in kind if name in random.GRAMMARS] * 2
-            anew, like = draw.one_of([*kind, kind[-1], *words]), draw.one_of(alike)
-            chain = [{name: known[like][name]} for name in kind]
-            for stage in (stage for stage in chain if anew in stage):
-                new = self._stage(anew)[anew]
+            varied, like = draw.one_of([*kind, kind[-1], *words]), draw.one_of(matches)
+            chain = [{name: chains[like][name]} for name in kind]
+            for stage in (stage for stage in chain if varied in stage):
+                new = self._stage(varied)[varied]
                 key = draw.one_of(["", *sorted(new)])
-                stage[anew] = stage[anew] | {k: v for k, v in new.items() if k == key}
+                stage[varied] = stage[varied] | {k: v for k, v in new.items() if k == key}
         else:
             chain = [self._stage(name) for name in kind]
         if not self.mixed and draw.number(0, 1):

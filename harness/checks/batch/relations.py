@@ -25,11 +25,11 @@ class Broken:
 
 
 def first_broken(
-    asked: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
+    request: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
 ) -> BackendResult | None:
     """Return the first relation that does not hold. ran: the backend's reply to the batch. alone:
     how many rows are asked alone; None: all."""
-    broken = next(_relations(asked, rows, ran, backend, alone), None)
+    broken = next(_relations(request, rows, ran, backend, alone), None)
     if broken is None:
         return None
     return _result(broken, ran)
@@ -55,20 +55,20 @@ def _result(broken: Broken, ran: BatchRan) -> BackendResult:
 
 
 def _relations(
-    asked: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
+    request: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
 ) -> Iterator[Broken]:
-    live = paths(asked.steps)
-    judged = [path for path in live if seeded(asked.sequences[path.sequence].chain)]
-    again = batch(backend, asked, rows, "token")
-    yield from _changed(again)
-    yield from _same(judged, ran, again.tokens, "asked again")
-    turned = batch(backend, replace(asked, steps=mirrored(asked.steps)), rows, "token").tokens
+    live = paths(request.steps)
+    judged = [path for path in live if seeded(request.sequences[path.sequence].chain)]
+    repeated = batch(backend, request, rows, "token")
+    yield from _changed(repeated)
+    yield from _same(judged, ran, repeated.tokens, "asked again")
+    turned = batch(backend, replace(request, steps=mirrored(request.steps)), rows, "token").tokens
     yield from _same(judged, ran, [list(reversed(step)) for step in turned], "in the other order")
     for path in _some(judged, alone):
-        sequence = asked.sequences[path.sequence]
-        by_itself = replace(asked, sequences=[sequence], steps=path.alone())
+        sequence = request.sequences[path.sequence]
+        by_itself = replace(request, sequences=[sequence], steps=path.alone())
         tokens = batch(backend, by_itself, rows, "token").tokens
-        for where in path.own:
+        for where in path.samples:
             got = ran.tokens[where.step][where.index]
             if tokens[where.nth][0] != got:
                 yield Broken(_message("alone", tokens[where.nth][0], got), where)
@@ -82,9 +82,9 @@ def _changed(ran: BatchRan) -> Iterator[Broken]:
 def _same(
     judged: Sequence[Path], ran: BatchRan, tokens: list[list[int | None]], how: str
 ) -> Iterator[Broken]:
-    every = ((where, path) for path in judged for where in path.own)
-    for where, _ in sorted(every, key=lambda pair: (pair[0].step, pair[0].index)):
-        before, now = (each[where.step][where.index] for each in (ran.tokens, tokens))
+    samples = ((where, path) for path in judged for where in path.samples)
+    for where, _ in sorted(samples, key=lambda pair: (pair[0].step, pair[0].index)):
+        before, now = (result[where.step][where.index] for result in (ran.tokens, tokens))
         if before != now:
             yield Broken(_message(how, now, before), where)
 
@@ -97,9 +97,9 @@ def _token(token: int | None) -> str:
     return "no token" if token is None else f"token {token}"
 
 
-def _some(judged: Sequence[Path], many: int | None) -> list[Path]:
+def _some(judged: Sequence[Path], count: int | None) -> list[Path]:
     """Return this many of them, spread from the first to the last."""
     n = len(judged)
-    if many is None or many >= n:
+    if count is None or count >= n:
         return list(judged)
-    return [judged[round(i * (n - 1) / max(1, many - 1))] for i in range(many)]
+    return [judged[round(i * (n - 1) / max(1, count - 1))] for i in range(count)]

@@ -35,7 +35,7 @@ from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Voc
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.sampler import Sampler
 
-APART = "rows asked one after the other"
+NOT_TOGETHER = "rows asked one after the other"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PreparedBatch:
     """A case of a batch made concrete. samplers: those of a release, by name."""
 
     case: BatchCase
-    asked: Batch
+    request: Batch
     rows: list[Row]
     vocab: Vocab | None
     samplers: Mapping[str, Callable[..., Sampler]]
@@ -51,7 +51,7 @@ class PreparedBatch:
     def chain(self, sequence: p.BatchSequence) -> Chain:
         """Return the chain of a row as it joins."""
         chain = build_chain(
-            sequence.chain, n_vocab=self.asked.n_vocab, vocab=self.vocab, samplers=self.samplers
+            sequence.chain, n_vocab=self.request.n_vocab, vocab=self.vocab, samplers=self.samplers
         )
         for token in sequence.prompt:
             chain.accept_prompt(token)
@@ -76,19 +76,19 @@ def judge(
     artifacts: Path | None,
     releases: Mapping[str, str],
 ) -> CaseResult:
-    ready, start = prepare(case), time.perf_counter()
-    wanted = reference_batch(ready)
+    prepared, start = prepare(case), time.perf_counter()
+    reference = reference_batch(prepared)
     reference_s = time.perf_counter() - start
     judged = {
-        backend.name: _judged(ready, wanted, backend, artifacts, releases.get(backend.name))
+        backend.name: _judged(prepared, reference, backend, artifacts, releases.get(backend.name))
         for backend in backends
     }
     return CaseResult(
         id=case.id,
         samplers=case.samplers,
-        steps=len(wanted.tokens),
+        steps=len(reference.tokens),
         reference_s=reference_s,
-        refusal=wanted.refusal,
+        refusal=reference.refusal,
         backends={name: result for name, (result, _) in judged.items()},
         required={name: required for name, (_, required) in judged.items()},
     )
@@ -98,90 +98,101 @@ def prepare(case: BatchCase) -> PreparedBatch:
     """Prepare a case. Raises InputError for a bad fixture."""
     n, path = case.logits.n, vocab_path(case.vocab) if case.vocab else None
     sequences = [
-        each.model_copy(update={"chain": complete(each.chain, n)}) for each in case.batch.sequences
+        sequence.model_copy(update={"chain": complete(sequence.chain, n)})
+        for sequence in case.batch.sequences
     ]
     return PreparedBatch(
         case=case,
-        asked=Batch(sequences, case.batch.steps, n, str(path) if path else None, case.dtype),
+        request=Batch(sequences, case.batch.steps, n, str(path) if path else None, case.dtype),
         rows=rows_of(case.logits, case.dtype, case.batch.rows),
         vocab=read_vocab(path) if path else None,
         samplers=ALL_SAMPLERS,
     )
 
 
-def reference_batch(ready: PreparedBatch) -> ReferenceBatch:
+def reference_batch(prepared: PreparedBatch) -> ReferenceBatch:
     """Run the reference, without candidates if only tokens are compared, to save memory."""
-    shown = ready.case.detail == "stages"
-    live = Live(lambda s: ready.chain(ready.asked.sequences[s]), Chain.clone, Chain.reset)
-    wanted = ReferenceBatch([], [])
+    with_stages = prepared.case.detail == "stages"
+    live = Live(lambda s: prepared.chain(prepared.request.sequences[s]), Chain.clone, Chain.reset)
+    reference = ReferenceBatch([], [])
     try:
-        for step in ready.asked.steps:
+        for step in prepared.request.steps:
             live.do(step.before)
-            sampled = [_sample(live.rows[one.at], ready.rows[one.row], one) for one in step.sample]
-            wanted.tokens.append([stages[-1].token for stages in sampled])
-            wanted.stages.append([stages if shown else [] for stages in sampled])
+            sampled = [
+                _sample(live.rows[sample.at], prepared.rows[sample.row], sample)
+                for sample in step.sample
+            ]
+            reference.tokens.append([stages[-1].token for stages in sampled])
+            reference.stages.append([stages if with_stages else [] for stages in sampled])
     except UndefinedInputError as error:
-        return replace(wanted, refusal=str(error))
-    return wanted
+        return replace(reference, refusal=str(error))
+    return reference
 
 
-def _sample(chain: Chain, row: Row, one: p.BatchSample) -> list[Candidates]:
+def _sample(chain: Chain, row: Row, sample: p.BatchSample) -> list[Candidates]:
     """Return the candidates after each stage, and let the chain accept; no other row is changed."""
     fresh = Candidates.from_logits(row)
     stages = [stage.candidates for stage in chain.trace(fresh)] or [fresh]
-    accepted = stages[-1].token if one.accept == "selected" else one.accept
+    accepted = stages[-1].token if sample.accept == "selected" else sample.accept
     if accepted is not None:
         chain.accept(accepted)
     return stages
 
 
 def _judged(
-    ready: PreparedBatch,
-    wanted: ReferenceBatch,
+    prepared: PreparedBatch,
+    reference: ReferenceBatch,
     backend: Backend,
     artifacts: Path | None,
     release: str | None,
 ) -> tuple[BackendResult, list[Verdict]]:
     """Return the result and the verdicts that pass, with the samplers of the release."""
-    required, names = ready.case.required(backend.name), ready.case.samplers
+    required, names = prepared.case.required(backend.name), prepared.case.samplers
     if release in (None, NEWEST):
-        return outcome(lambda: _on_backend(ready, wanted, backend, artifacts)), required
+        return outcome(lambda: _on_backend(prepared, reference, backend, artifacts)), required
     if not all(has(name, str(release)) for name in names):
         required = ["unsupported"]
 
     def of_release() -> BackendResult:
-        meant = replace(ready, samplers=samplers_at(release, names))
+        meant = replace(prepared, samplers=samplers_at(release, names))
         return _on_backend(meant, reference_batch(meant), backend, artifacts)
 
     return outcome(of_release), required
 
 
 def _on_backend(
-    ready: PreparedBatch, wanted: ReferenceBatch, backend: Backend, artifacts: Path | None
+    prepared: PreparedBatch, reference: ReferenceBatch, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
-    asked = replace(ready.asked, steps=ready.asked.steps[: len(wanted.tokens)])
-    ran = batch(backend, asked, ready.rows, ready.case.detail)
+    request = replace(prepared.request, steps=prepared.request.steps[: len(reference.tokens)])
+    ran = batch(backend, request, prepared.rows, prepared.case.detail)
     changed = relations.changed(ran)
     if changed is not None:
         return changed
-    places = list(_differences(ready, wanted, ran)) if ready.case.batch.reference else []
-    if places and fairly() and ready.case.detail == "token" and not ran.apart:
-        shown = batch(backend, asked, ready.rows, "stages")  # of the same tokens, or it diverges
-        ran = replace(ran, stages=shown.stages)
-    if places and fairly() and _shows_stages(ready, ran):
-        return fair_batch(ready, len(wanted.tokens), ran, backend.hello().arithmetic)
-    verdict = worst([place.difference.verdict for place in places])
+    places = list(_differences(prepared, reference, ran)) if prepared.case.batch.reference else []
+    if places and fairly() and prepared.case.detail == "token" and not ran.apart:
+        staged = batch(
+            backend, request, prepared.rows, "stages"
+        )  # of the same tokens, or it diverges
+        ran = replace(ran, stages=staged.stages)
+    if places and fairly() and _shows_stages(prepared, ran):
+        return fair_batch(prepared, len(reference.tokens), ran, backend.hello().arithmetic)
+    verdict = worst([mismatch.difference.verdict for mismatch in places])
+    # rows that differ are reported by their stage, which says more than a relation
     if verdict in ("identical", "close") and not ran.apart:
-        broken = relations.first_broken(asked, ready.rows, ran, backend, ready.case.batch.alone)
+        broken = relations.first_broken(
+            request, prepared.rows, ran, backend, prepared.case.batch.alone
+        )
         if broken is not None:
             return broken
     if not places:
-        return BackendResult(verdict="identical", ns=ran.ns, detail=APART if ran.apart else "")
-    first = next(place for place in places if place.difference.verdict == verdict)
+        return BackendResult(
+            verdict="identical", ns=ran.ns, detail=NOT_TOGETHER if ran.apart else ""
+        )
+    first = next(mismatch for mismatch in places if mismatch.difference.verdict == verdict)
     folder = artifacts if artifacts and room(artifacts, backend.name, first.stage) else None
     if folder is not None and first.got is not None and first.want is not None:
-        save(folder, ready.case.id, backend.name, first.want, first.got)
-    detail = APART if ran.apart else _alone(ready, wanted, first, backend)
+        save(folder, prepared.case.id, backend.name, first.want, first.got)
+    detail = NOT_TOGETHER if ran.apart else _alone(prepared, reference, first, backend)
     where, difference = first.where, first.difference
     return BackendResult(
         verdict=verdict,
@@ -196,35 +207,38 @@ def _on_backend(
     )
 
 
-def _shows_stages(ready: PreparedBatch, ran: BatchRan) -> bool:
+def _shows_stages(prepared: PreparedBatch, ran: BatchRan) -> bool:
     """Return whether the backend shows all stages, not only the end of the chain."""
     lengths = {len(stages) for step in ran.stages for stages in step}
-    return 0 not in lengths and lengths <= {len(each.chain) for each in ready.asked.sequences}
+    return 0 not in lengths and lengths <= {
+        len(sequence.chain) for sequence in prepared.request.sequences
+    }
 
 
 def fair_batch(
-    ready: PreparedBatch, steps: int, ran: BatchRan, arithmetic: Arithmetic
+    prepared: PreparedBatch, steps: int, ran: BatchRan, arithmetic: Arithmetic
 ) -> BackendResult:
     """Judge each row by the specification. A clone first repeats what its original sampled."""
-    every, judged = paths.paths(ready.asked.steps[:steps]), Judged()
-    places = {id(path.taken[at.nth][1]): at for path in every for at in path.own}
-    for path in every:
-        sequence = ready.asked.sequences[path.sequence]
+    all_paths, judged = paths.paths(prepared.request.steps[:steps]), Judged()
+    # by identity: the path of a clone has the samples of its original
+    places = {id(path.taken[at.nth][1]): at for path in all_paths for at in path.samples}
+    for path in all_paths:
+        sequence = prepared.request.sequences[path.sequence]
         if not seeded(sequence.chain):
             continue
-        memory = Memory.of(ready.chain(sequence))
-        for resets, one in path.taken:
+        memory = Memory.of(prepared.chain(sequence))
+        for resets, sample in path.taken:
             if resets:
                 memory.reset()
-            at = places[id(one)]
+            at = places[id(sample)]
             results, token = ran.stages[at.step][at.index], ran.tokens[at.step][at.index]
-            row = ready.rows[one.row]
+            row = prepared.rows[sample.row]
             wrong = judge_sample(memory, sequence.chain, row, results, token, arithmetic, judged)
             if wrong is not None:
                 judged.wrong = replace(wrong, step=at.step)
                 result = result_of(judged, ran.ns)
                 return result.model_copy(update={"row": LiveRow(at=at.at, of=at.of)})
-            memory.accept(token if one.accept == "selected" else one.accept)
+            memory.accept(token if sample.accept == "selected" else sample.accept)
     return result_of(judged, ran.ns)
 
 
@@ -240,37 +254,41 @@ class Mismatch:
     got: Got | None = None
 
 
-def _differences(ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan) -> Iterator[Mismatch]:
+def _differences(
+    prepared: PreparedBatch, reference: ReferenceBatch, ran: BatchRan
+) -> Iterator[Mismatch]:
     """Yield the differences of each judged row, in the order of the steps."""
-    steps = ready.asked.steps[: len(wanted.tokens)]
+    steps = prepared.request.steps[: len(reference.tokens)]
     judged = [
-        path for path in paths.paths(steps) if seeded(ready.asked.sequences[path.sequence].chain)
+        path
+        for path in paths.paths(steps)
+        if seeded(prepared.request.sequences[path.sequence].chain)
     ]
-    places = [place for path in judged for place in _of_row(ready, wanted, ran, path)]
-    yield from sorted(places, key=lambda place: (place.where.step, place.where.index))
+    places = [mismatch for path in judged for mismatch in _of_row(prepared, reference, ran, path)]
+    yield from sorted(places, key=lambda mismatch: (mismatch.where.step, mismatch.where.index))
 
 
 def _of_row(
-    ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan, path: paths.Path
+    prepared: PreparedBatch, reference: ReferenceBatch, ran: BatchRan, path: paths.Path
 ) -> Iterator[Mismatch]:
     """Yield the differences of a row: the first in the last digit, and the first of any other kind,
     after which nothing can be judged."""
-    names = [name for stage in ready.asked.sequences[path.sequence].chain for name in stage]
+    names = [name for stage in prepared.request.sequences[path.sequence].chain for name in stage]
     close = False
-    for where in path.own:
+    for where in path.samples:
         got_stages = ran.stages[where.step][where.index]
-        want_stages = wanted.stages[where.step][where.index]
+        want_stages = reference.stages[where.step][where.index]
         for k, got in enumerate(got_stages):
             j = k if len(got_stages) == len(names) else len(names) - 1  # the end is all it shows
             if identical(want_stages[j], got):
                 continue
-            difference = classify(want_stages[j], got, *_before(ready, path, where.nth, j))
+            difference = classify(want_stages[j], got, *_before(prepared, path, where.nth, j))
             if difference.verdict != "close" or not close:
                 yield Mismatch(path, where, names[j], difference, want_stages[j], got)
             if difference.verdict != "close":
                 return
             close = True
-        token, expected = (each.tokens[where.step][where.index] for each in (ran, wanted))
+        token, expected = (result.tokens[where.step][where.index] for result in (ran, reference))
         if token != expected:
             values = {"got": token, "expected": expected}
             yield Mismatch(path, where, "token", Difference("diverged", "token", values))
@@ -278,30 +296,36 @@ def _of_row(
 
 
 def _before(
-    ready: PreparedBatch, path: paths.Path, nth: int, stage: int
+    prepared: PreparedBatch, path: paths.Path, nth: int, stage: int
 ) -> tuple[Candidates, Sampler]:
     """Return the input of a stage when a row samples for the nth time, and its sampler at that
     time."""
-    chain = ready.chain(ready.asked.sequences[path.sequence])
-    for i, (resets, one) in enumerate(path.taken):
+    chain = prepared.chain(prepared.request.sequences[path.sequence])
+    for i, (resets, sample) in enumerate(path.taken):
         if resets:
             chain.reset()
         if i == nth:
             break
-        _sample(chain, ready.rows[one.row], one)
-    cand = Candidates.from_logits(ready.rows[one.row])
+        _sample(chain, prepared.rows[sample.row], sample)
+    cand = Candidates.from_logits(prepared.rows[sample.row])
     for sampler in chain.samplers[:stage]:
         sampler.apply(cand)
     return cand, chain.samplers[stage]
 
 
-def _alone(ready: PreparedBatch, wanted: ReferenceBatch, place: Mismatch, backend: Backend) -> str:
+def _alone(
+    prepared: PreparedBatch, reference: ReferenceBatch, mismatch: Mismatch, backend: Backend
+) -> str:
     """Return a message: whether the row that differs is right when it is alone."""
-    sequence = ready.asked.sequences[place.path.sequence]
-    steps = place.path.alone()[: place.where.nth + 1]
-    apart = replace(ready, asked=replace(ready.asked, sequences=[sequence], steps=steps))
-    ran = batch(backend, apart.asked, ready.rows, ready.case.detail)
-    want = reference_batch(apart)
-    found = {each.difference.verdict for each in _differences(apart, want, ran)}
-    right = place.difference.verdict not in found
+    sequence = prepared.request.sequences[mismatch.path.sequence]
+    steps = mismatch.path.alone()[: mismatch.where.nth + 1]
+    isolated = replace(
+        prepared, request=replace(prepared.request, sequences=[sequence], steps=steps)
+    )
+    ran = batch(backend, isolated.request, prepared.rows, prepared.case.detail)
+    want = reference_batch(isolated)
+    verdicts = {
+        alone_mismatch.difference.verdict for alone_mismatch in _differences(isolated, want, ran)
+    }
+    right = mismatch.difference.verdict not in verdicts
     return "alone this row is right: its neighbours change it" if right else "alone it differs, too"

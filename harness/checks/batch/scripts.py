@@ -42,6 +42,7 @@ class Writer:
         return ["leave", at]
 
     def swap(self) -> list[Any]:
+        # it may be the same row twice, which must change nothing
         return ["swap", *(int(i) for i in self.rng.choice(self.live, 2))]
 
     def fill(self) -> list[Any]:

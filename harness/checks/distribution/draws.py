@@ -25,9 +25,9 @@ class Source:
     possible: the number of tokens that can be drawn, which limits the size of a request.
     """
 
-    def __init__(self, ready: Prepared, backend: Backend, seed: int, possible: int = 1) -> None:
-        client.claim(backend, "draws", ready.chain)
-        self.ready, self.backend, self.ns = ready, backend, 0
+    def __init__(self, prepared: Prepared, backend: Backend, seed: int, possible: int = 1) -> None:
+        client.claim(backend, "draws", prepared.chain)
+        self.prepared, self.backend, self.ns = prepared, backend, 0
         self._first = self._next = seed * STRIDE
         self._portion = max(1, min(_MOST_DRAWS, _MOST_WORK // possible))
         self._seeds: list[tuple[int, int]] = []
@@ -52,18 +52,18 @@ class Source:
         return np.concatenate([uniforms(Mt19937(s), size) for s, size in self._seeds])
 
     def _ask(self, n: int, moved: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        backend, chain = self.backend, _moved(self.ready.chain, moved)
+        backend, chain = self.backend, _moved(self.prepared.chain, moved)
         self._seeds.append((chain[-1][next(iter(chain[-1]))].get("seed", 0), n))
         drawn = client.draws(
             backend,
-            replace(self.ready.setting, chain=chain),
-            self.ready.rows[0],
+            replace(self.prepared.setting, chain=chain),
+            self.prepared.rows[0],
             n,
             filters_once=exact.filters_once(chain),
             uniforms=uniforms,
         )
         self.ns += drawn.ns
-        if ((drawn.tokens < 0) | (drawn.tokens >= self.ready.case.logits.n)).any():
+        if ((drawn.tokens < 0) | (drawn.tokens >= self.prepared.case.logits.n)).any():
             raise backend.violation("drew a token that is not in the vocabulary")
         return drawn.tokens.copy()
 

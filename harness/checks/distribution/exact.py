@@ -29,19 +29,19 @@ def filters_once(chain: ChainSpec) -> bool:
     return next(iter(chain[-1])) in _PURE and not chance
 
 
-def exact(ready: Prepared) -> NDArray[np.float64]:
+def exact(prepared: Prepared) -> NDArray[np.float64]:
     """Return the probability of every token by the reference: float64[n_vocab], sum 1.
 
     The chain's own arithmetic decides the survivors and every p. xtc acts at random: it is applied
     both ways and the results are mixed. Raises Unsupported if a draw changes the distribution
     (mirostat) or nothing is drawn.
     """
-    p = np.zeros(ready.case.logits.n)
-    for weight, chain in _fixed(ready.chain):
-        built = _build(ready, chain)
+    p = np.zeros(prepared.case.logits.n)
+    for weight, chain in _fixed(prepared.chain):
+        built = _build(prepared, chain)
         if (name := built.samplers[-1].name) not in FIXED:
             raise Unsupported(f"a chain that ends in {name} has no fixed distribution")
-        cand = Candidates.from_logits(ready.rows[0])
+        cand = Candidates.from_logits(prepared.rows[0])
         built.apply(cand)
         weights = cand.p.astype(np.float64)
         p[cand.ids] += weight * weights / weights.sum()
@@ -50,9 +50,9 @@ def exact(ready: Prepared) -> NDArray[np.float64]:
     return np.asarray(p / p.sum())
 
 
-def _build(ready: Prepared, chain: ChainSpec) -> Chain:
-    built = build_chain(chain, n_vocab=ready.case.logits.n, vocab=ready.vocab)
-    for token in ready.case.past:
+def _build(prepared: Prepared, chain: ChainSpec) -> Chain:
+    built = build_chain(chain, n_vocab=prepared.case.logits.n, vocab=prepared.vocab)
+    for token in prepared.case.past:
         built.accept(token)
     return built
 
@@ -73,12 +73,12 @@ def _fixed(chain: ChainSpec) -> list[tuple[float, ChainSpec]]:
     return [(1.0, chain)]
 
 
-def walk(ready: Prepared) -> Walk:
+def walk(prepared: Prepared) -> Walk:
     """Return the walk of the chain's final dist. Raises Unsupported for a chain without one."""
-    if "dist" not in ready.chain[-1] or not filters_once(ready.chain):
+    if "dist" not in prepared.chain[-1] or not filters_once(prepared.chain):
         raise Unsupported("coupled draws need a chain that draws in a final dist and nowhere else")
-    built = ready.build()
-    cand = Candidates.from_logits(ready.rows[0])
+    built = prepared.build()
+    cand = Candidates.from_logits(prepared.rows[0])
     for sampler in built.samplers[:-1]:
         sampler.apply(cand)
     return walk_of(cand)

@@ -23,9 +23,9 @@ class RoundSource:
     counts: of each draft with its tokens, if every round is a bin of its own.
     """
 
-    def __init__(self, cell: Speculative, ready: Prepared, backend: Backend, seed: int) -> None:
-        self.cell, self.ready, self.backend, self.ns = cell, ready, backend, 0
-        self.outcomes = Outcomes(cell, ready)
+    def __init__(self, cell: Speculative, prepared: Prepared, backend: Backend, seed: int) -> None:
+        self.cell, self.prepared, self.backend, self.ns = cell, prepared, backend, 0
+        self.outcomes = Outcomes(cell, prepared)
         self._rng = np.random.default_rng([seed, 0x5BEC])
         self.asked = 0
         self.lengths = np.zeros(cell.drafted + 1, np.int64)
@@ -46,8 +46,8 @@ class RoundSource:
         ]
         drafts = np.minimum(np.array(columns).T, self.cell.logits.n - 1).astype(np.int32)
         seeds = self._rng.integers(0, 2**32 - 1, n, dtype=np.uint32)
-        given = Rounds(np.array(self.ready.rows), models.stated, drafts, seeds)
-        tokens, ns = speculative(self.backend, self.ready.setting, self.cell.rule, given)
+        request = Rounds(np.array(self.prepared.rows), models.stated, drafts, seeds)
+        tokens, ns = speculative(self.backend, self.prepared.setting, self.cell.rule, request)
         self.ns += ns
         self.lengths += np.bincount((tokens >= 0).sum(axis=1) - 1, minlength=len(self.lengths))
         places = self.outcomes.places(tokens)
@@ -57,7 +57,7 @@ class RoundSource:
         bad = np.flatnonzero(places < 0)
         if len(bad) and not self.impossible:
             emitted = [t for t in tokens[bad[0]].tolist() if t >= 0]
-            self.impossible = f"of the draft {drafts[bad[0]].tolist()} come {emitted}"
+            self.impossible = f"the draft {drafts[bad[0]].tolist()} gives {emitted}"
         return places
 
     def describe(self) -> str:

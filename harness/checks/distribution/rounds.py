@@ -34,8 +34,8 @@ Tokens = tuple[int, ...]
 
 def prepared(cell: Speculative) -> Prepared:
     """Prepare a cell, with a row of the target for each position."""
-    ready = prepare(cell.case())
-    return Prepared(**vars(ready) | {"rows": _rows(cell.logits, cell.drafted + 1)})
+    base = prepare(cell.case())
+    return Prepared(**vars(base) | {"rows": _rows(cell.logits, cell.drafted + 1)})
 
 
 def _rows(logits: Any, count: int) -> list[Any]:
@@ -48,12 +48,12 @@ class Models:
     that acts at random before it draws, or a draft that looks at the history."""
 
     cell: Speculative
-    ready: Prepared
+    prepared: Prepared
 
     def __post_init__(self) -> None:
         for chain in self.cell.chain, self.cell.draft_chain, self.cell.stated or self.cell.chain:
             if not exact.filters_once(chain):
-                raise Unsupported("rounds need chains that act by chance in their last stage alone")
+                raise Unsupported("rounds: only the last stage of a chain may be random")
         if looks_at_history([*self.cell.draft_chain, *self.cell.stated]):
             raise Unsupported("the draft's chain looks at the history")
 
@@ -65,10 +65,10 @@ class Models:
         key = past if looks_at_history(self.cell.chain) else (len(past),)
         if key not in self._cache:
             history = [*self.cell.history, *past]
-            case = self.ready.case.model_copy(update={"history": history})
-            row = self.ready.rows[len(past)]
+            case = self.prepared.case.model_copy(update={"history": history})
+            row = self.prepared.rows[len(past)]
             self._cache[key] = exact.exact(
-                Prepared(**vars(self.ready) | {"case": case, "rows": [row]})
+                Prepared(**vars(self.prepared) | {"case": case, "rows": [row]})
             )
         row_of: Row = self._cache[key]
         return row_of
@@ -84,9 +84,9 @@ class Models:
         return self._rows_of(self.cell.stated) if self.cell.stated else self.draft
 
     def _rows_of(self, chain: ChainSpec) -> NDArray[np.float32]:
-        ready = prepare(self.cell.case().model_copy(update={"chain": chain}))
+        base = prepare(self.cell.case().model_copy(update={"chain": chain}))
         rows = _rows(self.cell.draft, self.cell.drafted)
-        exact_rows = [exact.exact(Prepared(**vars(ready) | {"rows": [row]})) for row in rows]
+        exact_rows = [exact.exact(Prepared(**vars(base) | {"rows": [row]})) for row in rows]
         return np.array(exact_rows, np.float32)
 
     def drafted_from(self, i: int) -> Row:
@@ -102,13 +102,13 @@ class Models:
     def of_stage(self, stage: Stage) -> dict[Hashable, float]:
         """Return the correct distribution of a round at a stage: its values with their
         probabilities."""
-        name, given = stage
+        name, tokens = stage
         kind, _, position = name.partition(" ")
         if kind == "bonus":
-            return dict(enumerate(self.target(given)))
+            return dict(enumerate(self.target(tokens)))
         if kind == "draft":
             return dict(enumerate(self.drafted_from(int(position))))
-        *before, token = given
+        *before, token = tokens
         p, q = self.target(tuple(before)), _normed(self.stated[int(position)])
         accepted, replaced = RULES[self.cell.rule].given(p, q, token)
         if kind == "accept":
@@ -120,8 +120,8 @@ class Outcomes:
     """The bins of rounds. p: float64[K], their distribution. whole: the probability that the whole
     draft is accepted. length: the mean number of tokens in a round. Raises Unsupported."""
 
-    def __init__(self, cell: Speculative, ready: Prepared) -> None:
-        self.cell, self.models = cell, Models(cell, ready)
+    def __init__(self, cell: Speculative, target: Prepared) -> None:
+        self.cell, self.models = cell, Models(cell, target)
         if cell.bins:
             self._by_rank()
         else:
@@ -131,7 +131,7 @@ class Outcomes:
         drafted = self.cell.drafted
         chance_of = dict(itertools.islice(self._rounds((), 1.0), MOST_OUTCOMES + 1))
         if len(chance_of) > MOST_OUTCOMES:
-            raise Unsupported(f"more than {MOST_OUTCOMES:,} rounds can come out: give bins")
+            raise Unsupported(f"more than {MOST_OUTCOMES:,} outcomes of a round: set bins")
         p = np.array(list(chance_of.values()))
         self.p = p / p.sum()
         self.length = sum(len(tokens) * chance for tokens, chance in chance_of.items())
@@ -158,6 +158,7 @@ class Outcomes:
         chance, parts, self._of_last = 1.0, list[Row](), list[NDArray[Any]]()
         for i in range(self.cell.drafted + 1):
             p = self.models.target((0,) * i)
+            # behind the last draft stands the bonus, which is always drawn from p
             accepted, last = p * 0, p
             if i < self.cell.drafted:
                 accepted, last = self.models.split(i, p)
@@ -185,15 +186,16 @@ class Outcomes:
         base = self.cell.logits.n + 1
         code = np.zeros(len(tokens), np.int64)
         for column in tokens.T:
+            # a round is a number in base n + 1; -1, no token, is the digit 0
             code = code * base + column + 1
         codes: list[int] = code.tolist()
         return codes
 
 
 def _normed(row: NDArray[np.float32]) -> Row:
-    whole: Row = row.astype(np.float64)
-    whole /= whole.sum()
-    return whole
+    normed: Row = row.astype(np.float64)
+    normed /= normed.sum()
+    return normed
 
 
 def _padded(tokens: Tokens, drafted: int) -> list[int]:

@@ -63,7 +63,7 @@ class Planned:
     """
 
     cell: Cell
-    ready: Prepared
+    prepared: Prepared
     errors: Errors
     p: NDArray[np.float64]
     draws: int
@@ -71,10 +71,10 @@ class Planned:
     smallest_caught: float | None = None
 
 
-def run(cell: Cell, ready: Ready) -> DistributionResult:
+def run(cell: Cell, tools: Ready) -> DistributionResult:
     """Return the result of a cell on the terms of a run."""
-    terms = ready.terms
-    return execute_cell(cell, ready.backends, terms.errors, terms.seed, terms.require_all)
+    terms = tools.terms
+    return execute_cell(cell, tools.backends, terms.errors, terms.seed, terms.require_all)
 
 
 def died(cell: Cell, terms: Terms, problem: str) -> DistributionResult:
@@ -96,10 +96,10 @@ def execute_cell(
     backend that does not claim the cell is `unsupported`, as if the cell required it, and not
     skipped.
     """
-    ready = rounds.prepared(cell) if isinstance(cell, Speculative) else prepare(cell.case())
-    blank = blank_result(cell, ready, [b.name for b in backends], errors)
+    prepared = rounds.prepared(cell) if isinstance(cell, Speculative) else prepare(cell.case())
+    blank = blank_result(cell, prepared, [b.name for b in backends], errors)
     try:
-        planned = plan_cell(cell, ready, errors)
+        planned = plan_cell(cell, prepared, errors)
     except (Unsupported, UndefinedInputError) as error:
         refused = CellOnBackend(decision="undecided", detail=str(error))
         return blank.model_copy(
@@ -116,14 +116,14 @@ def execute_cell(
 
 
 def blank_result(
-    cell: Cell, ready: Prepared, names: list[str], errors: Errors
+    cell: Cell, prepared: Prepared, names: list[str], errors: Errors
 ) -> DistributionResult:
     """Return the result of a cell without draws."""
     return DistributionResult(
         id=cell.id,
         what=cell.kind,
-        samplers=ready.case.samplers,
-        n_vocab=ready.case.logits.n,
+        samplers=prepared.case.samplers,
+        n_vocab=prepared.case.logits.n,
         margin=getattr(cell, "margin", None),
         alpha=errors.alpha,
         beta=errors.beta,
@@ -133,14 +133,14 @@ def blank_result(
     )
 
 
-def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
+def plan_cell(cell: Cell, prepared: Prepared, errors: Errors) -> Planned:
     """Plan a cell. Raises Unsupported without a fixed distribution or if rounding exceeds the
     margin."""
     if isinstance(cell, Speculative):
-        p = rounds.Outcomes(cell, ready).p
+        p = rounds.Outcomes(cell, prepared).p
         n = min(cell.max_draws, draws_for(cell.margin, p, errors))
         caught = max(cell.margin, smallest_caught(n, p, errors))
-        return Planned(cell, ready, errors, p, n, bins.by_token(p), caught)
+        return Planned(cell, prepared, errors, p, n, bins.by_token(p), caught)
     judge = cell.case().model_copy(update={"chain": cell.law or cell.chain})
     p = exact.exact(prepare(judge))
     by_token = bins.by_token(p)
@@ -148,9 +148,9 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
         chosen = bins.by_rank(p, cell.bins) if cell.bins else by_token
         n = min(cell.max_draws, draws_for(cell.margin, chosen.p, errors))
         caught = max(cell.margin, smallest_caught(n, chosen.p, errors))
-        return Planned(cell, ready, errors, p, n, chosen, caught)
+        return Planned(cell, prepared, errors, p, n, chosen, caught)
     if isinstance(cell, Coupled):
-        benign = coupled.benign_rate(coupled.edges(exact.walk(ready).p), cell.ulps)
+        benign = coupled.benign_rate(coupled.edges(exact.walk(prepared).p), cell.ulps)
         needed = coupled_draws(cell.margin, benign, errors)
         if needed is None:
             raise Unsupported(
@@ -159,18 +159,18 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
             )
         n = min(cell.max_draws, needed)
         caught = max(cell.margin, coupled_caught(n, benign, errors))
-        return Planned(cell, ready, errors, p, n, by_token, caught)
+        return Planned(cell, prepared, errors, p, n, by_token, caught)
     if isinstance(cell, Tail):
         mass = float(p[tail_tokens(p, cell.nats)].sum())
         if mass == 0:
             raise Unsupported(f"no token lies {cell.nats:g} nats below the likeliest one")
         n = min(cell.max_draws, tail.draws_for(cell.factor, mass, errors))
-        return Planned(cell, ready, errors, p, n, by_token, (cell.factor - 1) * mass)
+        return Planned(cell, prepared, errors, p, n, by_token, (cell.factor - 1) * mass)
     if isinstance(cell, Independence):
         n = 2 * rate_draws(cell.margin, parts(cell), errors)
         n = max(n, 4 * max(cell.lags))
-        return Planned(cell, ready, errors, p, n, by_token, cell.margin)
-    return Planned(cell, ready, errors, p, len(cell.uniforms), by_token)
+        return Planned(cell, prepared, errors, p, n, by_token, cell.margin)
+    return Planned(cell, prepared, errors, p, len(cell.uniforms), by_token)
 
 
 def _timed(planned: Planned, backend: Backend, seed: int, require_all: bool) -> CellOnBackend:
@@ -190,9 +190,9 @@ def _timed(planned: Planned, backend: Backend, seed: int, require_all: bool) -> 
 def _tested(planned: Planned, backend: Backend, seed: int) -> CellOnBackend:
     """Test a cell on a backend. Raises BackendFailure."""
     if isinstance(planned.cell, Speculative):
-        of_rounds = round_source.RoundSource(planned.cell, planned.ready, backend, seed)
+        of_rounds = round_source.RoundSource(planned.cell, planned.prepared, backend, seed)
         return speculative_rounds(planned, of_rounds).model_copy(update={"ns": of_rounds.ns})
-    source = Source(planned.ready, backend, seed, int((planned.p > 0).sum()))
+    source = Source(planned.prepared, backend, seed, int((planned.p > 0).sum()))
     result = TESTS[type(planned.cell)](planned, source)
     return result.model_copy(update={"ns": source.ns})
 
@@ -233,8 +233,8 @@ def frequencies(planned: Planned, source: Source) -> CellOnBackend:
         counts += planned.bins.counts(tokens)
         result = cell_result(planned, look.frequencies(counts, p, planned.errors, last), n)
         if result.decision != "undecided" or last:
-            shown = {f"scipy {name}": v for name, v in fit.scipy_p_values(counts, p).items()}
-            return result.model_copy(update={"tests": result.tests | shown})
+            scipy_tests = {f"scipy {name}": v for name, v in fit.scipy_p_values(counts, p).items()}
+            return result.model_copy(update={"tests": result.tests | scipy_tests})
     raise AssertionError("a plan has a last look")
 
 
@@ -271,7 +271,7 @@ def coupled_disagreements(planned: Planned, source: Source) -> CellOnBackend:
     """Count disagreements with the reference under its own uniforms, until they decide."""
     cell = planned.cell
     assert isinstance(cell, Coupled)
-    walk = exact.walk(planned.ready)
+    walk = exact.walk(planned.prepared)
     edges = coupled.edges(walk.p)
     benign = coupled.benign_rate(edges, cell.ulps)
     disagreed = unexplained = 0
@@ -307,26 +307,27 @@ def tail_draws(planned: Planned, source: Source) -> CellOnBackend:
     if len(impossible):
         return _impossible(len(tokens), impossible)
     drawn = tokens[inside[tokens]]
-    n, hits, again = len(tokens), len(drawn), tail.repeats(drawn)
+    n, hits, repeated = len(tokens), len(drawn), tail.repeats(drawn)
     share = planned.p[inside].max() / mass
     tests = {
         "total": float(tail.total_p_value(hits, n, mass)),
-        "repeats": float(tail.repeats_p_value(again, hits, share)),
+        "repeats": float(tail.repeats_p_value(repeated, hits, share)),
     }
+    # Bonferroni: the smaller of two tests
     p = min(1.0, 2 * min(tests.values()))
     low = float(coupled.lower(hits, n, planned.errors.alpha))
     high = float(coupled.upper(hits, n, planned.errors.alpha))
     within = mass / cell.factor < low and high < mass * cell.factor
-    apart = p <= planned.errors.alpha or low > mass or high < mass
+    differs = p <= planned.errors.alpha or low > mass or high < mass
     return CellOnBackend(
-        decision="different" if apart else "equivalent" if within else "undecided",
+        decision="different" if differs else "equivalent" if within else "undecided",
         draws=n,
         estimate=hits / n,
         low=low,
         high=high,
         p_value=p,
         tests=tests,
-        detail=f"{hits:,} draws from the tail, {n * mass:,.1f} expected; {again:,} repeats of"
+        detail=f"{hits:,} draws from the tail, {n * mass:,.1f} expected; {repeated:,} repeats of"
         f" {int(inside.sum()):,} tokens, {hits * (hits - 1) / 2 * share:,.2f} expected",
     )
 
@@ -342,16 +343,21 @@ def independence(planned: Planned, source: Source) -> CellOnBackend:
     cell = planned.cell
     assert isinstance(cell, Independence)
     rate, n = repeats.repeat_rate(planned.p), planned.draws
-    tokens, again, other = source.draw(n, seed=0), source.draw(n, seed=0), source.draw(n, seed=1)
-    impossible = planned.bins.impossible(np.concatenate([tokens, other]))
+    tokens, same_seed, other_seed = (
+        source.draw(n, seed=0),
+        source.draw(n, seed=0),
+        source.draw(n, seed=1),
+    )
+    impossible = planned.bins.impossible(np.concatenate([tokens, other_seed]))
     if len(impossible):
         return _impossible(n, impossible)
     firsts = np.array([source.draw(1, seed=2 + i)[0] for i in range(cell.seeds)])
     counted = {f"lag {lag}": repeats.matches(*repeats.pairs(tokens, lag)) for lag in cell.lags}
-    counted["other seed"] = repeats.matches(tokens, other)
+    counted["other seed"] = repeats.matches(tokens, other_seed)
     counted["first draws"] = repeats.matches(*repeats.pairs(firsts, 1))
     tests = {name: float(repeats.p_value(m, k, rate)) for name, (m, k) in counted.items()}
-    tests["equal seeds"] = float((tokens == again).all())
+    # no chance is involved: 1 or 0
+    tests["equal seeds"] = float((tokens == same_seed).all())
     share = planned.errors.alpha / parts(cell)
     bounded = {name: c for name, c in counted.items() if name != "first draws"}  # those are few
     high = max(float(repeats.upper(m, k, rate, share)) for m, k in bounded.values())
@@ -370,21 +376,21 @@ def injected(planned: Planned, source: Source) -> CellOnBackend:
     tokens = source.draw(len(u), uniforms=u)
     bad = planned.bins.of_token[tokens] < 0
     if bad.any():
-        shown = ", ".join(f"u = {x!r}" for x in u[bad].tolist())
+        uniforms = ", ".join(f"u = {x!r}" for x in u[bad].tolist())
         result = _impossible(len(u), tokens[bad])
-        return result.model_copy(update={"detail": f"{result.detail} at {shown}"})
+        return result.model_copy(update={"detail": f"{result.detail} at {uniforms}"})
     return CellOnBackend(
         decision="equivalent", draws=len(u), detail="no impossible token at any of the uniforms"
     )
 
 
 def _impossible(n: int, tokens: NDArray[np.int32]) -> CellOnBackend:
-    shown = ", ".join(str(token) for token in np.unique(tokens)[:5])
+    examples = ", ".join(str(token) for token in np.unique(tokens)[:5])
     return CellOnBackend(
         decision="different",
         draws=n,
         p_value=0.0,
-        detail=f"{len(tokens):,} draws of tokens that are impossible: {shown}",
+        detail=f"{len(tokens):,} draws of tokens that are impossible: {examples}",
     )
 
 

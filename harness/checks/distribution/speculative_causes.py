@@ -33,13 +33,13 @@ def cause_of(
     for stage in parts:
         with suppress(UndefinedInputError):  # behind a token that the target's grammar refuses
             distributions[stage] = right(stage)
-    tests = sum(len(one) for one in distributions.values())
+    tests = sum(len(distribution) for distribution in distributions.values())
     for stage in sorted(distributions, key=order):
         part, n = parts[stage], int(sum(parts[stage].values()))
         for value, p in distributions[stage].items():
             got = int(part.get(value, 0))
             chance = min(1.0, max(0.0, float(p)))
             if scipy.stats.binomtest(got, n, chance).pvalue <= alpha / tests:
-                name, given = stage
-                return f"{name}: {value} behind {given} came {got:,}/{n:,}, chance {chance:.4g}"
+                name, tokens = stage
+                return f"{name}: {value} behind {tokens} came {got:,}/{n:,}, chance {chance:.4g}"
     return ""

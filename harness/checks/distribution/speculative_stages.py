@@ -33,15 +33,15 @@ def first_difference(distribution: Distribution, right: Distribution) -> str:
         return problem
     if not any(len(tokens) == gamma + 1 for _, tokens in distribution):
         return f"bonus: no round has {gamma + 1} tokens"
-    parts, wanted = taken_apart(distribution), taken_apart(right)
-    for stage in sorted(wanted.keys() & parts.keys(), key=order):
-        got, want = _normed(parts[stage]), _normed(wanted[stage])
+    parts, expected = taken_apart(distribution), taken_apart(right)
+    for stage in sorted(expected.keys() & parts.keys(), key=order):
+        got, want = _normed(parts[stage]), _normed(expected[stage])
         outcomes = sorted(got.keys() | want.keys(), key=repr)  # the first of equal differences
         worst = max(outcomes, key=lambda v: abs(got.get(v, 0) - want.get(v, 0)))
         off = got.get(worst, 0), want.get(worst, 0)
         if abs(off[0] - off[1]) > CLOSE:
-            name, given = stage
-            behind = f" behind {given}" if given else ""
+            name, tokens = stage
+            behind = f" behind {tokens}" if tokens else ""
             return f"{name}: {worst}{behind} has {float(off[0]):.6g}, not {float(off[1]):.6g}"
     return ""
 
@@ -50,7 +50,7 @@ def misshapen(distribution: Distribution) -> str:
     """Return a line about a round with tokens that its draft lacks, or with too many; else ""."""
     for draft, tokens in distribution:
         if not 0 < len(tokens) <= len(draft) + 1 or tokens[:-1] != draft[: len(tokens) - 1]:
-            return f"shape: of the draft {draft} come {tokens}"
+            return f"shape: the draft {draft} gives {tokens}"
     return ""
 
 
@@ -75,6 +75,6 @@ def _normed(part: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
 
 def order(stage: Stage) -> tuple[int, int, Tokens]:
     """Return a key that sorts stages by position; the bonus is last."""
-    name, given = stage
+    name, tokens = stage
     kind, _, position = name.partition(" ")
-    return int(position or 1 << 30), ("draft", "accept", "recover", "bonus").index(kind), given
+    return int(position or 1 << 30), ("draft", "accept", "recover", "bonus").index(kind), tokens

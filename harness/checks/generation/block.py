@@ -72,7 +72,7 @@ class Generations(Prompted):
         at all, or if quick names an unknown prompt."""
         chains = self.chains or shared
         if not chains:
-            raise ValueError("no chains, neither here nor for the whole file")
+            raise ValueError("no chains: add chains to this block or to the file")
         prompts = self.all_prompts()
         taken, tokens = list(prompts), self.tokens
         if isinstance(self.quick, Short):

@@ -32,25 +32,27 @@ def judge_events(
 ) -> BackendResult:
     """Return the verdict on all events of a text, whose tokens are not the reference's. It stays
     `result` if the backend does not take the steps."""
-    ready, taken = steps_of(model, text, events)
+    prepared, taken = steps_of(model, text, events)
     hello = backend.hello()
     try:
-        ran = client.run(backend, ready.setting, ready.rows, ready.steps, whole_chain=False)
+        ran = client.run(
+            backend, prepared.setting, prepared.rows, prepared.steps, whole_chain=False
+        )
         if "no_stages" in hello.capabilities:
-            ran = stages_by_prefixes(ready, ran, backend)
+            ran = stages_by_prefixes(prepared, ran, backend)
     except BackendFailure as failure:
         detail = f"not judged by the specification: {failure}"
         return result.model_copy(update={"detail": detail})
-    tokens = [one.token for one in taken]
-    stages = [_selecting(*one) for one in zip(ran.stages, tokens, strict=True)]
+    tokens = [sample.token for sample in taken]
+    stages = [_selecting(*pair) for pair in zip(ran.stages, tokens, strict=True)]
     text_of = replace(ran, tokens=[*tokens], stages=stages)
-    judged = judge_run(ready, text_of, len(tokens), hello.arithmetic)
+    judged = judge_run(prepared, text_of, len(tokens), hello.arithmetic)
     if judged.wrong is not None:
         judged.wrong = replace(judged.wrong, step=taken[judged.wrong.step].step)
     verdict = result_of(judged, result.ns)
-    others = sum(one != other for one, other in zip(ran.tokens, tokens, strict=True))
-    if verdict.verdict == "correct" and others:
-        return verdict.model_copy(update={"detail": f"its steps draw {others} other tokens"})
+    differing = sum(drawn != token for drawn, token in zip(ran.tokens, tokens, strict=True))
+    if verdict.verdict == "correct" and differing:
+        return verdict.model_copy(update={"detail": f"its steps draw {differing} other tokens"})
     return verdict
 
 
@@ -78,7 +80,7 @@ def steps_of(
             steps.append(p.Step.model_validate(of_step | {"before": before}))
             taken.append(event)
             before = []
-    rows = [one.row for one in taken]
+    rows = [sample.row for sample in taken]
     case = StagesCase.model_construct(
         chain=text.chain, history=history, logits=LiteralRows.model_construct(rows=rows)
     )

@@ -78,7 +78,7 @@ def compare_in_graph(
     """Return the verdict on a generation, and how many of its tokens were compared."""
     text = Text(chain=request.chain, prompt=request.prompt)
     drawn = zip(rows, reply.tokens, handed_back, strict=True)
-    events = [SampledToken(i, *one) for i, one in enumerate(drawn)]
+    events = [SampledToken(i, *values) for i, values in enumerate(drawn)]
     arguments = request.model, request.n_vocab, text, events, reply.in_graph
     result, n = events_in_graph(*arguments, arithmetic)
     return result.model_copy(update={"ns": reply.ns}), n
@@ -179,8 +179,8 @@ def _result(
     }
     n = len(explanations)
     detail = f"{n}/{n} tokens as the graph's specification predicts, {len(causes)} not the CPU's"
-    place = first | {"values": p.plain(values)}
-    return BackendResult(verdict=verdict, detail=detail, **place)
+    fields = first | {"values": p.plain(values)}
+    return BackendResult(verdict=verdict, detail=detail, **fields)
 
 
 def explain(
@@ -229,8 +229,10 @@ def _check_candidates(data: Sampled, got: Got) -> tuple[float, float, bool]:
     logit = float(error.max(initial=0))
     if data.p is None:
         return logit, 0.0, cut
+    # other survivors have another sum, so p then follows from the graph's own logits
     want_p, got_p = (soft_max(got.logits), got.p) if cut else (data.p[at], got.p[mine])
     error = np.nan_to_num(abs(want_p - got_p), nan=0.0)
+    # a NaN on one side alone is never rounding
     error[np.isnan(want_p) != np.isnan(got_p)] = np.inf
     _refuse(error, data.width, "p", got_p, want_p)
     return logit, float(error.max(initial=0)), cut
@@ -239,12 +241,12 @@ def _check_candidates(data: Sampled, got: Got) -> tuple[float, float, bool]:
 def _check_cut(data: Sampled, got: Got) -> bool:
     """Return whether other candidates were kept; these must have been close to the cut."""
     survivors, mine = got.ids[got.logits > -np.inf], data.kept
-    others = np.setxor1d(survivors, mine, assume_unique=True)
-    unexplained = np.setdiff1d(others, list(data.near), assume_unique=True)
+    changed = np.setxor1d(survivors, mine, assume_unique=True)
+    unexplained = np.setdiff1d(changed, list(data.near), assume_unique=True)
     if len(unexplained):
         token = int(unexplained[0])
         raise UnexplainedError(f"candidate {token}", token in survivors, token in mine)
-    return len(others) > 0
+    return len(changed) > 0
 
 
 def _refuse(error: NDArray[Any], width: float, what: str, got: Any, expected: Any) -> None:

@@ -55,7 +55,7 @@ def judge(
             if failure.verdict == "crashed" and "crashed" in case.required(backend.name):
                 steps = max(steps, 1)  # an abort that the case requires is its step
         else:
-            asked = time.perf_counter()
+            replied = time.perf_counter()
             reply, rows, handed_back = generated.reply, generated.rows, generated.handed_back
             rows = rows.copy() if fairly() else rows  # they hold until the next request
             if handed_back is not None:
@@ -63,13 +63,13 @@ def judge(
                 result, compared = compare_in_graph(request, reply, rows, handed_back, arithmetic)
             else:
                 result, compared = compare_tokens(backend, request, reply, rows)
-            reference_s += time.perf_counter() - asked
+            reference_s += time.perf_counter() - replied
             steps = max(steps, compared)
             if backend is backends[0]:
                 first = reply.tokens, rows.copy()
-            left = parted(*first, reply.tokens, rows) if first is not None else None
+            parting = parted(*first, reply.tokens, rows) if first is not None else None
             digest = hashlib.sha256(np.array(reply.tokens, np.int32).tobytes()).hexdigest()
-            result = result.model_copy(update={"text_sha256": digest, "parted": left})
+            result = result.model_copy(update={"text_sha256": digest, "parted": parting})
             if result.step is not None and artifacts is not None:
                 _save(artifacts, case.id, backend.name, request, reply, rows[result.step])
         wall_s = time.perf_counter() - start
@@ -91,10 +91,12 @@ def parted(
     rows: NDArray[np.float32],
 ) -> Parted | None:
     """Return where a generation leaves the first backend's; None if it does not."""
-    apart = [i for i, pair in enumerate(zip(first_tokens, tokens, strict=True)) if len({*pair}) > 1]
-    if not apart:
+    differing = [
+        i for i, pair in enumerate(zip(first_tokens, tokens, strict=True)) if len({*pair}) > 1
+    ]
+    if not differing:
         return None
-    step = apart[0]
+    step = differing[0]
     first, row = first_rows[step].astype(np.float64), rows[step].astype(np.float64)
     with np.errstate(invalid="ignore"):
         margin = float(first[first_tokens[step]] - first[tokens[step]])

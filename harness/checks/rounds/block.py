@@ -22,12 +22,16 @@ _CHAINS = [["penalties"], ["dry"], ["penalties", "dry"], ["dry", "penalties"]]
 _BEFORE = {
     name: values for name, values in random.FILTERS.items() if name != "xtc"
 }  # xtc has its own seed
-_ONE: dict[str, Parameters] = {"top_k": {"k": [1]}, "temp": {"temp": [0.0]}, "top_p": {"p": [0.0]}}
-_SEVERAL: dict[str, Parameters] = {"top_k": {"k": [2, 3]}, "top_p": {"p": [0.6]}}
+_ONE_TOKEN: dict[str, Parameters] = {
+    "top_k": {"k": [1]},
+    "temp": {"temp": [0.0]},
+    "top_p": {"p": [0.0]},
+}
+_SEVERAL_TOKENS: dict[str, Parameters] = {"top_k": {"k": [2, 3]}, "top_p": {"p": [0.6]}}
 _DRAW = {"dist": {"seed": 1}}
-_APART = 1.001  # p and q that are nearer to each other decide nothing
+_LEAST_RATIO = 1.001  # p and q that are nearer to each other decide nothing
 _LIKELY = 1000  # times the other probabilities
-_MANY = [n for n in random.LADDER if 31 <= n <= 65]  # drafts of a deep block, at times
+_DEEP_DRAFTS = [n for n in random.LADDER if 31 <= n <= 65]  # drafts of a deep block, at times
 
 
 class RoundsCase(GivenCase):
@@ -62,19 +66,19 @@ class RoundsCase(GivenCase):
 Target = Callable[[Sequence[int]], NDArray[np.float32]]
 
 
-def target_of(ready: Prepared[Any]) -> Target:
+def target_of(prepared: Prepared[Any]) -> Target:
     """Return a function: p behind accepted tokens."""
-    fresh, known = ready.build(), dict[tuple[int, ...], NDArray[np.float32]]()
+    fresh, cache = prepared.build(), dict[tuple[int, ...], NDArray[np.float32]]()
 
     def target(past: Sequence[int]) -> NDArray[np.float32]:
-        if tuple(past) not in known:
-            chain, cand = fresh.clone(), Candidates.from_logits(ready.rows[len(past)])
+        if tuple(past) not in cache:
+            chain, cand = fresh.clone(), Candidates.from_logits(prepared.rows[len(past)])
             for token in past:
                 chain.accept(token)
             chain.apply(cand)
-            row = known[tuple(past)] = np.zeros(ready.case.logits.n, np.float32)
+            row = cache[tuple(past)] = np.zeros(prepared.case.logits.n, np.float32)
             row[cand.ids] = cand.p
-        return known[tuple(past)]
+        return cache[tuple(past)]
 
     return target
 
@@ -85,11 +89,11 @@ def ends_of(case: RoundsCase, target: Target, draft: Sequence[int]) -> list[NDAr
     ends = []
     for at, token in enumerate(draft):
         p, q = target(draft[:at]), case.drafted_from(at)
-        rest = np.maximum(p * _APART - q, 0)
+        rest = np.maximum(p * _LEAST_RATIO - q, 0)
         if case.rule == "matching":
             q, rest = np.zeros_like(p), p.copy()
             q[token], rest[token] = 1, 0
-        certain = q[token] > 0 and (p[token] == 1 or p[token] > q[token] * _APART)
+        certain = q[token] > 0 and (p[token] == 1 or p[token] > q[token] * _LEAST_RATIO)
         ends.append(rest * (not certain))
         if p[token] == 0 or q[token] == 0:
             return ends
@@ -117,13 +121,13 @@ class RandomRounds(RandomBlock):
         draw, drafted = Draw(seed, pair), 1 + pair % (4 if self.vocab else 8)
         n = draw.one_of(self.sizes)
         if self.deep and pair % 2:
-            drafted = draw.one_of(_MANY)
-        known = _BEFORE | REMEMBERING | random.GRAMMARS
+            drafted = draw.one_of(_DEEP_DRAFTS)
+        parameters = _BEFORE | REMEMBERING | random.GRAMMARS
         names = [*draw.one_of(_CHAINS), *draw.rng.permutation([*_BEFORE])[: draw.number(0, 1)]]
         names += [[*random.GRAMMARS][pair % 2]] if self.vocab else []
-        ends = _SEVERAL if self.several else _ONE
+        ends = _SEVERAL_TOKENS if self.several else _ONE_TOKEN
         end = draw.one_of([*ends])
-        chain = [draw.stage(name, known[name], self.deep) for name in draw.ordered(names)]
+        chain = [draw.stage(name, parameters[name], self.deep) for name in draw.ordered(names)]
         given_tokens = random.CONTROL_TOKENS if self.vocab else n
         past = draw.tokens(0, 24, given_tokens)
         if self.deep:  # few tokens are likely, so that those of the history matter; with any ids
@@ -132,7 +136,7 @@ class RandomRounds(RandomBlock):
             chain.insert(0, {"logit_bias": {"logit_bias": [[token, 15.0] for token in likely]}})
         rule = (pair + pair // 8) % (4 if self.several else 2)
         turned = i % 4 == 3  # the second of two cases: another history in place of other logits
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "chain": [_DRAW] if self.free else [*chain, draw.stage(end, ends[end]), _DRAW],
             "steps": drafted + 1,
             "drafts": [[]],
@@ -141,19 +145,19 @@ class RandomRounds(RandomBlock):
             "rule": "rejection" if rule else "matching",
             "vocab": self.vocab,
         }
-        case = RoundsCase.model_validate(about | given)
-        many = 64 if self.free else 2 if self.several else 1
-        accepted = draw.rng.permutation([*range(drafted + 1)] * many)[: 64 if drafted < 9 else 6]
+        case = RoundsCase.model_validate(about | fields)
+        repeats = 64 if self.free else 2 if self.several else 1
+        accepted = draw.rng.permutation([*range(drafted + 1)] * repeats)[: 64 if drafted < 9 else 6]
         target = target_of(prepare(case))
-        whole = _draft(draw, case, target, drafted, [])
-        drafts = [_draft(draw, case, target, number, whole) for number in accepted]
-        often = [*whole, *case.history]
+        full_draft = _draft(draw, case, target, drafted, [])
+        drafts = [_draft(draw, case, target, number, full_draft) for number in accepted]
+        often = [*full_draft, *case.history]
         for draft in drafts:
             draft += [draw.one_of(often) for _ in range(drafted - len(draft))]
 
         def some() -> list[list[int]]:
-            each = [[token, *often[: 2 * drafted]] for token in whole * self.excludes]
-            return [[draw.one_of(few) for _ in range(draw.number(0, 2))] for few in each]
+            candidates = [[token, *often[: 2 * drafted]] for token in full_draft * self.excludes]
+            return [[draw.one_of(few) for _ in range(draw.number(0, 2))] for few in candidates]
 
         return case.model_copy(update={"drafts": drafts, "excluded": some(), "likely": some()})
 
@@ -166,7 +170,7 @@ def _draft(
     draft: list[int] = []
     for at in range(min(accepted + 1, case.steps - 1)):
         p, q = target(draft), case.drafted_from(at)
-        sure = (p == 1) | (p > (0 if case.rule == "matching" else q * _APART))
+        sure = (p == 1) | (p > (0 if case.rule == "matching" else q * _LEAST_RATIO))
         possible = np.flatnonzero(p == 0 if at == accepted else sure).tolist() or [int(p.argmax())]
         liked = [token for token in possible if like.count(token) > draft.count(token)]
         draft.append(draw.one_of(liked or possible))

@@ -33,56 +33,56 @@ def judge(
         raise InputError(case.id, f"drafts: each must have {drafted} tokens below {n}")
     if any(len({t for t in tokens if t < n}) > n - 2 for tokens in case.excluded):
         raise InputError(case.id, "excluded: two tokens must stay possible at each position")
-    ready, refusal = prepare(case), ""
+    prepared, refusal = prepare(case), ""
     try:
-        _wanted(ready)
+        _wanted(prepared)
     except UndefinedInputError as error:
         refusal, backends = str(error), []
     result = result_of_each(
-        case, len(case.drafts), releases, backends, partial(_on, ready, releases)
+        case, len(case.drafts), releases, backends, partial(_on, prepared, releases)
     )
     return result.model_copy(update={"refusal": refusal})
 
 
-def _wanted(ready: Prepared[RoundsCase]) -> list[list[NDArray[np.float32]]]:
-    target = target_of(ready)
-    return [ends_of(ready.case, target, draft) for draft in ready.case.verified]
+def _wanted(prepared: Prepared[RoundsCase]) -> list[list[NDArray[np.float32]]]:
+    target = target_of(prepared)
+    return [ends_of(prepared.case, target, draft) for draft in prepared.case.verified]
 
 
 def _on(
-    ready: Prepared[RoundsCase], releases: Mapping[str, str], backend: Backend
+    prepared: Prepared[RoundsCase], releases: Mapping[str, str], backend: Backend
 ) -> BackendResult:
-    meant = samplers_at(releases.get(backend.name), ready.case.samplers)
-    wanted = _wanted(replace(ready, samplers=meant))
-    drafts = np.array(ready.case.verified, np.int32)
-    rows = np.array([ready.case.drafted_from(at) for at in range(drafts.shape[1])])
+    meant = samplers_at(releases.get(backend.name), prepared.case.samplers)
+    expected = _wanted(replace(prepared, samplers=meant))
+    drafts = np.array(prepared.case.verified, np.int32)
+    rows = np.array([prepared.case.drafted_from(at) for at in range(drafts.shape[1])])
     i = np.arange(len(drafts))
     seeds = (i // 2 % 4 + i % 2 * 2**31).astype(np.uint32)  # neighbours, equal ones, of 32 bits
-    given = Rounds(np.array(ready.rows), rows, drafts, seeds)
+    request = Rounds(np.array(prepared.rows), rows, drafts, seeds)
 
-    def ask(some: NDArray[np.int64], flipped: int = 0) -> tuple[list[list[int]], int]:
-        asked = replace(given, drafts=drafts[some], seeds=seeds[some] ^ np.uint32(flipped))
-        emitted, ns = speculative(backend, ready.setting, ready.case.rule, asked)
+    def ask(chosen: NDArray[np.int64], flipped: int = 0) -> tuple[list[list[int]], int]:
+        subset = replace(request, drafts=drafts[chosen], seeds=seeds[chosen] ^ np.uint32(flipped))
+        emitted, ns = speculative(backend, prepared.setting, prepared.case.rule, subset)
         return [[token for token in row if token >= 0] for row in emitted.tolist()], ns
 
     got, ns = ask(i)
 
     def wrong(at: int, tokens: list[int], expected: object, detail: str) -> BackendResult:
         values = {"got": tokens, "expected": expected}
-        place = {"step": at, "stage": "token", "what": "token", "values": values}
+        fields = {"step": at, "stage": "token", "what": "token", "values": values}
         detail = f"the draft is {drafts[at].tolist()}{detail}"
         return BackendResult.model_validate(
-            place | {"verdict": "diverged", "ns": ns, "detail": detail}
+            fields | {"verdict": "diverged", "ns": ns, "detail": detail}
         )
 
     for at, tokens in enumerate(got):
-        if not _fits(tokens, wanted[at], ready.case.verified[at]):
-            return wrong(at, tokens, _expected(wanted[at], ready.case.verified[at]), "")
-    for some in ([*i[::-1], *i[:3]], i[-1:]):
-        for at, tokens in zip(some, ask(np.array(some))[0], strict=True):
+        if not _fits(tokens, expected[at], prepared.case.verified[at]):
+            return wrong(at, tokens, _expected(expected[at], prepared.case.verified[at]), "")
+    for indices in ([*i[::-1], *i[:3]], i[-1:]):
+        for at, tokens in zip(indices, ask(np.array(indices))[0], strict=True):
             if tokens != got[at]:
                 return wrong(int(at), tokens, got[at], ", asked again in another order")
-    same = math.prod(max(map(_coincidence, ends)) for ends in wanted)
+    same = math.prod(max(map(_coincidence, ends)) for ends in expected)
     for bit in range(32) if same < _RARE else []:
         if ask(i, 1 << bit)[0] == got:
             return wrong(0, got[0], "other tokens", f", bit {bit} of the seeds has no effect")
@@ -100,7 +100,9 @@ def _expected(ends: list[NDArray[np.float32]], draft: list[int]) -> list[object]
     """Return the tokens of a round, the last of which may be a list; or all such rounds."""
     last = [np.flatnonzero(end).tolist() for end in ends]
     ways: list[object] = [
-        [*draft[:at], each[0] if len(each) == 1 else each] for at, each in enumerate(last) if each
+        [*draft[:at], tokens[0] if len(tokens) == 1 else tokens]
+        for at, tokens in enumerate(last)
+        if tokens
     ]
     return ways[0] if len(ways) == 1 else ways  # type: ignore[return-value]
 

@@ -114,7 +114,7 @@ class SequencesBlock(Prompted):
         joins = [event.join for event in self._in_order() if event.join is not None]
         for i, (chain, prompt) in enumerate(joins):
             if chain not in chains or prompt not in prompts:
-                raise ValueError(f"script: there is no chain {chain!r} or no prompt {prompt!r}")
+                raise ValueError(f"script: unknown chain {chain!r} or prompt {prompt!r}")
             filled = fill(chains[chain], {"text": i}, n)
             yield f"{i}-{chain}-{prompt}", {"chain": filled, "prompt": prompts[prompt]}
 
@@ -147,9 +147,9 @@ class SequencesBlock(Prompted):
 def steps_of(events: list[Event], steps: int, order: Order) -> list[dict[str, Any]]:
     """Return the steps of a script. Raises ValueError for an event after the last step, or a step
     without an occupied slot."""
-    late = [event.at for event in events if event.at >= steps]
-    if late:
-        raise ValueError(f"script: nothing happens at step {late[0]} of {steps}")
+    unreachable = [event.at for event in events if event.at >= steps]
+    if unreachable:
+        raise ValueError(f"script: an event at step {unreachable[0]}; the last step is {steps - 1}")
     taken: set[int] = set()
     all_steps: list[dict[str, Any]] = []
     texts = 0

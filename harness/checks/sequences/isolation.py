@@ -85,19 +85,19 @@ def compare_alone(
 def _compare(backend: Backend, request: SequencesRequest, stream: Stream) -> IsolationComparison:
     alone = client_sequences.sequences(backend, _alone(request, stream))
     pairs = list(zip(stream.tokens, alone.reply.tokens, alone.rows, strict=True))
-    apart = [i for i, (token, other, _) in enumerate(pairs) if token.token != other]
-    pairs = pairs[: apart[0] + 1] if apart else pairs
+    differing = [i for i, (token, token_alone, _) in enumerate(pairs) if token.token != token_alone]
+    pairs = pairs[: differing[0] + 1] if differing else pairs
     rows = np.stack([token.row for token, _, _ in pairs])
-    others = np.stack([row for _, _, row in pairs])
-    by_row = [largest_difference(rows[i : i + 1], others[i : i + 1]) for i in range(len(rows))]
+    rows_alone = np.stack([row for _, _, row in pairs])
+    by_row = [largest_difference(rows[i : i + 1], rows_alone[i : i + 1]) for i in range(len(rows))]
     largest = int(np.argmax(by_row))
     return IsolationComparison(
         compared=len(pairs),
-        equal=int((rows == others).all(axis=1).sum()),
+        equal=int((rows == rows_alone).all(axis=1).sum()),
         difference=by_row[largest],
-        kl=float(divergence(others, rows).max()),
+        kl=float(divergence(rows_alone, rows).max()),
         step=pairs[largest][0].step,
-        parted=pairs[-1][0].step if apart else None,
+        parted=pairs[-1][0].step if differing else None,
     )
 
 

@@ -49,13 +49,13 @@ def judge(
     for backend in backends:
         start = time.perf_counter()
         try:
-            done = client_sequences.sequences(backend, request)
+            sequenced = client_sequences.sequences(backend, request)
             if case.logits.alone or fairly():  # the rows hold until the next request
-                done = replace(done, rows=done.rows.copy())
-            asked = time.perf_counter()
-            streams = streams_of(request, names, done)
-            result, compared = judge_streams(backend, request, streams, done)
-            seconds += time.perf_counter() - asked
+                sequenced = replace(sequenced, rows=sequenced.rows.copy())
+            replied = time.perf_counter()
+            streams = streams_of(request, names, sequenced)
+            result, compared = judge_streams(backend, request, streams, sequenced)
+            seconds += time.perf_counter() - replied
             if case.logits.alone and result.verdict not in ("diverged", "rejected"):
                 result = compare_alone(backend, request, streams, result)
         except BackendFailure as failure:
@@ -63,7 +63,7 @@ def judge(
         else:
             steps = len(request.steps) if compared else steps
             if result.verdict == "diverged" and artifacts is not None:
-                _save(artifacts, case.id, backend.name, done, result)
+                _save(artifacts, case.id, backend.name, sequenced, result)
         wall_s = time.perf_counter() - start
         results[backend.name] = result.model_copy(update={"wall_s": wall_s})
     return CaseResult(
@@ -95,7 +95,7 @@ def request_of(case: SequencesCase) -> SequencesRequest:
 
 
 def judge_streams(
-    backend: Backend, request: SequencesRequest, streams: Sequence[Stream], done: Sequenced
+    backend: Backend, request: SequencesRequest, streams: Sequence[Stream], sequenced: Sequenced
 ) -> tuple[BackendResult, int]:
     """Return the verdict on all sequences, and how many tokens were compared. The verdict is the
     worst one, with the place of the first sequence that has it. Tokens of a copy count from the
@@ -106,15 +106,15 @@ def judge_streams(
     for stream in streams:
         text = request.texts[stream.text]
         arguments = request.model, request.n_vocab, text, stream.events
-        if done.handed_back is None:
+        if sequenced.handed_back is None:
             result, n = compare_events(backend, *arguments)
         else:
-            in_graph = done.reply.in_graph[stream.text]
+            in_graph = sequenced.reply.in_graph[stream.text]
             result, n = events_in_graph(*arguments, in_graph, stated(backend))
         judged[stream.name] = result
         compared += max(0, n - count_sampled(stream.events[: stream.copied]))
     result = _of_the_first(streams, judged, compared)
-    return result.model_copy(update={"ns": done.reply.ns}), compared
+    return result.model_copy(update={"ns": sequenced.reply.ns}), compared
 
 
 def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> BackendResult:
@@ -124,9 +124,9 @@ def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> B
     bad = [stream for stream in streams if judged[stream.name].verdict == verdict]
     first = min(bad, key=lambda stream: judged[stream.name].step or 0)
     result = judged[first.name]
-    met = sum(one.verdict == "identical" for one in judged.values())
+    met = sum(sequence_result.verdict == "identical" for sequence_result in judged.values())
     values: dict[str, Any] = {
-        "sequences": {name: _format(one) for name, one in judged.items()},
+        "sequences": {name: _format(sequence_result) for name, sequence_result in judged.items()},
     }
     detail = f"{met}/{len(judged)} sequences identical, {compared:,} tokens"
     if verdict != "identical":
@@ -136,27 +136,34 @@ def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> B
         detail += f"; {first.name} is {verdict}{at}{reason}"
     if result.step is not None:
         values["output"] = first.outputs.get(result.step)
-    own = [judged[stream.name] for stream in streams if not stream.copied]
-    lean = {"late": sum(one.late for one in own), "early": sum(one.early for one in own)}
+    originals = [judged[stream.name] for stream in streams if not stream.copied]
+    lean = {
+        "late": sum(original.late for original in originals),
+        "early": sum(original.early for original in originals),
+    }
     update = {"values": result.values | values, "detail": detail, **lean}
     return result.model_copy(update=update)
 
 
-def _format(one: BackendResult) -> str:
+def _format(result: BackendResult) -> str:
     """Format the verdict of a sequence and its first step; in the graph, with its explanation."""
-    text = one.verdict + (f" at step {one.step + 1} ({one.what})" if one.step is not None else "")
-    if "other_tokens" not in one.values:
+    text = result.verdict + (
+        f" at step {result.step + 1} ({result.what})" if result.step is not None else ""
+    )
+    if "other_tokens" not in result.values:
         return text
-    details = [one.detail]
-    details += [f"{count} by {cause}" for cause, count in one.values["other_tokens"].items()]
-    details += [f"{one.values[key]} {key}" for key in ("by_rounding", "in_other_order")]
+    details = [result.detail]
+    details += [f"{count} by {cause}" for cause, count in result.values["other_tokens"].items()]
+    details += [f"{result.values[key]} {key}" for key in ("by_rounding", "in_other_order")]
     return f"{text}: {', '.join(details)}"
 
 
-def _save(folder: Path, case: str, backend: str, done: Sequenced, result: BackendResult) -> None:
+def _save(
+    folder: Path, case: str, backend: str, sequenced: Sequenced, result: BackendResult
+) -> None:
     output = result.values.get("output")
     write_arrays(
         folder / generation_file(case, backend),
-        tokens=np.array(done.reply.tokens, np.int32),
-        row=done.rows[output if output is not None else -1],
+        tokens=np.array(sequenced.reply.tokens, np.int32),
+        row=sequenced.rows[output if output is not None else -1],
     )

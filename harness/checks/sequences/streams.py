@@ -24,7 +24,7 @@ class Stream:
         return [event for event in self.events if isinstance(event, SampledToken)]
 
 
-def streams_of(request: SequencesRequest, names: list[str], done: Sequenced) -> list[Stream]:
+def streams_of(request: SequencesRequest, names: list[str], sequenced: Sequenced) -> list[Stream]:
     """Return every sequence that was in a slot and sampled, in the order in which they joined.
     names: of the texts."""
     streams: list[Stream] = []
@@ -39,9 +39,9 @@ def streams_of(request: SequencesRequest, names: list[str], done: Sequenced) -> 
             stream.events.append(
                 SampledToken(
                     step=i,
-                    row=done.rows[output],
-                    token=done.reply.tokens[output],
-                    handed_back=done.handed_back[output] if done.handed_back else None,
+                    row=sequenced.rows[output],
+                    token=sequenced.reply.tokens[output],
+                    handed_back=sequenced.handed_back[output] if sequenced.handed_back else None,
                     forced=len(stream.tokens) < len(request.texts[stream.text].forced),
                 )
             )
@@ -63,9 +63,9 @@ def _change(
         text = change.text or 0
         stream = Stream(f"{names[text]} {where}", text, change.slot)
     else:
-        one = at[change.other or 0]
-        name = f"{names[one.text]} copied from {change.other} {where}"
-        before = len(one.events) + 1
-        stream = Stream(name, one.text, change.slot, [*one.events, "cloned"], before)
+        source = at[change.other or 0]
+        name = f"{names[source.text]} copied from {change.other} {where}"
+        before = len(source.events) + 1
+        stream = Stream(name, source.text, change.slot, [*source.events, "cloned"], before)
     at[change.slot] = stream
     streams.append(stream)

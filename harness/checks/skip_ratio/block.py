@@ -128,9 +128,9 @@ class SkipRatiosBlock(SuiteBlock):
                 raise ValueError(f"delays_ms: {delay:g} is negative")
             if not Path(name).is_file():
                 leaf_texts(name)
-            shown = f"+{delay:g}ms" if delay else ""
+            suffix = f"+{delay:g}ms" if delay else ""
             yield Workload(
-                id=f"{self.id}/{Path(name).stem}-{Path(model).stem}{shown}",
+                id=f"{self.id}/{Path(name).stem}-{Path(model).stem}{suffix}",
                 model=model,
                 leaves=name,
                 prompts=prompts,

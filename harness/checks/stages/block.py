@@ -137,10 +137,10 @@ class StagesCase(GivenCase):
     @model_validator(mode="after")
     def _accepts_in_order(self) -> "StagesCase":
         if self.accept and (self.n_draws or self.script in ("interleaved", "turns")):
-            raise ValueError("accept goes neither with draws nor with interleaved or turns")
+            raise ValueError("accept: not allowed with draws, or with script interleaved or turns")
         if self.operations:
             if self.accept or self.script != "plain":
-                raise ValueError("operations go neither with accept nor with a script")
+                raise ValueError("operations: not allowed with accept or script")
             plan_of(self.operations, self.steps)  # raises for a missing instance
         return self
 
@@ -179,7 +179,7 @@ class StagesCase(GivenCase):
 def unseeded(chain: ChainSpec) -> str:
     """Return the first sampler that draws its own seed; or ''."""
     stages = (pair for stage in chain for pair in stage.items())
-    return next((name for name, given in stages if given.get("seed") == DEFAULT_SEED), "")
+    return next((name for name, parameters in stages if parameters.get("seed") == DEFAULT_SEED), "")
 
 
 def _turns(n: int, n_vocab: int) -> list[Step]:

@@ -139,9 +139,9 @@ def _as_chosen(
     of_got = keys[_places(got.ids, before)].tolist()
     if any(n > len(names[key]) for key, n in Counter(of_got).items()):
         return got
-    named = got.copy()
-    named.ids = np.array([names[key].popleft() for key in of_got], np.int32)
-    return named
+    renamed = got.copy()
+    renamed.ids = np.array([names[key].popleft() for key in of_got], np.int32)
+    return renamed
 
 
 def _in_order(got: Candidates, before: Candidates, most: Candidates, sampler: Sampler) -> bool:

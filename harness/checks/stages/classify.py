@@ -92,15 +92,16 @@ def classify(
         first = _first_difference(want, got, but_ids=True)
         if first[0] != "sorted" or got.sorted not in (None, want.sorted):
             what, values = first
-        near = partial(_near, tolerance=tolerance)
-        if tied(want, got, before, sampler, near, near):
+        nearly_equal = partial(_near, tolerance=tolerance)
+        if tied(want, got, before, sampler, nearly_equal, nearly_equal):
             return Difference("close", what, values, ties=True)
     if isinstance(sampler, Grammar) and identical(read_strictly(before, sampler), got):
         return Difference("explained", what, values)
     flag = want.sorted if got.sorted is None else got.sorted
+    # a position outside the candidates names no token to judge
     if got.selected < len(got.ids):
-        left = Candidates(got.ids, got.logits, got.p, flag, got.selected)
-        margin = margin_near_cut(want, left, before, sampler)
+        result = Candidates(got.ids, got.logits, got.p, flag, got.selected)
+        margin = margin_near_cut(want, result, before, sampler)
         if margin is not None:
             ties = chosen_otherwise(want, got, before)
             return Difference("boundary", what, values | {"margin": margin}, ties)
@@ -138,8 +139,8 @@ def _first_difference(
             if what == "ids":
                 values["others"] = len(set(got.ids.tolist()) - set(want.ids.tolist()))
             else:
-                alike = np.isclose(actual, expected, rtol=_FIVE_DIGITS, atol=0, equal_nan=True)
-                values["unlike"] = int((~alike).sum())
+                agree = np.isclose(actual, expected, rtol=_FIVE_DIGITS, atol=0, equal_nan=True)
+                values["unlike"] = int((~agree).sum())
             values |= {
                 "rank": rank,
                 "id": int(want.ids[rank]),
@@ -183,6 +184,6 @@ def _near(a: NDArray[Any], b: NDArray[Any], tolerance: Tolerance) -> bool:
         allowed = np.maximum(
             tolerance.ulps * np.spacing(np.maximum(abs(a), abs(b))), tolerance.absolute
         )
-        near = (a == b) | (np.isnan(a) & np.isnan(b)) | (abs(a - b) <= allowed)
+        close = (a == b) | (np.isnan(a) & np.isnan(b)) | (abs(a - b) <= allowed)
     finite = np.isfinite(a) == np.isfinite(b)
-    return bool((near & finite).all())
+    return bool((close & finite).all())

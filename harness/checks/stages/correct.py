@@ -49,13 +49,13 @@ class Memory:
         return cls(chain, [{} for _ in chain.samplers])
 
     def clone(self) -> "Memory":
-        return Memory(self.chain.clone(), [dict(one) for one in self.intervals])
+        return Memory(self.chain.clone(), [dict(by_name) for by_name in self.intervals])
 
     def reset(self) -> None:
         self.chain.reset()
         self.latest.clear()
-        for one in self.intervals:
-            one.clear()
+        for by_name in self.intervals:
+            by_name.clear()
 
     def accept(self, token: int | None) -> None:
         """Accept a token, if there is one."""
@@ -96,18 +96,23 @@ class Judged:
 def exact_decisions(case: StagesCase) -> set[tuple[str, *Decision]]:
     """Return the exact decisions of a case, each with its sampler: those that the judges find in
     the results of the reference in float32. Raises ValueError if a judge rejects them."""
-    ready = prepare(case)
-    trace, _ = reference_trace(ready)
+    prepared = prepare(case)
+    trace, _ = reference_trace(prepared)
     stages = [[Got(c.ids, c.logits, c.p, None, c.selected) for c in stages] for stages in trace]
     ran, judged = Ran([step[-1].token for step in trace], stages, 0), Judged(identical=True)
-    judge_run(ready, ran, len(trace), LLAMA_CPP, judged)
+    judge_run(prepared, ran, len(trace), LLAMA_CPP, judged)
     if judged.wrong:
         raise ValueError(f"{case.id}: the judge rejects the reference: {judged.wrong}")
-    return {(name, *one) for name, cuts in judged.cuts.items() for cut in cuts for one in cut.exact}
+    return {
+        (name, *decision)
+        for name, cuts in judged.cuts.items()
+        for cut in cuts
+        for decision in cut.exact
+    }
 
 
 def judge_run(
-    ready: Prepared[Any],
+    prepared: Prepared[Any],
     ran: Ran,
     steps: int,
     arithmetic: Arithmetic,
@@ -115,16 +120,16 @@ def judge_run(
 ) -> Judged:
     """Judge the first steps of a run. Stops at the first stage that is not correct."""
     judged = judged or Judged()
-    memories = [Memory.of(ready.build()) for _ in range(ready.instances)]
-    for i, step in enumerate(ready.steps[:steps]):
+    memories = [Memory.of(prepared.build()) for _ in range(prepared.instances)]
+    for i, step in enumerate(prepared.steps[:steps]):
         for operation, index in step.before:
             if operation == "reset":
                 memories[index].reset()
             else:
                 memories.append(memories[index].clone())
-        memory, token, row = memories[step.instance], ran.tokens[i], ready.rows[step.row]
+        memory, token, row = memories[step.instance], ran.tokens[i], prepared.rows[step.row]
         before = judged.explained
-        wrong = judge_sample(memory, ready.chain, row, ran.stages[i], token, arithmetic, judged)
+        wrong = judge_sample(memory, prepared.chain, row, ran.stages[i], token, arithmetic, judged)
         if wrong is not None:
             judged.wrong = replace(wrong, step=i)
             return judged
@@ -245,24 +250,24 @@ def _as_it_is(sampler: Sampler) -> Sampler:
 
 
 def _same(a: Got, b: Got) -> bool:
-    left = Candidates(a.ids, a.logits, a.p, bool(a.sorted), a.selected)
+    result = Candidates(a.ids, a.logits, a.p, bool(a.sorted), a.selected)
     flag = a.sorted if b.sorted is not None else None
-    return identical(left, Got(b.ids, b.logits, b.p, flag, b.selected))
+    return identical(result, Got(b.ids, b.logits, b.p, flag, b.selected))
 
 
 def result_of(judged: Judged, ns: int) -> BackendResult:
     """Return the verdict, with the first stage that is wrong or explained, or with the cuts that
     lean."""
-    if (place := judged.wrong or judged.explained) is not None:
+    if (mismatch := judged.wrong or judged.explained) is not None:
         return BackendResult(
             verdict="diverged" if judged.wrong else "explained",
             ns=ns,
-            step=place.step,
-            stage=place.stage,
-            stage_index=place.index,
-            what=place.what,
-            values=place.values,
+            step=mismatch.step,
+            stage=mismatch.stage,
+            stage_index=mismatch.index,
+            what=mismatch.what,
+            values=mismatch.values,
         )
     leans = [cut.lean for cuts in judged.cuts.values() for cut in cuts]
-    late, early = sum(lean > 0 for lean in leans), sum(lean < 0 for lean in leans)
-    return BackendResult(verdict="correct", ns=ns, late=late, early=early)
+    late_cuts, early = sum(lean > 0 for lean in leans), sum(lean < 0 for lean in leans)
+    return BackendResult(verdict="correct", ns=ns, late=late_cuts, early=early)

@@ -19,7 +19,7 @@ from sampler_parity.harness.protocol.messages import Step
 
 Operations = Annotated[str, StringConstraints(pattern=r"^n?([sprcSPR]([1-9][0-9]{0,4})?)*$")]
 
-_ONE, _TWO = "spr", "sprSPR"  # letters that do not make an instance
+_ONE_INSTANCE, _TWO_INSTANCES = "spr", "sprSPR"  # letters that do not make an instance
 
 
 def plan_of(scripts: list[str], rows: int) -> tuple[list[Step], int]:
@@ -74,7 +74,7 @@ def exhaustive(length: int) -> list[str]:
 def _of_length(n: int) -> Iterator[str]:
     yield from _words("", n, alone=True)
     if n > 0:
-        for letter in _ONE:
+        for letter in _ONE_INSTANCE:
             yield from _words("n" + letter, n - 1, alone=False)
 
 
@@ -82,7 +82,7 @@ def _words(begun: str, n: int, alone: bool) -> Iterator[str]:
     if n == 0:
         yield begun
         return
-    for letter in _ONE if alone else _TWO:
+    for letter in _ONE_INSTANCE if alone else _TWO_INSTANCES:
         yield from _words(begun + letter, n - 1, alone)
     if alone:
         yield from _words(begun + "c", n - 1, alone=False)
@@ -91,10 +91,10 @@ def _words(begun: str, n: int, alone: bool) -> Iterator[str]:
 def after_draws(rungs: list[int]) -> str:
     """Return a script that makes a clone after each number of samples, and samples from the clone,
     from the first, and from the clone again when it is reset."""
-    done, script = 0, ""
+    sampled, script = 0, ""
     for rung in rungs:
-        script += (f"s{rung - done}" if rung > done else "") + "cSsRS"
-        done = rung + 1  # the script itself samples once from the first
+        script += (f"s{rung - sampled}" if rung > sampled else "") + "cSsRS"
+        sampled = rung + 1  # the script itself samples once from the first
     return script
 
 

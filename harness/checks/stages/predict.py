@@ -15,7 +15,7 @@ import numpy as np
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import identical, same_bits
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
-from sampler_parity.harness.checks.stages.targets import Wanted, wanted_of
+from sampler_parity.harness.checks.stages.targets import ReferenceResult, reference_result
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.platforms import DEFAULT, PARTS, PLATFORMS, Observed, Platform, on
@@ -35,14 +35,14 @@ _EXACT = frozenset({"greedy", "top_k", "temp", "penalties", "logit_bias", "top_n
 @dataclass(frozen=True)
 class First:
     """The first difference of two platforms. what: survivors, order, logits, p or token; here,
-    there: the values. operations: those that each cause it alone; none: only together."""
+    compared: the values. operations: those that each cause it alone; none: only together."""
 
     step: int
     stage: int
     sampler: str
     what: str
-    here: str
-    there: str
+    baseline: str
+    compared: str
     operations: tuple[str, ...] = ()
 
     @property
@@ -84,27 +84,28 @@ def predict(case: StagesCase, platforms: Sequence[str]) -> Iterator[Prediction]:
 
 @dataclass
 class _Answers:
-    """The reference's results of a case. _known: the number of steps, the parts of the platform's
+    """The reference's results of a case. _cached: the number of steps, the parts of the platform's
     row that they used, and the result."""
 
-    ready: Prepared
-    _known: list[tuple[int, dict[str, str], Wanted]] = field(default_factory=list)
+    prepared: Prepared
+    _cached: list[tuple[int, dict[str, str], ReferenceResult]] = field(default_factory=list)
 
-    def on(self, platform: Platform, steps: int | None = None) -> Wanted:
+    def on(self, platform: Platform, steps: int | None = None) -> ReferenceResult:
         """Return the result on a platform. steps: at least so many are computed."""
-        ready = self.ready
-        if steps is not None and not ready.case.n_draws:
-            ready = replace(ready, steps=ready.steps[:steps])
+        prepared = self.prepared
+        if steps is not None and not prepared.case.n_draws:
+            prepared = replace(prepared, steps=prepared.steps[:steps])
         row = _row(platform)
-        for n, asked, wanted in self._known:
-            if n >= len(ready.steps) and asked.items() <= row.items():
-                return wanted
+        for n, parts, result in self._cached:
+            # the same in every part that the reference used: the same result
+            if n >= len(prepared.steps) and parts.items() <= row.items():
+                return result
         observed = Observed(platform)
         with on(observed):
-            wanted = wanted_of(ready)
-        asked = {part: row[part] for part in observed.asked & row.keys()}
-        self._known.append((len(ready.steps), asked, wanted))
-        return wanted
+            result = reference_result(prepared)
+        parts = {part: row[part] for part in observed.asked & row.keys()}
+        self._cached.append((len(prepared.steps), parts, result))
+        return result
 
 
 def _row(platform: Platform) -> dict[str, Any]:
@@ -114,19 +115,19 @@ def _row(platform: Platform) -> dict[str, Any]:
 
 
 def _prediction(answers: _Answers, platform: Platform) -> Prediction:
-    here, there = answers.on(PLATFORMS[DEFAULT]), answers.on(platform)
-    first = _first(answers.ready, here, there)
+    baseline, compared = answers.on(PLATFORMS[DEFAULT]), answers.on(platform)
+    first = _first(answers.prepared, baseline, compared)
     if first is not None:
         first = replace(first, operations=_operations(answers, platform, first))
-    samplers = tuple(name for stage in answers.ready.chain for name in stage)
-    tokens, token = _same_tokens(here, there)
+    samplers = tuple(name for stage in answers.prepared.chain for name in stage)
+    tokens, token = _same_tokens(baseline, compared)
     return Prediction(
-        case=answers.ready.case.id,
+        case=answers.prepared.case.id,
         samplers=samplers,
         platform=platform.name,
         bits=first is None,
-        order=first is None or _same_in_all(here, there, _same_order),
-        survivors=first is None or _same_in_all(here, there, _same_survivors),
+        order=first is None or _same_in_all(baseline, compared, _same_order),
+        survivors=first is None or _same_in_all(baseline, compared, _same_survivors),
         tokens=tokens,
         token=token,
         first=first,
@@ -135,12 +136,14 @@ def _prediction(answers: _Answers, platform: Platform) -> Prediction:
 
 
 def _same_in_all(
-    here: Wanted, there: Wanted, same: Callable[[Candidates, Candidates], bool]
+    baseline: ReferenceResult,
+    compared: ReferenceResult,
+    same: Callable[[Candidates, Candidates], bool],
 ) -> bool:
     """Return whether `same` holds after each stage of each step."""
-    steps = zip(here.trace, there.trace, strict=False)
-    stages = (pair for mine, others in steps for pair in zip(mine, others, strict=True))
-    return here.steps == there.steps and all(same(a, b) for a, b in stages)
+    steps = zip(baseline.trace, compared.trace, strict=False)
+    stages = (pair for mine, its in steps for pair in zip(mine, its, strict=True))
+    return baseline.steps == compared.steps and all(same(a, b) for a, b in stages)
 
 
 def _same_order(a: Candidates, b: Candidates) -> bool:
@@ -151,35 +154,37 @@ def _same_survivors(a: Candidates, b: Candidates) -> bool:
     return _same_order(a, b) or np.array_equal(np.sort(a.ids), np.sort(b.ids))
 
 
-def _same_tokens(here: Wanted, there: Wanted) -> tuple[bool | None, int | None]:
+def _same_tokens(
+    baseline: ReferenceResult, compared: ReferenceResult
+) -> tuple[bool | None, int | None]:
     """Return whether the tokens are the same, and the first that differs."""
-    mine, its = (_tokens(wanted) for wanted in (here, there))
+    mine, its = (_tokens(result) for result in (baseline, compared))
     if {*mine, *its} <= {None}:
         return None, None
-    apart = (i for i, (a, b) in enumerate(zip_longest(mine, its)) if a != b)
-    token = next(apart, None)
+    differing = (i for i, (a, b) in enumerate(zip_longest(mine, its)) if a != b)
+    token = next(differing, None)
     return token is None, token
 
 
-def _tokens(wanted: Wanted) -> list[int | None]:
-    if wanted.draws is not None:
-        return [int(token) for token in wanted.draws]
-    return [stages[-1].token for stages in wanted.trace]
+def _tokens(result: ReferenceResult) -> list[int | None]:
+    if result.draws is not None:
+        return [int(token) for token in result.draws]
+    return [stages[-1].token for stages in result.trace]
 
 
 def _unknown(answers: _Answers, platform: Platform, samplers: Sequence[str]) -> tuple[str, ...]:
     """Return the unknown operations that the case depends on. Both possible sorts are tried."""
     depends = {"libm": not _EXACT.issuperset(samplers), "sorting": False}
     if platform.perhaps is not None:
-        other = answers.on(replace(platform, sorting=platform.perhaps))
-        depends["sorting"] = _first(answers.ready, answers.on(platform), other) is not None
+        alternative = answers.on(replace(platform, sorting=platform.perhaps))
+        depends["sorting"] = _first(answers.prepared, answers.on(platform), alternative) is not None
     return tuple(what for part, what in platform.unknown if depends[part])
 
 
 def _operations(answers: _Answers, platform: Platform, first: First) -> tuple[str, ...]:
     """Return the parts of the row that alone cause a difference at the same place."""
     default = PLATFORMS[DEFAULT]
-    here = answers.on(default)
+    baseline = answers.on(default)
     deciding = []
     for part, words in _OPERATIONS.items():
         value = getattr(platform, part)
@@ -187,47 +192,51 @@ def _operations(answers: _Answers, platform: Platform, first: First) -> tuple[st
             continue
         # later steps cannot change the first difference
         alone = answers.on(replace(default, **{part: value}), first.step + 1)
-        apart = _first(answers.ready, here, alone)
-        if apart is not None and apart.place == first.place:
+        difference = _first(answers.prepared, baseline, alone)
+        if difference is not None and difference.place == first.place:
             deciding.append(words.format(value))
     return tuple(deciding)
 
 
-def _first(ready: Prepared, here: Wanted, there: Wanted) -> First | None:
-    if here is there:
+def _first(
+    prepared: Prepared, baseline: ReferenceResult, compared: ReferenceResult
+) -> First | None:
+    if baseline is compared:
         return None
-    if here.draws is not None and there.draws is not None:
-        return _first_draw(ready, here, there)
-    if place := _first_place(here.trace, there.trace):
-        step, stage = place
-        what, mine, its = difference_of(here.trace[step][stage], there.trace[step][stage])
-        return First(step, stage, _name(ready, stage), what, mine, its)
-    if here.steps != there.steps:
-        step = min(here.steps, there.steps)
-        mine, its = (wanted.refusal or "goes on" for wanted in (here, there))
-        return First(step, 0, _name(ready, 0), "refusal", mine, its)
+    if baseline.draws is not None and compared.draws is not None:
+        return _first_draw(prepared, baseline, compared)
+    if position := _first_place(baseline.trace, compared.trace):
+        step, stage = position
+        what, mine, its = difference_of(baseline.trace[step][stage], compared.trace[step][stage])
+        return First(step, stage, _name(prepared, stage), what, mine, its)
+    if baseline.steps != compared.steps:
+        step = min(baseline.steps, compared.steps)
+        mine, its = (result.refusal or "goes on" for result in (baseline, compared))
+        return First(step, 0, _name(prepared, 0), "refusal", mine, its)
     return None
 
 
-def _first_draw(ready: Prepared, here: Wanted, there: Wanted) -> First | None:
-    assert here.draws is not None
-    assert there.draws is not None
-    apart = np.flatnonzero(here.draws != there.draws)
-    if not len(apart):
+def _first_draw(
+    prepared: Prepared, baseline: ReferenceResult, compared: ReferenceResult
+) -> First | None:
+    assert baseline.draws is not None
+    assert compared.draws is not None
+    differing = np.flatnonzero(baseline.draws != compared.draws)
+    if not len(differing):
         return None
-    draw, stage = int(apart[0]), len(ready.chain) - 1
-    mine, its = str(here.draws[draw]), str(there.draws[draw])
-    return First(draw, stage, _name(ready, stage), "token", mine, its)
+    draw, stage = int(differing[0]), len(prepared.chain) - 1
+    mine, its = str(baseline.draws[draw]), str(compared.draws[draw])
+    return First(draw, stage, _name(prepared, stage), "token", mine, its)
 
 
-def _name(ready: Prepared, stage: int) -> str:
-    (name,) = ready.chain[stage]
+def _name(prepared: Prepared, stage: int) -> str:
+    (name,) = prepared.chain[stage]
     return name
 
 
-def _first_place(here: Trace, there: Trace) -> tuple[int, int] | None:
-    for step, (mine, others) in enumerate(zip(here, there, strict=False)):
-        for stage, (a, b) in enumerate(zip(mine, others, strict=True)):
+def _first_place(baseline: Trace, compared: Trace) -> tuple[int, int] | None:
+    for step, (mine, its) in enumerate(zip(baseline, compared, strict=False)):
+        for stage, (a, b) in enumerate(zip(mine, its, strict=True)):
             if not identical(a, b):
                 return step, stage
     return None
@@ -249,9 +258,9 @@ def difference_of(a: Got | Candidates, b: Got | Candidates) -> tuple[str, str, s
     return "sorted", str(a.sorted), str(b.sorted)
 
 
-def _survivors(these: Got | Candidates, others: Got | Candidates) -> str:
+def _survivors(these: Got | Candidates, those: Got | Candidates) -> str:
     """Return how many there are, and the ones that the others lack."""
-    alone = sorted({*these.ids.tolist()} - {*others.ids.tolist()})
+    alone = sorted({*these.ids.tolist()} - {*those.ids.tolist()})
     if not alone:
         return str(len(these.ids))
     more = ", ..." if len(alone) > 3 else ""

@@ -18,21 +18,21 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
 
 def by_prefixes(
-    ready: Prepared, trace: Trace, backend: Backend, result: BackendResult
+    prepared: Prepared, trace: Trace, backend: Backend, result: BackendResult
 ) -> BackendResult:
     """Return the result, placed at the last stage of the first prefix that differs. A backend with
     stages stays at `chain`: each of them is correct alone."""
     has_stages = "no_stages" not in backend.hello().capabilities
-    steps = _steps(ready, trace)
-    for length in range(1, len(ready.chain) + 1):
+    steps = _steps(prepared, trace)
+    for length in range(1, len(prepared.chain) + 1):
         try:
-            placed = _difference(ready, trace, backend, steps, length)
+            placed = _difference(prepared, trace, backend, steps, length)
         except BackendFailure as failure:
             detail = f"{failure.verdict} in its prefix of {length}: {failure}"
             return result.model_copy(update={"detail": detail})
         if placed is None:
             continue
-        name = ready.case.samplers[length - 1]
+        name = prepared.case.samplers[length - 1]
         detail = f"its prefix of {length} stages, up to {name}, is the first that differs"
         if has_stages:
             return result.model_copy(update={"detail": detail})
@@ -42,37 +42,37 @@ def by_prefixes(
 
 
 def by_written_rows(
-    ready: Prepared, trace: Trace, backend: Backend, result: BackendResult
+    prepared: Prepared, trace: Trace, backend: Backend, result: BackendResult
 ) -> BackendResult:
     """Return the result, placed at the first stage that writes into its row of logits, if an
     earlier step sampled this row: the stage that shows it is right."""
-    steps = ready.steps[: len(trace)]
+    steps = prepared.steps[: len(trace)]
     before = {step.row for step in steps[: result.step]}
     if result.verdict != "diverged" or not result.step or steps[result.step].row not in before:
         return result
     with suppress(BackendFailure):
-        for index, name in enumerate(ready.case.samplers):
-            setting = replace(ready.setting, chain=ready.chain[: index + 1])
-            client.run(backend, setting, ready.rows, steps, instances=ready.instances)
-            if changed(backend, ready.rows, ready.case.dtype):
+        for index, name in enumerate(prepared.case.samplers):
+            setting = replace(prepared.setting, chain=prepared.chain[: index + 1])
+            client.run(backend, setting, prepared.rows, steps, instances=prepared.instances)
+            if changed(backend, prepared.rows, prepared.case.dtype):
                 update = {"stage": name, "stage_index": index, "what": "", "values": {}}
                 detail = "it writes into its row of logits, which a later step samples again"
                 return result.model_copy(update=update | {"detail": detail})
     return result
 
 
-def stages_by_prefixes(ready: Prepared, ran: Ran, backend: Backend) -> Ran:
+def stages_by_prefixes(prepared: Prepared, ran: Ran, backend: Backend) -> Ran:
     """Return the run with all stages, each the end of a prefix, which accepts the backend's tokens.
     Raises BackendFailure."""
     steps = [
         step.model_copy(update={"accept": token}) if step.accept == "selected" else step
-        for step, token in zip(ready.steps, ran.tokens, strict=False)
+        for step, token in zip(prepared.steps, ran.tokens, strict=False)
     ]
     ends: list[list[Got]] = []
-    for length in range(1, len(ready.chain) + 1):
-        setting = replace(ready.setting, chain=ready.chain[:length])
-        again = client.run(backend, setting, ready.rows, steps, instances=ready.instances)
-        ends.append([copied(stages[-1]) for stages in again.stages])
+    for length in range(1, len(prepared.chain) + 1):
+        setting = replace(prepared.setting, chain=prepared.chain[:length])
+        rerun = client.run(backend, setting, prepared.rows, steps, instances=prepared.instances)
+        ends.append([copied(stages[-1]) for stages in rerun.stages])
     return replace(ran, stages=[list(of_step) for of_step in zip(*ends, strict=True)])
 
 
@@ -81,23 +81,23 @@ def copied(got: Got) -> Got:
     return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())
 
 
-def _steps(ready: Prepared, trace: Trace) -> list[p.Step]:
+def _steps(prepared: Prepared, trace: Trace) -> list[p.Step]:
     return [
         step.model_copy(update={"accept": stages[-1].token}) if step.accept == "selected" else step
-        for step, stages in zip(ready.steps, trace, strict=False)
+        for step, stages in zip(prepared.steps, trace, strict=False)
     ]
 
 
 def _difference(
-    ready: Prepared, trace: Trace, backend: Backend, steps: list[p.Step], length: int
+    prepared: Prepared, trace: Trace, backend: Backend, steps: list[p.Step], length: int
 ) -> dict[str, object] | None:
     """Return the first difference after this many stages: step, what, values."""
-    setting = replace(ready.setting, chain=ready.chain[:length])
-    ran = client.run(backend, setting, ready.rows, steps, instances=ready.instances)
+    setting = replace(prepared.setting, chain=prepared.chain[:length])
+    ran = client.run(backend, setting, prepared.rows, steps, instances=prepared.instances)
     for i, (want_stages, stages) in enumerate(zip(trace, ran.stages, strict=True)):
         want, got = want_stages[length - 1], stages[-1]
         if not identical(want, got):
-            before, sampler = state_before(ready, i, length - 1)
+            before, sampler = state_before(prepared, i, length - 1)
             difference = classify(want, got, before, sampler)
             values = p.plain(difference.values)
             return {"step": i, "what": difference.what, "values": values}

@@ -40,6 +40,7 @@ class Prepared(Generic[C]):
     @property
     def setting(self) -> Setting:
         """The setting of a request to a backend."""
+        # without a sampler that separates it, the prompt is part of the history
         n_prompt = len(self.case.prompt) if self.case.separates_prompt else 0
         return Setting(
             self.chain,
@@ -94,21 +95,23 @@ def rows_of(
 
 
 @floats.quiet
-def reference_trace(ready: Prepared[Any]) -> tuple[Trace, str]:
+def reference_trace(prepared: Prepared[Any]) -> tuple[Trace, str]:
     """Return the candidates after each stage of each step, and why it stopped early, or ""."""
     trace: Trace = []
     try:
-        instances = [ready.build() for _ in range(ready.instances)]
-        for step in ready.steps:
-            trace.append(reference_step(ready, instances, step))
+        instances = [prepared.build() for _ in range(prepared.instances)]
+        for step in prepared.steps:
+            trace.append(reference_step(prepared, instances, step))
     except UndefinedInputError as error:
         return trace, str(error)
     return trace, ""
 
 
-def reference_step(ready: Prepared[Any], instances: list[Chain], step: p.Step) -> list[Candidates]:
-    chain, cand = begin(ready, instances, step)
-    if ready.case.detail == "token":
+def reference_step(
+    prepared: Prepared[Any], instances: list[Chain], step: p.Step
+) -> list[Candidates]:
+    chain, cand = begin(prepared, instances, step)
+    if prepared.case.detail == "token":
         chain.apply(cand)
         stages = [cand]
     else:
@@ -119,22 +122,26 @@ def reference_step(ready: Prepared[Any], instances: list[Chain], step: p.Step) -
     return stages
 
 
-def begin(ready: Prepared[Any], instances: list[Chain], step: p.Step) -> tuple[Chain, Candidates]:
+def begin(
+    prepared: Prepared[Any], instances: list[Chain], step: p.Step
+) -> tuple[Chain, Candidates]:
     """Do the operations before the step; return its chain and its fresh candidates."""
     for operation, index in step.before:
         if operation == "reset":
             instances[index].reset()
         else:
             instances.append(instances[index].clone())
-    return instances[step.instance], Candidates.from_logits(ready.rows[step.row])
+    return instances[step.instance], Candidates.from_logits(prepared.rows[step.row])
 
 
-def state_before(ready: Prepared[Any], at_step: int, at_stage: int) -> tuple[Candidates, Sampler]:
+def state_before(
+    prepared: Prepared[Any], at_step: int, at_stage: int
+) -> tuple[Candidates, Sampler]:
     """Return the input of a stage and its sampler in its state then, by running again."""
-    instances = [ready.build() for _ in range(ready.instances)]
-    for step in ready.steps[:at_step]:
-        reference_step(ready, instances, step)
-    chain, cand = begin(ready, instances, ready.steps[at_step])
+    instances = [prepared.build() for _ in range(prepared.instances)]
+    for step in prepared.steps[:at_step]:
+        reference_step(prepared, instances, step)
+    chain, cand = begin(prepared, instances, prepared.steps[at_step])
     for sampler in chain.samplers[:at_stage]:
         sampler.apply(cand)
     return cand, chain.samplers[at_stage]

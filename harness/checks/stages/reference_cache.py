@@ -23,7 +23,7 @@ from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.draws import Tokens
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
-from sampler_parity.harness.checks.stages.targets import Wanted, wanted_of
+from sampler_parity.harness.checks.stages.targets import ReferenceResult, reference_result
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.protocol.client import Got, Ran
@@ -32,14 +32,14 @@ from sampler_parity.reference import Candidates, platforms
 
 T = TypeVar("T")
 Ints = NDArray[np.int32]
-_AGAIN = 64  # one of so many answers is computed again
+_RECHECK_ONE_IN = 64  # one of so many answers is computed again
 
 
 Flags = list[list[bool]]  # `sorted` of each stage of each step
 
 
 @dataclass(frozen=True)
-class KeptAnswer:
+class CachedAnswer:
     """The reference's result of a case. seconds: that it took. drawn: a digest of all draws.
     tokens: of each step. digests: of all stages, by the number of stages that a step shows."""
 
@@ -56,24 +56,26 @@ class KeptAnswer:
         """Return whether the run is identical. Runs that show no stages have tokens alone."""
         if ran.settled or ran.tokens != self.tokens:
             return ran.settled
-        shown = len(ran.stages[0]) if ran.stages else 0
-        if not shown:
+        n_stages = len(ran.stages[0]) if ran.stages else 0
+        if not n_stages:
             return True
-        every = [got for each in ran.stages for got in each]
-        flags = [-1 if got.sorted is None else int(got.sorted) for got in every]
-        return self._has(shown, flags, digest_of(every))
+        results = [got for step in ran.stages for got in step]
+        flags = [-1 if got.sorted is None else int(got.sorted) for got in results]
+        return self._has(n_stages, flags, digest_of(results))
 
-    def is_of_table(self, tokens: list[int | None], shown: int, table: Ints, values: Ints) -> bool:
+    def is_of_table(
+        self, tokens: list[int | None], n_stages: int, table: Ints, values: Ints
+    ) -> bool:
         """Return whether a run with a table is identical. shown: stages of a step."""
         digest = hashlib.blake2b(np.ascontiguousarray(table[:, ::2]).data, digest_size=16)
         digest.update(values.data)
-        same = self._has(shown, table[:, 1].tolist(), digest.hexdigest())
+        same = self._has(n_stages, table[:, 1].tolist(), digest.hexdigest())
         return same and tokens == self.tokens
 
-    def _has(self, shown: int, flags: list[int], digest: str) -> bool:
-        wanted = [flag for each in self.flags for flag in as_shown(each, shown)]
-        known = all(got in (-1, flag) for got, flag in zip(flags, wanted, strict=True))
-        return known and self.digests.get(str(shown)) == digest
+    def _has(self, n_stages: int, flags: list[int], digest: str) -> bool:
+        expected = [flag for step in self.flags for flag in as_shown(step, n_stages)]
+        flags_match = all(got in (-1, flag) for got, flag in zip(flags, expected, strict=True))
+        return flags_match and self.digests.get(str(n_stages)) == digest
 
     def is_of_draws(self, tokens: Tokens) -> bool:
         return hashlib.sha256(tokens.tobytes()).hexdigest() == self.drawn
@@ -90,38 +92,39 @@ def digest_of(stages: Sequence[Got | Candidates]) -> str:
     """Return the digest of stages as a table has them, but for whether they are sorted: n and
     `selected` of all, then the candidates of all."""
     limits = np.iinfo(np.int32)
-    pairs = [(len(each.ids), max(limits.min, min(each.selected, limits.max))) for each in stages]
+    # a wrong `selected` of a backend may not fit int32
+    pairs = [(len(stage.ids), max(limits.min, min(stage.selected, limits.max))) for stage in stages]
     digest = hashlib.blake2b(np.array(pairs, np.int32).data, digest_size=16)
-    for each in stages:
-        for values in (each.ids, each.logits, each.p):
+    for stage in stages:
+        for values in (stage.ids, stage.logits, stage.p):
             digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
 
 
-def answer_of(wanted: Wanted, unmet: str, seconds: float) -> KeptAnswer:
-    drawn = "" if wanted.draws is None else hashlib.sha256(wanted.draws.tobytes()).hexdigest()
-    tokens = [each[-1].token for each in wanted.trace]
-    flags = [[bool(stage.sorted) for stage in each] for each in wanted.trace]
-    every = {len(each) for each in wanted.trace}
-    counts = {1, *every, *(n + 1 for n in every)} if every else set()
+def answer_of(result: ReferenceResult, unmet: str, seconds: float) -> CachedAnswer:
+    drawn = "" if result.draws is None else hashlib.sha256(result.draws.tobytes()).hexdigest()
+    tokens = [step[-1].token for step in result.trace]
+    flags = [[bool(stage.sorted) for stage in step] for step in result.trace]
+    lengths = {len(step) for step in result.trace}
+    counts = {1, *lengths, *(n + 1 for n in lengths)} if lengths else set()
     digests = {
-        str(n): digest_of([stage for each in wanted.trace for stage in as_shown(each, n)])
+        str(n): digest_of([stage for step in result.trace for stage in as_shown(step, n)])
         for n in sorted(counts)
     }
-    return KeptAnswer(wanted.steps, wanted.refusal, unmet, seconds, drawn, tokens, flags, digests)
+    return CachedAnswer(result.steps, result.refusal, unmet, seconds, drawn, tokens, flags, digests)
 
 
 @dataclass
-class KnownCase:
+class CachedCase:
     """A case made concrete, and its answer if there is one.
 
     Of backends that were asked for many cases at once, by name: settled, the results of those that
     gave this answer; replies, what the others did.
     """
 
-    ready: Prepared
+    prepared: Prepared
     key: bytes
-    answer: KeptAnswer | None
+    answer: CachedAnswer | None
     settled: dict[str, BackendResult] = field(default_factory=dict)
     replies: dict[str, Ran | BackendFailure] = field(default_factory=dict)
 
@@ -131,18 +134,18 @@ class Expected:
     """The reference's result of a case. With an answer it is computed only for a backend that the
     answer does not settle. seconds: that the reference took."""
 
-    known: KnownCase
+    case: CachedCase
     steps: int
     refusal: str
     unmet: str
     seconds: float
-    answer: KeptAnswer | None = None
-    _wanted: Wanted | None = None
+    answer: CachedAnswer | None = None
+    _computed: ReferenceResult | None = None
 
     @property
-    def computed(self) -> Wanted:
-        self._wanted = self._wanted or wanted_of(self.known.ready)
-        return self._wanted
+    def computed(self) -> ReferenceResult:
+        self._computed = self._computed or reference_result(self.case.prepared)
+        return self._computed
 
 
 @dataclass
@@ -152,10 +155,10 @@ class Answers:
 
     cache: Cache
     nonce: str
-    ahead: dict[str, KnownCase] = field(default_factory=dict)
+    ahead: dict[str, CachedCase] = field(default_factory=dict)
     _new: dict[bytes, bytes] = field(default_factory=dict)
 
-    def of(self, key: bytes) -> KeptAnswer | None:
+    def of(self, key: bytes) -> CachedAnswer | None:
         value = self.cache.get("answers", key)
         try:
             steps, refusal, unmet, seconds, drawn, tokens, flags, digests = json.loads(value or b"")
@@ -164,9 +167,9 @@ class Answers:
             return None
         if not is_whole:
             return None
-        return KeptAnswer(steps, refusal, unmet, seconds, drawn, tokens, flags, digests)
+        return CachedAnswer(steps, refusal, unmet, seconds, drawn, tokens, flags, digests)
 
-    def add(self, key: bytes, answer: KeptAnswer) -> None:
+    def add(self, key: bytes, answer: CachedAnswer) -> None:
         self._new[key] = json.dumps([*vars(answer).values()]).encode()
 
     def write(self) -> None:
@@ -174,16 +177,17 @@ class Answers:
         self._new.clear()
 
     def is_drawn(self, case: str) -> bool:
-        return hashlib.sha256(f"{self.nonce} {case}".encode()).digest()[0] % _AGAIN == 0
+        return hashlib.sha256(f"{self.nonce} {case}".encode()).digest()[0] % _RECHECK_ONE_IN == 0
 
 
-def key_of(ready: Prepared) -> bytes:
+def key_of(prepared: Prepared) -> bytes:
     """Return the digest of all that a case asks: marshal writes equal values alike, and inf and NaN
     as they are."""
-    case = ready.case.model_dump(exclude_defaults=True)
-    digest = hashlib.sha256(marshal.dumps((type(ready.case).__name__, case), 2))
-    digest.update(f"{platforms.current().name} {_file(ready.vocab_file)}".encode())
-    for row in ready.rows:
+    case = prepared.case.model_dump(exclude_defaults=True)
+    # version 2 of marshal: later ones also write which objects are shared
+    digest = hashlib.sha256(marshal.dumps((type(prepared.case).__name__, case), 2))
+    digest.update(f"{platforms.current().name} {_file(prepared.vocab_file)}".encode())
+    for row in prepared.rows:
         digest.update(row.tobytes())
     return digest.digest()
 
@@ -209,33 +213,33 @@ def answering(answers: Answers | None) -> Iterator[None]:
             answers.write()
 
 
-def known_of(case: StagesCase) -> KnownCase:
+def known_of(case: StagesCase) -> CachedCase:
     """Prepare a case, and look up its answer if the run has answers. A relation needs all of the
     reference's result."""
     answers = _ANSWERS.get() if case.relation is None else None
     if answers and case.id in answers.ahead:
         return answers.ahead.pop(case.id)
-    ready = prepare(case)
-    key = key_of(ready) if answers else b""
-    return KnownCase(ready, key, answers.of(key) if answers else None)
+    prepared = prepare(case)
+    key = key_of(prepared) if answers else b""
+    return CachedCase(prepared, key, answers.of(key) if answers else None)
 
 
-def expected_of(known: KnownCase, unmet_of: Callable[[Trace], str]) -> Expected:
+def expected_of(case: CachedCase, unmet_of: Callable[[Trace], str]) -> Expected:
     """Return the reference's result, from the cache if the run has one.
 
     unmet_of: returns why a trace is not the result that is published. Raises InputError for an
-    answer that is not what the reference computes.
+    answer that differs from what the reference computes.
     """
-    ready, answer = known.ready, known.answer
-    answers = _ANSWERS.get() if known.key else None
-    if answers and answer and not answers.is_drawn(ready.case.id):
-        return Expected(known, answer.steps, answer.refusal, answer.unmet, answer.seconds, answer)
+    prepared, answer = case.prepared, case.answer
+    answers = _ANSWERS.get() if case.key else None
+    if answers and answer and not answers.is_drawn(prepared.case.id):
+        return Expected(case, answer.steps, answer.refusal, answer.unmet, answer.seconds, answer)
     start = time.perf_counter()
-    wanted = wanted_of(ready)
-    seconds, unmet = time.perf_counter() - start, unmet_of(wanted.trace)
+    result = reference_result(prepared)
+    seconds, unmet = time.perf_counter() - start, unmet_of(result.trace)
     if answers and answer is None:
-        answers.add(known.key, answer_of(wanted, unmet, seconds))
-    elif answers and answer and answer_of(wanted, unmet, answer.seconds) != answer:
-        problem = f"the answer to case {ready.case.id} is not what the reference computes"
-        raise InputError(answers.cache.path, problem, "delete it, and run again")
-    return Expected(known, wanted.steps, wanted.refusal, unmet, seconds, None, wanted)
+        answers.add(case.key, answer_of(result, unmet, seconds))
+    elif answers and answer and answer_of(result, unmet, answer.seconds) != answer:
+        problem = f"the answer to case {prepared.case.id} differs from what the reference computes"
+        raise InputError(answers.cache.path, problem, "delete the cache file and run again")
+    return Expected(case, result.steps, result.refusal, unmet, seconds, None, result)

@@ -18,7 +18,7 @@ from sampler_parity.reference import Candidates
 
 
 def check_relation(
-    ready: Prepared,
+    prepared: Prepared,
     trace: Trace,
     relation: Relation,
     backend: Backend,
@@ -26,18 +26,18 @@ def check_relation(
 ) -> BackendResult:
     """Run the related case on the same backend and compare its last stage with the reference's. The
     backend was identical to the reference, so the reference's trace stands for both runs."""
-    other, permutation = _related_case(ready, relation)
+    related, permutation = _related_case(prepared, relation)
     ran = client.run(
         backend,
-        other.setting,
-        other.rows,
-        other.steps[: len(trace)],
-        instances=other.instances,
-        detail=other.case.detail,
+        related.setting,
+        related.rows,
+        related.steps[: len(trace)],
+        instances=related.instances,
+        detail=related.case.detail,
     )
     same = []
     for want_stages, stages in zip(trace, ran.stages, strict=True):
-        got = stages[min(len(stages), len(other.chain)) - 1] if other.chain else None
+        got = stages[min(len(stages), len(related.chain)) - 1] if related.chain else None
         same.append(_related(relation, want_stages[-1], got, permutation))
     if _holds(relation, same):
         return result
@@ -48,26 +48,26 @@ def check_relation(
     )
 
 
-def holds_on_reference(ready: Prepared, trace: Trace, relation: Relation) -> bool:
+def holds_on_reference(prepared: Prepared, trace: Trace, relation: Relation) -> bool:
     """Return whether the relation holds on the reference; with an old release's behaviour it may
     not."""
-    other, permutation = _related_case(ready, relation)
-    others, _ = reference_trace(other)
-    pairs = zip(trace, others, strict=False)
-    last = [(want[-1], got[-1] if other.chain else None) for want, got in pairs]
+    related, permutation = _related_case(prepared, relation)
+    related_trace, _ = reference_trace(related)
+    pairs = zip(trace, related_trace, strict=False)
+    last = [(want[-1], got[-1] if related.chain else None) for want, got in pairs]
     same = [_related(relation, want, got, permutation) for want, got in last]
     return _holds(relation, same)
 
 
-def _related_case(ready: Prepared, relation: Relation) -> tuple[Prepared, Any]:
+def _related_case(prepared: Prepared, relation: Relation) -> tuple[Prepared, Any]:
     """Return the other case and, if its ids are permuted, the permutation."""
-    case = ready.case
+    case = prepared.case
     if relation.kind == "permuted":
         permutation = np.random.default_rng(relation.seed).permutation(case.logits.n)
-        return replace(ready, rows=[row[permutation] for row in ready.rows]), permutation
+        return replace(prepared, rows=[row[permutation] for row in prepared.rows]), permutation
     chain = complete(relation.chain, case.logits.n)
     changed = case.model_copy(update={"chain": relation.chain})
-    return replace(ready, chain=chain, case=changed), None
+    return replace(prepared, chain=chain, case=changed), None
 
 
 def _holds(relation: Relation, same: list[bool]) -> bool:

@@ -33,7 +33,7 @@ from sampler_parity.harness.checks.stages.reference_cache import (
     known_of,
 )
 from sampler_parity.harness.checks.stages.relations import check_relation
-from sampler_parity.harness.checks.stages.targets import Meanings, Wanted, wanted_of
+from sampler_parity.harness.checks.stages.targets import ReferenceResult, Targets, reference_result
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
 from sampler_parity.harness.correct.accepting import fairly
 from sampler_parity.harness.correct.narrower import is_tried, narrower
@@ -51,17 +51,17 @@ def judge(
     artifacts: Path | None,
     releases: Mapping[str, str],
 ) -> CaseResult:
-    known = known_of(case)
-    ready = known.ready
-    meanings = Meanings(ready)
-    expected = expected_of(known, partial(_unmet, ready))
+    cached = known_of(case)
+    prepared = cached.prepared
+    targets = Targets(prepared)
+    expected = expected_of(cached, partial(_unmet, prepared))
 
     def on(backend: Backend) -> tuple[BackendResult, list[Verdict]]:
         release = releases.get(backend.name)
         if release is None:
-            return on_backend(ready, expected, backend, artifacts), case.required(backend.name)
-        return meanings.judge(
-            backend, release, lambda ready, want: on_backend(ready, want, backend, artifacts)
+            return on_backend(prepared, expected, backend, artifacts), case.required(backend.name)
+        return targets.judge(
+            backend, release, lambda case, want: on_backend(case, want, backend, artifacts)
         )
 
     judged = {backend.name: on(backend) for backend in backends}
@@ -78,114 +78,128 @@ def judge(
     )
 
 
-def _unmet(ready: Prepared, trace: Trace) -> str:
+def _unmet(prepared: Prepared, trace: Trace) -> str:
     """Compare with a published result, which is that of x86-64 Linux, wherever the backends run."""
-    if ready.case.n_draws or ready.case.expect is None:
+    if prepared.case.n_draws or prepared.case.expect is None:
         return ""
     if platforms.current().name == platforms.DEFAULT:
-        return unmet(ready.case, trace)
+        return unmet(prepared.case, trace)
     with platforms.on(platforms.DEFAULT):
-        return unmet(ready.case, wanted_of(ready).trace)
+        return unmet(prepared.case, reference_result(prepared).trace)
 
 
 def on_backend(
-    ready: Prepared, wanted: Wanted | Expected, backend: Backend, artifacts: Path | None
+    prepared: Prepared,
+    expected: ReferenceResult | Expected,
+    backend: Backend,
+    artifacts: Path | None,
 ) -> BackendResult:
     """Return the case on a backend, compared with the reference."""
-    if isinstance(wanted, Expected) and backend.name in wanted.known.settled:
-        return wanted.known.settled.pop(backend.name)
-    drawn = ready.case.n_draws and not wanted.refusal
+    if isinstance(expected, Expected) and backend.name in expected.case.settled:
+        return expected.case.settled.pop(backend.name)
+    drawn = prepared.case.n_draws and not expected.refusal
     return outcome(
-        (lambda: _draws_on(ready, wanted, backend))
+        (lambda: _draws_on(prepared, expected, backend))
         if drawn
-        else (lambda: _run_on(ready, wanted, backend, artifacts))
+        else (lambda: _run_on(prepared, expected, backend, artifacts))
     )
 
 
-def _draws_on(ready: Prepared, wanted: Wanted | Expected, backend: Backend) -> BackendResult:
-    got = client.draws(backend, ready.setting, ready.rows[0], ready.case.n_draws)
-    if isinstance(wanted, Expected):
-        if wanted.answer is not None and wanted.answer.is_of_draws(got.tokens):
+def _draws_on(
+    prepared: Prepared, expected: ReferenceResult | Expected, backend: Backend
+) -> BackendResult:
+    got = client.draws(backend, prepared.setting, prepared.rows[0], prepared.case.n_draws)
+    if isinstance(expected, Expected):
+        if expected.answer is not None and expected.answer.is_of_draws(got.tokens):
             return BackendResult(verdict="identical", ns=got.ns)
-        wanted = wanted.computed
-    assert wanted.draws is not None
-    return compare_draws(ready, wanted.draws, got, backend)
+        expected = expected.computed
+    assert expected.draws is not None
+    return compare_draws(prepared, expected.draws, got, backend)
 
 
 def _run_on(
-    ready: Prepared, wanted: Wanted | Expected, backend: Backend, artifacts: Path | None
+    prepared: Prepared,
+    expected: ReferenceResult | Expected,
+    backend: Backend,
+    artifacts: Path | None,
 ) -> BackendResult:
-    answer = wanted.answer if isinstance(wanted, Expected) else None
-    run = ready.run(wanted.steps, answer.is_of_table if answer else None)
-    known = wanted.known if isinstance(wanted, Expected) else None
-    ran = known.replies.pop(backend.name, None) if known else None
+    answer = expected.answer if isinstance(expected, Expected) else None
+    run = prepared.run(expected.steps, answer.is_of_table if answer else None)
+    cached = expected.case if isinstance(expected, Expected) else None
+    # batching has asked many cases at once: this reply is not asked for again
+    ran = cached.replies.pop(backend.name, None) if cached else None
     if isinstance(ran, BackendFailure):
         raise ran
     ran = ran or client.one(backend, run)
     if answer and answer.is_of(ran):
         return BackendResult(verdict="identical", ns=ran.ns)
-    if isinstance(wanted, Expected):
-        wanted = wanted.computed
-    result = _compared(ready, wanted.trace, ran, backend, artifacts)
-    return by_written_rows(ready, wanted.trace, backend, result)
+    if isinstance(expected, Expected):
+        expected = expected.computed
+    result = _compared(prepared, expected.trace, ran, backend, artifacts)
+    return by_written_rows(prepared, expected.trace, backend, result)
 
 
 def _compared(
-    ready: Prepared, trace: Trace, ran: Ran, backend: Backend, artifacts: Path | None
+    prepared: Prepared, trace: Trace, ran: Ran, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
     if fairly():
-        return _fairly(ready, trace, ran, backend)
+        return _fairly(prepared, trace, ran, backend)
     followed = Followed()
-    result = _compare_run(ready, trace, ran, backend.name, artifacts, followed)
+    result = _compare_run(prepared, trace, ran, backend.name, artifacts, followed)
+    # the end of the chain cannot show a tie of an earlier stage; its prefixes can
     if result.stage == "chain" and "no_stages" in backend.hello().capabilities:
         with suppress(BackendFailure):  # which by_prefixes reports
-            staged = stages_by_prefixes(ready, ran, backend)
-            again = _compare_run(ready, trace, staged, backend.name, artifacts, followed)
-            result = again if followed.places else result
+            staged = stages_by_prefixes(prepared, ran, backend)
+            compared = _compare_run(prepared, trace, staged, backend.name, artifacts, followed)
+            result = compared if followed.places else result
     if result.stage == "chain":
-        return by_prefixes(ready, trace, backend, result)
-    if result.verdict in BY_ANY_SORT and ready.case.relation is not None:
-        return check_relation(ready, followed.trace or trace, ready.case.relation, backend, result)
+        return by_prefixes(prepared, trace, backend, result)
+    if result.verdict in BY_ANY_SORT and prepared.case.relation is not None:
+        return check_relation(
+            prepared, followed.trace or trace, prepared.case.relation, backend, result
+        )
     return result
 
 
-def _fairly(ready: Prepared, trace: Trace, ran: Ran, backend: Backend) -> BackendResult:
+def _fairly(prepared: Prepared, trace: Trace, ran: Ran, backend: Backend) -> BackendResult:
     """Compare a run to the bit; if it is not identical, judge it by the specification."""
     if _all_identical(trace, ran):
         result = BackendResult(verdict="identical", ns=ran.ns)
     else:
         hello = backend.hello()
         if "no_stages" in hello.capabilities:
-            ran = stages_by_prefixes(ready, ran, backend)
-        elif ready.case.detail == "token":
-            steps = ready.steps[: len(trace)]
-            shown = client.run(backend, ready.setting, ready.rows, steps, instances=ready.instances)
-            ran = replace(ran, stages=shown.stages)
-        judged = judge_run(ready, ran, len(trace), hello.arithmetic)
+            ran = stages_by_prefixes(prepared, ran, backend)
+        elif prepared.case.detail == "token":
+            steps = prepared.steps[: len(trace)]
+            staged = client.run(
+                backend, prepared.setting, prepared.rows, steps, instances=prepared.instances
+            )
+            ran = replace(ran, stages=staged.stages)
+        judged = judge_run(prepared, ran, len(trace), hello.arithmetic)
         result = result_of(judged, ran.ns)
-        if judged.wrong is None and judged.rounded and is_tried(ready.case.id):
+        if judged.wrong is None and judged.rounded and is_tried(prepared.case.id):
             fits = [
                 name
                 for name, arithmetic in narrower(hello.arithmetic).items()
-                if judge_run(ready, ran, len(trace), arithmetic).wrong is None
+                if judge_run(prepared, ran, len(trace), arithmetic).wrong is None
             ]
             result = result.model_copy(update={"fits": fits})
-    if result.verdict in BY_ANY_SORT and ready.case.relation is not None:
-        return check_relation(ready, trace, ready.case.relation, backend, result)
+    if result.verdict in BY_ANY_SORT and prepared.case.relation is not None:
+        return check_relation(prepared, trace, prepared.case.relation, backend, result)
     return result
 
 
 def _all_identical(trace: Trace, ran: Ran) -> bool:
     """Return whether each stage that is shown, and each token, is the reference's."""
-    for wanted, shown, token in zip(trace, ran.stages, ran.tokens, strict=True):
-        same = all(map(identical, as_shown(wanted, len(shown)), shown))
-        if not same or token != wanted[-1].token:
+    for want_stages, got_stages, token in zip(trace, ran.stages, ran.tokens, strict=True):
+        same = all(map(identical, as_shown(want_stages, len(got_stages)), got_stages))
+        if not same or token != want_stages[-1].token:
             return False
     return True
 
 
 def _compare_run(
-    ready: Prepared,
+    prepared: Prepared,
     trace: Trace,
     ran: Ran,
     backend: str,
@@ -198,23 +212,23 @@ def _compare_run(
     first: dict[str, Any] = {}
     for i, (want_stages, token) in enumerate(zip(trace, ran.tokens, strict=True)):
         for j, got in enumerate(ran.stages[i]):
-            whole = j == len(want_stages) or len(ran.stages[i]) < len(want_stages)
-            want = want_stages[-1 if whole else j]
+            is_end = j == len(want_stages) or len(ran.stages[i]) < len(want_stages)
+            want = want_stages[-1 if is_end else j]
             if identical(want, got):
                 continue
-            before, sampler = state_before(ready, i, len(want_stages) - 1 if whole else j)
+            before, sampler = state_before(prepared, i, len(want_stages) - 1 if is_end else j)
             difference = classify(want, got, before, sampler)
-            if not whole and (difference.ties or difference.verdict == "reordered"):
-                follow(ready, trace, ran, followed)
-                return _result_of(ready, ran, backend, artifacts, followed)
+            if not is_end and (difference.ties or difference.verdict == "reordered"):
+                follow(prepared, trace, ran, followed)
+                return _result_of(prepared, ran, backend, artifacts, followed)
             if difference.ties:  # the chain as one object, and not its stages
                 difference = replace(difference, verdict="diverged", ties=False)
             verdicts.append(difference.verdict)
             if not first:
-                at = len(want_stages) if whole else j
-                first = _place(i, "chain" if whole else sampler.name, at, difference)
+                at = len(want_stages) if is_end else j
+                first = _place(i, "chain" if is_end else sampler.name, at, difference)
                 if artifacts is not None and room(artifacts, backend, first["stage"]):
-                    save(artifacts, ready.case.id, backend, want, got)
+                    save(artifacts, prepared.case.id, backend, want, got)
             if difference.verdict == "diverged":
                 return _result("diverged", ran, first)
         if token != want_stages[-1].token and verdicts == ["identical"]:
@@ -225,15 +239,15 @@ def _compare_run(
 
 
 def _result_of(
-    ready: Prepared, ran: Ran, backend: str, artifacts: Path | None, followed: Followed
+    prepared: Prepared, ran: Ran, backend: str, artifacts: Path | None, followed: Followed
 ) -> BackendResult:
     """Return the result of a run that was judged from the backend's own choices."""
-    place, verdict = followed.first, followed.verdict
-    folder = artifacts if artifacts and room(artifacts, backend, place.stage) else None
-    if folder is not None and place.want is not None and place.got is not None:
-        save(folder, ready.case.id, backend, place.want, place.got)
-    first = _place(place.step, place.stage, place.index, place.difference)
-    if place.difference.verdict != followed.places[0].difference.verdict:
+    mismatch, verdict = followed.first, followed.verdict
+    folder = artifacts if artifacts and room(artifacts, backend, mismatch.stage) else None
+    if folder is not None and mismatch.want is not None and mismatch.got is not None:
+        save(folder, prepared.case.id, backend, mismatch.want, mismatch.got)
+    first = _place(mismatch.step, mismatch.stage, mismatch.index, mismatch.difference)
+    if mismatch.difference.verdict != followed.places[0].difference.verdict:
         tie = followed.places[0]
         where = f"at step {tie.step + 1}, {tie.stage}"
         first["detail"] = f"judged from what it kept of equal ones {where}"
@@ -270,16 +284,16 @@ def unmet(case: StagesCase, trace: Trace) -> str:
         "token": last.token,
     }
     for name, value in actual.items():
-        wanted = getattr(expect, name)
-        if wanted is not None and wanted != value:
-            return f"{name}: expected {wanted}, got {value}"
+        expected = getattr(expect, name)
+        if expected is not None and expected != value:
+            return f"{name}: expected {expected}, got {value}"
     finite = set(last.ids[last.logits != -np.inf].tolist())
     wrong = sorted({*expect.masked} & finite) + sorted({*expect.allowed} - finite)
     if wrong:
         is_masked = "masked" if wrong[0] not in finite else "not masked"
         return f"token {wrong[0]} is {is_masked}"
     if expect.probs is not None:
-        wanted = np.array(expect.probs)
-        if len(wanted) != len(last) or not (abs(last.p - wanted) < 1e-5).all():
+        expected = np.array(expect.probs)
+        if len(expected) != len(last) or not (abs(last.p - expected) < 1e-5).all():
             return f"probs: expected {expect.probs}, got {last.p.tolist()}"
     return ""

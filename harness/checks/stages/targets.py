@@ -31,7 +31,7 @@ _NOT_MODELLED = frozenset({"grammar", "grammar_lazy_patterns"})
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReferenceResult:
     """The reference's result of a case: a trace, or the tokens of draws; why it stopped early."""
 
     trace: Trace
@@ -43,28 +43,28 @@ class Wanted:
         return len(self.trace) if self.draws is None else len(self.draws)
 
 
-def wanted_of(ready: Prepared) -> Wanted:
-    if ready.case.n_draws:
+def reference_result(prepared: Prepared) -> ReferenceResult:
+    if prepared.case.n_draws:
         try:
-            return Wanted([], reference_draws(ready), "")
+            return ReferenceResult([], reference_draws(prepared), "")
         except UndefinedInputError as error:
-            return Wanted([], None, str(error))
-    trace, refusal = reference_trace(ready)
-    return Wanted(trace, None, refusal)
+            return ReferenceResult([], None, str(error))
+    trace, refusal = reference_trace(prepared)
+    return ReferenceResult(trace, None, refusal)
 
 
-Run = Callable[[Prepared, Wanted], BackendResult]
+Run = Callable[[Prepared, ReferenceResult], BackendResult]
 
 
 @dataclass
-class Meanings:
+class Targets:
     """A case with the old behaviour of some changes and the reference's result of it, once each.
 
     A relation that the reference does not meet with an old behaviour is not checked on a build.
     """
 
-    ready: Prepared
-    _wanted: dict[frozenset[str], tuple[Prepared, Wanted]] = field(default_factory=dict)
+    prepared: Prepared
+    _results: dict[frozenset[str], tuple[Prepared, ReferenceResult]] = field(default_factory=dict)
     _needed: dict[frozenset[str], list[str]] = field(default_factory=dict)
 
     def judge(
@@ -77,11 +77,11 @@ class Meanings:
         both. A case is not met if nobody knows how a sampler is called. An identical result names
         the old behaviours that the case needs: changes.
         """
-        case = self.ready.case
+        case = self.prepared.case
         required = case.required(backend.name)
         unknown = sorted(_NOT_MODELLED & set(case.samplers)) if release != NEWEST else []
         if unknown:
-            detail = f"not asked: what {unknown[0]} meant in {release} is not modelled"
+            detail = f"not asked: {unknown[0]} of {release} is not modelled"
             return BackendResult(verdict="unsupported", detail=detail), ["unsupported"]
         lacks = not all(has(sampler, release) for sampler in case.samplers)
         try:
@@ -93,14 +93,15 @@ class Meanings:
         except ChainError as error:
             return BackendResult(verdict="unsupported", detail=f"not asked: {error}"), required
         if lacks:
+            # asked anyway: a build must refuse a sampler that its release lacks
             result = run(*self._of([]))
             unsure = result.verdict == "unsupported" and _has_uncallable(backend, case)
             return result, required if unsure else ["unsupported"]
-        ready, wanted = self._of(changes)
-        if wanted.refusal:
-            detail = f"not asked, undefined in {release}: {wanted.refusal}"
+        prepared, expected = self._of(changes)
+        if expected.refusal:
+            detail = f"not asked, undefined in {release}: {expected.refusal}"
             return BackendResult(verdict="rejected", detail=detail), ["rejected"]
-        result = run(ready, wanted)
+        result = run(prepared, expected)
         if result.verdict == "identical":
             result = result.model_copy(update={"changes": self._why(changes)})
         return result, required
@@ -113,20 +114,25 @@ class Meanings:
         newer = max((change.first_new for change in unsure), key=chronology.order)
         older = min((change.last_old for change in unsure), key=chronology.order)
         by = f"judged by its neighbours {older} and {newer}"
-        samplers = set(self.ready.case.samplers)
+        samplers = set(self.prepared.case.samplers)
         about = [change for change in CHANGES if not samplers.isdisjoint(change.samplers)]
+        # the newer side first: it needs fewer old behaviours
         sides = {
             newer: [change for change in about if change.in_force(release)],
             older: [change for change in about if change.in_force(release) is not False],
         }
-        asked = {side: some for side, some in sides.items() if not self._of(some)[1].refusal}
-        if not asked:
+        defined = {
+            side: of_side for side, of_side in sides.items() if not self._of(of_side)[1].refusal
+        }
+        if not defined:
             detail = f"{by}: not asked, undefined in both"
             return BackendResult(verdict="rejected", detail=detail), ["rejected"]
-        for side, changes in asked.items():
+        for side, changes in defined.items():
             result = run(*self._of(changes))
             if result.verdict == "identical":
-                both = len(asked) == 2 and same(*(self._of(some)[1] for some in asked.values()))
+                both = len(defined) == 2 and same(
+                    *(self._of(of_side)[1] for of_side in defined.values())
+                )
                 detail = f"{by}: as {'both' if both else side}"
                 more = {"changes": self._why(changes), "detail": detail}
                 return result.model_copy(update=more), required
@@ -135,46 +141,50 @@ class Meanings:
     def _why(self, changes: Sequence[Change]) -> list[str]:
         key = _names(changes)
         if key not in self._needed:
-            _, wanted = self._of(changes)
-            why = needed(changes, lambda some: same(wanted, self._of(some)[1]))
+            _, expected = self._of(changes)
+            why = needed(changes, lambda fewer: same(expected, self._of(fewer)[1]))
             self._needed[key] = [change.name for change in why]
         return self._needed[key]
 
-    def _of(self, changes: Sequence[Change]) -> tuple[Prepared, Wanted]:
+    def _of(self, changes: Sequence[Change]) -> tuple[Prepared, ReferenceResult]:
         key = _names(changes)
-        if key not in self._wanted:
-            ready = replace(self.ready, samplers=samplers_of(changes, ALL_SAMPLERS))
-            wanted = wanted_of(ready)
-            relation = ready.case.relation
-            if relation and not holds_on_reference(ready, wanted.trace, relation):
-                ready = replace(ready, case=ready.case.model_copy(update={"relation": None}))
-            self._wanted[key] = ready, wanted
-        return self._wanted[key]
+        if key not in self._results:
+            prepared = replace(self.prepared, samplers=samplers_of(changes, ALL_SAMPLERS))
+            expected = reference_result(prepared)
+            relation = prepared.case.relation
+            if relation and not holds_on_reference(prepared, expected.trace, relation):
+                prepared = replace(
+                    prepared, case=prepared.case.model_copy(update={"relation": None})
+                )
+            self._results[key] = prepared, expected
+        return self._results[key]
 
 
 def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]) -> list[Change]:
     """Return a set of changes that is enough, and of which none can be left out."""
     if not changes or enough([]):
         return []
-    left = list(changes)
+    remaining = list(changes)
     for change in changes:
-        fewer = [other for other in left if other is not change]
+        fewer = [candidate for candidate in remaining if candidate is not change]
         if enough(fewer):
-            left = fewer
-    return left
+            remaining = fewer
+    return remaining
 
 
 def _has_uncallable(backend: Backend, case: Case) -> bool:
     """Return whether the backend has all samplers of a case, and one of them cannot be called."""
-    hello, named = backend.hello(), set(case.samplers)
-    return named <= {*hello.samplers, *hello.uncallable} and bool(named & set(hello.uncallable))
+    hello, required = backend.hello(), set(case.samplers)
+    return required <= {*hello.samplers, *hello.uncallable} and bool(
+        required & set(hello.uncallable)
+    )
 
 
 def _names(changes: Sequence[Change]) -> frozenset[str]:
     return frozenset(change.name for change in changes)
 
 
-def same(a: Wanted, b: Wanted) -> bool:
+def same(a: ReferenceResult, b: ReferenceResult) -> bool:
     """Return whether a backend that is identical to one is identical to the other."""
     if b.refusal or a.steps != b.steps:
         return False

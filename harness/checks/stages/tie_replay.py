@@ -41,39 +41,39 @@ class Followed:
 
     @property
     def verdict(self) -> Verdict:
-        return worst([place.difference.verdict for place in self.places])
+        return worst([mismatch.difference.verdict for mismatch in self.places])
 
     @property
     def ties(self) -> bool:
-        return any(place.difference.ties for place in self.places)
+        return any(mismatch.difference.ties for mismatch in self.places)
 
     @property
     def first(self) -> RunMismatch:
         """The first place with the verdict of the whole, or a boundary before it, which the
         reference does not follow."""
         of = (self.verdict, "boundary")
-        return next(place for place in self.places if place.difference.verdict in of)
+        return next(mismatch for mismatch in self.places if mismatch.difference.verdict in of)
 
 
-def follow(ready: Prepared, trace: Trace, ran: Ran, followed: Followed) -> None:
+def follow(prepared: Prepared, trace: Trace, ran: Ran, followed: Followed) -> None:
     """Fill `followed` up to the first stage that diverges. trace: the reference's own."""
-    for place in _places(ready, trace, ran, followed.trace):
-        followed.places.append(place)
-        if place.difference.verdict == "diverged":
+    for mismatch in _places(prepared, trace, ran, followed.trace):
+        followed.places.append(mismatch)
+        if mismatch.difference.verdict == "diverged":
             return
 
 
-def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[RunMismatch]:
+def _places(prepared: Prepared, trace: Trace, ran: Ran, replayed: Trace) -> Iterator[RunMismatch]:
     """Yield each difference in order. left: filled with what the backend should leave."""
-    instances = [ready.build() for _ in range(ready.instances)]
-    for i, (own, token) in enumerate(zip(trace, ran.tokens, strict=True)):
-        step = ready.steps[i]
-        chain, cand = begin(ready, instances, step)
-        left.append([])
+    instances = [prepared.build() for _ in range(prepared.instances)]
+    for i, (reference, token) in enumerate(zip(trace, ran.tokens, strict=True)):
+        step = prepared.steps[i]
+        chain, cand = begin(prepared, instances, step)
+        replayed.append([])
         before, sampler = cand, chain.samplers[0]
         for j, got in enumerate(ran.stages[i]):
-            whole = j == len(chain.samplers)
-            if not whole:
+            is_end = j == len(chain.samplers)
+            if not is_end:
                 before, sampler = cand.copy(), _as_it_is(chain.samplers[j])
                 try:
                     chain.samplers[j].apply(cand)
@@ -81,13 +81,13 @@ def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Ru
                     refused = {"refused": str(error)}
                     yield RunMismatch(i, sampler.name, j, Difference("diverged", "ids", refused))
                     return
-            want, difference = cand.copy(), _judged(cand, got, before, sampler, whole)
-            if not whole:
+            want, difference = cand.copy(), _judged(cand, got, before, sampler, is_end)
+            if not is_end:
                 _choose(cand, got, before, difference)
-                difference = _beside(own[j], cand, difference)
-                left[-1].append(cand.copy())
+                difference = _beside(reference[j], cand, difference)
+                replayed[-1].append(cand.copy())
             if difference.verdict != "identical":
-                yield RunMismatch(i, "chain" if whole else sampler.name, j, difference, want, got)
+                yield RunMismatch(i, "chain" if is_end else sampler.name, j, difference, want, got)
         if token != cand.token:
             tokens = {"got": token, "expected": cand.token}
             last = Difference("diverged", "token", tokens)
@@ -107,13 +107,13 @@ def _as_it_is(sampler: Sampler) -> Sampler:
 
 
 def _judged(
-    want: Candidates, got: Got, before: Candidates, sampler: Sampler, whole: bool
+    want: Candidates, got: Got, before: Candidates, sampler: Sampler, is_end: bool
 ) -> Difference:
     if identical(want, got):
         return Difference("identical")
     difference = classify(want, got, before, sampler)
     # the same backend, the same input: the chain as one object chooses as its stages do
-    return replace(difference, verdict="diverged") if whole and difference.ties else difference
+    return replace(difference, verdict="diverged") if is_end and difference.ties else difference
 
 
 def _choose(cand: Candidates, got: Got, before: Candidates, difference: Difference) -> None:
@@ -127,9 +127,9 @@ def _choose(cand: Candidates, got: Got, before: Candidates, difference: Differen
         cand.ids, cand.logits, cand.p = got.ids.copy(), logits[got.ids], p[got.ids]
 
 
-def _beside(own: Candidates, left: Candidates, difference: Difference) -> Difference:
+def _beside(reference: Candidates, replayed: Candidates, difference: Difference) -> Difference:
     """Return a tie if the replay agrees, but the reference itself keeps other tokens."""
     same = difference.verdict in ("identical", "reordered")
-    if same and not np.array_equal(np.sort(own.ids), np.sort(left.ids)):
+    if same and not np.array_equal(np.sort(reference.ids), np.sort(replayed.ids)):
         return Difference("tied", "ids", difference.values, ties=True)
     return difference

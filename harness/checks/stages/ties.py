@@ -29,15 +29,16 @@ def chosen(want: Candidates, got: Got, before: Candidates, sampler: Sampler) -> 
     """
     if sampler.name not in SORTS or len(want) != len(got.ids):
         return False
-    known, ids = np.sort(before.ids), np.sort(got.ids)
-    if (ids[1:] == ids[:-1]).any() or not np.isin(ids, known).all():
+    before_ids, ids = np.sort(before.ids), np.sort(got.ids)
+    # a token that is there twice, or that was not there before
+    if (ids[1:] == ids[:-1]).any() or not np.isin(ids, before_ids).all():
         return False
     keys, at_want, at_got = _keys(before, sampler), _at(before, want.ids), _at(before, got.ids)
     return np.array_equal(keys[at_want], keys[at_got], equal_nan=True)
 
 
 def tied(
-    want: Candidates, got: Got, before: Candidates, sampler: Sampler, own: Same, same: Same
+    want: Candidates, got: Got, before: Candidates, sampler: Sampler, same_token: Same, same: Same
 ) -> bool:
     """Return whether a backend with such a choice left everything else as in the reference.
 
@@ -46,8 +47,8 @@ def tied(
     return (
         want.selected == got.selected
         and got.sorted in (None, want.sorted)
-        and own(before.logits[_at(before, got.ids)], got.logits)
-        and own(before.logits[_at(before, want.ids)], want.logits)
+        and same_token(before.logits[_at(before, got.ids)], got.logits)
+        and same_token(before.logits[_at(before, want.ids)], want.logits)
         and _same_multiset(want, got, same)
         and _same_where_both_stay(want, got, same)
     )
@@ -56,9 +57,9 @@ def tied(
 def chosen_otherwise(want: Candidates, got: Got, before: Candidates) -> bool:
     """Return whether a token stays in the place of its equal, whatever else stays."""
     missing = np.setdiff1d(want.ids, got.ids, assume_unique=True)
-    others = np.setdiff1d(got.ids, want.ids, assume_unique=True)
+    unexpected = np.setdiff1d(got.ids, want.ids, assume_unique=True)
     return bool(
-        np.isin(before.logits[_at(before, others)], before.logits[_at(before, missing)]).any()
+        np.isin(before.logits[_at(before, unexpected)], before.logits[_at(before, missing)]).any()
     )
 
 

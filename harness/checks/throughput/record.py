@@ -61,5 +61,5 @@ class ThroughputResult(Result):
     @model_validator(mode="after")
     def _has_the_baseline(self) -> "ThroughputResult":
         if self.baseline not in self.backends:
-            raise ValueError(f"baseline is {self.baseline!r}, of which nothing was measured")
+            raise ValueError(f"baseline: no measurement of {self.baseline!r}")
         return self

@@ -33,33 +33,36 @@ def measure(items: Sequence[CheckItem], context: RunContext) -> None:
     """Decode widths on every backend, in new processes: decoding is not pinned."""
     terms, names = context.terms, list(context.terms.backends)
     with ExitStack() as stack:
-        *backends, again = started(stack, [*names, names[0]], terms)
-        rounds = RoundPlan(GENERATIONS[terms.profile], terms.seed, again, progress=context.progress)
+        *backends, second = started(stack, [*names, names[0]], terms)
+        rounds = RoundPlan(
+            GENERATIONS[terms.profile], terms.seed, second, progress=context.progress
+        )
         for item in items:
             result = decode_width(item.check, backends, rounds)
             context.record([result.model_copy(update={"suite": item.suite})])
 
 
-def decode_width(asked: Width, backends: Sequence[Backend], rounds: RoundPlan) -> ThroughputResult:
+def decode_width(width: Width, backends: Sequence[Backend], rounds: RoundPlan) -> ThroughputResult:
     """Measure a width. The first backend is the baseline; one round warms up."""
-    again = rounds.again
-    n = n_vocab_of(asked.model)
-    path = model_path(asked.model)
+    second = rounds.second
+    n = n_vocab_of(width.model)
+    path = model_path(width.model)
     request = p.ThroughputRequest(
         model=str(path),
         n_vocab=n,
-        chain=complete(asked.chain, n),
-        prompt=asked.prompt,
-        n_tokens=asked.tokens,
-        sequences=asked.sequences,
+        chain=complete(width.chain, n),
+        prompt=width.prompt,
+        n_tokens=width.tokens,
+        sequences=width.sequences,
     )
-    both = [*backends, *([again] if again else [])]
+    both = [*backends, *([second] if second else [])]
     measured = [ThroughputOnBackend() for _ in both]
     watched = [Watched(backend) for backend in both]
     turns = [(i, False) for i in range(len(both))]
-    turns += [(i, True) for i in range(len(backends)) if asked.sequences > 1]
+    turns += [(i, True) for i in range(len(backends)) if width.sequences > 1]
     order = random.Random(rounds.seed)
     for turn in rounds.turns():
+        # another order in each round, so that no backend is always the first
         for i, alone in order.sample(turns, len(turns)):
             if not measured[i].failed:
                 measured[i] = _turn(both[i], request, measured[i], alone, keep=turn > 0)
@@ -68,17 +71,17 @@ def decode_width(asked: Width, backends: Sequence[Backend], rounds: RoundPlan) -
         if problem and not measured[i].failed:
             measured[i] = ThroughputOnBackend(failed=f"crashed: {problem}")
     return ThroughputResult(
-        id=asked.id,
-        model=asked.model,
+        id=width.id,
+        model=width.model,
         n_vocab=n,
-        chain=asked.chain_name,
-        stages=len(asked.chain),
-        sequences=asked.sequences,
-        n_prompt=len(asked.prompt),
-        n_tokens=asked.tokens,
+        chain=width.chain_name,
+        stages=len(width.chain),
+        sequences=width.sequences,
+        n_prompt=len(width.prompt),
+        n_tokens=width.tokens,
         backends={b.name: measured[i] for i, b in enumerate(backends)},
         baseline=backends[0].name,
-        again=measured[-1] if again else ThroughputOnBackend(),
+        again=measured[-1] if second else ThroughputOnBackend(),
     )
 
 
@@ -99,12 +102,12 @@ def _turn(
     so_far = _with_tokens(so_far, request.chain, reply.tokens)
     if not keep:
         return so_far
-    one = Generation(
+    generation = Generation(
         prompt_ns=reply.prompt_ns, sample_ns=reply.sample_ns, decode_ns=reply.decode_ns
     )
     if alone:
-        return so_far.model_copy(update={"alone": [*so_far.alone, one]})
-    further = {"rounds": [*so_far.rounds, one], "in_graph": reply.in_graph}
+        return so_far.model_copy(update={"alone": [*so_far.alone, generation]})
+    further = {"rounds": [*so_far.rounds, generation], "in_graph": reply.in_graph}
     return so_far.model_copy(update=further)
 
 

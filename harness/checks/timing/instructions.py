@@ -57,11 +57,11 @@ def count(backend: str, timed: TimedChain) -> int:
     stages = [
         _stage(name, parameters, release) for stage in chain for name, parameters in stage.items()
     ]
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as temporary:
         row = timed.row()
         data = np.zeros(len(row), TOKEN_DATA)
         data["id"], data["logit"] = np.arange(len(row)), row
-        candidates = Path(made) / "candidates"
+        candidates = Path(temporary) / "candidates"
         candidates.write_bytes(data.tobytes())
         job = {
             "needed": [str(path) for path in needed_libraries(folder)],
@@ -69,9 +69,12 @@ def count(backend: str, timed: TimedChain) -> int:
             "stages": stages,
             "history": timed.history,
             "candidates": str(candidates),
+            # as many in both runs, so that their difference leaves out the preparation
             "prepared": 1 + APPLICATIONS,
         }
-        runs = [_run(tool, Path(made), job | {"applications": n}) for n in (1, 1 + APPLICATIONS)]
+        runs = [
+            _run(tool, Path(temporary), job | {"applications": n}) for n in (1, 1 + APPLICATIONS)
+        ]
     return round((runs[1] - runs[0]) / APPLICATIONS)
 
 
@@ -96,7 +99,7 @@ def _run(tool: tuple[str, ...], folder: Path, job: dict[str, Any]) -> int:
     path = folder / "job.json"
     path.write_text(json.dumps(job))
     python = os.path.realpath(sys.executable)
-    done = subprocess.run(
+    completed = subprocess.run(
         [*tool, python, "-S", "-s", str(_PROGRAM), str(path)],
         capture_output=True,
         encoding="utf-8",
@@ -104,21 +107,21 @@ def _run(tool: tuple[str, ...], folder: Path, job: dict[str, Any]) -> int:
         env={"PATH": os.environ.get("PATH", ""), "PYTHONHASHSEED": "0"},  # the same hashes
         check=False,
     )
-    match = re.search(r"Collected : (\d+)|^(\d+),", done.stderr, re.MULTILINE)
-    if done.returncode != 0 or match is None:
-        last = next(iter(done.stderr.strip().splitlines()[-1:]), "no word")
-        raise Unsupported(f"{tool[0]} ended with status {done.returncode}: {last}")
+    match = re.search(r"Collected : (\d+)|^(\d+),", completed.stderr, re.MULTILINE)
+    if completed.returncode != 0 or match is None:
+        last = next(iter(completed.stderr.strip().splitlines()[-1:]), "no word")
+        raise Unsupported(f"{tool[0]} ended with status {completed.returncode}: {last}")
     return int(match[1] or match[2])
 
 
 def _build(backend: str) -> tuple[Path, str]:
     """Return the folder and release of a build of llama.cpp."""
-    named = names.parse(backend)
-    if named is None or named.engine != "llama.cpp":
+    build = names.parse(backend)
+    if build is None or build.engine != "llama.cpp":
         raise Unsupported("only builds of llama.cpp")
-    if not named.of:
+    if not build.of:
         return default_folder(), NEWEST
-    folder, release, *_ = builds.worker_arguments(named.of)
+    folder, release, *_ = builds.worker_arguments(build.of)
     return Path(folder), release or NEWEST
 
 

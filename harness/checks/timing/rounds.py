@@ -13,12 +13,12 @@ from sampler_parity.harness.protocol.process import BackendProcess
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """Rounds after one that warms up. count: their number. seed: of the order within each. again: a
-    second process of the baseline. under: how the processes were pinned."""
+    """Rounds after one that warms up. count: their number. seed: of the order within each. second:
+    another process of the baseline. under: how the processes were pinned."""
 
     count: int
     seed: int = 0
-    again: Backend | None = None
+    second: Backend | None = None
     under: Conditions = field(default_factory=lambda: Conditions(unpinned="not asked for"))
     progress: ProgressCallback = silent
 

@@ -76,12 +76,12 @@ def measure(items: Sequence[CheckItem], context: RunContext) -> None:
     terms, names = context.terms, list(context.terms.backends)
     with ExitStack() as stack:
         floor = [] if FLOOR in names else [FLOOR]
-        *backends, again = started(stack, [*names, *floor, names[0]], terms)
+        *backends, second = started(stack, [*names, *floor, names[0]], terms)
         rounds = RoundPlan(
             terms.rounds or ROUNDS[terms.profile],
             terms.seed,
-            again,
-            conditions.pin([*backends, again]),
+            second,
+            conditions.pin([*backends, second]),
             context.progress,
         )
         for item in items:
@@ -97,7 +97,7 @@ def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: RoundPlan
     row = timed.row()
     under = rounds.under
     lanes = [_Lane(backend) for backend in backends]
-    double = [_Lane(rounds.again)] if rounds.again else []
+    double = [_Lane(rounds.second)] if rounds.second else []
     order = random.Random(rounds.seed)
     mhz: list[float] = []
     for turn in rounds.turns():

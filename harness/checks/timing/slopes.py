@@ -56,14 +56,16 @@ def slopes(results: list[TimingResult]) -> list[Slope]:
                 lines[result.group, backend, "n_vocab", result.last_n].append(result)
                 lines[result.group, backend, "last_n", result.n_vocab].append(result)
     fitted = [
-        _slope(group, backend, over, other, members)
-        for (group, backend, over, other), members in lines.items()
+        _slope(group, backend, over, other_size, members)
+        for (group, backend, over, other_size), members in lines.items()
         if len({getattr(m, over) for m in members}) >= LEAST_POINTS
     ]
     return sorted(fitted, key=lambda s: (not s.finding, s.group, s.backend, s.over, s.other))
 
 
-def _slope(group: str, backend: str, over: Over, other: int, members: list[TimingResult]) -> Slope:
+def _slope(
+    group: str, backend: str, over: Over, other_size: int, members: list[TimingResult]
+) -> Slope:
     points = sorted((getattr(m, over), float(min(m.ns[backend]))) for m in members)
     x: NDArray[np.float64] = np.array([at for at, _ in points], float)
     y: NDArray[np.float64] = np.array([ns for _, ns in points], float)
@@ -74,7 +76,7 @@ def _slope(group: str, backend: str, over: Over, other: int, members: list[Timin
         sampler=members[0].sampler,
         backend=backend,
         over=over,
-        other=other,
+        other=other_size,
         points=[int(at) for at in x],
         fastest_ns=y.tolist(),
         ns_per=float(slope.slope),

@@ -88,9 +88,9 @@ def ratio_of_rounds(
     return RatioInterval(value, *bootstrap_interval((ratios,), np.median, _RESAMPLES, confidence))
 
 
-def noise_of(first: ArrayLike, again: ArrayLike) -> float | None:
+def noise_of(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return how much slower or faster a backend seems than itself; 0.03 is 3%. None: unknown."""
-    interval = ratio_of_rounds(again, first)
+    interval = ratio_of_rounds(second, first)
     if interval is None or not math.isfinite(interval.high):
         return None
     return max(interval.high - 1, 1 / interval.low - 1, 0.0)
@@ -135,6 +135,6 @@ def _judge(
 def compare_backends(result: TimingResult, backend: str, effect: float) -> Comparison:
     """Compare a backend of a record with its baseline, with the noise of the record."""
     baseline = rounds_of(result.ns.get(result.baseline, []), result.repetitions)
-    again = rounds_of(result.again, result.repetitions)
+    second = rounds_of(result.again, result.repetitions)
     ours = rounds_of(result.ns.get(backend, []), result.repetitions)
-    return compare_rounds(ours, baseline, noise_of(baseline, again), effect)
+    return compare_rounds(ours, baseline, noise_of(baseline, second), effect)

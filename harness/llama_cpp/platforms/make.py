@@ -46,8 +46,8 @@ def add_package(package: str, version: str, release: str, archive: Path, folder:
     release: from its metadata. Raises InputError."""
     recipe = recipes.packages()[package]
     if not _called_as_newest(release):
-        known = f"the worker calls samplers as {NEWEST} takes them"
-        raise InputError(f"{package}@{version}", f"is of {release}: {known}")
+        reason = f"the worker calls samplers as {NEWEST} takes them"
+        raise InputError(f"{package}@{version}", f"is of {release}: {reason}")
     (library,) = folder.glob(f"*llama.{release}.*")
     recipes.link_with(recipe, library)
     for unused in (*folder.glob("*ggml-cpu-*"), *folder.glob("*llama-common*")):

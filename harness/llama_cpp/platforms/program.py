@@ -51,8 +51,8 @@ class Program:
         sorted."""
         words = ("apply", sampler, len(data), selected, int(in_order))
         n, now_selected, now_sorted = map(int, self._exchange(words, data.tobytes()))
-        left = self._read(n * TOKEN_DATA.itemsize)
-        return np.frombuffer(left, TOKEN_DATA), now_selected, bool(now_sorted)
+        survivors = self._read(n * TOKEN_DATA.itemsize)
+        return np.frombuffer(survivors, TOKEN_DATA), now_selected, bool(now_sorted)
 
     def draw(
         self, sampler: int, times: int, data: NDArray[Any], selected: int, in_order: bool
@@ -123,4 +123,4 @@ def encoded(value: object) -> str:
         return str(int(value))
     if isinstance(value, list | tuple):
         return " ".join([str(len(value)), *map(encoded, value)])
-    raise InputError(repr(value), "no argument of a sampler")
+    raise InputError(repr(value), "cannot be an argument of a sampler")

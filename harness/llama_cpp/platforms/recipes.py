@@ -142,7 +142,7 @@ def _mathematics(recipe: Recipe, folder: Path) -> list[Path]:
 
 def _compiled(recipe: Recipe, file: Path, tree: Path, folder: Path) -> Path:
     target = folder / f"{file.stem}.o"
-    includes = [f"-I{tree / place}" for place in ("include", "src", "ggml/include")]
+    includes = [f"-I{tree / folder_name}" for folder_name in ("include", "src", "ggml/include")]
     _run([*recipe.compiler, *_OPTIONS, *includes, "-c", str(file), "-o", str(target)])
     return target
 
@@ -153,8 +153,8 @@ def _link(recipe: Recipe, files: list[Path], folder: Path) -> None:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or [f"exit status {result.returncode}"]
         error = next((line for line in lines if "error" in line), lines[-1])
         raise InputError(f"{command[0]} {Path(command[-1]).name}", error)

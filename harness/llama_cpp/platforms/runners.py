@@ -41,7 +41,11 @@ def command_of(name: str) -> tuple[Build, list[str], dict[str, str]]:
     Raises InputError if it cannot run here."""
     build = find(name)
     if build is None or not build.program:
-        raise InputError(f"llama.cpp@{name}", "is no build for another platform", "`builds make`")
+        raise InputError(
+            f"llama.cpp@{name}",
+            "is not a build for another platform",
+            "make one with `builds make`",
+        )
     folder = Path(build.folder)
     environment = {
         "LD_LIBRARY_PATH": str(folder),

@@ -113,8 +113,8 @@ class Worker:
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> PlatformChain:
         stages = [self._init(stage, n_vocab, vocab) for stage in chain]
         in_chain = [self._init(stage, n_vocab, vocab) for stage in chain]
-        (whole,) = self.program.ask("chain", *in_chain)
-        return PlatformChain(self.program, [*stages, int(whole)])
+        (chain_handle,) = self.program.ask("chain", *in_chain)
+        return PlatformChain(self.program, [*stages, int(chain_handle)])
 
     def candidates(self, logits: NDArray[np.float32]) -> CandidateRow:
         return CandidateRow(logits)

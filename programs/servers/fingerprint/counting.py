@@ -32,10 +32,10 @@ def _piece(text: str) -> str:
     """Return the token of a text that is one token again and again; "" of another. A blank before
     the first may be left out."""
     for blank in ("", " "):
-        whole = blank + text
-        size, rest = divmod(len(whole), LENGTH)
-        if size and not rest and whole == whole[:size] * LENGTH:
-            return whole[:size]
+        padded = blank + text
+        size, rest = divmod(len(padded), LENGTH)
+        if size and not rest and padded == padded[:size] * LENGTH:
+            return padded[:size]
     return ""
 
 
@@ -84,7 +84,7 @@ def _before_bias(probe: Probe, which: str, before: int = 0) -> _Forcing:
     """Force a token under a penalty that comes after the bias. Raises Undetermined."""
     forcing = _forcing(probe, which, before)
     if forcing.name == probe.repeat_name and forcing.with_penalty(probe, 4.0)[1] == LENGTH:
-        raise Undetermined("logit_bias comes after it")
+        raise Undetermined("logit_bias comes after the penalty")
     return forcing
 
 

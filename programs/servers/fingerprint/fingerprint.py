@@ -46,8 +46,8 @@ class Statement(Strict):
 
 
 class Fingerprint(Strict):
-    """Hold all statements about a server. resembles: engines, most first; none if too little is
-    alike. release: of llama.cpp's servers. likes: all that were compared."""
+    """All statements about a server. resembles: the most similar engines; none if too few
+    statements agree. release: of llama.cpp's servers. likes: all that were compared."""
 
     address: str
     dialect: str
@@ -71,7 +71,7 @@ def fingerprint(
     for name, test in STATEMENTS.items():
         statements.append(_statement(probe, name, test))
         if name == "unknown names":
-            probe.wide = statements[-1].says == "accepted silently"
+            probe.undocumented = statements[-1].says == "accepted silently"
         report(statements[-1])
     says = {statement.name: statement.says for statement in statements}
     rows = likenesses(says)

@@ -17,7 +17,7 @@ _LIKE = 0.8  # share of equal ones: with less it resembles nothing known
 
 
 class KnownEngine(Strict):
-    """Hold an engine's statements. observed: a server of it was asked, else its source read."""
+    """An engine's statements. observed: from a running server; else from its source code."""
 
     name: str
     observed: bool = True

@@ -7,7 +7,7 @@ from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.dialects import TOKEN, UNKNOWN
 from sampler_parity.programs.servers.fingerprint.trait import (
     LENGTH,
-    NEAR,
+    TOLERANCE,
     Trait,
     TraitTest,
     accepted,
@@ -29,24 +29,26 @@ def _unknown(probe: Probe) -> Trait:
 
 
 def _seed(probe: Probe) -> Trait:
-    first, other = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
-    again = probe.again(first)
+    first, second = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
+    repeated = probe.again(first)
     accepted([first])
-    if again.text != first.text:
-        return Trait("does not repeat", f"twice the same request: {again.got}, {first.got}", again)
-    if other.text == first.text:
-        return Trait("has no effect", f"seeds {SEEDS[0]} and {SEEDS[1]}: {first.got}", other)
+    if repeated.text != first.text:
+        return Trait(
+            "does not repeat", f"twice the same request: {repeated.got}, {first.got}", repeated
+        )
+    if second.text == first.text:
+        return Trait("has no effect", f"seeds {SEEDS[0]} and {SEEDS[1]}: {first.got}", second)
     probe.seeds = True
-    return Trait("repeats", f"seed {SEEDS[0]} twice one text, seed {SEEDS[1]} another", again)
+    return Trait("repeats", f"seed {SEEDS[0]} twice one text, seed {SEEDS[1]} another", repeated)
 
 
 def _seed_below(probe: Probe) -> Trait:
     probe.need_seeds()
     sent = {**probe.neutral, probe.client.dialect.length: LENGTH, "temperature": 2.0, "seed": -1}
-    first, again = accepted([probe.send(probe.prompt, sent) for _ in range(2)])
-    if first.text == again.text:
+    first, repeated = accepted([probe.send(probe.prompt, sent) for _ in range(2)])
+    if first.text == repeated.text:
         return Trait("a seed like others", f"twice {first.got}", first)
-    return Trait("another text each time", f"{first.got}, {again.got}", first)
+    return Trait("another text each time", f"{first.got}, {repeated.got}", first)
 
 
 def _temperature(value: float, probe: Probe) -> Trait:
@@ -84,9 +86,9 @@ def _neutral_value(
 def _typical(probe: Probe) -> Trait:
     probe.required_row("typical_p")
     answers = accepted(probe.hots(typical_p=0.0))
-    one = len({answer.text for answer in answers}) == 1
-    evidence = f"{len(SEEDS)} seeds: {'one text' if one else 'several texts'}"
-    return Trait("one token" if one else "more than one token", evidence, answers[0])
+    single = len({answer.text for answer in answers}) == 1
+    evidence = f"{len(SEEDS)} seeds: {'one text' if single else 'several texts'}"
+    return Trait("one token" if single else "more than one token", evidence, answers[0])
 
 
 def _min_keep(probe: Probe) -> Trait:
@@ -124,11 +126,11 @@ def _default(what: str, probe: Probe) -> Trait:
     probe.required_row(name, what)
     probe.need_seeds()
     answers = probe.hots(**{name: None})
-    absent = [answer.text for answer in answers]
+    texts_without = [answer.text for answer in answers]
     values = {
         value: [answer.text for answer in probe.hots(**{name: value})] for value in _DEFAULTS[what]
     }
-    equal = [f"{value:g}" for value, texts in values.items() if texts == absent]
+    equal = [f"{value:g}" for value, texts in values.items() if texts == texts_without]
     evidence = f"without it the texts of {len(SEEDS)} seeds are those of"
     if len(equal) == 1:
         return Trait(equal[0], f"{evidence} {equal[0]}", answers[0])
@@ -142,24 +144,24 @@ def _logprobs(probe: Probe, **changed: Any) -> Trait:
     """Test whether logprobs are those before a change, which would change them if it came first."""
     sent = {**probe.client.dialect.probabilities, "length": 1}
     if not probe.client.dialect.probabilities:
-        raise Undetermined("the dialect has none")
+        raise Undetermined("the dialect has no probabilities")
     for name in changed:
         probe.required_row(name)
     changing = probe.bias({TOKEN: 50.0}) if "logit_bias" in changed else changed
     plain = probe.ask(temperature=1.0, **sent)
-    other = probe.ask(**{"temperature": 1.0, **sent, **changing})
-    if not (plain.reports and other.reports):
-        raise Undetermined(f"no probabilities come {other.refusal}", other)
-    off = _apart(plain, other)
+    moved = probe.ask(**{"temperature": 1.0, **sent, **changing})
+    if not (plain.reports and moved.reports):
+        raise Undetermined(f"no probabilities come {moved.refusal}", moved)
+    off = _apart(plain, moved)
     what = ", ".join(f"{name} {value}" for name, value in changing.items())
-    if off <= NEAR:
-        return Trait("before", f"{what} moves them by {off:.2g} at most", other)
-    return Trait("after", f"{what} changes them", other)
+    if off <= TOLERANCE:
+        return Trait("before", f"{what} moves them by {off:.2g} at most", moved)
+    return Trait("after", f"{what} changes them", moved)
 
 
-def _apart(plain: Answer, other: Answer) -> float:
-    before = {one.text: one.logprob for one in plain.reports[0].top}
-    after = {one.text: one.logprob for one in other.reports[0].top}
+def _apart(plain: Answer, moved: Answer) -> float:
+    before = {token.text: token.logprob for token in plain.reports[0].top}
+    after = {token.text: token.logprob for token in moved.reports[0].top}
     both = before.keys() & after.keys()
     # the list may have the token that was drawn besides
     if not both or len(both) < len(before) - 1:

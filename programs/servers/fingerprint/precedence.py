@@ -18,14 +18,14 @@ from sampler_parity.programs.servers.dialects import TOKEN
 from sampler_parity.programs.servers.fingerprint.trait import PROMPTS, Trait, TraitTest
 from sampler_parity.programs.servers.probe import Probe, Undetermined
 
-_MISSED = 1e-4
+_MISSED = 1e-4  # chance that every draw is the most likely token although several are left
 _MOST = 60  # draws
-_CONTROLS = 16
+_CONTROLS = 16  # draws without the temperature
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Hold a prompt and what comes next: texts and probabilities, the most likely first."""
+class _Position:
+    """A prompt and its next tokens: texts and probabilities, the most likely first."""
 
     prompt: str
     texts: tuple[str, ...]
@@ -34,127 +34,137 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Hold a request that distinguishes two orders. One order leaves one token; under the other,
+    """A request that distinguishes two orders. One order leaves one token; under the other,
     `mass` of the draws are other tokens."""
 
-    place: _Place
+    position: _Position
     sent: dict[str, Any]
     mass: float
 
 
-_Planner = Callable[[_Place, float], _Plan | None]
+_Planner = Callable[[_Position, float], _Plan | None]
 
 
-def _places(probe: Probe) -> list[_Place]:
+def _positions(probe: Probe) -> list[_Position]:
     """Return prompts with the five most likely first tokens. Raises Undetermined without any."""
-    wanted = probe.client.dialect.probabilities
-    places = []
-    for prompt in PROMPTS if wanted else ():
-        answer = probe.ask(prompt, length=1, temperature=1.0, **wanted)
+    fields = probe.client.dialect.probabilities
+    positions = []
+    for prompt in PROMPTS if fields else ():
+        answer = probe.ask(prompt, length=1, temperature=1.0, **fields)
         if answer.reports:
-            pairs = {_key(one.text): one.p for one in answer.reports[0].top}
+            pairs = {_key(token.text): token.p for token in answer.reports[0].top}
             ranked = sorted(pairs.items(), key=lambda pair: -pair[1])[:5]
             texts, p = zip(*ranked, strict=True) if ranked else ((), ())
             if len(p) == 5 and p[-1] > 0 and sum(p) <= 1 + 1e-4:
-                places.append(_Place(prompt, texts, p))
-    if not places:
+                positions.append(_Position(prompt, texts, p))
+    if not positions:
         raise Undetermined("no probabilities of the five most likely tokens come")
-    return places
+    return positions
 
 
-def _hotter(place: _Place, hot: float) -> tuple[float, ...]:
+def _hotter(position: _Position, hot: float) -> tuple[float, ...]:
     """Return the largest probabilities at a high temperature: each of the rest has at most the
     last one's."""
-    raised = [p ** (1 / hot) for p in place.p]
-    rest = max(0.0, 1 - sum(place.p)) * place.p[-1] ** (1 / hot - 1)
+    raised = [p ** (1 / hot) for p in position.p]
+    rest = max(0.0, 1 - sum(position.p)) * position.p[-1] ** (1 / hot - 1)
     return tuple(p / (sum(raised) + rest) for p in raised)
 
 
-def _temperature_top_p(place: _Place, hot: float) -> _Plan | None:
-    first = place.p[0]
-    flat = _hotter(place, hot)
+def _temperature_top_p(position: _Position, hot: float) -> _Plan | None:
+    first = position.p[0]
+    flat = _hotter(position, hot)
     top_p = 0.97 * first
-    if flat[0] > 0.95 * top_p:
+    if flat[0] > 0.95 * top_p:  # temperature first must leave several tokens, with a margin
         return None
-    return _Plan(place, {"temperature": hot, "top_p": top_p}, flat[1] / (flat[0] + flat[1]))
+    return _Plan(position, {"temperature": hot, "top_p": top_p}, flat[1] / (flat[0] + flat[1]))
 
 
-def _temperature_min_p(place: _Place, hot: float) -> _Plan | None:
-    ratio = place.p[1] / place.p[0]
+def _temperature_min_p(position: _Position, hot: float) -> _Plan | None:
+    ratio = position.p[1] / position.p[0]
     if not 0.02 < ratio < 0.8:
         return None
+    # The geometric mean of the ratio without the temperature and with it.
     min_p = ratio ** ((1 + 1 / hot) / 2)
     root = ratio ** (1 / hot)
-    return _Plan(place, {"temperature": hot, "min_p": min_p}, root / (1 + root))
+    return _Plan(position, {"temperature": hot, "min_p": min_p}, root / (1 + root))
 
 
-def _top_k_top_p(place: _Place, hot: float) -> _Plan | None:
-    return _renormalized(place, {"top_k": 5}, 5)
+def _top_k_top_p(position: _Position, hot: float) -> _Plan | None:
+    return _renormalized(position, {"top_k": 5}, 5)
 
 
-def _min_p_top_p(place: _Place, hot: float) -> _Plan | None:
+def _min_p_top_p(position: _Position, hot: float) -> _Plan | None:
     """Keep as many tokens as min_p can part from the rest."""
     for k in (4, 3, 2):
-        if place.p[k] < 0.9 * place.p[k - 1]:
-            min_p = math.sqrt(place.p[k] * place.p[k - 1]) / place.p[0]
-            if (plan := _renormalized(place, {"min_p": min_p}, k)) is not None:
+        if position.p[k] < 0.9 * position.p[k - 1]:
+            min_p = math.sqrt(position.p[k] * position.p[k - 1]) / position.p[0]
+            if (plan := _renormalized(position, {"min_p": min_p}, k)) is not None:
                 return plan
     return None
 
 
-def _renormalized(place: _Place, filtered: dict[str, Any], left: int) -> _Plan | None:
+def _renormalized(position: _Position, filtered: dict[str, Any], n: int) -> _Plan | None:
     """Put top_p where the most likely one has more of so many tokens, and less of all."""
-    first, second = place.p[0], place.p[1]
-    alone = first / sum(place.p[:left])
+    first, second = position.p[0], position.p[1]
+    alone = first / sum(position.p[:n])
     top_p = math.sqrt(first * alone)
     if top_p < 1.04 * first:
         return None
-    return _Plan(place, {"temperature": 1.0, "top_p": top_p, **filtered}, second / (first + second))
+    return _Plan(
+        position, {"temperature": 1.0, "top_p": top_p, **filtered}, second / (first + second)
+    )
 
 
-def _drawn(make: _Planner, names: tuple[str, str], narrow: str, wide: str, probe: Probe) -> Trait:
-    """Decide by draws. narrow, wide: the values where one token is left, and where several are."""
+def _drawn(
+    make: _Planner, names: tuple[str, str], one_left: str, several_left: str, probe: Probe
+) -> Trait:
+    """Decide by draws. one_left, several_left: the values where one token is left, and where
+    several are."""
     for name in names:
         if name != "temperature":
             probe.need_effect(name)
     if len({probe.hot(seed).text for seed in range(20, 24)}) == 1:
         raise Undetermined("all seeds give one text")
-    made = [make(place, probe.client.dialect.hot) for place in _places(probe)]
-    plans = [plan for plan in made if plan is not None]
+    planned = [make(position, probe.client.dialect.hot) for position in _positions(probe)]
+    plans = [plan for plan in planned if plan is not None]
     if not plans:
-        raise Undetermined(f"no probabilities of {len(PROMPTS)} prompts part the orders")
+        raise Undetermined(f"no probabilities of {len(PROMPTS)} prompts distinguish the orders")
     plan = max(plans, key=lambda plan: plan.mass)
-    return _by_draws(probe, plan, narrow, wide, "temperature" in names)
+    return _by_draws(probe, plan, one_left, several_left, "temperature" in names)
 
 
-def _by_draws(probe: Probe, plan: _Plan, narrow: str, wide: str, control: bool = False) -> Trait:
+def _by_draws(
+    probe: Probe, plan: _Plan, one_left: str, several_left: str, control: bool = False
+) -> Trait:
     """Draw. control: without its temperature a request must leave one token under either order."""
     needed = math.log(_MISSED) / math.log1p(-plan.mass)
     if needed > _MOST:
         raise Undetermined(f"{needed:.3g} draws would be needed")
     draws = math.ceil(needed)
-    first = plan.place.texts[0]
+    first = plan.position.texts[0]
     line = ", ".join(f"{name} {value:.4g}" for name, value in plan.sent.items())
-    line += f", where the most likely have {' '.join(f'{p:.3f}' for p in plan.place.p)}"
-    answer, others = _other(probe, plan.place, plan.sent, draws)
+    line += f", where the most likely have {' '.join(f'{p:.3f}' for p in plan.position.p)}"
+    answer, differs = _other(probe, plan.position, plan.sent, draws)
     if answer.refusal:
         raise Undetermined(f"{line}: refused: {answer.refusal}", answer)
-    if not others:
-        return Trait(narrow, f"{line}: {draws} draws of one token", answer)
+    if not differs:
+        return Trait(one_left, f"{line}: {draws} draws of one token", answer)
     if control:
-        checked, more = _other(probe, plan.place, {**plan.sent, "temperature": 1.0}, _CONTROLS)
+        checked, more = _other(probe, plan.position, {**plan.sent, "temperature": 1.0}, _CONTROLS)
         if more:
-            raise Undetermined(f"{line}: without temperature too {checked.got} was drawn", checked)
-    return Trait(wide, f"{line}: {answer.got} was drawn, not only {first!r}", answer)
+            raise Undetermined(f"{line}: {checked.got} was drawn without temperature, too", checked)
+    return Trait(several_left, f"{line}: {answer.got} was drawn, not only {first!r}", answer)
 
 
-def _other(probe: Probe, place: _Place, sent: dict[str, Any], draws: int) -> tuple[Answer, bool]:
+def _other(
+    probe: Probe, position: _Position, sent: dict[str, Any], draws: int
+) -> tuple[Answer, bool]:
     """Return the first draw that is not the most likely token, and whether there is one."""
     for seed in range(1000, 1000 + draws):
-        answer = probe.ask(place.prompt, length=1, seed=seed, **sent)
+        answer = probe.ask(position.prompt, length=1, seed=seed, **sent)
         if answer.refusal:
             return answer, False
-        if _key(answer.text) != place.texts[0]:
+        if _key(answer.text) != position.texts[0]:
             return answer, True
     return answer, False
 
@@ -167,42 +177,42 @@ def _key(text: str) -> str:
 def _crossing(probe: Probe) -> Trait:
     """Put top_p a little above the most likely token's: is the second left?"""
     probe.need_effect("top_p")
-    places = [place for place in _places(probe) if place.p[1] > 0.1 * place.p[0]]
-    if not places:
+    positions = [position for position in _positions(probe) if position.p[1] > 0.1 * position.p[0]]
+    if not positions:
         raise Undetermined("no probabilities of the five most likely tokens come")
-    place = max(places, key=lambda place: place.p[1] / (place.p[0] + place.p[1]))
-    mass = place.p[1] / (place.p[0] + place.p[1])
-    top_p = place.p[0] + 0.4 * place.p[1]
-    plan = _Plan(place, {"temperature": 1.0, "top_p": top_p}, mass)
+    position = max(positions, key=lambda position: position.p[1] / (position.p[0] + position.p[1]))
+    mass = position.p[1] / (position.p[0] + position.p[1])
+    top_p = position.p[0] + 0.4 * position.p[1]
+    plan = _Plan(position, {"temperature": 1.0, "top_p": top_p}, mass)
     return _by_draws(probe, plan, "left out", "kept")
 
 
-def _penalties(other: str, probe: Probe) -> Trait:
+def _penalties(sampler: str, probe: Probe) -> Trait:
     """Compare texts: the greedy ones with and without a penalty are what either order gives."""
     penalty: dict[str, Any] = {"frequency_penalty": 2.0}
     probe.required_row("frequency_penalty")
     plain, moved = probe.greedy(), probe.greedy(**penalty)
     if moved.refusal or moved.text == plain.text:
-        return _at_zero(probe, other, moved, penalty)
+        return _at_zero(probe, sampler, moved, penalty)
     line, sent = "temperature 0.02", {**penalty, "temperature": 0.02}
-    if other == "top_k":
+    if sampler == "top_k":
         probe.need_effect("top_k")
         line, sent = "top_k 1", {**penalty, "temperature": 1.0, "top_k": 1}
     answer = probe.ask(**sent, seed=7)
     if answer.text == moved.text:
         return Trait("penalties first", f"{line}: the greedy text with the penalty", answer)
     if answer.text == plain.text:
-        return Trait(f"{other} first", f"{line}: the greedy text without the penalty", answer)
+        return Trait(f"{sampler} first", f"{line}: the greedy text without the penalty", answer)
     line += f": the greedy text, neither with nor without the penalty: {answer.got}"
     raise Undetermined(line, answer)
 
 
-def _at_zero(probe: Probe, other: str, moved: Answer, penalty: dict[str, Any]) -> Trait:
+def _at_zero(probe: Probe, sampler: str, moved: Answer, penalty: dict[str, Any]) -> Trait:
     """Judge a penalty without effect at temperature 0: with one when it is high, it comes after."""
     line = "frequency_penalty 2 has no effect on the greedy text"
     hot = probe.hot(**penalty)
     alive = probe.seeds and not hot.refusal and hot.text != probe.hot().text
-    if alive and other == "temperature":
+    if alive and sampler == "temperature":
         return Trait("temperature first", f"{line}, but when it is high", hot)
     raise Undetermined(line, moved)
 

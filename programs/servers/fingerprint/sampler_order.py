@@ -33,9 +33,9 @@ def _orders() -> Iterator[tuple[str, ...]]:
     yield DEFAULT_ORDER
     yield tuple(name for name in DEFAULT_ORDER if name != "top_n_sigma")
     for name in DEFAULT_ORDER:
-        rest = [other for other in DEFAULT_ORDER if other != name]
-        for place in range(len(DEFAULT_ORDER)):
-            moved = (*rest[:place], name, *rest[place:])
+        rest = [sampler for sampler in DEFAULT_ORDER if sampler != name]
+        for position in range(len(DEFAULT_ORDER)):
+            moved = (*rest[:position], name, *rest[position:])
             if moved != DEFAULT_ORDER:
                 yield moved
 
@@ -43,20 +43,22 @@ def _orders() -> Iterator[tuple[str, ...]]:
 def _order(probe: Probe) -> Trait:
     probe.required_row("samplers")
     probe.need_seeds()
-    own = [answer.text for answer in probe.hots(**_STRONG)]
+    expected = [answer.text for answer in probe.hots(**_STRONG)]
     mixed = DEFAULT_ORDER[::-1]
     refused = probe.hot(**_STRONG, samplers=list(mixed))
-    if refused.refusal or _texts(probe, mixed) == own == _texts(probe, DEFAULT_ORDER):
+    if refused.refusal or _texts(probe, mixed) == expected == _texts(probe, DEFAULT_ORDER):
         raise Undetermined(f"samplers has no effect {refused.refusal}", refused)
     for tried, order in enumerate(_orders(), 1):
         # the first seed distinguishes most orders: the others are asked if it does not
         first = probe.hot(**_STRONG, samplers=list(order))
-        if first.text == own[0] and _texts(probe, order) == own:
-            alike = [f"{a}/{b}" for a, b, o in _exchanged(order) if _texts(probe, o) == own]
-            line = f"{len(own)} seeds: its texts are those of this order, the {tried}. tried"
-            line += f"; exchanged, no other texts: {', '.join(alike) or 'none'}"
+        if first.text == expected[0] and _texts(probe, order) == expected:
+            exchangeable = [
+                f"{a}/{b}" for a, b, o in _exchanged(order) if _texts(probe, o) == expected
+            ]
+            line = f"{len(expected)} seeds: its texts are those of this order, the {tried}. tried"
+            line += f"; exchanged, no other texts: {', '.join(exchangeable) or 'none'}"
             return Trait(", ".join(order), line, probe.hot(**_STRONG))
-    raise Undetermined(f"its texts are those of none of {tried} orders", probe.hot(**_STRONG))
+    raise Undetermined(f"none of {tried} orders gives its texts", probe.hot(**_STRONG))
 
 
 def _texts(probe: Probe, order: Sequence[str]) -> list[str]:

@@ -13,8 +13,8 @@ _PATHS = ("/props", "/api/version", "/version", "/v1/models")
 
 @dataclass(frozen=True)
 class SelfReport:
-    """Hold a report. dialect: by the paths that answer; "" if none shows it. text: in its own
-    words. model: the first that it names."""
+    """A server's report. dialect: by the paths that answer; "" if unknown. text: in its own words.
+    model: the first that it names."""
 
     dialect: str
     text: str
@@ -27,6 +27,7 @@ def self_report(address: Address, seconds: float) -> SelfReport:
     answers = {path: _got(address, path, until - time.monotonic()) for path in _PATHS}
     model = _first(answers["/v1/models"])
     props, version = answers["/props"], answers["/version"]
+    # The specific paths first: several engines also answer /v1/models.
     if props.get("build_info") or "default_generation_settings" in props:
         return SelfReport("llama-server", f"/props: build {props.get('build_info', 'unnamed')}", "")
     if answers["/api/version"].get("version"):
@@ -45,7 +46,7 @@ def self_report(address: Address, seconds: float) -> SelfReport:
 def dialect_name(address: Address, itself: SelfReport) -> str:
     """Return the name of a dialect. Raises InputError if no path shows it."""
     if not itself.dialect:
-        fix = "name what it speaks with --dialect"
+        fix = "name its dialect with --dialect"
         raise InputError(address.url, f"none of {', '.join(_PATHS)} answers", fix)
     return itself.dialect
 
@@ -61,5 +62,5 @@ def _got(address: Address, path: str, seconds: float) -> dict[str, Any]:
 def _first(models: dict[str, Any]) -> dict[str, str]:
     listed = models.get("data")
     first = listed[0] if isinstance(listed, list) and listed else {}
-    named = first if isinstance(first, dict) else {}
-    return {name: str(named.get(name) or "")[:200] for name in ("id", "owned_by")}
+    model = first if isinstance(first, dict) else {}
+    return {name: str(model.get(name) or "")[:200] for name in ("id", "owned_by")}

@@ -11,7 +11,7 @@ from sampler_parity.programs.servers.probe import SEEDS, Probe, TimeOver, Undete
 UNDETERMINED = "undetermined"
 REFUSED = "refused"
 LENGTH = 12  # tokens of a text: few, for a large model gives 20 a second
-NEAR = 5e-3  # of logprobs: programs/servers/probabilities.py
+TOLERANCE = 5e-3  # of logprobs: programs/servers/probabilities.py
 # Draws show most after a prompt with many continuations; the last repeats itself, for penalties.
 PROMPTS = (
     "The",
@@ -26,7 +26,7 @@ PROMPTS = (
 
 @dataclass(frozen=True)
 class Trait:
-    """Hold one of the values that a trait can have, and what shows it."""
+    """A value of a trait, and its evidence."""
 
     value: str
     evidence: str
@@ -37,16 +37,16 @@ TraitTest = Callable[[Probe], Trait]
 
 
 class RequestRefused(Exception):  # noqa: N818 - an answer
-    """Hold an answer that refuses the request."""
+    """Raised if an answer refuses the request."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.refusal)
         self.answer = answer
 
 
-def probe_of(client: Client, until: float, wide: bool = False) -> Probe:
+def probe_of(client: Client, until: float, undocumented: bool = False) -> Probe:
     """Return a probe with short texts of a prompt that repeats itself."""
-    return Probe(client, PROMPTS[-1], LENGTH, SEEDS[0], until, wide=wide)
+    return Probe(client, PROMPTS[-1], LENGTH, SEEDS[0], until, undocumented=undocumented)
 
 
 def trait_of(probe: Probe, test: TraitTest) -> Trait:

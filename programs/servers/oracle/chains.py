@@ -24,7 +24,7 @@ CHAINS["llama-server"]["logit-bias-300"] = {"logit_bias": _BIASES}
 
 @dataclass(frozen=True)
 class ChainRequest:
-    """Hold a request. parameters: as sent, besides the prompt. streamed: its answer is."""
+    """A request. parameters: as sent, besides the prompt. streamed: ask for a stream."""
 
     id: str
     chain: str
@@ -34,15 +34,15 @@ class ChainRequest:
 
 
 def requests(
-    each: int, length: str, chains: Chains, prompts: Mapping[str, list[int]]
+    per_chain: int, length: str, chains: Chains, prompts: Mapping[str, list[int]]
 ) -> Iterator[ChainRequest]:
     """Return so many of each chain, with prompts in turn. length: the name of that parameter."""
-    named = [*prompts.items()]
+    named_prompts = [*prompts.items()]
     for number, (chain, parameters) in enumerate(chains.items()):
-        for i in range(each):
-            name, prompt = named[(number * each + i) * 7 % len(named)]
+        for i in range(per_chain):
+            name, prompt = named_prompts[(number * per_chain + i) * 7 % len(named_prompts)]
             seed = 1000 * number + i + HIGH[i % len(HIGH)]
-            whole = {length: LENGTH, **parameters, "seed": seed}
+            sent = {length: LENGTH, **parameters, "seed": seed}
             streamed = i % 2 == 1
             id = f"{chain}/{name}.{i}" + ".stream" * streamed
-            yield ChainRequest(id, chain, prompt, whole, streamed)
+            yield ChainRequest(id, chain, prompt, sent, streamed)

@@ -25,7 +25,7 @@ from sampler_parity.programs.servers.server_record import ServerResult
 
 @dataclass(frozen=True)
 class _Compared:
-    """Hold a comparison. want: None where nothing was predicted. differs: the place, or ""."""
+    """A comparison. want: None if nothing was predicted. differs: first difference, or ""."""
 
     id: str
     got: Answer | ServerFailure
@@ -37,8 +37,8 @@ def difference(got: Answer, want: ExpectedText) -> str:
     """Return where an answer leaves what was expected; "" where it does not."""
     if got.tokens is not None and got.tokens != want.tokens:
         pairs = zip((*got.tokens, None), (*want.tokens, None), strict=False)
-        at, (token, other) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
-        return f"token {at} is {token}, expected {other}"
+        at, (token, expected) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
+        return f"token {at} is {token}, expected {expected}"
     text = want.text.decode(errors="replace")
     if got.text.rstrip("�") != text.rstrip("�"):  # a character cut in two
         return f"text {json.dumps(got.text)}, expected {json.dumps(text)}"
@@ -48,9 +48,12 @@ def difference(got: Answer, want: ExpectedText) -> str:
 def check_tokens(client: Client, oracle: Oracle) -> Iterator[ServerResult]:
     """Return a result for each chain. Raises InputError if nothing decodes the model."""
     model = oracle.model
-    asked = requests(oracle.each, client.dialect.length, oracle.chains, model.prompts)
+    chain_requests = requests(oracle.per_chain, client.dialect.length, oracle.chains, model.prompts)
     with closing(model.logits()) as logits, ThreadPoolExecutor(1) as pool:
-        waiting = [(one, pool.submit(_asked, client, model, one)) for one in asked]
+        # One request at a time, while the reference samples the one before.
+        waiting = [
+            (request, pool.submit(_asked, client, model, request)) for request in chain_requests
+        ]
         try:
             for chain, members in groupby(waiting, key=lambda pair: pair[0].chain):
                 compared = [_compare(*pair, oracle, logits) for pair in members]
@@ -85,16 +88,18 @@ def _compare(
 
 
 def _result(client: Client, chain: str, compared: list[_Compared]) -> ServerResult:
-    wrong = [one for one in compared if one.differs]
-    shown = (wrong or compared)[0]
-    tokens = sum(len(one.want.tokens) for one in compared if one.want)
+    wrong = [comparison for comparison in compared if comparison.differs]
+    example = (wrong or compared)[0]
+    tokens = sum(len(comparison.want.tokens) for comparison in compared if comparison.want)
     evidence = f"{len(compared) - len(wrong)}/{len(compared)} requests as the reference"
-    evidence += f", {tokens:,} tokens" + (f"; {shown.id}: {shown.differs}" if wrong else "")
-    failed = any(one.want is None for one in wrong)
-    answer = shown.got if isinstance(shown.got, Answer) else Answer(shown.got.sent)
+    evidence += f", {tokens:,} tokens" + (f"; {example.id}: {example.differs}" if wrong else "")
+    failed = any(comparison.want is None for comparison in wrong)
+    answer = example.got if isinstance(example.got, Answer) else Answer(example.got.sent)
     observed = Observation(
         "error" if failed else "other meaning" if wrong else "honoured", evidence, answer
     )
     update = {"requests": len(compared), "tokens": tokens}
-    done = result_of(client, "exact", chain, observed, limit=None).model_copy(update=update)
-    return done.model_copy(update={"got": shown.differs}) if answer is not shown.got else done
+    result = result_of(client, "exact", chain, observed, limit=None).model_copy(update=update)
+    return (
+        result.model_copy(update={"got": example.differs}) if answer is not example.got else result
+    )

@@ -16,7 +16,7 @@ from sampler_parity.reference.vocab import Vocab
 
 @dataclass(frozen=True)
 class ExpectedText:
-    """Hold the tokens of a text, and the text as far as it is given out."""
+    """The tokens of a text, and the part of the text that the server returns."""
 
     tokens: tuple[int, ...]
     text: bytes
@@ -24,13 +24,13 @@ class ExpectedText:
 
 @dataclass(frozen=True)
 class Oracle:
-    """Hold the predictor of a server: its sampler and its model. chains: the parameters to ask
-    with, by name. each: requests of a chain."""
+    """The predictor of a server: its sampler and its model. chains: the parameters to ask
+    with, by name. per_chain: requests of a chain."""
 
     sampler: SamplerFactory
     model: KnownModel
     chains: Chains
-    each: int
+    per_chain: int
 
     def predict(
         self,
@@ -70,8 +70,8 @@ def generate(
         if token in vocab.eog:
             break
         text += vocab.piece(token, special=False)
-        found = [at for word in stops if (at := text.find(word)) >= 0]
-        text = text[: min(found)] if found else text
-        if found or (answered is not None and [*answered[: len(tokens)]] != tokens):
+        ends = [at for word in stops if (at := text.find(word)) >= 0]
+        text = text[: min(ends)] if ends else text
+        if ends or (answered is not None and [*answered[: len(tokens)]] != tokens):
             break
     return ExpectedText(tuple(tokens), text)

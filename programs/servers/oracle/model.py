@@ -1,4 +1,4 @@
-"""A server's model, if we have it, too."""
+"""The model of a server, if it is available here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -17,7 +17,7 @@ from sampler_parity.reference.vocab import Vocab
 
 @dataclass(frozen=True)
 class KnownModel:
-    """Hold what a server's model is and how the server is given prompts.
+    """A server's model, and the form in which the server takes prompts.
 
     prompts: by name. logits: starts the process that decodes the model. text_prompts: they are sent
     as text. adds_bos: the server puts the token that begins a text in front of one. rounding: how
@@ -66,7 +66,7 @@ ModelTest = Callable[["DecodedModel", Client], Observation]
 
 @dataclass(frozen=True)
 class DecodedModel:
-    """Hold a known model and the running process that decodes it."""
+    """A known model and the running process that decodes it."""
 
     known: KnownModel
     logits: ModelLogits
@@ -80,10 +80,10 @@ class DecodedModel:
 
 
 def observe_with(
-    known: KnownModel, group: Group, tests: Mapping[str, ModelTest], client: Client
+    known_model: KnownModel, group: Group, tests: Mapping[str, ModelTest], client: Client
 ) -> Iterator[ServerResult]:
     """Run tests that compare with a model's logits. Raises InputError if nothing decodes the
     model."""
-    with closing(known.logits()) as logits:
-        model = DecodedModel(known, logits)
+    with closing(known_model.logits()) as logits:
+        model = DecodedModel(known_model, logits)
         yield from observe(group, {n: partial(test, model) for n, test in tests.items()}, client)

@@ -60,34 +60,34 @@ def _of_engine(server: str, name: str) -> Any:
     return getattr(import_module(f"{NAMESPACE}.{engine}.oracle"), name, None)
 
 
-def oracle_of_server(server: str, each: int) -> Oracle | None:
+def oracle_of_server(server: str, per_chain: int) -> Oracle | None:
     """Return the oracle of a server that we start; None where nothing predicts its tokens. Raises
     InputError without the golden model."""
     if server not in CHAINS:
         return None
     build = _xllamacpp() if server == "llama-server" else ()
-    return _oracle(server, golden_model(*build), each)
+    return _oracle(server, golden_model(*build), per_chain)
 
 
-def oracle_of_dialect(dialect: str, build: str, each: int) -> Oracle:
+def oracle_of_dialect(dialect: str, build: str, per_chain: int) -> Oracle:
     """Return the oracle of a server on the golden model that somebody else started. build: of
     llama.cpp, that decodes as the server does; "": the installed one. Raises InputError."""
     if dialect not in CHAINS:
-        fix = f"--golden goes with {' or '.join(CHAINS)}"
+        fix = f"--golden works with {' or '.join(CHAINS)}"
         raise InputError(f"dialect {dialect!r}", "nothing predicts its tokens", fix)
-    return _oracle(dialect, golden_model(*(_built(build) if build else ())), each)
+    return _oracle(dialect, golden_model(*(_built(build) if build else ())), per_chain)
 
 
-def _oracle(dialect: str, model: KnownModel, each: int) -> Oracle:
+def _oracle(dialect: str, model: KnownModel, per_chain: int) -> Oracle:
     model = replace(model, text_prompts=dialect != "llama-server")
-    return Oracle(sampler_of(dialect), model, CHAINS[dialect], each)
+    return Oracle(sampler_of(dialect), model, CHAINS[dialect], per_chain)
 
 
 def _built(build: str) -> tuple[Path, str]:
     folder, release = builds.resolve(build)
     if release is None:
         problem = "its release is unknown"
-        raise InputError(f"build {build!r}", problem, "add it with `builds add`, and --release")
+        raise InputError(f"build {build!r}", problem, "add it with `builds add --release`")
     return folder, release
 
 

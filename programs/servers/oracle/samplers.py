@@ -55,8 +55,8 @@ class LlamaServerSampler:
 
     def candidates(self) -> dict[int, float]:
         """Return the p of each token that the last one was drawn from."""
-        left = self.sampler.get_candidates()
-        return dict(zip(left.ids.tolist(), left.p.tolist(), strict=True))
+        candidates = self.sampler.get_candidates()
+        return dict(zip(candidates.ids.tolist(), candidates.p.tolist(), strict=True))
 
 
 def llama_server(

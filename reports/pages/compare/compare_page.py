@@ -28,7 +28,7 @@ from sampler_parity.reports.pages.compare.compare_model import (
 )
 from sampler_parity.reports.summary import PageSummary
 
-SHOWN = 100  # rows of a table
+MOST_ROWS = 100  # rows of a table
 PARTS = {
     "columns": "Configurations",
     "verdicts": "Verdicts",
@@ -37,13 +37,13 @@ PARTS = {
     "speed": "Speed",
     "facts": "Facts",
 }
-NAMED = 5  # of a kind
+PRINTED = 5  # of a kind
 
 
 def document(report: CompareReport) -> doc.Document:
     """Return the page of a comparison."""
     intro = "One column a backend of a bundle, next to the first column of the same implementation."
-    links = doc.Links("Parts", [(title, f"#{place}") for place, title in PARTS.items()])
+    links = doc.Links("Parts", [(title, f"#{anchor}") for anchor, title in PARTS.items()])
     blocks = [
         doc.Paragraph(headline(report), state_tone(report), "state"),
         doc.Heading(2, "Configurations", "columns"),
@@ -69,12 +69,12 @@ def document(report: CompareReport) -> doc.Document:
 
 
 def _part(
-    report: CompareReport, place: str, title: str, table: doc.Table, none: str
+    report: CompareReport, anchor: str, title: str, table: doc.Table, none: str
 ) -> Sequence[doc.Block]:
     """Return a part of the page; in Markdown nothing where nothing differs."""
     if table.rows:
-        return [doc.Heading(2, title, place), table]
-    return [doc.InHtml([doc.Heading(2, title, place), doc.Paragraph(none)])]
+        return [doc.Heading(2, title, anchor), table]
+    return [doc.InHtml([doc.Heading(2, title, anchor), doc.Paragraph(none)])]
 
 
 def _heading(report: CompareReport, i: int) -> doc.Inline:
@@ -93,8 +93,8 @@ def _columns(report: CompareReport) -> doc.Table:
         differing = doc.num(differing_text(report, i), column_tone(report, i))
         first = [doc.TableCell("the first of its kind", "quiet", span=5)]
         compared = [] if c.base is None else [_heading(report, c.base), differing, *alone]
-        place = doc.TableCell(doc.Name(machine_of(report, i)), kind="wide")
-        rows.append([_heading(report, i), *(compared or first), place])
+        machine = doc.TableCell(doc.Name(machine_of(report, i)), kind="wide")
+        rows.append([_heading(report, i), *(compared or first), machine])
     head = "Configuration | Compared with | Differing | Of the base alone | Of this one alone"
     return doc.Table(
         "Differing: verdicts other than in the column that it is compared with, of the cases and "
@@ -118,7 +118,7 @@ def _verdicts(report: CompareReport) -> doc.Table:
         ["Cases", "Suite", *_headings(report), "Replay the first"],
         [_verdict(report, row) for row in report.verdicts],
         style="sticky",
-        most_html=SHOWN,
+        most_html=MOST_ROWS,
     )
 
 
@@ -161,7 +161,7 @@ def _cells(report: CompareReport) -> doc.Table:
         ["Test", "Intervals", *_headings(report)],
         [_cell(report, row) for row in report.cells],
         style="sticky",
-        most_html=SHOWN,
+        most_html=MOST_ROWS,
     )
 
 
@@ -170,8 +170,8 @@ def _cell(report: CompareReport, row: Cell) -> doc.Cells:
         doc.Lines([decision or "not in it", *([interval(i.estimate, i.low, i.high)] if i else [])])
         for decision, i in zip(row.decisions, row.intervals, strict=True)
     ]
-    apart = doc.TableCell("apart" if row.apart else "overlap", apart_tone(report, row))
-    return [doc.Name(row.id), apart, *decided]
+    cell = doc.TableCell("apart" if row.apart else "overlap", apart_tone(report, row))
+    return [doc.Name(row.id), cell, *decided]
 
 
 def _speeds(report: CompareReport) -> doc.Table:
@@ -186,7 +186,7 @@ def _speeds(report: CompareReport) -> doc.Table:
         ["Figure", *_headings(report)],
         rows,
         style="sticky",
-        most_html=SHOWN,
+        most_html=MOST_ROWS,
     )
 
 
@@ -237,8 +237,8 @@ def _column_lines(report: CompareReport) -> Iterator[str]:
         differ = f"{column.differing:,}/{column.common:,} verdicts differ"
         parts = [f"compare  {one_line(column_name(report, i), 80)}"]
         parts.append("the first of its kind" if column.base is None else differ)
-        if absent := not_common(column):
-            parts.append(f"not compared: {absent}")
+        if missing := not_common(column):
+            parts.append(f"not compared: {missing}")
         yield "   ".join(parts)
     for gone in report.unavailable:
         what = one_line(f"{gone.backend} of {gone.bundle}", 80)
@@ -246,15 +246,15 @@ def _column_lines(report: CompareReport) -> Iterator[str]:
 
 
 def _verdict_lines(report: CompareReport) -> Iterator[str]:
-    for row in report.verdicts[:NAMED]:
+    for row in report.verdicts[:PRINTED]:
         verdicts = ", ".join(
             f"{one_line(column_name(report, i), 60)} {verdict_text(row, i)}"
             for i in range(len(report.columns))
         )
         yield f"  {len(row.cases):,} cases as {one_line(row.cases[0])}: {one_line(verdicts)}"
         yield f"    replay: {command(report, row)}"
-    if len(report.verdicts) > NAMED:
-        yield f"  ... and {len(report.verdicts) - NAMED:,} more kinds of difference"
+    if len(report.verdicts) > PRINTED:
+        yield f"  ... and {len(report.verdicts) - PRINTED:,} more kinds of difference"
 
 
 def _logit_lines(report: CompareReport) -> Iterator[str]:
@@ -271,7 +271,7 @@ def _logit_lines(report: CompareReport) -> Iterator[str]:
 def _speed_lines(report: CompareReport) -> Iterator[str]:
     columns = range(len(report.columns))
     surely = [(row, i) for row in report.speeds for i in columns if ratio_tone(row, i)]
-    for row, i in surely[:NAMED]:
+    for row, i in surely[:PRINTED]:
         where = one_line(column_name(report, i), 60)
         yield f"speed    {one_line(row.id)}   {where}   {ratio_text(row.ratios[i])}"
     if report.speeds:

@@ -103,15 +103,15 @@ class Index(Strict):
 
     @property
     def cases(self) -> int:
-        return sum(made.cases for made in self.bundles)
+        return sum(bundle.cases for bundle in self.bundles)
 
     @property
     def steps(self) -> int:
-        return sum(made.steps for made in self.bundles)
+        return sum(bundle.steps for bundle in self.bundles)
 
     @property
     def samplers(self) -> list[str]:
-        return sorted({name for made in self.bundles for name in made.samplers})
+        return sorted({name for bundle in self.bundles for name in bundle.samplers})
 
 
 @dataclass(frozen=True)
@@ -125,26 +125,26 @@ class Overview:
 
 def index_of(overview: Overview) -> Index:
     pages, bundles = overview.pages, overview.bundles
-    findings = sorted(_told(pages), key=lambda told: not told.fails)
-    findings[1:] = [told.model_copy(update={"minimized": None}) for told in findings[1:]]
+    findings = sorted(_told(pages), key=lambda finding: not finding.fails)
+    findings[1:] = [finding.model_copy(update={"minimized": None}) for finding in findings[1:]]
     cases = [bundle.cases for bundle in bundles]
     index = Index(
-        ok=bool(pages) and all(made.summary.ok is not False for made in pages),
+        ok=bool(pages) and all(entry.summary.ok is not False for entry in pages),
         findings=findings,
-        heat_map=next((made.summary.heat_map for made in pages if made.summary.heat_map), None),
+        heat_map=next((entry.summary.heat_map for entry in pages if entry.summary.heat_map), None),
         pages=[
             PageLine(
-                stem=made.page.stem,
-                title=made.page.title,
-                ok=made.summary.ok,
-                figures=[*made.summary.headlines],
+                stem=entry.page.stem,
+                title=entry.page.title,
+                ok=entry.summary.ok,
+                figures=[*entry.summary.headlines],
             )
-            for made in pages
+            for entry in pages
         ],
         missing=overview.missing,
         backends=[_checked(bundle, name) for bundle in bundles for name in bundle.info.backends],
         bundles=[_made(bundle) for bundle in bundles],
-        suites=_counted(pair for each in cases for pair in each.alike()),
+        suites=_counted(pair for results in cases for pair in results.alike()),
         times=times(*cases),
     )
     return Index.model_validate(visible(index.model_dump()))
@@ -152,9 +152,9 @@ def index_of(overview: Overview) -> Index:
 
 def _told(pages: list[ReadyPage[list[Bundle], Any]]) -> list[Told]:
     return [
-        Told(stem=made.page.stem, title=made.page.title, **finding.model_dump())
-        for made in pages
-        for finding in made.summary.findings
+        Told(stem=entry.page.stem, title=entry.page.title, **finding.model_dump())
+        for entry in pages
+        for finding in entry.summary.findings
     ]
 
 

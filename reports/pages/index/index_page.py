@@ -28,9 +28,9 @@ from sampler_parity.reports.pictures.stages import CHART, of_counterexample, of_
 from sampler_parity.reports.summary import HeatCell, HeatMap, PageSummary
 from sampler_parity.reports.times import OPEN, times_part
 
-NAMED = 4  # backends in a line
+MOST_NAMES = 4  # backends in a line
 FIRST = 2  # samplers of a suite
-WIDE = 3  # backends: tables of so many have the whole width
+FULL_WIDTH = 3  # backends: tables of so many have the whole width
 FINDINGS, FOLDED = 12, 400  # shown at once, and folded
 EXAMPLE: dict[str, Any] = {
     "id": "example",
@@ -55,8 +55,8 @@ def verdict_counts(backend: CheckedBackend) -> str:
     if not backend.cases:
         return "no case"
     parts = [f"{backend.verdicts.get('identical', 0):,}/{backend.cases:,} identical"]
-    others = [verdict for verdict in reversed(ORDER) if verdict != "identical"]
-    parts += [f"{backend.verdicts[v]:,} {v}" for v in others if v in backend.verdicts]
+    verdicts = [verdict for verdict in reversed(ORDER) if verdict != "identical"]
+    parts += [f"{backend.verdicts[v]:,} {v}" for v in verdicts if v in backend.verdicts]
     return ", ".join(parts)
 
 
@@ -67,12 +67,12 @@ def required_text(backend: CheckedBackend) -> str:
     return f"{backend.met:,}/{backend.cases:,}" if backend.cases else "no case"
 
 
-def contents(made: Made) -> str:
+def contents(bundle: Made) -> str:
     """Return what a bundle has: "363 cases in 380 steps, 17 distribution tests"."""
     parts = []
-    if made.cases:
-        parts.append(f"{several(made.cases, 'case')} in {several(made.steps, 'step')}")
-    parts += [several(n, what) for what, n in made.others.items()]
+    if bundle.cases:
+        parts.append(f"{several(bundle.cases, 'case')} in {several(bundle.steps, 'step')}")
+    parts += [several(n, what) for what, n in bundle.others.items()]
     return ", ".join(parts) or "no case"
 
 
@@ -81,8 +81,8 @@ def totals(index: Index) -> str:
     parts = []
     if index.cases:
         parts = [several(index.cases, "case"), several(index.steps, "step")]
-    names = dict.fromkeys(what for made in index.bundles for what in made.others)
-    sums = {what: sum(made.others.get(what, 0) for made in index.bundles) for what in names}
+    names = dict.fromkeys(what for bundle in index.bundles for what in bundle.others)
+    sums = {what: sum(bundle.others.get(what, 0) for bundle in index.bundles) for what in names}
     parts += [several(n, what) for what, n in sums.items()]
     if index.samplers:
         parts.append(several(len(index.samplers), "sampler"))
@@ -91,24 +91,24 @@ def totals(index: Index) -> str:
 
 def run_line(index: Index) -> str:
     """Return project, version, date, how much ran, and each backend with its device, if few."""
-    versions = ", ".join(sorted({made.version for made in index.bundles}))
-    days = sorted({made.started[:16].replace("T", " ") for made in index.bundles})
+    versions = ", ".join(sorted({bundle.version for bundle in index.bundles}))
+    days = sorted({bundle.started[:16].replace("T", " ") for bundle in index.bundles})
     when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
     ran = [backend for backend in index.backends if not backend.unavailable]
     names = dict.fromkeys(
         ", ".join(filter(None, (" ".join((b.name, b.version)), device_label(b.device))))
         for b in ran
     )
-    on = "; ".join(names) if len(names) <= NAMED else several(len(names), "backend")
+    on = "; ".join(names) if len(names) <= MOST_NAMES else several(len(names), "backend")
     much = f"{several(index.cases, 'case')}, {several(index.steps, 'step')}"
     return f"sampler-parity {versions}, {when} UTC. {much}, on {on or 'no backend'}."
 
 
 def suite_samplers(suite: SuiteCount) -> str:
     """Return how many cases use each sampler: "top_p 363, dist 12, +3"."""
-    shown = [f"{name} {n:,}" for name, n in list(suite.samplers.items())[:FIRST]]
-    rest = len(suite.samplers) - len(shown)
-    return ", ".join([*shown, *([f"+{rest:,}"] if rest else [])])
+    parts = [f"{name} {n:,}" for name, n in list(suite.samplers.items())[:FIRST]]
+    rest = len(suite.samplers) - len(parts)
+    return ", ".join([*parts, *([f"+{rest:,}"] if rest else [])])
 
 
 def not_judged_lines(index: Index) -> list[str]:
@@ -124,8 +124,8 @@ def not_judged_lines(index: Index) -> list[str]:
         for b in index.backends
         if b.verdicts.get("skipped")
     ]
-    left = [name for name in REFERENCE_ROWS if name not in index.samplers]
-    lines += [f"No case: {', '.join(left)}"] if index.cases and left else []
+    untested = [name for name in REFERENCE_ROWS if name not in index.samplers]
+    lines += [f"No case: {', '.join(untested)}"] if index.cases and untested else []
     return lines + [f"{title}: not measured in these bundles" for title in index.missing]
 
 
@@ -154,7 +154,7 @@ def document(index: Index) -> doc.Document:
     sides = [[*_map(index.heat_map)], [] if failing or not index.heat_map else [*_example()]]
     few = ROWS if failing else OPEN
     tables = [[*_suites(index, few)], [*times_part(index.times, 2, "times", few)]]
-    if len({backend.name for backend in index.backends}) < WIDE:
+    if len({backend.name for backend in index.backends}) < FULL_WIDTH:
         parts: list[doc.Block] = [doc.Columns(sides), doc.Columns(tables)]
     else:
         parts = [block for side in (*sides, *tables) for block in side]
@@ -166,8 +166,8 @@ def document(index: Index) -> doc.Document:
         doc.InHtml([*_not_judged(index)]),
         *_backends(index),
         doc.InHtml([doc.Heading(2, "Sources", "bundles")]),
-        *(doc.InHtml([_fold(made, len(index.bundles) == 1)]) for made in index.bundles),
-        *(doc.InMarkdown([_brief(made)]) for made in index.bundles[:BUNDLES]),
+        *(doc.InHtml([_fold(bundle, len(index.bundles) == 1)]) for bundle in index.bundles),
+        *(doc.InMarkdown([_brief(bundle)]) for bundle in index.bundles[:BUNDLES]),
     ]
     title = f"sampler-parity: {state_of(index.ok)}"
     return doc.Document(title, "sampler-parity: samplers against their reference", [], blocks)
@@ -238,28 +238,37 @@ def _heat(stem: str, cell: HeatCell) -> doc.TableCell:
 def _findings(index: Index) -> Iterator[doc.Block]:
     if not index.findings:
         return
-    items = [_finding(told) for told in index.findings]
+    items = [_finding(finding) for finding in index.findings]
     first = index.findings[0]
     card = [_card(first)] if first.fails and first.replay else []
     more = doc.Items(items[FINDINGS : FINDINGS + FOLDED], "findings")
     left_out = len(items) - FINDINGS - FOLDED
     note = [doc.Paragraph(f"{left_out:,} more findings are in the JSON.")] if left_out > 0 else []
     fold = [doc.Fold(f"{len(items) - FINDINGS:,} more", [more, *note])] if items[FINDINGS:] else []
-    shown = doc.Items(items[len(card) : FINDINGS], "findings")
+    first_items = doc.Items(items[len(card) : FINDINGS], "findings")
     yield doc.InHtml(
-        [doc.Heading(2, "Findings", "findings"), *card, *([shown] if shown.items else []), *fold]
+        [
+            doc.Heading(2, "Findings", "findings"),
+            *card,
+            *([first_items] if first_items.items else []),
+            *fold,
+        ]
     )
     brief = [
-        (doc.Strong("finding") if told.fails else "finding", ": ", doc.Untrusted(told.text, 220))
-        for told in index.findings
+        (
+            doc.Strong("finding") if finding.fails else "finding",
+            ": ",
+            doc.Untrusted(finding.text, 220),
+        )
+        for finding in index.findings
     ]
     yield doc.InMarkdown([doc.Items(brief, most=BRIEF, what="more findings")])
 
 
-def _card(told: Told) -> doc.Card:
+def _card(finding: Told) -> doc.Card:
     """Return the first finding in full: its sentence, how to run it again, and its picture."""
-    blocks: list[doc.Block] = [doc.Paragraph("Replay:"), doc.Pre(told.replay)]
-    if small := told.minimized:
+    blocks: list[doc.Block] = [doc.Paragraph("Replay:"), doc.Pre(finding.replay)]
+    if small := finding.minimized:
         case = doc.Code(one_line(in_one_line(small.case), 400))
         facts: list[doc.Block] = [
             doc.Paragraph(("Smallest input: ", case)),
@@ -268,19 +277,21 @@ def _card(told: Told) -> doc.Card:
         draw = partial(of_minimized, small)
         picture = doc.Picture("Chart of the probabilities, first finding", CHART, draw)
         blocks.append(doc.Columns([facts, [picture]]))
-    link = doc.Link(one_line(told.text, 400), f"{told.stem}.html#{told.anchor}")
+    link = doc.Link(one_line(finding.text, 400), f"{finding.stem}.html#{finding.anchor}")
     return doc.Card(link, "first-finding", blocks, level=3)
 
 
-def _finding(told: Told) -> doc.Item:
-    link = doc.Link(one_line(told.text, 220), f"{told.stem}.html#{told.anchor}")
-    return doc.Item((link, " ", doc.Toned(told.title, "quiet")), "bad" if told.fails else "fair")
+def _finding(finding: Told) -> doc.Item:
+    link = doc.Link(one_line(finding.text, 220), f"{finding.stem}.html#{finding.anchor}")
+    return doc.Item(
+        (link, " ", doc.Toned(finding.title, "quiet")), "bad" if finding.fails else "fair"
+    )
 
 
 def _results(index: Index) -> Iterator[doc.Block]:
     missing = [f"{title}: not measured in these bundles" for title in index.missing]
-    shown = [_result(page) for page in index.pages]
-    yield doc.InHtml([doc.Heading(2, "Results", "results"), doc.Items(shown, "pages")])
+    items = [_result(page) for page in index.pages]
+    yield doc.InHtml([doc.Heading(2, "Results", "results"), doc.Items(items, "pages")])
     brief = [
         (
             *(doc.Strong(page.title), _verdict(page)),
@@ -335,34 +346,40 @@ def _backend(b: CheckedBackend) -> doc.Cells:
     ]
 
 
-def _brief(made: Made) -> doc.Paragraph:
-    machine, command = doc.Name(made.machine.cpu), doc.Name(shlex.join(made.command), 300)
-    what = (doc.Name(made.name), f": {contents(made)}, ", doc.Name(made.started), ", ", machine)
-    return doc.Paragraph((*what, ", ", command, ", sha256 ", doc.Name(made.sha256[:16])))
+def _brief(bundle: Made) -> doc.Paragraph:
+    machine, command = doc.Name(bundle.machine.cpu), doc.Name(shlex.join(bundle.command), 300)
+    what = (
+        doc.Name(bundle.name),
+        f": {contents(bundle)}, ",
+        doc.Name(bundle.started),
+        ", ",
+        machine,
+    )
+    return doc.Paragraph((*what, ", ", command, ", sha256 ", doc.Name(bundle.sha256[:16])))
 
 
-def _fold(made: Made, is_open: bool) -> doc.Fold:
-    m = made.machine
-    took = f"{made.started}, took {duration(made.wall_s * 1e9)}"
+def _fold(bundle: Made, is_open: bool) -> doc.Fold:
+    m = bundle.machine
+    took = f"{bundle.started}, took {duration(bundle.wall_s * 1e9)}"
     packages = [(name, version) for name, version in sorted(m.packages.items())]
-    others = [f"{name} {version}" for name, version in packages if name != "sampler-parity"]
-    versions = [f"sampler-parity {made.version}", f"Python {m.python}", *others]
+    dependencies = [f"{name} {version}" for name, version in packages if name != "sampler-parity"]
+    versions = [f"sampler-parity {bundle.version}", f"Python {m.python}", *dependencies]
     system = [m.system, m.machine, m.libc, *([m.libm] if m.libm else [])]
     memory = f"{m.memory_bytes / 1073741824:.1f} GiB"
-    digests = doc.Facts([(name, doc.Code(sha)) for name, sha in sorted(made.suites.items())])
-    suites: list[doc.Block] = [doc.Fold(f"Digests of {len(made.suites)}", [digests])]
+    digests = doc.Facts([(name, doc.Code(sha)) for name, sha in sorted(bundle.suites.items())])
+    suites: list[doc.Block] = [doc.Fold(f"Digests of {len(bundle.suites)}", [digests])]
     facts = doc.Facts(
         [
-            ("Started", f"{took}; profile {made.profile}, seed {made.seed}"),
-            ("Command", doc.Code(shlex.join(made.command))),
+            ("Started", f"{took}; profile {bundle.profile}, seed {bundle.seed}"),
+            ("Command", doc.Code(shlex.join(bundle.command))),
             ("Machine", f"{m.cpu}, {m.cores} logical cores, {memory}"),
             ("System", ", ".join(system)),
             ("Versions", ", ".join(versions)),
-            ("SHA-256", (doc.Code(made.sha256), " of run.json and results.jsonl")),
-            *([("Suites", suites)] if made.suites else []),
+            ("SHA-256", (doc.Code(bundle.sha256), " of run.json and results.jsonl")),
+            *([("Suites", suites)] if bundle.suites else []),
         ]
     )
-    return doc.Fold((doc.Strong(made.name), f": {contents(made)}"), [facts], is_open)
+    return doc.Fold((doc.Strong(bundle.name), f": {contents(bundle)}"), [facts], is_open)
 
 
 INDEX = Page[Overview, Index](

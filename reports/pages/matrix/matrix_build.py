@@ -51,9 +51,11 @@ _ORDER = (
     *("order", "ties", "top_k_zero", "top_p_one", "temp_zero", "off", "min_keep", "ignored"),
     *("masked", "seed", "batch_rows"),
 )
-OTHERS = 12  # ids of cases after the first
+MORE_IDS = 12  # ids of cases after the first
 LONGEST = 160  # characters of a reply of an engine
-OWN = "own words"  # samplers that are not llama.cpp's, against their pipeline of the reference
+OWN_WORDS = (
+    "own words"  # samplers that are not llama.cpp's, against their pipeline of the reference
+)
 _OF_OTHERS = {row.name for row in ENGINES.values() if row.in_make_engines}
 
 
@@ -123,9 +125,9 @@ def cell_of(
     column: str,
     results: Sequence[Result],
     explained: dict[Key, str],
-    asked: Property | None = None,
+    prop: Property | None = None,
 ) -> MatrixCell:
-    """Return a cell. asked: of a property, in which each case that differs has its own entry."""
+    """Return a cell. prop: of a property, in which each case that differs has its own entry."""
     judged = [result for result in results if result.got.verdict != "skipped"]
     verdicts = [result.got.verdict for result in judged]
     lacks = "" if judged or not results else results[0].got.detail
@@ -137,23 +139,23 @@ def cell_of(
         skipped=len(results) - len(judged),
         verdict=worst(verdicts) if verdicts else None,
         lacks=visible(one_line(lacks, LONGEST)),
-        anchor=anchor(engine, FOLDER if asked else "sampler", column),
-        replay=_replay(engine, judged, asked) if judged else "",
-        differences=list(_differences(engine, judged, explained, asked)),
+        anchor=anchor(engine, FOLDER if prop else "sampler", column),
+        replay=_replay(engine, judged, prop) if judged else "",
+        differences=list(_differences(engine, judged, explained, prop)),
     )
 
 
-def _replay(engine: str, judged: Sequence[Result], asked: Property | None) -> str:
+def _replay(engine: str, judged: Sequence[Result], prop: Property | None) -> str:
     """Return, of a property, all of its cases, of a sampler the first: they are of many suites."""
     first = judged[0]
-    if asked is None:
+    if prop is None:
         return replay(first.bundle.info, first.case.suite, first.case.id, [engine])
     info = {engine: first.bundle.info.backends[engine]}
-    return command(first.case.suite, f"{asked.name}/*", first.bundle.info.seed, info)
+    return command(first.case.suite, f"{prop.name}/*", first.bundle.info.seed, info)
 
 
 def _differences(
-    engine: str, judged: Sequence[Result], explained: dict[Key, str], asked: Property | None
+    engine: str, judged: Sequence[Result], explained: dict[Key, str], prop: Property | None
 ) -> Iterator[CellDifference]:
     """Yield what fails first, then the worst verdict, then what is most frequent."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
@@ -162,13 +164,13 @@ def _differences(
         if got.verdict != "identical" or not result.case.met(engine):
             why = visible(one_line(reason(engine, got, explained), LONGEST))
             met = "" if result.case.met(engine) else "not met"
-            groups[got.verdict, got.stage, why, met, result.case.id if asked else ""].append(result)
+            groups[got.verdict, got.stage, why, met, result.case.id if prop else ""].append(result)
     ranked = sorted(
         groups.items(),
         key=lambda item: (not item[0][3], -_rank(item[1][0]), -len(item[1]), item[1][0].case.id),
     )
     for (_, stage, why, met, _), members in ranked:
-        yield _difference_of(engine, stage, why, not met, members, asked)
+        yield _difference_of(engine, stage, why, not met, members, prop)
 
 
 def _rank(result: Result) -> int:
@@ -181,7 +183,7 @@ def _difference_of(
     why: str,
     required: bool,
     members: Sequence[Result],
-    asked: Property | None,
+    prop: Property | None,
 ) -> CellDifference:
     first = members[0]
     got, case = first.got, first.case
@@ -194,13 +196,13 @@ def _difference_of(
         required=required,
         margin=max(margins, default=None),
         case=visible(case.id),
-        description=asked.cases.get(case.id, "") if asked else "",
+        description=prop.cases.get(case.id, "") if prop else "",
         what=visible(got.what),
         got=visible(got.values.get("got")),
         expected=visible(got.values.get("expected")),
         detail=visible(one_line(got.detail, LONGEST)),
         replay=replay(first.bundle.info, case.suite, case.id, [engine]),
-        others=[visible(member.case.id) for member in members[1 : 1 + OTHERS]],
+        others=[visible(member.case.id) for member in members[1 : 1 + MORE_IDS]],
     )
 
 
@@ -234,24 +236,24 @@ def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) ->
     if not several and not any(suite.startswith(f"{FOLDER}/") for suite in suites):
         return None
     results = _results(bundles)
-    every = [result for each in results.values() for result in each]
+    all_results = [result for group in results.values() for result in group]
     of_others = [name for name in results if without_build(name) in _OF_OTHERS]
-    if not any(map(_property, every)) and len(of_others) < 2:
+    if not any(map(_property, all_results)) and len(of_others) < 2:
         return None
     explained = all_explanations() if explained is None else explained
-    asked = asked_of(bundles, {name for result in every if (name := _property(result))})
-    tried = {s for result in every if not _property(result) for s in result.case.samplers}
-    samplers = [OWN] if tried - ROWS.keys() else []
+    properties = asked_of(bundles, {name for result in all_results if (name := _property(result))})
+    tried = {s for result in all_results if not _property(result) for s in result.case.samplers}
+    samplers = [OWN_WORDS] if tried - ROWS.keys() else []
     samplers += [sampler for sampler in ROWS if sampler in tried]
     laws = distributions_of(bundles)
     engines = [
-        _engine(name, results[name], bundles, asked, samplers, explained).model_copy(
+        _engine(name, results[name], bundles, properties, samplers, explained).model_copy(
             update={"law": laws.get(name)}
         )
         for name in sorted(results, key=place)
     ]
     return Matrix(
-        properties=asked,
+        properties=properties,
         samplers=[visible(sampler) for sampler in samplers],
         engines=engines,
         absent=list(_absent({without_build(name) for name in results})),
@@ -288,7 +290,7 @@ def _engine(
     name: str,
     results: list[Result],
     bundles: Sequence[Bundle],
-    asked: Sequence[Property],
+    properties: Sequence[Property],
     samplers: Sequence[str],
     explained: dict[Key, str],
 ) -> EngineRow:
@@ -304,7 +306,7 @@ def _engine(
         for sampler in counted & ROWS.keys():
             by_sampler[sampler].append(result)
         if counted - ROWS.keys() and not of_llama_cpp(name):  # of these it is a double
-            by_sampler[OWN].append(result)
+            by_sampler[OWN_WORDS].append(result)
     base = without_build(name)
     return EngineRow(
         name=visible(name),
@@ -317,7 +319,7 @@ def _engine(
         anchor=anchor(name),
         unavailable=visible(info.unavailable) if not results else "",
         properties=[
-            cell_of(name, each.name, by_property[each.name], explained, each) for each in asked
+            cell_of(name, prop.name, by_property[prop.name], explained, prop) for prop in properties
         ],
         samplers=[cell_of(name, s, by_sampler[s], explained) for s in samplers],
         law=None,

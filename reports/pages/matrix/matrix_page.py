@@ -1,6 +1,4 @@
-"""What does each engine do, property by property and sampler by sampler? Two tables, then engine by
-engine.
-"""
+"""Show each engine by property and by sampler: two tables, then a part for each engine."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -105,9 +103,11 @@ def headlines(matrix: Matrix) -> list[str]:
     """Return what the matrix comes to, a line each."""
     engines = [engine for engine in matrix.engines if engine.name != REFERENCE]
     ran = [engine for engine in engines if not engine.unavailable]
-    whole = sum(engine.judged > 0 and engine.identical == engine.judged for engine in ran)
-    asked = sum(engine.judged > 0 for engine in ran)
-    lines = [f"{several(len(ran), 'engine')} ran; {whole:,}/{asked:,} have every property asked"]
+    complete = sum(engine.judged > 0 and engine.identical == engine.judged for engine in ran)
+    judged = sum(engine.judged > 0 for engine in ran)
+    lines = [
+        f"{several(len(ran), 'engine')} ran; {complete:,}/{judged:,} have every property asked"
+    ]
     if len(ran) < len(engines):
         lines.append(f"{len(engines) - len(ran):,} did not run here")
     if matrix.unexplained:
@@ -214,17 +214,17 @@ def _cell(cell: MatrixCell) -> doc.TableCell:
     return doc.judged(doc.Link(text, f"#{cell.anchor}") if cell.judged else text, tone_of(cell))
 
 
-def _counts(first: str, others: list[str]) -> doc.Inline:
-    small = [doc.Toned(other, "", small=True) for other in others]
+def _counts(first: str, details: list[str]) -> doc.Inline:
+    small = [doc.Toned(detail, "", small=True) for detail in details]
     return doc.Lines([first, *small], "behind")
 
 
 def _law(engine: EngineRow) -> doc.TableCell:
     if engine.law is None:
         return doc.TableCell("", "quiet")
-    law, place = engine.law, f"#{engine.law.anchor}" if engine.law.anchor else ""
+    law, fragment = engine.law, f"#{engine.law.anchor}" if engine.law.anchor else ""
     text = _counts(f"{law.equivalent:,}/{law.tests:,}", decisions_of(law))
-    return doc.judged(doc.Link(text, f"distribution.html{place}"), tone_of_distribution(law))
+    return doc.judged(doc.Link(text, f"distribution.html{fragment}"), tone_of_distribution(law))
 
 
 def _engine(engine: EngineRow) -> doc.Fold:
@@ -272,9 +272,9 @@ def _difference(cell: MatrixCell, d: CellDifference) -> Iterator[doc.Block]:
     what = f": {d.description}" if d.description else ""
     state: tuple[doc.Inline, ...] = (" ", doc.Toned(doc.Strong(complaint(d)), "bad"))
     yield doc.Paragraph((doc.Strong(verdict), where, what, *(state if complaint(d) else ())))
-    near, both = distance(d), one_line(both_sides(d), 220)
+    margin, both = distance(d), one_line(both_sides(d), 220)
     detail = d.detail if both and d.detail != d.why else ""
-    if values := "; ".join(filter(None, (both, detail, near))):
+    if values := "; ".join(filter(None, (both, detail, margin))):
         yield doc.Paragraph(values)
     if d.why:
         yield doc.Paragraph(d.why, "quiet")
@@ -285,11 +285,11 @@ def _difference(cell: MatrixCell, d: CellDifference) -> Iterator[doc.Block]:
 
 
 def _brief(engine: EngineRow) -> Iterator[doc.Block]:
-    told = [(cell, difference) for cell in engine.cells for difference in cell.differences]
-    if told:
+    pairs = [(cell, difference) for cell in engine.cells for difference in cell.differences]
+    if pairs:
         yield doc.Heading(2, doc.Name(engine.name))
         yield from _meaning(engine)
-        yield doc.Items([_brief_difference(*each) for each in told], most=MOST)
+        yield doc.Items([_brief_difference(*pair) for pair in pairs], most=MOST)
 
 
 def _brief_difference(cell: MatrixCell, d: CellDifference) -> doc.Inline:

@@ -128,9 +128,9 @@ def section(bundle: Bundle) -> Section:
 def _digests(bundle: Bundle, info: RunInfo) -> dict[str, str]:
     """Return the digests of suites with cases. Suites with only other results have their own
     pages."""
-    others = {visible(result.suite) for result in bundle.other_results}
-    others -= {visible(case.suite) for case, _ in alike(bundle.cases)}
-    return {suite: digest for suite, digest in info.suites.items() if suite not in others}
+    without_cases = {visible(result.suite) for result in bundle.other_results}
+    without_cases -= {visible(case.suite) for case, _ in alike(bundle.cases)}
+    return {suite: digest for suite, digest in info.suites.items() if suite not in without_cases}
 
 
 def _check_names(folder: Path, info: RunInfo, cases: Sequence[CaseResult]) -> None:
@@ -203,7 +203,7 @@ def _rows(
 ) -> list[ParityRow]:
     """Return a row for each key. keys: as for `_tallies`; on the backend "" all of a case."""
     tallies = _tallies(cases, ["", *names], keys)
-    every = {key for key, _ in tallies} | digests.keys()  # a suite without a case must be seen
+    row_keys = {key for key, _ in tallies} | digests.keys()  # a suite without a case must be seen
     rows = [
         ParityRow(
             key=key,
@@ -211,7 +211,7 @@ def _rows(
             cases=tallies[key, ""].cases,
             backends={name: tallies[key, name] for name in names},
         )
-        for key in sorted(every)
+        for key in sorted(row_keys)
     ]
     return sorted(rows, key=lambda row: (row.cases > 0, *_badness(row.backends.values())))
 

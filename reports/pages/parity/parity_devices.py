@@ -177,14 +177,14 @@ def _parted(name: str, bundle: Bundle) -> Iterator[PartedText]:
 def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[Across]:
     """Yield each configuration of a bundle, compared with the first of the base bundle."""
     base_name, first = base
-    wanted = {(d.model_sha256, d.prompt_sha256): d for d in first.of(DecodeResult)}
+    baseline = {(d.model_sha256, d.prompt_sha256): d for d in first.of(DecodeResult)}
     for backend in bundle.info.backends:
         pairs = [
-            (wanted[key], other)
-            for other in bundle.of(DecodeResult)
-            if (key := (other.model_sha256, other.prompt_sha256)) in wanted
-            and _has(wanted[key], _first(first))
-            and _has(other, backend)
+            (baseline[key], result)
+            for result in bundle.of(DecodeResult)
+            if (key := (result.model_sha256, result.prompt_sha256)) in baseline
+            and _has(baseline[key], _first(first))
+            and _has(result, backend)
         ]
         both = [
             kept_rows((first.folder, a, _first(first)), (bundle.folder, b, backend))

@@ -31,7 +31,7 @@ from sampler_parity.reports.pages.parity.parity_model import (
 from sampler_parity.reports.pictures.stages import CHART, of_minimized
 
 AS_IF = "; as if: "
-_NAMED = 6  # backends that a sentence names
+_MOST_NAMES = 6  # backends that a sentence names
 _DIFFERENT = ("diverged", "explained", "boundary", "close", "tied", "reordered")
 # Findings of a page: so many in full, in folds, and as rows of a table.
 CARDS, FOLDS, LINES = 5, 60, 400
@@ -40,7 +40,7 @@ CASES, FEW = 20, 5
 # Characters of the smallest input, and of a row of a table.
 LONGEST, ROW = 2000, 300
 OPEN = 12  # folds that are shown at once
-SHOWN = 20  # groups in Markdown, of each kind
+GROUPS = 20  # groups in Markdown, of each kind
 
 
 @dataclass(frozen=True)
@@ -82,33 +82,33 @@ class MergedFinding:
         words = most.text.partition(AS_IF)[0]
         if len(counts) > 1:
             words = f"{counts[0]:,} to {counts[-1]:,} {words.partition(' ')[2]}"
-        known = [group.backend for group in self.groups if group.known]
-        of = f" (on {named(known)})" if 0 < len(known) < len(self.groups) else ""
+        backends = [group.backend for group in self.groups if group.known]
+        of = f" (on {named(backends)})" if 0 < len(backends) < len(self.groups) else ""
         fault = self.shown.text.partition(AS_IF)[2]
         return words, f"{AS_IF.replace(':', f'{of}:')}{fault}" if fault else ""
 
 
 def named(backends: Sequence[str]) -> str:
     """Return "a, b and c", or "a, b, c, d, e, f and 3 more"."""
-    shown = [*backends[:_NAMED]]
-    if len(backends) > _NAMED:
-        shown.append(f"{len(backends) - _NAMED:,} more")
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    names = [*backends[:_MOST_NAMES]]
+    if len(backends) > _MOST_NAMES:
+        names.append(f"{len(backends) - _MOST_NAMES:,} more")
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def merged(groups: Iterable[Group]) -> list[MergedFinding]:
     """Return a finding for each cause, in the order of the groups. A backend is in it once."""
-    found: list[list[Group]] = []
+    result: list[list[Group]] = []
     by_kind: dict[tuple[Verdict, str, str], list[list[Group]]] = defaultdict(list)
     for group in groups:
-        alike = by_kind[group.verdict, group.stage, group.what]
-        same = next((members for members in alike if _joins(group, members)), None)
+        candidates = by_kind[group.verdict, group.stage, group.what]
+        same = next((members for members in candidates if _joins(group, members)), None)
         if same is None:
             same = []
-            found.append(same)
-            alike.append(same)
+            result.append(same)
+            candidates.append(same)
         same.append(group)
-    return [MergedFinding(members) for members in found]
+    return [MergedFinding(members) for members in result]
 
 
 def _joins(group: Group, members: list[Group]) -> bool:
@@ -133,10 +133,10 @@ def agreements(cases: Iterable[CaseResult]) -> list[Agreement]:
     A case counts where two backends or more answered it, all of them failed, and all have the same
     first difference: step, stage and values.
     """
-    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for case in where(cases, lambda case: bool(_agreeing(case))):
-        found[_agreeing(case)].append(case.id)
-    ranked = sorted(found.items(), key=lambda item: -len(item[1]))
+        groups[_agreeing(case)].append(case.id)
+    ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
     return [Agreement(backends=[*names], cases=ids) for names, ids in ranked]
 
 
@@ -144,8 +144,8 @@ def _agreeing(case: CaseResult) -> tuple[str, ...]:
     answers = {
         name: result for name, result in case.backends.items() if result.verdict not in FOLDED
     }
-    one = len(answers) > 1 and all(map(case.failed, answers)) and _one(list(answers.values()))
-    return tuple(answers) if one else ()
+    agrees = len(answers) > 1 and all(map(case.failed, answers)) and _one(list(answers.values()))
+    return tuple(answers) if agrees else ()
 
 
 def _one(results: list[BackendResult]) -> bool:
@@ -173,17 +173,17 @@ Rows = dict[tuple[str, str], ParityDifference]  # by case and backend
 def failures(report: Report, section: Section) -> Iterator[doc.Block]:
     """Yield the worst findings in full, then folds, then a table of the others."""
     rows = {(d.case, d.backend): d for d in section.differences}
-    told, folded = merged(section.reported), merged(section.folded)
-    cards, rest = told[:CARDS], [*told[CARDS:], *folded]
-    for found in cards:
+    reported, folded = merged(section.reported), merged(section.folded)
+    cards, rest = reported[:CARDS], [*reported[CARDS:], *folded]
+    for finding in cards:
         yield doc.Card(
-            found.sentence,
-            card_id(report, section, found),
-            [*_smallest(found), _members(found, rows)],
+            finding.sentence,
+            card_id(report, section, finding),
+            [*_smallest(finding), _members(finding, rows)],
         )
     if rest:
-        others = [*_others(report, section, rest, rows)]
-        yield doc.Fold(several(len(rest), "more finding"), others, len(rest) <= OPEN)
+        blocks = [*_others(report, section, rest, rows)]
+        yield doc.Fold(several(len(rest), "more finding"), blocks, len(rest) <= OPEN)
 
 
 def _others(
@@ -193,15 +193,15 @@ def _others(
     plot = "sampler-parity explain BUNDLE CASE --plot FILE"
     yield doc.Paragraph(("The worst first. Pictures: ", doc.Code(plot)), "quiet")
     folds = FOLDS // len(report.sections)
-    for found in rest[:folds]:
-        blocks = [*_smallest(found, drawn=False), _members(found, rows, FEW)]
-        yield doc.Fold(found.sentence, blocks, id=card_id(report, section, found))
-    if left := rest[folds:]:
-        table = _lines(report, section, left)
-        yield doc.Fold(f"{len(left):,} more findings, a row each", [table])
+    for finding in rest[:folds]:
+        blocks = [*_smallest(finding, drawn=False), _members(finding, rows, FEW)]
+        yield doc.Fold(finding.sentence, blocks, id=card_id(report, section, finding))
+    if remaining := rest[folds:]:
+        table = _lines(report, section, remaining)
+        yield doc.Fold(f"{len(remaining):,} more findings, a row each", [table])
 
 
-def _lines(report: Report, section: Section, found: Sequence[MergedFinding]) -> doc.Table:
+def _lines(report: Report, section: Section, rest: Sequence[MergedFinding]) -> doc.Table:
     rows = [
         doc.TableRow(
             [
@@ -210,7 +210,7 @@ def _lines(report: Report, section: Section, found: Sequence[MergedFinding]) -> 
             ],
             card_id(report, section, f),
         )
-        for f in found
+        for f in rest
     ]
     caption = "A case of each; all cases are in the JSON."
     return doc.Table(
@@ -225,25 +225,26 @@ def _lines(report: Report, section: Section, found: Sequence[MergedFinding]) -> 
 
 def brief(section: Section) -> doc.Table:
     """Return a row for each finding, the worst first."""
-    told, folded = merged(section.reported), merged(section.folded)
-    found = [*told[:SHOWN], *folded[:SHOWN], *told[SHOWN:], *folded[SHOWN:]]
-    rows = [_brief(one) for one in found]
-    most = len(told[:SHOWN]) + len(folded[:SHOWN])
+    reported, folded = merged(section.reported), merged(section.folded)
+    # Markdown shows only the first `most` rows: both kinds must be among them
+    ordered = [*reported[:GROUPS], *folded[:GROUPS], *reported[GROUPS:], *folded[GROUPS:]]
+    rows = [_brief(finding) for finding in ordered]
+    most = len(reported[:GROUPS]) + len(folded[:GROUPS])
     head, what = "Finding | Backend | Smallest | Replay", "groups of failures"
     return doc.Table("", head, rows, most=most, what=what)
 
 
-def _brief(found: MergedFinding) -> list[doc.Inline]:
-    group = found.shown
-    example, text = group.example, doc.Untrusted(found.text)
+def _brief(finding: MergedFinding) -> list[doc.Inline]:
+    group = finding.shown
+    example, text = group.example, doc.Untrusted(finding.text)
     parts: list[doc.Inline] = [doc.Name(example.case)]
     if example.small is not None:
         parts.append(doc.Name(in_one_line(example.small.case)))
     parts += map(doc.Untrusted, [*differing_lines(example.shown), *known_lines(group)])
     smallest = (parts[0], *(piece for part in parts[1:] for piece in ("; ", part)))
-    finding = text if group.verdict in FOLDED else doc.Strong(text)
-    backends = doc.Lines([doc.Name(name) for name in found.backends])
-    return [finding, backends, smallest, doc.Code(example.replay)]
+    sentence = text if group.verdict in FOLDED else doc.Strong(text)
+    backends = doc.Lines([doc.Name(name) for name in finding.backends])
+    return [sentence, backends, smallest, doc.Code(example.replay)]
 
 
 def differences(caption: str, rows: Sequence[ParityDifference], most: int = CASES) -> doc.Table:
@@ -270,25 +271,25 @@ def _both_sides(d: ParityDifference) -> str:
     return "; ".join(filter(None, [*sides, d.detail]))
 
 
-def _members(found: MergedFinding, differences_by: Rows, most: int = CASES) -> doc.Block:
+def _members(finding: MergedFinding, differences_by: Rows, most: int = CASES) -> doc.Block:
     """Return the first results of a finding on its backends; a skipped case is no difference."""
-    ats = [(case, group.backend) for group in found.groups for case in group.cases]
+    ats = [(case, group.backend) for group in finding.groups for case in group.cases]
     rows = [differences_by[at] for at in ats if at in differences_by]
     n = len(rows)
-    shown = f"All {n:,} results" if n <= most else f"{most} of {n:,} results"
-    summary = "The one result" if n == 1 else shown
+    label = f"All {n:,} results" if n <= most else f"{most} of {n:,} results"
+    summary = "The one result" if n == 1 else label
     table = differences("Results of this finding, the smallest case first.", rows, most)
     return doc.Fold(summary, [table] if rows else [])
 
 
-def _smallest(found: MergedFinding, drawn: bool = True) -> Iterator[doc.Block]:
+def _smallest(finding: MergedFinding, drawn: bool = True) -> Iterator[doc.Block]:
     """Yield the replay line, then the smallest input and what differs, next to its picture."""
-    group = found.shown
+    group = finding.shown
     e = group.example
     yield from (doc.Paragraph("Replay:"), doc.Pre(e.replay))
     facts = [*_facts(group)]
     picture = doc.Picture(
-        f"Chart of the probabilities, {found.anchor}", CHART, partial(_draw, e.small)
+        f"Chart of the probabilities, {finding.anchor}", CHART, partial(_draw, e.small)
     )
     yield from [doc.Columns([facts, [picture]])] if drawn and e.small else facts
     if e.small:
@@ -318,8 +319,8 @@ def _facts(group: Group) -> Iterator[doc.Block]:
 def _values(at: Small | FailureExample) -> Iterator[doc.Block]:
     rows: list[doc.Cells] = [[*side] for side in side_by_side(at)]
     if isinstance(at, Small) and at.got != at.expected:
-        left = [", ".join(map(str, ids)) or "none" for ids in (at.got, at.expected)]
-        rows.append(["ids left", *left])
+        remaining = [", ".join(map(str, ids)) or "none" for ids in (at.got, at.expected)]
+        rows.append(["ids left", *remaining])
     if rows:
         yield doc.Table("First difference", "What | Got | Expected", rows, style="sides")
     yield from (doc.Paragraph(f"{key}: {value}") for key, value in other_values(at))

@@ -64,17 +64,17 @@ class ParityMatrix(Strict):
     unexplained: int
 
 
-Seen = tuple[Verdict, str, str]  # verdict, stage, and why it is not identical
+Judgement = tuple[Verdict, str, str]  # verdict, stage, and why it is not identical
 
 
-SeenBySampler = dict[str, Counter[Seen]]  # by sampler; "" for all of them
+JudgementsBySampler = dict[str, Counter[Judgement]]  # by sampler; "" for all of them
 
 
 def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> ParityMatrix | None:
     """Return None where nothing but llama.cpp ran. explained: that of suites/explanations.toml.
     Raises InputError for a bad file of explanations."""
-    asked = {name for bundle in bundles for name in _newest(bundle)}
-    if all(map(of_llama_cpp, asked)):
+    newest = {name for bundle in bundles for name in _newest(bundle)}
+    if all(map(of_llama_cpp, newest)):
         return None
     if explained is None:
         explained = all_explanations()
@@ -104,10 +104,10 @@ def _newest(bundle: Bundle) -> list[str]:
 
 def _tallies(
     bundles: list[Bundle], explained: dict[Key, str]
-) -> tuple[dict[str, SeenBySampler], set[str]]:
+) -> tuple[dict[str, JudgementsBySampler], set[str]]:
     """Count the results by backend, and name the samplers of their cases. The cases are visited
     once and not kept: a million may have as many chains."""
-    tallies: dict[str, SeenBySampler] = defaultdict(lambda: defaultdict(Counter))
+    tallies: dict[str, JudgementsBySampler] = defaultdict(lambda: defaultdict(Counter))
     tried: set[str] = set()
     for bundle in bundles:
         newest = _newest(bundle)
@@ -117,16 +117,19 @@ def _tallies(
                     continue
                 same = result.verdict == "identical"
                 why = "" if same else reason(name, result, explained)
-                seen = result.verdict, result.stage, why
+                judgement = result.verdict, result.stage, why
                 tried.update(case.samplers)
                 for sampler in {*counts_for(case, name), ""}:
-                    tallies[name][sampler][seen] += n
+                    tallies[name][sampler][judgement] += n
     return tallies, tried
 
 
-def _cell(of_all: Counter[Seen]) -> ParityMatrixCell:
+def _cell(of_all: Counter[Judgement]) -> ParityMatrixCell:
     # what was judged; where nothing was, what was skipped
-    judged = Counter({seen: n for seen, n in of_all.items() if seen[0] != "skipped"}) or of_all
+    judged = (
+        Counter({judgement: n for judgement, n in of_all.items() if judgement[0] != "skipped"})
+        or of_all
+    )
     return ParityMatrixCell(
         cases=judged.total(),
         identical=sum(n for (verdict, _, _), n in judged.items() if verdict == "identical"),
@@ -135,10 +138,10 @@ def _cell(of_all: Counter[Seen]) -> ParityMatrixCell:
     )
 
 
-def _differences(seen: Counter[Seen]) -> Iterator[MatrixDifference]:
+def _differences(judgements: Counter[Judgement]) -> Iterator[MatrixDifference]:
     """Yield the worst verdict first; of one verdict, the most frequent stage first."""
     groups: dict[tuple[Verdict, str], Counter[str]] = defaultdict(Counter)
-    for (verdict, stage, why), n in seen.items():
+    for (verdict, stage, why), n in judgements.items():
         if verdict != "identical":
             groups[verdict, stage][why] += n
     ranked = sorted(groups.items(), key=lambda item: (-ORDER.index(item[0][0]), -item[1].total()))
@@ -152,18 +155,20 @@ def _differences(seen: Counter[Seen]) -> Iterator[MatrixDifference]:
         )
 
 
-def _unexplained(name: str, seen: Counter[Seen]) -> int:
+def _unexplained(name: str, judgements: Counter[Judgement]) -> int:
     """Count for a backend of this project; other authors explain their own."""
     if without_build(name) not in ENGINES:
         return 0
-    return sum(n for (verdict, _, why), n in seen.items() if verdict != "identical" and not why)
+    return sum(
+        n for (verdict, _, why), n in judgements.items() if verdict != "identical" and not why
+    )
 
 
 def implementations(matrix: ParityMatrix) -> doc.Region:
     """Return samplers by implementation; in Markdown each explanation stands once."""
     heading = doc.Heading(2, "Samplers by implementation", "matrix")
     text = f"{matrix.unexplained:,} results are not explained"
-    shown: list[doc.Block] = [
+    blocks: list[doc.Block] = [
         doc.InHtml([state(False, f"{text} in suites/explanations.toml.")]),
         doc.InMarkdown([doc.Paragraph(doc.Strong(f"FAILED: {text}."))]),
     ]
@@ -185,7 +190,7 @@ def implementations(matrix: ParityMatrix) -> doc.Region:
         "matrix",
         [
             heading,
-            *(shown if matrix.unexplained else []),
+            *(blocks if matrix.unexplained else []),
             folded(rows, "sampler", 12, [table], markdown=False),
             doc.InMarkdown([brief, *([whys] if whys.items else [])]),
         ],

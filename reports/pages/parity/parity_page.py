@@ -46,7 +46,7 @@ INTRO = (
     "Samplers compared with the reference, which follows llama.cpp v0.5.0, stage by stage and to "
     "the bit."
 )
-WIDE = 3  # backends: the tables of so many are not set next to each other
+FULL_WIDTH = 3  # backends: the tables of so many are not set next to each other
 ALLOWED = 100  # rows of allowed differences, of all bundles
 COUNTS = (
     "Cases by verdict. A case counts for the sampler at which it first differs; for all of its "
@@ -90,7 +90,7 @@ def _region(report: Report, section: Section, b: str) -> doc.Region:
     by_suite = _part("Suites", f"{b}-suites", folded(len(section.suites), "suite", few, [suites]))
     timed = doc.InHtml([*times_part(section.times, 3, f"{b}-times", few)])
     both: list[list[doc.Block]] = [[*by_sampler, timed], [doc.InHtml(by_suite)]]
-    narrow = len(section.backends) < WIDE and section.ok
+    narrow = len(section.backends) < FULL_WIDTH and section.ok
     blocks = [
         bundle_heading(section.bundle, b, f": {state_of(section.ok)}"),
         doc.InHtml([*_top(section), *_failures(report, section, b)]),
@@ -105,9 +105,9 @@ def _region(report: Report, section: Section, b: str) -> doc.Region:
     return doc.Region(b, blocks)
 
 
-def _part(title: str, place: str, *blocks: doc.Block) -> list[doc.Block]:
+def _part(title: str, anchor: str, *blocks: doc.Block) -> list[doc.Block]:
     """Return a part that has its heading in HTML alone."""
-    return [doc.InHtml([doc.Heading(3, title, place)]), *blocks]
+    return [doc.InHtml([doc.Heading(3, title, anchor)]), *blocks]
 
 
 def _top(section: Section) -> Iterator[doc.Block]:
@@ -137,7 +137,7 @@ def _links(section: Section, b: str) -> doc.Links:
         "slow": "Slowest cases",
         "machine": "Machine",
     }
-    links = [(title, f"#{b}-{place}") for place, title in parts.items() if title]
+    links = [(title, f"#{b}-{anchor}") for anchor, title in parts.items() if title]
     return doc.Links(f"Parts of {section.bundle}", links)
 
 
@@ -182,8 +182,8 @@ def _accepted(section: Section, b: str, most: int) -> Iterator[doc.Block]:
 
 def _end(section: Section, b: str) -> Iterator[doc.Block]:
     n = len(section.slowest)
-    shown = slowest_table(section) if n else doc.Paragraph("No case ran.")
-    yield from (doc.Heading(3, "Slowest cases", f"{b}-slow"), folded(n, "case", 0, [shown]))
+    block = slowest_table(section) if n else doc.Paragraph("No case ran.")
+    yield from (doc.Heading(3, "Slowest cases", f"{b}-slow"), folded(n, "case", 0, [block]))
     heading = doc.Heading(3, "Machine and versions", f"{b}-machine")
     yield from (heading, machine_line(section.run), machine_fold(section.run))
 
@@ -235,8 +235,8 @@ def counts(tally: Tally) -> list[str]:
     if not tally.cases:
         return ["no case"]
     parts = [f"{tally.verdicts.get('identical', 0):,}/{tally.judged:,} identical"]
-    others = [v for v in reversed(ORDER) if v != "identical" and v in tally.verdicts]
-    parts += [f"{tally.verdicts[verdict]:,} {verdict}" for verdict in others]
+    verdicts = [v for v in reversed(ORDER) if v != "identical" and v in tally.verdicts]
+    parts += [f"{tally.verdicts[verdict]:,} {verdict}" for verdict in verdicts]
     return [*parts, *([f"{tally.not_run:,} not run"] if tally.not_run else [])]
 
 
@@ -244,8 +244,8 @@ def tally_cell(tally: Tally, failed: bool = True) -> doc.TableCell:
     """Return the cell of a tally. failed: with how many cases are not as required."""
     *parts, last = counts(tally)
     n = tally.judged - tally.met
-    shown = (last, " (", doc.Strong(f"{n:,} failed"), ")") if n and failed else last
-    return doc.TableCell(doc.Lines([*parts, shown], "whole"), _tone(tally))
+    last_part = (last, " (", doc.Strong(f"{n:,} failed"), ")") if n and failed else last
+    return doc.TableCell(doc.Lines([*parts, last_part], "whole"), _tone(tally))
 
 
 def _tone(tally: Tally) -> doc.Tone:

@@ -91,8 +91,8 @@ def drift(bundles: list[Bundle], names: list[str]) -> Drift | None:
     names: of the bundles, fit to be shown.
     """
     parts = [
-        (shown, bundle, name)
-        for bundle, shown in zip(bundles, names, strict=True)
+        (bundle_name, bundle, name)
+        for bundle, bundle_name in zip(bundles, names, strict=True)
         for name in bundle.info.backends
         if _is_release(bundle.info, name)
     ]
@@ -101,11 +101,11 @@ def drift(bundles: list[Bundle], names: list[str]) -> Drift | None:
     parts.sort(key=lambda part: order(parted(part[1].info.backends[part[2]].reference)[0]))
     columns = [
         DriftColumn(
-            bundle=shown,
+            bundle=bundle_name,
             backend=visible(name),
             release=bundle.info.backends[name].reference,
         )
-        for shown, bundle, name in parts
+        for bundle_name, bundle, name in parts
     ]
     cases = [([*bundle.cases.alike()], name) for _, bundle, name in parts]
     samplers = sorted({s for results, _ in cases for case, _ in results for s in case.samplers})
@@ -120,7 +120,7 @@ def _is_release(info: RunInfo, name: str) -> bool:
 
 
 def _row(
-    shown: str,
+    label: str,
     sampler: str,
     cases: list[tuple[Counted, str]],
     columns: list[DriftColumn],
@@ -129,7 +129,7 @@ def _row(
         _cell(sampler, results, name, parted(column.release)[0])
         for (results, name), column in zip(cases, columns, strict=True)
     ]
-    return DriftRow(sampler=shown, cells=cells, verdict=_verdict(cells, columns))
+    return DriftRow(sampler=label, cells=cells, verdict=_verdict(cells, columns))
 
 
 def _cell(sampler: str, results: Counted, backend: str, release: str) -> DriftCell:
@@ -137,7 +137,7 @@ def _cell(sampler: str, results: Counted, backend: str, release: str) -> DriftCe
     of_sampler = [
         (case, n) for case, n in results if sampler in case.samplers and backend in case.backends
     ]
-    own = {change.name for change in CHANGES if sampler in change.samplers}
+    names = {change.name for change in CHANGES if sampler in change.samplers}
     changes: Counter[str] = Counter()
     changed = identical = lacking = unknown = undefined = 0
     for case, n in of_sampler:
@@ -147,7 +147,7 @@ def _cell(sampler: str, results: Counted, backend: str, release: str) -> DriftCe
         lacking += n * (result.verdict == "unsupported" and required)
         unknown += n * (result.verdict == "unsupported" and not required)
         undefined += n * (result.verdict == "rejected" and case.met(backend))
-        needed = own.intersection(result.changes or [])
+        needed = names.intersection(result.changes or [])
         changed += n * bool(needed)
         changes.update(dict.fromkeys(needed, n))
     return DriftCell(
@@ -194,19 +194,19 @@ def _change(bundle: Bundle, change: ChangeResult) -> MeaningChange:
         backend = bundle.info.backends[change.backend].model_copy(update={"reference": NEWEST})
         info = bundle.info.model_copy(update={"backends": {change.backend: backend}})
         command = replay(info, change.suite, change.case, [change.backend])
-    shown = ChangeResult.model_validate(visible(change.model_dump()))
+    escaped = ChangeResult.model_validate(visible(change.model_dump()))
     return MeaningChange(
-        name=shown.id.removeprefix("change/"),
-        samplers=shown.samplers,
-        last_old=shown.last_old,
-        first_new=shown.first_new,
-        old=shown.old,
-        new=shown.new,
-        cases=shown.cases,
-        backend=shown.backend,
-        case=shown.case,
-        counterexample=shown.counterexample,
-        result=shown.result,
+        name=escaped.id.removeprefix("change/"),
+        samplers=escaped.samplers,
+        last_old=escaped.last_old,
+        first_new=escaped.first_new,
+        old=escaped.old,
+        new=escaped.new,
+        cases=escaped.cases,
+        backend=escaped.backend,
+        case=escaped.case,
+        counterexample=escaped.counterexample,
+        result=escaped.result,
         replay=command,
     )
 
@@ -248,13 +248,13 @@ def releases(drift: Drift) -> doc.Region:
 
 
 def _drift_cell(c: DriftCell) -> doc.TableCell:
-    asked = c.cases - c.lacking
-    if not asked:
+    tested = c.cases - c.lacking
+    if not tested:
         return doc.TableCell("not in it" if c.cases else "no case", "quiet")
     if c.unexplained:
-        return doc.judged(f"{c.unexplained:,}/{asked:,} not explained", "bad")
+        return doc.judged(f"{c.unexplained:,}/{tested:,} not explained", "bad")
     if c.unknown:
-        return doc.TableCell(f"{c.unknown:,}/{asked:,} not known", "quiet")
+        return doc.TableCell(f"{c.unknown:,}/{tested:,} not known", "quiet")
     same = f"{c.identical:,} as v0.5.0"
     lines = [f"{c.changed:,}/{c.identical:,} other" if c.changed else same]
     lines += ["by its neighbours"] * c.by_neighbours

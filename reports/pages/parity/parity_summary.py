@@ -46,15 +46,15 @@ _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 def findings(report: Report) -> list[PageFinding]:
     """Return the findings, the worst first, then the cases without a result."""
     several = len(report.sections) > 1
-    of_all = [(part, found) for part in report.sections for found in merged(_failing(part))]
+    of_all = [(part, finding) for part in report.sections for finding in merged(_failing(part))]
     lines = [
         PageFinding(
-            text=f"{f'{part.bundle}: ' if several else ''}{found.sentence}",
-            anchor=card_id(report, part, found),
-            replay=found.shown.example.replay,
-            minimized=found.shown.example.small,
+            text=f"{f'{part.bundle}: ' if several else ''}{finding.sentence}",
+            anchor=card_id(report, part, finding),
+            replay=finding.shown.example.replay,
+            minimized=finding.shown.example.small,
         )
-        for part, found in sorted(of_all, key=lambda pair: rank(pair[1].groups[0]))
+        for part, finding in sorted(of_all, key=lambda pair: rank(pair[1].groups[0]))
     ]
     for number, part in enumerate(report.sections, 1):
         where = f"{part.bundle}: " if several else ""
@@ -105,9 +105,9 @@ def _worst_groups(report: Report, part: Section) -> dict[tuple[str, str], tuple[
     """Return, by sampler and backend, the worst group that counts there, and the id of its card."""
     samplers = {(d.case, d.backend): d.samplers for d in part.differences}
     worst: dict[tuple[str, str], tuple[Group, str]] = {}
-    for found in merged(_failing(part)):
-        card = card_id(report, part, found)
-        for group in found.groups:
+    for finding in merged(_failing(part)):
+        card = card_id(report, part, finding)
+        for group in finding.groups:
             for case in group.cases:
                 chain = samplers[case, group.backend]
                 for sampler in [group.stage] if group.stage in chain else chain:
@@ -134,8 +134,8 @@ def _heat_cell(tallies: list[Tally], worst: tuple[Group, str] | None) -> HeatCel
 def _row_rank(row: HeatRow) -> tuple[float, int, str]:
     """Sort key: the largest share that fails first, then as the reference has them."""
     share = max((cell.failing / cell.cases for cell in row.cells if cell.cases), default=0.0)
-    known = _ORDER.index(row.sampler) if row.sampler in ALL_SAMPLERS else len(_ORDER)
-    return -share, known, row.sampler
+    position = _ORDER.index(row.sampler) if row.sampler in ALL_SAMPLERS else len(_ORDER)
+    return -share, position, row.sampler
 
 
 def terminal_lines(report: Report) -> list[str]:
@@ -154,10 +154,10 @@ def last_line(report: Report) -> str:
     parts = report.sections
     met, judged = sum(p.cases_met for p in parts), sum(p.cases_judged for p in parts)
     skipped = sum(p.cases for p in parts) - judged
-    left = f"   {skipped:,} skipped" if skipped else ""
+    skipped_text = f"   {skipped:,} skipped" if skipped else ""
     steps, wall_s = sum(p.steps for p in parts), sum(p.wall_s for p in parts)
     ok = state_of(all(part.ok for part in parts))
-    cases = f"cases    {met:,}/{judged:,} as required{left}"
+    cases = f"cases    {met:,}/{judged:,} as required{skipped_text}"
     return f"{cases}   {steps:,} steps   {wall_s:,.1f} s   {ok}"
 
 
@@ -175,25 +175,25 @@ def _failure_lines(part: Section) -> list[str]:
     """Return the worst findings in full, and a line for each other."""
     labels = {summary.name: _label(summary) for summary in part.backends}
 
-    def on(found: MergedFinding) -> str:
-        return ", ".join(labels[name] for name in found.backends)
+    def on(finding: MergedFinding) -> str:
+        return ", ".join(labels[name] for name in finding.backends)
 
     reported = merged(part.reported)
-    shown = [*agreement_lines(part.agreeing)]
-    for found in reported[:PRINTED]:
-        first = found.shown.model_copy(update={"text": found.text})
-        shown += lines(first, on(found))
+    texts = [*agreement_lines(part.agreeing)]
+    for finding in reported[:PRINTED]:
+        first = finding.shown.model_copy(update={"text": finding.text})
+        texts += lines(first, on(finding))
     rest = reported[PRINTED:]
     brief = [*rest[:PRINTED_BRIEFLY], *merged(part.folded)]
-    shown += [f"{one_line(found.text)}   {on(found)}" for found in brief]
+    texts += [f"{one_line(finding.text)}   {on(finding)}" for finding in brief]
     for problem in part.problems[:PRINTED]:
-        shown += [
+        texts += [
             f"{problem.kind.upper()} {one_line(problem.case)}",
             f"  {one_line(problem.detail)}",
             f"  replay: {problem.replay}",
         ]
     left_out = max(0, len(rest) - PRINTED_BRIEFLY) + max(0, len(part.problems) - PRINTED)
-    return [*shown, f"... and {left_out:,} more groups of failures"] if left_out else shown
+    return [*texts, f"... and {left_out:,} more groups of failures"] if left_out else texts
 
 
 def _label(summary: ParityBackend) -> str:

@@ -131,9 +131,9 @@ def report_of(bundles: list[Bundle]) -> PlatformsReport | None:
     predictions = {(p.suite, p.id): p for bundle in bundles for p in bundle.of(PredictionResult)}
     if not predictions:
         return None
-    named = dict.fromkeys(name for p in predictions.values() for name in p.platforms)
+    names = dict.fromkeys(name for p in predictions.values() for name in p.platforms)
     small = [parting for bundle in bundles for parting in bundle.of(PartingResult)]
-    columns = [_column(name, [*predictions.values()], small, bundles) for name in named]
+    columns = [_column(name, [*predictions.values()], small, bundles) for name in names]
     builds = [build for column in columns for build in column.builds]
     tried = {cell.sampler for column in columns for cell in column.cells}
     parting = {cell.sampler for column in columns for cell in column.parting}
@@ -158,25 +158,25 @@ def _column(
     small: Sequence[PartingResult],
     bundles: Sequence[Bundle],
 ) -> Column:
-    asked = [p for p in everything if name in p.platforms]
+    predictions = [p for p in everything if name in p.platforms]
     by_sampler: dict[str, list[PredictionResult]] = defaultdict(list)
-    for prediction in asked:
-        apart = prediction.apart.get(name)
-        for sampler in [apart.sampler] if apart else prediction.samplers:
+    for prediction in predictions:
+        difference = prediction.apart.get(name)
+        for sampler in [difference.sampler] if difference else prediction.samplers:
             by_sampler[sampler].append(prediction)
     builds, judged = _confirmed(name, bundles)
     of_sampler: dict[str, Judged] = defaultdict(list)
     for case, backend in judged:
         for sampler in counts_for(case, backend):
             of_sampler[sampler].append((case, backend))
-    known = PLATFORMS.get(name)
+    platform = PLATFORMS.get(name)
     return Column(
         name=visible(name),
-        words=known.words if known else "",
-        row=_row(known) if known else {},
-        unknown=[what for _, what in known.unknown] if known else [],
+        words=platform.words if platform else "",
+        row=_row(platform) if platform else {},
+        unknown=[what for _, what in platform.unknown] if platform else [],
         builds=builds,
-        whole=_cell(name, "", asked, judged, small),
+        whole=_cell(name, "", predictions, judged, small),
         cells=[
             _cell(name, sampler, by_sampler[sampler], of_sampler[sampler], small)
             for sampler in sorted(by_sampler)
@@ -219,22 +219,22 @@ def _identical(got: BackendResult) -> bool:
 def _cell(
     platform: str,
     sampler: str,
-    asked: Sequence[PredictionResult],
+    predictions: Sequence[PredictionResult],
     judged: Judged,
     small: Sequence[PartingResult],
 ) -> PlatformCell:
     """Return a cell. sampler: "" for all samplers."""
-    aparts = [apart for p in asked if (apart := p.apart.get(platform))]
-    drawing = [p for p in asked if p.draws]
+    differences = [d for p in predictions if (d := p.apart.get(platform))]
+    drawing = [p for p in predictions if p.draws]
     texts = [p for p in drawing if _is_text(p)]
     turned = [(p, a) for p in drawing if (a := p.apart.get(platform)) and a.tokens is False]
     of_texts = [a.token for p, a in turned if _is_text(p)]
     return PlatformCell(
         sampler=visible(sampler),
-        cases=len(asked),
-        bits=len(asked) - len(aparts),
-        order=len(asked) - sum(not apart.order for apart in aparts),
-        survivors=len(asked) - sum(not apart.survivors for apart in aparts),
+        cases=len(predictions),
+        bits=len(predictions) - len(differences),
+        order=len(predictions) - sum(not d.order for d in differences),
+        survivors=len(predictions) - sum(not d.survivors for d in differences),
         drawing=len(drawing),
         tokens=len(drawing) - len(turned),
         texts=len(texts),
@@ -242,19 +242,19 @@ def _cell(
         token=min((token for token in of_texts if token is not None), default=None),
         judged=len(judged),
         identical=sum(_identical(case.backends[backend]) for case, backend in judged),
-        operations=[*_operations(platform, asked, small)] if sampler else [],
+        operations=[*_operations(platform, predictions, small)] if sampler else [],
     )
 
 
 def _operations(
-    platform: str, asked: Sequence[PredictionResult], small: Sequence[PartingResult]
+    platform: str, predictions: Sequence[PredictionResult], small: Sequence[PartingResult]
 ) -> Iterator[Operation]:
     """Yield what parts cases, by the most first."""
     ways: dict[tuple[str, ...], list[PredictionResult]] = defaultdict(list)
-    for prediction in asked:
-        if apart := prediction.apart.get(platform):
-            ways[tuple(apart.operations)].append(prediction)
-    for operations, members in sorted(ways.items(), key=lambda way: (-len(way[1]), way[0])):
+    for prediction in predictions:
+        if difference := prediction.apart.get(platform):
+            ways[tuple(difference.operations)].append(prediction)
+    for operations, members in sorted(ways.items(), key=lambda item: (-len(item[1]), item[0])):
         sampler = members[0].apart[platform].sampler
         example = next(
             (
@@ -265,10 +265,10 @@ def _operations(
             ),
             None,
         )
-        case, apart = members[0].id, members[0].apart[platform]
+        case, difference = members[0].id, members[0].apart[platform]
         if example is not None:
-            case, apart = example.case, example.platforms[platform]
-        yield _operation(platform, operations, len(members), case, apart, example)
+            case, difference = example.case, example.platforms[platform]
+        yield _operation(platform, operations, len(members), case, difference, example)
 
 
 def _operation(
@@ -276,7 +276,7 @@ def _operation(
     operations: Sequence[str],
     cases: int,
     case: str,
-    apart: Apart,
+    difference: Apart,
     example: PartingResult | None,
 ) -> Operation:
     smaller = json.dumps(example.smaller) if example else ""
@@ -285,8 +285,8 @@ def _operation(
         cases=cases,
         case=visible(case),
         smaller=visible(one_line(smaller, LONGEST)),
-        what=visible(apart.what),
-        here=visible(one_line(apart.here, LONGEST)),
-        there=visible(one_line(apart.there, LONGEST)),
+        what=visible(difference.what),
+        here=visible(one_line(difference.here, LONGEST)),
+        there=visible(one_line(difference.there, LONGEST)),
         replay=visible(shell.join(["sampler-parity", "predict", case, "--platform", platform])),
     )

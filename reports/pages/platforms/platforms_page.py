@@ -113,9 +113,9 @@ def _samplers(report: PlatformsReport) -> doc.Table:
     for platform in report.platforms:
         real = doc.Toned("real" if platform.builds else "predicted", "quiet", small=True)
         name = doc.Link(doc.Name(platform.name), f"#{anchor(platform.name)}")
-        whole = doc.TableCell(level_of(platform.whole), tone_of(platform.whole))
+        total = doc.TableCell(level_of(platform.whole), tone_of(platform.whole))
         cells = [_cell(platform, sampler) for sampler in report.samplers]
-        rows.append([(name, " ", real), whole, *cells])
+        rows.append([(name, " ", real), total, *cells])
     return doc.Table(
         "The worst that differs at a sampler, and how many are the same: of the texts and cases "
         "that part there first, or go through it and part nowhere.",
@@ -186,8 +186,8 @@ def _figures(cell: PlatformCell) -> list[doc.Inline]:
 
 def _operations(platform: Column) -> Iterator[doc.Block]:
     for cell in platform.parting:
-        place = anchor(platform.name, cell.sampler)
-        yield doc.Heading(4, (doc.Name(cell.sampler), " on ", doc.Name(platform.name)), place)
+        heading_id = anchor(platform.name, cell.sampler)
+        yield doc.Heading(4, (doc.Name(cell.sampler), " on ", doc.Name(platform.name)), heading_id)
         for o in cell.operations:
             by = doc.Strong((f"{o.cases:,} by ", doc.Untrusted(o.words, 300), "."))
             values = (doc.Code(o.here), ", there ", doc.Code(o.there))

@@ -1,6 +1,6 @@
-"""What does a token trie save against a grammar, and from which decode time on?
+"""Show what a token trie saves against a grammar, and from which decode time on.
 
-The page has what is saved, whether it is the same text, what it costs, and a model.
+The page lists the savings, whether the texts are equal, the costs, and a model of the speed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -106,24 +106,24 @@ def by_leaves(rows: list[SkipRatioRow], salt: str) -> str:
     for row in rows:
         if row.leaves.startswith("enum:") and not row.delay_ms:
             lines.setdefault(f"V={_vocab(row):,} {row.backend}", []).append(row)
-    left, speed = [], []
+    remaining, speed = [], []
     for label, of_label in lines.items():
         points = sorted((m for row in of_label if (m := row.measured)), key=lambda m: m.leaves)
-        left.append(PlotLine(label, [(m.leaves, 1 - m.skip_ratio_mean) for m in points]))
+        remaining.append(PlotLine(label, [(m.leaves, 1 - m.skip_ratio_mean) for m in points]))
         speeds = [(m.leaves, m.tokens_per_second_vs_grammar) for m in points]
         intervals = [m.tokens_per_second_vs_grammar_ci95 for m in points]
         speed.append(PlotLine(label, speeds, intervals))
-    shown = [Panel("", left, y="share of V that is left"), Panel("", speed, y=OVER, level=1)]
-    return panels(shown, "leaves", salt)
+    plots = [Panel("", remaining, y="share of V that is left"), Panel("", speed, y=OVER, level=1)]
+    return panels(plots, "leaves", salt)
 
 
 def by_decode(rows: list[SkipRatioRow], salt: str) -> str:
     """Return the modelled speed-up over decode times, with what was measured as dots."""
-    shown = [r for r in rows if r.measured and r.measured.modelled.by_decode_ms]
-    texts = [r for r in shown if not r.leaves.startswith("enum:")]
+    with_model = [r for r in rows if r.measured and r.measured.modelled.by_decode_ms]
+    texts = [r for r in with_model if not r.leaves.startswith("enum:")]
     lines: list[PlotLine] = []
     grouped: dict[str, list[SkipRatioRow]] = {}
-    for row in texts or shown:
+    for row in texts or with_model:
         grouped.setdefault(f"{row.leaves} V={_vocab(row):,} {row.backend}", []).append(row)
     for label, of_label in [*grouped.items()][:LINES]:
         for row in of_label:
@@ -228,10 +228,10 @@ def _same_cells(_: SkipRatioRow, m: Measured) -> Sequence[doc.TableCell | str]:
 
 
 def _cost_cells(_: SkipRatioRow, m: Measured) -> Sequence[doc.TableCell | str]:
-    own, ways, trie = m.own_us_per_step, m.ways, m.set_token_trie_us
-    sampling = [ways[way].sampler_us_per_step for way in ("trie", "grammar_first")]
+    costs, ways, trie = m.own_us_per_step, m.ways, m.set_token_trie_us
+    sampling = [ways[mode].sampler_us_per_step for mode in ("trie", "grammar_first")]
     return [
-        *map(microseconds, [own.masking, own.compacting, own.grammar, *sampling]),
+        *map(microseconds, [costs.masking, costs.compacting, costs.grammar, *sampling]),
         *(f"{m.trie_nodes:,}", f"{m.trie_bytes:,}"),
         *map(microseconds, [trie.cold, trie.cached, m.read_grammar_us]),
     ]
@@ -293,7 +293,7 @@ def _brief(report: SkipRatioReport, rows: Sequence[SkipRatioRow]) -> Iterator[do
 def _brief_row(row: SkipRatioRow) -> list[doc.Inline]:
     m = row.measured
     assert m is not None
-    own, law = m.own_us_per_step, m.law
+    costs, law = m.own_us_per_step, m.law
     return [
         doc.Name(row.workload),
         doc.Name(row.backend),
@@ -304,7 +304,7 @@ def _brief_row(row: SkipRatioRow) -> list[doc.Inline]:
         over_grammar(m),
         over_resampling(m),
         f"{figure(m.token_accuracy)}, {figure(m.text_accuracy)}",
-        f"{figure(own.compacting)}, {figure(own.grammar)}",
+        f"{figure(costs.compacting)}, {figure(costs.grammar)}",
         f"{figure(law.kl_trie)}, {figure(law.kl_grammar)}",
         figure(row.modelled),
     ]
@@ -329,11 +329,11 @@ def summary(report: SkipRatioReport) -> PageSummary:
 
 def _headlines(report: SkipRatioReport) -> Iterator[str]:
     """Yield `actions` at each vocabulary."""
-    shown: dict[int, Measured] = {}
+    by_vocab: dict[int, Measured] = {}
     for row in report.rows:
         if row.measured and row.leaves == "actions" and not row.delay_ms:
-            shown.setdefault(row.measured.n_vocab, row.measured)
-    for n, m in sorted(shown.items()):
+            by_vocab.setdefault(row.measured.n_vocab, row.measured)
+    for n, m in sorted(by_vocab.items()):
         speed_up = f"{over_grammar(m)} times the tokens/s of grammar first"
         yield f"30 actions at V = {n:,}: {speed_up}"
 

@@ -205,7 +205,7 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
         (TimingResult.model_validate(visible(t.model_dump())) for t in bundle.of(TimingResult)),
         key=lambda t: _ORDER.index(t.suite) if t.suite in _ORDER else len(_ORDER),
     )
-    wide = [
+    throughput = [
         ThroughputResult.model_validate(visible(t.model_dump()))
         for t in bundle.of(ThroughputResult)
     ]
@@ -214,7 +214,7 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
         for c in bundle.of(TimingCheckResult)
     )
     rows = [_row(t, name, ns, effect) for t in timings for name, ns in t.ns.items() if ns]
-    widths = [row for result in wide for row in width_rows(result, effect)]
+    widths = [row for result in throughput for row in width_rows(result, effect)]
     busy = any(notice.kind == "busy" for t in timings for notice in notices(t))
     return ThroughputSection(
         bundle=visible(bundle.folder.resolve().name),
@@ -224,7 +224,7 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
         slopes=[_slope_row(slope) for slope in slopes(timings)],
         widths=widths,
         claims=claims(rows, widths, busy),
-        remarks=_remarks(timings, wide),
+        remarks=_remarks(timings, throughput),
         check=next(iter(checks), None),
     )
 
@@ -262,13 +262,13 @@ def _slope_row(slope: Slope) -> SlopeRow:
     )
 
 
-def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[Remark]:
+def _remarks(timings: list[TimingResult], throughput: list[ThroughputResult]) -> list[Remark]:
     """Return what disturbed a timing, and what did not run; a text that several share stands
     once."""
     remarks = [(notice.text, t.id) for t in timings for notice in notices(t)]
     for t in timings:
         remarks += [(f"{name}: {why}", t.id) for name, why in (t.failed | t.uncounted).items()]
-    for w in wide:
+    for w in throughput:
         remarks += [(f"{name}: {b.failed}", w.id) for name, b in w.backends.items() if b.failed]
         remarks += [(f"{name}: {b.parted}", w.id) for name, b in w.backends.items() if b.parted]
     places: dict[str, list[str]] = defaultdict(list)
@@ -293,7 +293,7 @@ def _width_row(
 ) -> WidthRow:
     sample, decode = _sampled(backend.rounds), _decoded(backend.rounds)
     prompt = np.array([r.prompt_ns for r in backend.rounds], float)
-    made, read = result.sequences * result.n_tokens, result.sequences * result.n_prompt
+    generated, read = result.sequences * result.n_tokens, result.sequences * result.n_prompt
     return WidthRow(
         id=result.id,
         model=result.model,
@@ -304,7 +304,7 @@ def _width_row(
         in_graph=backend.in_graph,
         stages=result.stages,
         prompt=_rate(prompt, read),
-        generation=_rate(sample + decode, made),
+        generation=_rate(sample + decode, generated),
         sample_ns=float(np.median(sample)) / result.n_tokens,
         decode_ns=float(np.median(decode)) / result.n_tokens,
         share=_share(result, backend, sample, decode),
@@ -362,9 +362,9 @@ def _share(
 
 
 def _generation_compared(result: ThroughputResult, total: Rounds, effect: float) -> Compared:
-    first, again = result.backends[result.baseline].rounds, result.again.rounds
+    first, repeated = result.backends[result.baseline].rounds, result.again.rounds
     baseline = _sampled(first) + _decoded(first)
-    noise = noise_of(baseline, _sampled(again) + _decoded(again))
+    noise = noise_of(baseline, _sampled(repeated) + _decoded(repeated))
     return compared(compare_rounds(total, baseline, noise, effect))
 
 

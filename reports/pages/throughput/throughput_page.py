@@ -1,4 +1,4 @@
-"""What does sampling cost, alone and while a model is decoded, compared with llama.cpp?"""
+"""Show what sampling costs, alone and while a model is decoded, compared with llama.cpp."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ from sampler_parity.reports.pages.throughput.throughput_tables import (
 from sampler_parity.reports.parts import bundle_heading, folded, state
 from sampler_parity.reports.summary import PageFinding, PageSummary
 
-SHOWN = 40  # rows in Markdown
+ROWS_IN_MARKDOWN = 40  # rows in Markdown
 INTRO = (
     "How fast samplers are, alone and while a model is decoded. Ratios are time on a backend to "
     "time on the first backend of the run, from rounds that stand next to each other; above 1 is "
@@ -60,7 +60,7 @@ def _region(section: ThroughputSection, b: str) -> doc.Region:
         *([_slopes(section, b)] if section.slopes else []),
         *_widths(section, b),
         *_claims(section, b),
-        doc.InMarkdown([every_timing(section, SHOWN)] if section.timings else []),
+        doc.InMarkdown([every_timing(section, ROWS_IN_MARKDOWN)] if section.timings else []),
         *(_check(section.check, b) if section.check else []),
         *_remarks(section, b),
     ]
@@ -112,7 +112,7 @@ def _widths(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
     )
     head = "Model, chain, sequences | Backend | Prompt tokens/s | Generated tokens/s [95%]"
     shares = "A sequence : alone | Its sampling : alone | Time : first"
-    wanted = "model, chain, sequences | backend | prompt tokens/s | generated tokens/s [95%]"
+    names = "model, chain, sequences | backend | prompt tokens/s | generated tokens/s [95%]"
     table = doc.Table(
         "Sampling: its share of the time of generating. In the graph: what is above the decoding "
         "alone of the first backend, or less than the noise. A sequence : alone: the time of one "
@@ -120,8 +120,8 @@ def _widths(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
         f"{head} | A step: sampling, decoding | Sampling | {shares} | Verdict",
         [_width(row) for row in section.widths],
         style=SORTABLE,
-        markdown=f"{wanted} | sampling | a sequence : alone | its sampling : alone | time : first",
-        most=SHOWN,
+        markdown=f"{names} | sampling | a sequence : alone | its sampling : alone | time : first",
+        most=ROWS_IN_MARKDOWN,
     )
     heading = doc.Heading(3, "Tokens a second with decoding", f"{b}-widths")
     yield from (heading, chart, folded(len(section.widths), "figure", 12, [table]))
@@ -206,7 +206,7 @@ def _remarks(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
         (doc.Name(r.id), f"{more_text(r)}: ", doc.Untrusted(r.text)) for r in section.remarks
     ]
     if growing or remarks:
-        yield doc.InMarkdown([doc.Items([*growing, *remarks], most=SHOWN)])
+        yield doc.InMarkdown([doc.Items([*growing, *remarks], most=ROWS_IN_MARKDOWN)])
     if remarks:
         rows: doc.Rows = [
             [f"{r.id}{more_text(r)}", doc.TableCell(r.text, kind="wide")] for r in section.remarks

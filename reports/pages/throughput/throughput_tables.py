@@ -77,11 +77,11 @@ def share_text(value: float | None) -> str:
 
 def growth_text(slope: SlopeRow) -> str:
     """Return what a cost grows with."""
-    over, other = (
+    over, fixed = (
         ("vocabulary", "history") if slope.over == "n_vocab" else ("history", "vocabulary")
     )
     text = f"{duration(slope.first_ns)} at {slope.first:,}, {duration(slope.last_ns)} at"
-    text += f" {slope.last:,}: grows with the {over} ({other} {slope.other:,}), as its power"
+    text += f" {slope.last:,}: grows with the {over} ({fixed} {slope.other:,}), as its power"
     return f"{text} {slope.exponent:.2f}" + (", and must not" if slope.finding else "")
 
 
@@ -101,7 +101,7 @@ def by_vocabulary(rows: list[TimedRow], salt: str) -> str:
             if len(line) > 1:
                 dearest[group] = max(dearest[group], max(line)[1])
     chosen = sorted(dearest, key=lambda group: -dearest[group])[: len(COLOURS)]
-    shown = [
+    plots = [
         Panel(
             name,
             [PlotLine(group, sorted(lines[group])) for group in chosen if len(lines[group]) > 1],
@@ -109,7 +109,7 @@ def by_vocabulary(rows: list[TimedRow], salt: str) -> str:
         )
         for name, lines in points.items()
     ]
-    return panels(shown, "vocabulary", salt)
+    return panels(plots, "vocabulary", salt)
 
 
 def by_sequences(rows: list[WidthRow], salt: str) -> str:
@@ -118,7 +118,7 @@ def by_sequences(rows: list[WidthRow], salt: str) -> str:
     for row in rows:
         line = points[row.model][f"{row.chain}, {row.backend}"]
         line.append((row.sequences, row.generation.value))
-    shown = [
+    plots = [
         Panel(
             model,
             [PlotLine(name, sorted(line)) for name, line in lines.items()][: len(COLOURS)],
@@ -126,7 +126,7 @@ def by_sequences(rows: list[WidthRow], salt: str) -> str:
         )
         for model, lines in points.items()
     ]
-    return panels(shown, "sequences at once", salt)
+    return panels(plots, "sequences at once", salt)
 
 
 def detection(check: TimingCheckResult, salt: str) -> str:
@@ -172,9 +172,9 @@ def compared_lines(section: ThroughputSection) -> list[ForestLine]:
 
 def ratios(section: ThroughputSection, salt: str) -> str:
     """Return an <svg> element, or "" if nothing is compared."""
-    shown = sorted(compared_lines(section)[:ROWS], key=lambda line: -(line.value or 1))
+    lines = sorted(compared_lines(section)[:ROWS], key=lambda line: -(line.value or 1))
     within = (1 / (1 + section.effect), 1 + section.effect)
-    return forest(shown, "time / time of the first backend", salt, within)
+    return forest(lines, "time / time of the first backend", salt, within)
 
 
 def timings(section: ThroughputSection, b: str) -> doc.InHtml:

@@ -100,5 +100,5 @@ def test_backends_that_cannot_be_measured_say_why() -> None:
 
 
 def test_a_chain_of_two_stages_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"chains\.two: has 2 stages, and not one"):
+    with pytest.raises(ValueError, match=r"chains\.two: has 2 stages; give one"):
         cases(chains={"two": [{"temp": {"temp": 0.5}}, {"top_p": {"p": 0.9}}]})

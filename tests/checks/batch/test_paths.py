@@ -27,7 +27,7 @@ STEPS = script(
 def test_a_clone_does_alone_what_its_original_did_and_then_what_it_does() -> None:
     a, b, c = paths(STEPS)
     assert [path.sequence for path in (a, b, c)] == [4, 5, 4]
-    assert c.own == [Where(1, 0, at=2, of=3, nth=1), Where(2, 0, at=0, of=2, nth=2)]
+    assert c.samples == [Where(1, 0, at=2, of=3, nth=1), Where(2, 0, at=0, of=2, nth=2)]
     assert [one.row for _, one in a.taken] == [0, 5]
     assert c.alone() == script(([("join", 0)], [(0, 0)]), ([], [(0, 2)]), ([], [(0, 4)]))
     assert b.alone() == script(([("join", 0)], [(0, 1)]), ([("reset", 0)], [(0, 3)]))

@@ -169,7 +169,7 @@ def test_every_parameter_of_every_sampler_without_a_vocabulary_is_drawn() -> Non
     """A parameter that no batch has cannot be shown to be its row's own."""
     usual = {name for name, row in ROWS.items() if row.edges is not None and not row.vocab}
     assert random_batches._ALL.keys() == usual
-    for name, values in random_batches._KNOWN.items():
+    for name, values in random_batches._PARAMETERS.items():
         drawn = {*values, *(random_batches._BREAKERS if name == "dry" else ())}
         needed = parameters_of(ROWS[name].make).keys() - {"seed", "vocab", "n_vocab"}
         assert drawn == needed, name

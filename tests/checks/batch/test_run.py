@@ -12,7 +12,7 @@ import pytest
 from sampler_parity.harness.backends.reference import ReferenceInstance, Worker
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.checks.batch.block import BatchCase
-from sampler_parity.harness.checks.batch.run import APART
+from sampler_parity.harness.checks.batch.run import NOT_TOGETHER
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.failures.explain import difference_lines
 from sampler_parity.harness.failures.shrink import shrink
@@ -148,7 +148,7 @@ def test_an_engine_of_one_row_is_asked_for_one_after_the_other_and_that_is_repor
 ) -> None:
     backend = RowByRow()
     result = judged(THREE, backend)
-    assert (result.verdict, result.detail) == ("identical", APART)
+    assert (result.verdict, result.detail) == ("identical", NOT_TOGETHER)
     assert backend.sent == ["run"] * 3
 
 
@@ -174,7 +174,7 @@ def test_a_minimized_batch_has_the_rows_and_steps_that_it_takes() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"steps": [{"before": [("leave", 0)]}]}, "where there are 0 live rows"),
+        ({"steps": [{"before": [("leave", 0)]}]}, "out of range, there are 0 live rows"),
         ({"steps": [{"before": [("join", 0)]}]}, "no row samples in any step"),
     ],
 )
@@ -213,7 +213,7 @@ class AndParametersByPlace(OtherLastDigit):
 
 GOES_ON = MUTANTS["batch/goes-on-where-it-was"].of
 assert isinstance(GOES_ON, Patch)
-OF_ITS_OWN = replace(GOES_ON, place="with generators of its own").faulty()
+OF_ITS_OWN = replace(GOES_ON, where="with generators of its own").faulty()
 
 
 class AndGoesOn(OtherLastDigit):

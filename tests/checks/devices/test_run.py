@@ -338,7 +338,7 @@ def test_texts_part_at_the_first_token_that_differs() -> None:
         ('keep = ["nobody"]', "quick or keep: 'nobody' is not a prompt"),
         ("prompts = { hi = [1] }", "give either prompts or per_prompt"),
         ('model = "other.gguf"', "per_prompt needs model = 'small'"),
-        ("chains = { logits = [{ greedy = {} }] }", "no chain can be named 'logits'"),
+        ("chains = { logits = [{ greedy = {} }] }", "chains: rename 'logits'"),
         ("chains = {}", "at least 1 item"),
         ("chains = { x = [{ top_k = { n = 1 } }] }", "decode 'a': chain:"),
         ("prompts = { hi = [4096] }\nper_prompt = 0", "token 4096 is not in the model's 4096"),
@@ -356,7 +356,7 @@ def test_a_block_that_is_wrong_is_refused(tmp_path: Path, change: str, message: 
 
 
 def test_a_case_of_computed_logits_takes_no_more_rows_than_tokens(tiny: Path) -> None:
-    with pytest.raises(ValueError, match="steps are more than the prompt has tokens"):
+    with pytest.raises(ValueError, match="steps: the prompt has only"):
         computed(tiny, [{"greedy": {}}], steps=len(HELLO) + 1)
     with pytest.raises(ValueError, match=r"devices.draws\n  Extra inputs are not permitted"):
         computed(tiny, [{"greedy": {}}], draws=3)
@@ -463,7 +463,7 @@ def test_bundles_of_other_models_have_nothing_in_common(tmp_path: Path) -> None:
     [
         (lambda path: path.unlink(), "missing or malformed"),
         (lambda path: path.write_bytes(path.read_bytes()[:100]), "missing or malformed"),
-        (lambda path: np.save(path, np.zeros(4)), "is no row of float32 logits"),
+        (lambda path: np.save(path, np.zeros(4)), "is not a row of float32 logits"),
         (lambda path: np.save(path, np.zeros(5, np.float32)), "another number of logits"),
     ],
     ids=["missing", "cut", "float64", "longer"],

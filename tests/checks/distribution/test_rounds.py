@@ -185,7 +185,7 @@ def test_right_counts_are_alarms_no_oftener_than_stated() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"chain": [{"xtc": {"p": 0.5, "t": 0.1, "seed": 1}}, *CELL["chain"]]}, "by chance"),
+        ({"chain": [{"xtc": {"p": 0.5, "t": 0.1, "seed": 1}}, *CELL["chain"]]}, "may be random"),
         ({"draft_chain": PENALISED["chain"]}, "the draft's chain looks at the history"),
         ({**PENALISED, "bins": 3}, "does not look at the history"),
     ],
@@ -202,16 +202,16 @@ def test_what_has_no_distribution_of_rounds_is_refused(
 def test_too_many_rounds_ask_for_bins() -> None:
     wide = {"family": "flat", "n": 40, "seed": 1}
     asked = cell(logits=wide, draft=wide)
-    with pytest.raises(Unsupported, match="give bins"):
+    with pytest.raises(Unsupported, match="set bins"):
         Outcomes(asked, prepared(asked))
 
 
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        ([-1, -1, -1], "a round without tokens"),
-        ([3, -1, -1], "not in the vocabulary"),
-        ([0, -1, 1], "a token behind its last"),
+        ([-1, -1, -1], "a round has no token"),
+        ([3, -1, -1], "outside the vocabulary"),
+        ([0, -1, 1], "a token after its end"),
     ],
 )
 def test_a_reply_that_is_no_round_breaks_the_protocol(tokens: list[int], message: str) -> None:

@@ -52,9 +52,9 @@ def test_a_distribution_is_taken_apart_by_what_each_stage_is_given() -> None:
             "bonus: 0 behind (0,) has 0, not 1",
         ),
         ({((0,), (0,)): HALF, ((1,), (1,)): HALF}, "bonus: no round has 2 tokens"),
-        ({**RIGHT, ((0,), (1, 0)): HALF}, "shape: of the draft (0,) come (1, 0)"),
-        ({**RIGHT, ((0,), ()): HALF}, "shape: of the draft (0,) come ()"),
-        ({**RIGHT, ((0,), (0, 0, 0)): HALF}, "shape: of the draft (0,) come (0, 0, 0)"),
+        ({**RIGHT, ((0,), (1, 0)): HALF}, "shape: the draft (0,) gives (1, 0)"),
+        ({**RIGHT, ((0,), ()): HALF}, "shape: the draft (0,) gives ()"),
+        ({**RIGHT, ((0,), (0, 0, 0)): HALF}, "shape: the draft (0,) gives (0, 0, 0)"),
     ],
 )
 def test_the_first_wrong_stage_is_named_with_both_probabilities(

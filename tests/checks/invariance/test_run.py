@@ -126,5 +126,5 @@ def test_prompts_that_are_too_short_are_refused() -> None:
         id="x", description="x", why="x", prompts={"p": [1, 2, 3, 4, 5]}, texts=3, tokens=2,
         widths=[1],
     )  # fmt: skip
-    with pytest.raises(ValueError, match="have 2 texts of 2 tokens, 3 are asked for"):
+    with pytest.raises(ValueError, match="give only 2 texts of 2 tokens; 3 are needed"):
         list(block.items(False))

@@ -322,14 +322,14 @@ class Clamped(Listed):
         (BaseTwo, "the values are of no known kind"),
         (NeighboursRow, "the values are {} of row"),
         (NeighboursToken, "the values are of no known kind"),
-        (FirstOfTheList, "drawn was"),
+        (FirstOfTheList, "was drawn"),
         (OneFewer, "not the 5 most likely tokens"),
         (LeastLikely, "not the 5 most likely tokens"),
         (ById, "not the 5 most likely tokens in their order"),
         (Twice, "not the 5 most likely tokens"),
         (Rounded, "the values are of no known kind"),
         (Probabilities, "the values are of no known kind"),
-        (Nothing, "lists tokens [], drawn was"),
+        (Nothing, "lists tokens [], but"),
     ],
 )
 @pytest.mark.parametrize("mode", ["raw", "renormalized"])

@@ -253,8 +253,8 @@ def test_an_adapter_of_another_author_has_its_skip_ratio_measured(
     [
         ("os.abort()", "crashed", "the process that measured died: signal SIGABRT"),
         ("time.sleep(600)", "timeout", "not measured within 3 s"),
-        ("asked['rounds'] += 1", "crashed", "1 spans among 2 leaves were asked for"),
-        ("asked['leaves'] = ['A']", "crashed", "1 spans among 2 leaves were asked for"),
+        ("asked['rounds'] += 1", "crashed", "expected 1 spans among 2 leaves"),
+        ("asked['leaves'] = ['A']", "crashed", "expected 1 spans among 2 leaves"),
         ("late = 'os._exit(4)'", "crashed", "ended after its reply: exit status 4"),
         ("late = 'print(1, flush=True)'", "crashed", "more than one line for one request"),
     ],

@@ -73,7 +73,7 @@ def test_quick_takes_the_neighbours_of_a_chain_and_full_has_them_too() -> None:
 
 
 def test_an_unknown_sampler_of_the_order_is_refused() -> None:
-    with pytest.raises(ValueError, match="'top_q' is no sampler"):
+    with pytest.raises(ValueError, match="unknown sampler 'top_q'"):
         cases(neighbours=True, quick_order=["top_q", "dist"])
 
 

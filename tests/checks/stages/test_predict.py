@@ -6,11 +6,11 @@ import pytest
 
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages import predict as predicting
-from sampler_parity.harness.checks.stages import targets as meanings
+from sampler_parity.harness.checks.stages import targets as targets
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.predict import Prediction, predict
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
-from sampler_parity.harness.checks.stages.targets import Wanted, wanted_of
+from sampler_parity.harness.checks.stages.targets import ReferenceResult, reference_result
 from sampler_parity.reference import platforms
 from sampler_parity.reference.platforms import PLATFORMS
 
@@ -70,8 +70,8 @@ def test_a_contracted_penalty_shows_both_logits(platform: str, operations: tuple
     answer = on(platform, of([{"penalties": penalties}], [0.0, 0.0, 0.0], history=[1, 1, 1]))
     assert answer.first is not None
     assert answer.first.what == "logits"
-    assert answer.first.here.endswith("of token 1")
-    assert answer.first.here != answer.first.there
+    assert answer.first.baseline.endswith("of token 1")
+    assert answer.first.baseline != answer.first.compared
     assert answer.first.operations == operations
     assert answer.unknown == ()  # no logarithm, no sort
 
@@ -146,7 +146,7 @@ def test_what_is_known_of_a_platform_is_what_it_computes_alone(family: str) -> N
     for name in PLATFORMS:
         known = answers.on(PLATFORMS[name])
         with platforms.on(name):
-            assert meanings.same(wanted_of(ready), known), name
+            assert targets.same(reference_result(ready), known), name
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,11 @@ def test_platforms_that_are_the_same_in_what_a_case_asks_are_computed_once(
 ) -> None:
     asked: list[Any] = []
 
-    def counted(ready: Prepared) -> Wanted:
+    def counted(ready: Prepared) -> ReferenceResult:
         asked.append(vars(platforms.current())["_platform"])
-        return wanted_of(ready)
+        return reference_result(ready)
 
-    monkeypatch.setattr(predicting, "wanted_of", counted)
+    monkeypatch.setattr(predicting, "reference_result", counted)
     answers = [*predict(of(FAMILIES[family], [1.0, 5.0, 2.0, 4.0, 3.0]), [*PLATFORMS])]
     assert len(answers) == 12
     assert (len(asked), len(set(asked))) == (times, times)

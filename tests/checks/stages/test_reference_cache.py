@@ -19,7 +19,7 @@ from sampler_parity.harness.checks.stages import reference_cache as answers
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.checks.stages.reference_cache import Answers, answering
-from sampler_parity.harness.checks.stages.targets import wanted_of
+from sampler_parity.harness.checks.stages.targets import reference_result
 from sampler_parity.harness.correct.accepting import accepting
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS
@@ -43,11 +43,11 @@ class Counting:
         self.kept = Answers(Cache(folder / "kept.sqlite"), "")
         self.kept.is_drawn = lambda case: False  # type: ignore[method-assign]
         self.runs = 0
-        monkeypatch.setattr(answers, "wanted_of", self.wanted_of)
+        monkeypatch.setattr(answers, "reference_result", self.reference_result)
 
-    def wanted_of(self, ready: Any) -> Any:
+    def reference_result(self, ready: Any) -> Any:
         self.runs += 1
-        return wanted_of(ready)
+        return reference_result(ready)
 
 
 Start = Callable[..., list[InPlace]]

@@ -125,7 +125,11 @@ def test_plan_takes_rows_evenly_spaced() -> None:
         (b'{"id": "a"}\n', ":1", "not a prompt"),
         (b'{"id": 7, "text": "x"}\n', ":1", "not a prompt"),
         (b'{"id": "a", "text": "x"}\n{"id": "b", "text": ""}\n', ":2", "id or text is empty"),
-        (b'{"id": "a", "text": "x"}\n\n{"id": "a", "text": "y"}\n', ":3", "that of line 1 too"),
+        (
+            b'{"id": "a", "text": "x"}\n\n{"id": "a", "text": "y"}\n',
+            ":3",
+            "line 1 has the id 'a', too",
+        ),
         (b'{"id": "a", "text": "x"}\n{"id": "b", "text": "\xff"}\n', ":2", "not UTF-8"),
         (b"\n", "", "holds no prompts"),
     ],
@@ -196,7 +200,7 @@ def test_capture_refuses_a_vocabulary_that_does_not_fit(folder: Path, tmp_path: 
 def test_capture_survives_a_model_that_llama_cpp_dies_of(folder: Path, tmp_path: Path) -> None:
     write_tiny_model(tmp_path / "m.gguf", heads=32)  # heads of one value: no pair to rotate
     message = refusal(tmp_path / "m.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
-    assert "m.gguf: llama.cpp died of this model with SIGABRT: " in message
+    assert "m.gguf: llama.cpp crashed on this model with SIGABRT: " in message
     assert "GGML_ASSERT" in message
 
 
@@ -224,8 +228,8 @@ def test_capture_refuses_a_prompt_longer_than_the_context(folder: Path, tmp_path
 def test_capture_refuses_bad_options(folder: Path, tmp_path: Path) -> None:
     model, prompts = folder / "tiny.gguf", folder / "prompts.txt"
     assert refusal(model, prompts, tmp_path / "o.gguf", "int8").startswith("--dtype int8: unknown")
-    assert "no place for a fixture" in refusal(model, prompts, tmp_path / "o.bin")
-    assert "no place for a fixture" in refusal(model, prompts, tmp_path / "no" / "o.gguf")
+    assert "no fixture can be written there" in refusal(model, prompts, tmp_path / "o.bin")
+    assert "no fixture can be written there" in refusal(model, prompts, tmp_path / "no" / "o.gguf")
     with pytest.raises(InputError, match="--max-rows 0: must be at least 1"):
         capture(model, prompts, tmp_path / "o.gguf", max_rows=0)
 

@@ -259,7 +259,7 @@ def test_verify_refuses_a_recording_that_the_reference_does_not_meet(
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda t: t.pop("usual/p"), "is no recording: 'usual/p' is missing"),
+        (lambda t: t.pop("usual/p"), "is not a recording: 'usual/p' is missing"),
         (lambda t: t.update({"dry/p": t["dry/p"][:-1]}), "chain dry: ids, p and survivors differ"),
         (lambda t: t.update({"dry/tokens": t["dry/tokens"][:-1]}), "chain dry: a step is missing"),
         (lambda t: t["dry/p"].__setitem__(2, np.nan), "chain dry: p has a NaN at position 2"),
@@ -284,7 +284,7 @@ def test_verify_refuses_a_recording_of_another_vocabulary(folder: Path) -> None:
 
 def test_verify_refuses_a_recording_of_other_logits(folder: Path) -> None:
     rewrite(folder, "small", lambda t: t["logits"].__setitem__((0, 0), 1))
-    says = "native-results.gguf: was recorded on other logits than small.gguf holds"
+    says = "native-results.gguf: was recorded on other logits than those of small.gguf"
     assert says in refusal(folder)
 
 

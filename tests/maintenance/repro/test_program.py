@@ -73,7 +73,7 @@ def test_a_whole_chain_of_three_steps_is_the_references_to_the_bit(tmp_path: Pat
         (case([{"top_k": {"k": 1}}], [[0.123456789] * 350]), "would take"),
         (case([{"top_k": {"k": 1}}], [[1.0, 2.0]] * 2, script="clone"), "is not a plain chain"),
         (case([{"top_k": {"k": 1}}, {"dry": {"dry_multiplier": 1.0}}], [[1.0, 2.0]], vocab="bpe"),
-         "takes vocab, which a program without a model has not"),
+         "needs vocab, which a program without a model lacks"),
     ],
 )  # fmt: skip
 def test_what_no_small_program_can_show_is_reported(wrong: StagesCase, message: str) -> None:

@@ -144,7 +144,7 @@ REFUSED = {
     "unknown parameter": (
         ["--settings", "a.json"],
         '{"topk": 1}',
-        "topk: no parameter of",
+        "topk: not a parameter of",
     ),
     "wrong type": (["--settings", "a.json"], '{"temperature": []}', "a.json: "),
     "no TOML": (["--settings", "a.toml"], "chain =", "a.toml: not TOML"),
@@ -182,4 +182,4 @@ def test_a_version_that_is_not_there_is_one_line_with_the_command_that_adds_it(
 @pytest.mark.slow
 def test_two_versions_that_lack_a_sampler_are_refused(tmp_path: Path) -> None:
     done = one_case(tmp_path, "reference@b6431", "reference@b6673", {"softmax": {}}, DIST)
-    assert "neither answers: unsupported: no sampler softmax" in refused(done)
+    assert "both refuse every case: unsupported: no sampler softmax" in refused(done)

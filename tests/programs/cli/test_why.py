@@ -82,9 +82,9 @@ REFUSED = {
     "no such position": (["@7"], "@7: no such token"),
     "no text": ([""], "no such token"),
     "an unknown setting": (["1", "--what-if", "topk=3"], "did you mean top_k"),
-    "no number": (["1", "--what-if", "top_k=x"], "top_k=x: is no setting"),
+    "no number": (["1", "--what-if", "top_k=x"], "top_k=x: is not a setting"),
     "out of range": (["1", "--what-if", "k=1e99"], "k must be"),
-    "two chains": (["1", "--what-if", "k=3", "--chain", "x"], "cannot stand with --what-if"),
+    "two chains": (["1", "--what-if", "k=3", "--chain", "x"], "cannot be combined with --what-if"),
     "no file": (["1", "--chain", "none.toml"], "none.toml: "),
 }
 

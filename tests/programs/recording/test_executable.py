@@ -108,12 +108,12 @@ def test_another_system_is_refused_with_what_to_use(
     with pytest.raises(InputError) as error:
         program.check(["python"])
     assert str(error.value) == (
-        f"record: cannot come between a program and libllama on {name} - run the program in a"
+        f"record: cannot intercept libllama on {name} - run the program in a"
         " Linux container, or record on Linux and check here"
     )
 
 
 def test_a_program_that_is_not_there_is_refused(tmp_path: Path) -> None:
     done = refused(cli("record", "-o", tmp_path / "r", "--", "no-such-program"))
-    assert done == "sampler-parity: no-such-program: is no program"
+    assert done == "sampler-parity: no-such-program: is not an executable program - check its path"
     assert not (tmp_path / "r").exists()

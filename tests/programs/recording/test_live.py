@@ -129,7 +129,7 @@ def test_what_is_judged_is_forgotten(tmp_path: Path) -> None:
     writer = written(tmp_path)
     for _ in range(3):
         assert list(live.new()) == []
-        assert [one.replay.lives for one in live.followed.values() if one] == [[]]
+        assert [one.replay.uses for one in live.followed.values() if one] == [[]]
         writer.event(Reset(s="0x1"))
         sampled(writer, 1, "0x1")
     assert [one.replay.begun for one in live.followed.values() if one] == [3]

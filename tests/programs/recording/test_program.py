@@ -159,7 +159,7 @@ def test_a_ring_of_time_has_the_newest_and_the_rest_is_not_judged(
     checked = judged(tmp_path / "r")
     assert checked.applies == 500
     gone = "the candidates before it are gone: --keep removed them"
-    lost = "its state is lost: candidates before this one are not there"
+    lost = "its state is unknown: earlier candidates were not recorded"
     assert checked.unjudged.keys() == {gone, lost}  # dist needs its earlier draws
     assert 100 < checked.unjudged[gone] < 5 * 450
     assert checked.judged + sum(checked.unjudged.values()) == 2500

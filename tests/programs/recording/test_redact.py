@@ -127,5 +127,5 @@ def test_a_redacted_bundle_is_reported_and_gated_as_before(bundle: Bundle, tmp_p
 def test_another_bundle_is_refused(tmp_path: Path) -> None:
     bad = diverged(values={"rank": 0, "got": 1, "expected": 2})
     write_bundle(tmp_path / "b", run_info("a"), [case("greedy/x", {"a": bad})], [])
-    with pytest.raises(InputError, match="is no checked recording - sampler-parity check"):
+    with pytest.raises(InputError, match="is not a checked recording - run sampler-parity check"):
         redact(tmp_path / "b", tmp_path / "r")

@@ -58,7 +58,7 @@ def rank_of_the_next(candidates: Any, token: int, right: Any = of_tokens._rank) 
 
 
 def likeliest_of_all(token: Any) -> tuple[str, float]:
-    left = token.stages[-1].left
+    left = token.stages[-1].after
     p = of_tokens.softmax(left.logits)
     return token.name_of(int(left.ids[p.argmax()])), float(p.max())
 

@@ -98,5 +98,5 @@ def test_only_a_tie_that_rounding_reaches_is_near(apart: float, near: int) -> No
     rows = np.full((2, N), -9, np.float32)
     rows[:, 5], rows[:, 6] = 1.0, 1.0 - apart
     done = replay(llama_server({"temperature": 0.0}, [1], VOCAB), [6, 5], rows)
-    assert done.near == near
-    assert (done.other == "") == bool(near)
+    assert done.near_ties == near
+    assert (done.unexplained == "") == bool(near)

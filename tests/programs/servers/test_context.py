@@ -65,7 +65,7 @@ FAULTS: dict[str, tuple[Callable[[Any], Answered], str]] = {
     "shifts the context": (shifts, "token 12 is "),
     "ends early": (ends_early, "token 11 is None, expected "),
     "forgets its last token": (forgets, "token 11 is "),
-    "cuts a prompt in silence": (cuts_the_prompt, "80 tokens are taken as a prompt"),
+    "cuts a prompt in silence": (cuts_the_prompt, "80 tokens are accepted as a prompt"),
 }
 
 

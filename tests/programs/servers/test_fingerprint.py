@@ -124,7 +124,7 @@ OWN = {"seed -1": "refused", "dry_penalty_last_n -1": "off"}
 def statement_trait(statement: str, answering: Answering) -> Trait:
     with fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"])
-        probe = probe_of(client, time.monotonic() + 60, wide=True)
+        probe = probe_of(client, time.monotonic() + 60, undocumented=True)
         if statement not in ("seed", "unknown names"):
             STATEMENTS["seed"](probe)
         return trait_of(probe, STATEMENTS[statement])
@@ -234,4 +234,4 @@ def test_the_command_says_each_statement_with_its_evidence(few: Address, tmp_pat
 def test_a_server_that_says_nothing_of_itself_needs_its_dialect(few: Address) -> None:
     done = cli("server", "fingerprint", few.url)
     assert done.returncode == 2
-    assert done.stderr.endswith("answers - name what it speaks with --dialect\n")
+    assert done.stderr.endswith("answers - name its dialect with --dialect\n")

@@ -119,7 +119,7 @@ def test_a_server_that_hangs_is_asked_three_times_and_then_no_more() -> None:
         results = [result for group in EVERYWHERE for result in group(client)]
     assert client.traffic.requests == SILENT
     assert {result.verdict for result in results} == {"error"}
-    assert results[0].evidence == "/completion: no whole answer in 0.05 s"
+    assert results[0].evidence == "/completion: no complete answer in 0.05 s"
     assert results[-1].evidence == "not asked: 3 requests in a row had no answer in time"
 
 

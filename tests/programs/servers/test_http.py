@@ -46,7 +46,7 @@ def test_an_answer_that_does_not_end_is_a_timeout_in_one_line(answering: Answeri
     with raw_server(answering) as raw, pytest.raises(ServerFailure) as failure:
         ask(raw.address, "/completion", {"prompt": "a"}, seconds=0.05)
     assert failure.value.verdict == "timeout"
-    assert failure.value.line == "/completion: no whole answer in 0.05 s"
+    assert failure.value.line == "/completion: no complete answer in 0.05 s"
     assert time.monotonic() - begun < 5
 
 
@@ -64,7 +64,7 @@ ENDLESS_STREAMS = {
 def test_a_stream_that_does_not_end_is_a_timeout(answering: Answering) -> None:
     with raw_server(answering) as raw, pytest.raises(ServerFailure) as failure:
         stream(raw.address, "/p", {}, seconds=0.05)
-    assert failure.value.line == "/p: no whole answer in 0.05 s"
+    assert failure.value.line == "/p: no complete answer in 0.05 s"
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_keys_of_tls_that_do_not_come_are_a_timeout(answering: Answering) -> Non
     """A record of 4,096 bytes, one at a time."""
     with raw_server(answering) as raw, pytest.raises(ServerFailure) as failure:
         ask(replace(raw.address, scheme="https"), "/p", seconds=0.05)
-    assert failure.value.line == "/p: no whole answer in 0.05 s"
+    assert failure.value.line == "/p: no complete answer in 0.05 s"
 
 
 def test_a_server_without_tls_is_a_verdict() -> None:
@@ -98,7 +98,7 @@ def test_a_name_with_several_addresses_has_one_time_for_all(
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", where)] * 4
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         begun = time.monotonic()
-        with pytest.raises(ServerFailure, match=r"no whole answer in 0\.2 s"):
+        with pytest.raises(ServerFailure, match=r"no complete answer in 0\.2 s"):
             ask(Address("http", "four.of.them", where[1]), "/p", seconds=0.2)
     assert time.monotonic() - begun < 0.6
 
@@ -113,19 +113,19 @@ def test_a_name_with_several_addresses_has_one_time_for_all(
             "/p: the server closed the connection in the answer",
         ),
         (http_bytes(b"out of memory", "500 Oops"), "crashed", "/p: status 500: out of memory"),
-        (http_bytes(b'{"content": "a'), "rejected", "/p: no JSON: Unterminated string"),
+        (http_bytes(b'{"content": "a'), "rejected", "/p: the answer is not JSON: Unterminated"),
         (http_bytes(b"[" * 900), "rejected", "/p: the answer has more than 125 values"),
-        (http_bytes(b"\xff\xfe"), "rejected", "/p: no JSON: "),
+        (http_bytes(b"\xff\xfe"), "rejected", "/p: the answer is not JSON: "),
         (http_bytes(b" " * 2000 + b"{}"), "rejected", "/p: the answer has more than 1,000 bytes"),
         (b"HTTP/9 what\r\n\r\n", "crashed", "/p: BadStatusLine"),
         (OK + b"X: " + b"a" * 70_000, "crashed", "/p: LineTooLong"),
         (OK + b"X: a\r\n" * 101 + b"\r\n", "crashed", "/p: HTTPException: got more than 100"),
         (OK + b"Content-Length: 9\r\n\r\n{}", "crashed", "/p: the server closed the connection in"),
-        (OK + b"Content-Length: 1\r\n\r\n{}", "rejected", "/p: no JSON: "),
-        (OK + b"Content-Length: -1\r\n\r\n{} {}", "rejected", "/p: no JSON: Extra data"),
-        (OK + b"\r\n" + http_bytes(b"{}"), "rejected", "/p: no JSON: "),
+        (OK + b"Content-Length: 1\r\n\r\n{}", "rejected", "/p: the answer is not JSON: "),
+        (OK + b"Content-Length: -1\r\n\r\n{} {}", "rejected", "/p: the answer is not JSON: Extra"),
+        (OK + b"\r\n" + http_bytes(b"{}"), "rejected", "/p: the answer is not JSON: "),
         (CHUNKED + b"2\r\n{}\r\n", "crashed", "/p: the server closed the connection in"),
-        (CHUNKED + b"-5\r\n{}\r\n0\r\n\r\n", "crashed", "/p: no HTTP: "),
+        (CHUNKED + b"-5\r\n{}\r\n0\r\n\r\n", "crashed", "/p: the answer is not HTTP: "),
         (CHUNKED + b"-1\r\n" + b" " * (2 << 20), "rejected", "/p: the answer has more than 1,000"),
         (CHUNKED + b"f" * 40 + b"\r\n{}", "crashed", "/p: the server closed the connection in"),
         (CHUNKED + b"what\r\n", "crashed", "/p: the server closed the connection in"),
@@ -137,10 +137,10 @@ def test_a_name_with_several_addresses_has_one_time_for_all(
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 90_000, MANY_TO_COME, "/p: "),
         (
             http_bytes(gzip.compress(b" " * 9000 + b"{}"), "200 OK", "Content-Encoding: gzip"),
-            *("rejected", "/p: the answer is packed as gzip"),
+            *("rejected", "/p: unsupported Content-Encoding gzip"),
         ),
         (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "rejected", "/p: status 101"),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", "rejected", "/p: no JSON: "),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", "rejected", "/p: the answer is not JSON: "),
     ],
     ids=[
         *("nothing", "half", "500", "half JSON", "deep", "no UTF-8", "huge", "no HTTP"),
@@ -164,7 +164,7 @@ def test_a_stream_that_ends_in_mid_line_is_a_crash() -> None:
     with raw_server(http_bytes(body)) as raw, pytest.raises(ServerFailure) as failure:
         stream(raw.address, "/p", {})
     assert failure.value.verdict == "crashed"
-    assert failure.value.line == "/p: the stream ends in mid-line"
+    assert failure.value.line == "/p: the stream ends in the middle of a line"
 
 
 @pytest.mark.parametrize(
@@ -172,12 +172,12 @@ def test_a_stream_that_ends_in_mid_line_is_a_crash() -> None:
     [
         (OK + b'Content-Length: 99\r\n\r\ndata: {"a": 1}\n\n', "crashed", "closed the connection"),
         (CHUNKED + b'f\r\ndata: {"a": 1}\n\r\n', "crashed", "closed the connection"),
-        (CHUNKED + b"-5\r\ndata: {}\n\n", "crashed", "no HTTP"),
-        (CHUNKED + b"f" * 40 + b"\r\ndata: {}\n\n", "crashed", "no HTTP"),
+        (CHUNKED + b"-5\r\ndata: {}\n\n", "crashed", "the answer is not HTTP"),
+        (CHUNKED + b"f" * 40 + b"\r\ndata: {}\n\n", "crashed", "the answer is not HTTP"),
         (CHUNKED + b"-1\r\n" + b"a" * (2 << 20), "rejected", "more than 1,000 bytes"),
         (OK + b"\r\n" + b": a\n" * 500, "rejected", "more than 1,000 bytes"),
         (OK + b"\r\ndata: " + b"a" * 2000, "rejected", "more than 1,000 bytes"),
-        (OK + b"\r\ndata: what\n\n", "rejected", "no JSON"),
+        (OK + b"\r\ndata: what\n\n", "rejected", "the answer is not JSON"),
     ],
     ids=[
         *("longer length", "chunk without end", "negative chunk", "huge chunk", "chunk of all"),
@@ -264,11 +264,11 @@ def test_a_key_is_sent_and_never_shown_even_if_the_server_says_it(
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("ftp://127.0.0.1", "is none of a server"),
-        ("http://127.0.0.1:port", "is none of a server"),
-        ("http://", "is none of a server"),
-        ("http://127.0.0.1/\u00fc", "is none of a server"),
-        ("http://127.0.0.1/?a=b", "is none of a server"),
+        ("ftp://127.0.0.1", "is not the URL of a server"),
+        ("http://127.0.0.1:port", "is not the URL of a server"),
+        ("http://", "is not the URL of a server"),
+        ("http://127.0.0.1/\u00fc", "is not the URL of a server"),
+        ("http://127.0.0.1/?a=b", "is not the URL of a server"),
         ("http://me:secret@127.0.0.1", "has a name or password in it"),
         ("http://example.com", "is another machine - use --remote"),
         ("http://localhost.example.com", "is another machine - use --remote"),
@@ -294,7 +294,7 @@ def test_addresses_of_this_machine_are_taken() -> None:
 
 def test_a_variable_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
-    with pytest.raises(InputError, match="variable MY_KEY: holds no key"):
+    with pytest.raises(InputError, match="variable MY_KEY: has no key in printable ASCII"):
         address_of("http://localhost", "MY_KEY")
 
 

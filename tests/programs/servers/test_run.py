@@ -114,7 +114,7 @@ def test_where_nobody_answers_one_line_says_so_and_no_bundle_is_made(tmp_path: P
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["vllm", "--golden"], "nothing predicts its tokens - --golden goes with llama-server"),
+        (["vllm", "--golden"], "nothing predicts its tokens - --golden works with llama-server"),
         (["llama-server", "--build", "b1"], "add --golden"),
         (["llama-server", "--golden", "--build", "b1"], "neither a registered build nor a folder"),
     ],

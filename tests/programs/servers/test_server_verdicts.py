@@ -60,4 +60,4 @@ def test_servers_that_were_asked_nothing_alike_are_refused_in_one_line(tmp_path:
     old = bundle(tmp_path / "old", answered, "top_k")
     done = cli("compare", old, bundle(tmp_path / "new", answered, "min_p"))
     assert done.returncode == 2
-    assert done.stderr.endswith("were not asked the same - check them alike\n")
+    assert done.stderr.endswith("have no check in common - run the same checks on both\n")

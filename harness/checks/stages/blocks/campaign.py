@@ -38,7 +38,7 @@ _TURN = ("state", "hostile", "state", *("state", "state", "hostile") * 3, *_SELD
 
 
 def chunk(
-    seed: int, number: int, seen: Set[str] = frozenset()
+    seed: int, number: int, previous: Set[str] = frozenset()
 ) -> tuple[dict[str, Case], dict[str, set[str]]]:
     """Return the cases of one chunk by id, those with new classes first, and the classes of each.
     An id is KIND/SEED-CHUNK/...
@@ -52,7 +52,7 @@ def chunk(
         cases += _KINDS[kind](f"{kind}/{seed}-{number}/more", start + 1)
     classes = {case.id: classes_of(case) for case in cases}
     if kind not in _SELDOM:
-        cases.sort(key=lambda case: -len(classes[case.id] - seen))
+        cases.sort(key=lambda case: -len(classes[case.id] - previous))
         del cases[len(cases) // 2 :]
     return {case.id: case for case in cases}, classes
 
@@ -81,14 +81,17 @@ def _pieces(name: str, start: int) -> list[Case]:
     vocabulary: dict[str, Any] = {"vocab": "bpe", "sizes": [128, 303]}
     chains = _chains(name, start, count=6, max_steps=40, **vocabulary)
     breakers = RandomBreakers(id="a", count=6, seed=start, vocabs=["bpe", "spm"], **ABOUT)
-    others = breakers.items(quick=False, shift=0)
-    return [*chains, *(case.model_copy(update={"id": f"{name}/{case.id}"}) for case in others)]
+    with_breakers = breakers.items(quick=False, shift=0)
+    return [
+        *chains,
+        *(case.model_copy(update={"id": f"{name}/{case.id}"}) for case in with_breakers),
+    ]
 
 
 def _outcomes(name: str, start: int) -> list[Case]:
-    left = np.random.default_rng(start).integers(1, 1030, 2).tolist()
-    made = ChosenOutcomes(id="a", survivors=left, **ABOUT).items(quick=False)
-    return [case.model_copy(update={"id": f"{name}/{case.id}"}) for case in made]
+    survivors = np.random.default_rng(start).integers(1, 1030, 2).tolist()
+    pool = ChosenOutcomes(id="a", survivors=survivors, **ABOUT).items(quick=False)
+    return [case.model_copy(update={"id": f"{name}/{case.id}"}) for case in pool]
 
 
 def _pairs(name: str, start: int) -> list[Case]:
@@ -96,18 +99,18 @@ def _pairs(name: str, start: int) -> list[Case]:
     rng = np.random.default_rng(start)
     first = rng.choice([name for name in CLASSED if ROWS[name].kind != "select"])
     order = [str(first), str(rng.choice(CLASSED))]
-    made = list(Pairwise(id="a", neighbours=True, quick_order=order, **ABOUT).items(quick=True))
+    pool = list(Pairwise(id="a", neighbours=True, quick_order=order, **ABOUT).items(quick=True))
     return [
         case.model_copy(update={"id": f"{name}/{case.id}", "logits": _rows(rng, case.logits.n)})
-        for case in made[start % 4 :: 4]
+        for case in pool[start % 4 :: 4]
     ]
 
 
 def _scripts(name: str, start: int) -> list[Case]:
-    rng, every = np.random.default_rng(start), exhaustive(5)
+    rng, scripts = np.random.default_rng(start), exhaustive(5)
     changed: dict[str, Any] = {"script": "plain", "steps": 3}
     return [
-        case.model_copy(update=changed | {"operations": rng.choice(every, 12).tolist()})
+        case.model_copy(update=changed | {"operations": rng.choice(scripts, 12).tolist()})
         for case in _chains(name, start, count=4, sizes=[5, 12], max_steps=1)
     ]
 

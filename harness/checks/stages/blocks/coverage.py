@@ -27,16 +27,16 @@ def classes_of(case: Case) -> set[str]:
     if not isinstance(case, StagesCase):
         return set()
     alone = {"steps": 1, "script": "plain", "operations": [], "detail": "stages"}
-    ready = prepare(case.model_copy(update=alone))
+    prepared = prepare(case.model_copy(update=alone))
     letters = {letter for script in case.operations for letter in script if letter.isalpha()}
-    seen = {f"script {''.join(sorted(letters)) or case.script}"}
-    before = _possible(ready.rows[0])
-    for step in reference_trace(ready)[0]:
+    classes = {f"script {''.join(sorted(letters)) or case.script}"}
+    before = _possible(prepared.rows[0])
+    for step in reference_trace(prepared)[0]:
         for name, candidates in zip(case.samplers, step, strict=True):
             after = _possible(candidates.logits)
-            seen |= {f"{name} {fact}" for fact in _facts(before, after)}
+            classes |= {f"{name} {fact}" for fact in _facts(before, after)}
             before = after
-    return seen
+    return classes
 
 
 def _possible(logits: NDArray[Any]) -> NDArray[Any]:

@@ -25,5 +25,5 @@ class Fuzz(Strict):
 
         start = self.seed + shift
         block = {"id": self.id, "description": self.description, "why": self.why}
-        some = make(block, self.quick, start, "a")
-        return some if quick else some + make(block, self.count - self.quick, start, "b")
+        cases = make(block, self.quick, start, "a")
+        return cases if quick else cases + make(block, self.count - self.quick, start, "b")

@@ -59,7 +59,7 @@ _literal = (
     .flatmap(lambda n: st.lists(_logit, min_size=n, max_size=n))
     .map(lambda values: {"values": values})
 )
-_made = st.fixed_dictionaries(
+_generated = st.fixed_dictionaries(
     {
         "family": st.sampled_from(
             ["normal", "zipf", "peaked", "flat", "bimodal", "ties", "masked", "negative", "wide"]
@@ -100,7 +100,7 @@ def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
     )
     @given(
         chain=st.lists(_stage, min_size=1, max_size=6),
-        logits=st.one_of(_literal, _made),
+        logits=st.one_of(_literal, _generated),
         history=st.lists(_tokens, max_size=30),
         steps=st.integers(1, 4),
         script=st.sampled_from(["plain", "plain", "reset", "clone", "interleaved"]),

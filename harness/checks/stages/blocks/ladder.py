@@ -27,9 +27,9 @@ Built = Iterator[tuple[str, dict[str, Any]]]  # the end of an id, and fields of 
 _LOW = 3  # 7, 8, 9: no table is smaller.
 _BYTE = 8  # Other suites test few larger values.
 _COUNTED = 12  # Larger numbers of candidates have a case each.
-_WHOLE = 2**16 + 1  # Quick profile: neither its size nor its ids fit 16 bits.
+_PAST_16_BITS = 2**16 + 1  # Quick profile: neither its size nor its ids fit 16 bits.
 _FRONT = {"min_p": {"p": 1e-4}}  # Leaves the likely tokens of `rungs`, in order.
-_OTHERS = {"logit_bias": {"logit_bias": [["V-1", -1.5], [0, 1.0]]}}  # A likely token.
+_SETTINGS = {"logit_bias": {"logit_bias": [["V-1", -1.5], [0, 1.0]]}}  # A likely token.
 _STAGES = 8  # Chains of up to 2**8 stages.
 
 
@@ -58,8 +58,8 @@ class Ladder(SuiteBlock):
             yield from (self._case(*built) for built in OF_CHAINS[self.size](quick))
             return
         if self.size not in SIZES:
-            known = ", ".join([*SIZES, *OF_CHAINS])
-            raise ValueError(f"size {self.size!r} is not one of {known}")
+            valid = ", ".join([*SIZES, *OF_CHAINS])
+            raise ValueError(f"size {self.size!r} is not one of {valid}")
         for name in self.samplers or of_newest():
             refuse_unknown(name)
             size = ROWS[name].sizes.get(self.size)
@@ -82,7 +82,7 @@ class Ladder(SuiteBlock):
 def refuse_unknown(name: str) -> None:
     """Raise ValueError for a name that is not a sampler of the reference."""
     if name not in ROWS:
-        raise ValueError(f"{name!r} is no sampler: {meant(name, ROWS)}")
+        raise ValueError(f"unknown sampler {name!r}: {meant(name, ROWS)}")
 
 
 def of_newest() -> list[str]:
@@ -90,7 +90,7 @@ def of_newest() -> list[str]:
 
 
 def _stage(name: str, row: Row, size: Size, n: int, **changed: Any) -> dict[str, dict[str, Any]]:
-    setting = {**row.smallest, **_OTHERS.get(name, {}), **size.setting, **changed}
+    setting = {**row.smallest, **_SETTINGS.get(name, {}), **size.setting, **changed}
     return {name: fill(setting, {}, n)}
 
 
@@ -105,10 +105,10 @@ def _candidates(name: str, row: Row, size: Size, quick: bool) -> Built:
     def case(n: int, front: bool, counts: list[int]) -> dict[str, Any]:
         chain = [_FRONT] if front else []
         chain = [*chain, _stage(name, row, size, n), *_selecting(row)]
-        last, other = n - 1, n - 2
-        near = [last, other, last, 0, other, 1, last, other]
+        last, previous = n - 1, n - 2
+        history = [last, previous, last, 0, previous, 1, last, previous]
         logits = {"rungs": n, "counts": counts}
-        return {"chain": chain, "logits": logits, "history": near, "steps": max(1, len(counts))}
+        return {"chain": chain, "logits": logits, "history": history, "steps": max(1, len(counts))}
 
     if row.vocab:
         for n in [257, 1025, 2049] if quick else rungs(size.top, _BYTE)[:-1]:
@@ -118,7 +118,7 @@ def _candidates(name: str, row: Row, size: Size, quick: bool) -> Built:
     counts = counts[:3] + counts[-6:] if quick else counts
     yield "/counts", case(counts[-1], True, counts)
     yield "/ids", case(2**size.top + 1, True, [])
-    for n in [_WHOLE] if quick else rungs(size.top, _BYTE):
+    for n in [_PAST_16_BITS] if quick else rungs(size.top, _BYTE):
         yield f"/V{n}", case(n, False, [])
 
 

@@ -129,7 +129,7 @@ class Grid(Strict):
         parts += [point["scripts"]] if self.scripts != ["plain"] else []
         return parts + ([point["histories"]] if self.histories else [])
 
-    def case(self, point: Mapping[str, Any], parts: list[str], chain: Any, **other: Any) -> Case:
+    def case(self, point: Mapping[str, Any], parts: list[str], chain: Any, **fields: Any) -> Case:
         return case_from(
             id=f"{self.id}/{'-'.join(parts)}",
             description=self.description,
@@ -145,7 +145,7 @@ class Grid(Strict):
             dtype=point["dtypes"],
             tags=self.tags,
             requires=self.requires,
-            **other,
+            **fields,
         )
 
 
@@ -167,6 +167,7 @@ class MatrixBlock(Grid):
     def _one_chain(self) -> "MatrixBlock":
         if bool(self.chain) == bool(self.chains):
             raise ValueError("give either chain or chains")
+        # a used name stands as '$name' in the text of the chain
         written = str([self.chain, self.chains, self.relation])
         unused = [name for name in self.vary if f"'${name}'" not in written]
         if unused:
@@ -185,11 +186,11 @@ class MatrixBlock(Grid):
             parts += [f"{name}{self._label(name, value)}" for name, value in varied.items()]
             chain: Any = self.chains[point["chains"]] if self.chains else self.chain
             n = self.n_of(point)
-            other: dict[str, Any] = {"draws": self.draws, "detail": self.detail}
+            fields: dict[str, Any] = {"draws": self.draws, "detail": self.detail}
             if self.relation is not None:
                 filled = fill(self.relation.chain, varied, n)
-                other["relation"] = self.relation.model_copy(update={"chain": filled})
-            yield self.case(point, parts, fill(chain, varied, n), **other)
+                fields["relation"] = self.relation.model_copy(update={"chain": filled})
+            yield self.case(point, parts, fill(chain, varied, n), **fields)
 
     def _label(self, name: str, value: Any) -> str:
         """Return a value as a part of an id; a list or table as its position."""
@@ -212,7 +213,9 @@ class Pairs(Grid):
         names = list(self.stages)
         axes = self.shared_axes() | {"first": names, "second": names}
         if unknown := {*self.among} - {*names}:
-            raise ValueError(f"among names no stage: {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"among: unknown stage {', '.join(sorted(unknown))}; use {', '.join(names)}"
+            )
         for point in points(axes, self.quick, quick):
             pair = [point["first"], point["second"]]
             if self.among and not {*pair} & {*self.among}:

@@ -106,29 +106,31 @@ class ChosenOutcomes(SuiteBlock):
     """with `gaps`: stages in front of each sampler"""
 
     def items(self, quick: bool) -> Iterator[Case]:
-        known = [name for name in of_newest() if ROWS[name].edges is not None]
+        supported = [name for name in of_newest() if ROWS[name].edges is not None]
         for name in self.samplers:
-            if name not in (known if self.gaps else SOLVED):
-                raise ValueError(f"{name!r} has no such outcomes: {meant(name, SOLVED)}")
+            if name not in (supported if self.gaps else SOLVED):
+                raise ValueError(
+                    f"samplers: no outcomes can be chosen for {name!r}: {meant(name, SOLVED)}"
+                )
         if self.gaps:
-            yield from (self._gaps(name) for name in self.samplers or known)
+            yield from (self._gaps(name) for name in self.samplers or supported)
         for m in self.quick_survivors if quick else self.survivors:
             for name in self.samplers or SOLVED:
                 yield self._survivors(name, SOLVED[name], m)
 
     def _survivors(self, name: str, solve: Callable[..., dict[str, Any]], m: int) -> Case:
         n = self.tokens or _N
-        left = m if m > 0 else n + m
-        rng = np.random.default_rng(left + self.tokens)
+        survivors = m if m > 0 else n + m
+        rng = np.random.default_rng(survivors + self.tokens)
         row = -_STEP * (np.arange(n) + rng.uniform(0, 0.3, n))
         row = row.astype(np.float32).astype(np.float64)
         return case_from(
-            id=f"{self.id}/{name}/{left}",
+            id=f"{self.id}/{name}/{survivors}",
             description=self.description,
             why=self.why,
-            chain=[{name: solve(row, left)}, *_selecting(name)],
+            chain=[{name: solve(row, survivors)}, *_selecting(name)],
             logits={"rows": [rng.permutation(row).tolist()]},
-            expect=None if name in _NOT_COUNTED else {"n": left},
+            expect=None if name in _NOT_COUNTED else {"n": survivors},
             tags=["noop"],
         )
 

@@ -131,7 +131,7 @@ class Pairwise(SuiteBlock):
 @functools.cache
 def _covering(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
     prime = next(p for p in (2, 3, 5, 7, 11, 13) if p >= max(*sizes, len(sizes) - 1, 2))
-    left = {
+    uncovered = {
         (i, j, a, b)
         for i, j in combinations_with_replacement(range(len(sizes)), 2)
         for a in range(sizes[i])
@@ -144,10 +144,10 @@ def _covering(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
             lines = [x, *((y + slope * x) % prime for slope in range(len(sizes) - 1))]
             array.append(tuple(value % size for value, size in zip(lines, sizes, strict=True)))
     chosen: list[tuple[int, ...]] = []
-    while left:
-        best = max(array, key=lambda row: len(left & _pairs(row)))
+    while uncovered:
+        best = max(array, key=lambda row: len(uncovered & _pairs(row)))
         chosen.append(best)
-        left -= _pairs(best)
+        uncovered -= _pairs(best)
     return chosen
 
 
@@ -178,5 +178,5 @@ def rows() -> LiteralRows:
     outliers[[20, 30]] = -np.array(_SIGMAS)
     likely = normal.copy()
     likely[3] += 12
-    made = [normal, flat, outliers, ties, likely, flat[::-1]]
-    return LiteralRows(rows=[row.astype(np.float32).tolist() for row in made])
+    samples = [normal, flat, outliers, ties, likely, flat[::-1]]
+    return LiteralRows(rows=[row.astype(np.float32).tolist() for row in samples])

@@ -26,8 +26,8 @@ def random_grammar(rng: random.Random, n_vocab: int) -> str:
     lines = []
     for i, name in enumerate(rules):
         # mostly rules further down, or most grammars would be left-recursive
-        others = rules[i + 1 :] if rng.random() < 0.8 else rules
-        lines.append(f"{name} ::= {_alternatives(rng, others, n_vocab, 2)}")
+        callable_rules = rules[i + 1 :] if rng.random() < 0.8 else rules
+        lines.append(f"{name} ::= {_alternatives(rng, callable_rules, n_vocab, 2)}")
     return "\n".join(lines) + "\n"
 
 
@@ -76,10 +76,10 @@ def walk(chain: Chain, vocab: Vocab, rng: random.Random, steps: int) -> list[int
     while len(tokens) < steps and not (tokens and tokens[-1] in vocab.eog):
         ids = allowed(chain, len(vocab))
         ends = [token for token in ids if token in vocab.eog]
-        others = [token for token in ids if token not in vocab.eog]
-        if ends and (not others or rng.random() < 0.1):
-            others = ends
-        token = _accepted(chain, rng.sample(others, min(8, len(others))))
+        candidates = [token for token in ids if token not in vocab.eog]
+        if ends and (not candidates or rng.random() < 0.1):
+            candidates = ends
+        token = _accepted(chain, rng.sample(candidates, min(8, len(candidates))))
         if token is None:
             break
         tokens.append(token)

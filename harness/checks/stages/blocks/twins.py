@@ -48,11 +48,12 @@ class Twins(SuiteBlock):
                 yield self._case(name, ROWS[name])
 
     def _case(self, name: str, row: Row) -> Case:
+        # 303: the size of the vocabulary `bpe`
         n = 303 if row.vocab else 24
-        alike, other = dict(row.smallest), fill({**row.smallest, **others(row)}, {}, n)
-        settings = [alike, alike, other]
+        smallest, different = dict(row.smallest), fill({**row.smallest, **others(row)}, {}, n)
+        settings = [smallest, smallest, different]
         if self.many:
-            settings = [_own(row, (alike, other)[i % 2], i) for i in range(self.many)]
+            settings = [_own(row, (smallest, different)[i % 2], i) for i in range(self.many)]
         select = [] if row.kind == "select" else [{"dist": {"seed": 5}}]
         return case_from(
             id=f"{self.id}/{name}",
@@ -73,8 +74,10 @@ def _is_drawn(row: Row) -> bool:
 
 def _own(row: Row, setting: dict[str, Any], i: int) -> dict[str, Any]:
     """Return the setting with the i-th seed and window, if the sampler has them."""
-    own = {name: i + 2 for name in ("penalty_last_n", "dry_penalty_last_n") if name in row.sizes}
-    return setting | own | ({"seed": i} if "seed" in (row.edges or {}) else {})
+    windows = {
+        name: i + 2 for name in ("penalty_last_n", "dry_penalty_last_n") if name in row.sizes
+    }
+    return setting | windows | ({"seed": i} if "seed" in (row.edges or {}) else {})
 
 
 def others(row: Row) -> dict[str, Any]:
