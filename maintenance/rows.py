@@ -37,3 +37,8 @@ RECORDS = (
         page=PageRow("maintenance.pages.calibration:CALIBRATION", 50),
     ),
 )
+
+WORKERS = (
+    ("mutant/engine", "maintenance.selftest.engine_worker"),
+    ("slow", "maintenance.selftest.slow"),
+)

@@ -178,7 +178,7 @@ def over_budget(root: Path, budgets: dict[str, int]) -> list[str]:
 
 
 def of_beside(root: Path) -> list[str]:
-    """Return imports of a folder beside the core by the core, or by another such folder."""
+    """Return imports of a folder next to the core by the core, or by another such folder."""
     known = modules(root)
     return [
         f"{line.path.relative_to(root)}:{line.line}: imports {line.module}"

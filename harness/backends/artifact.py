@@ -94,7 +94,8 @@ def _parts(command: Sequence[str]) -> Iterator[Path]:
         yield Path(words[0]).resolve()
     isolated = program.name.startswith("python") and words[:1] == ["-I"]
     python_path = "" if isolated else os.environ.get("PYTHONPATH", "")
-    paths = [Path(path).absolute() for path in python_path.split(os.pathsep)]
+    # Without the variable Python does not look in the current folder; an empty part of it is that.
+    paths = [Path(p).absolute() for p in python_path.split(os.pathsep)] if python_path else []
     for script in scripts:
         yield from loaded_by(script, paths)
     yield from (*scripts, *_module(command[0], words, paths))

@@ -12,6 +12,7 @@ from sampler_parity.harness.engines.engine_file import (
     engine_file,
     engine_names,
 )
+from sampler_parity.harness.rows import PRODUCT, joined
 
 _HARNESS = "sampler_parity.harness"
 
@@ -88,8 +89,6 @@ ENGINES = Engines()
 # which of its devices run here; and workers that the token trie completes to measure skip ratios.
 _WORKERS = {
     "mutant": f"{_HARNESS}.faults.worker",
-    "mutant/engine": f"{_HARNESS}.faults.engine_worker",
-    "slow": f"{_HARNESS}.faults.slow",
     "llama.cpp/devices": f"{_HARNESS}.llama_cpp.probe",
     "llama.cpp/elsewhere": f"{_HARNESS}.llama_cpp.platforms.worker",
     "llama.cpp": f"{_HARNESS}.trie.llama_cpp",
@@ -103,6 +102,9 @@ def worker_module(name: str) -> str:
         return _WORKERS[name]
     if name in ENGINES:
         return ENGINES[name].module
+    for worker, module in joined("WORKERS"):
+        if name == worker:
+            return f"{PRODUCT}.{module}"
     folder, _, probe = name.partition("/")
     if folder in engine_names() and probe in engine_file(folder).probes:
         return f"{NAMESPACE}.{folder}.{probe}"

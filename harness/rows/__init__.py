@@ -1,9 +1,9 @@
 """Rows: what a package adds to the harness, by name, so that nothing else lists it.
 
 A module `rows.py` of a package holds tuples of them: KINDS of checks, further RECORDS of a bundle,
-PAGES of a report, FOLDERS with a page of their own, COMMANDS. `joined` finds these modules in the
-packages of the harness and in every folder beside it. A row names modules and classes as text,
-which is imported when it is first used.
+PAGES of a report, FOLDERS with a page of their own, COMMANDS, and WORKERS that are no engine.
+`joined` finds these modules in the packages of the harness and in every folder next to it. A row
+names modules and classes as text, which is imported when it is first used.
 """
 
 import functools
@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_PRODUCT = __name__.partition(".")[0]
+PRODUCT = __name__.partition(".")[0]
 
 
 CHECK_MINE, MEASURE, GATE, MAINTAIN = "Check mine", "Measure", "Gate", "For maintainers"
@@ -47,7 +47,7 @@ class Table:
 @dataclass(frozen=True)
 class PageRow:
     """A page of the report. place: among the pages; the smallest is shown first. kinds: of the
-    records that it shows beside those of its row. A page in no row of a record may show all."""
+    records that it shows in addition to its row's. A page in no row of a record may show all."""
 
     page: str
     place: int = 100
@@ -56,7 +56,7 @@ class PageRow:
 
 @dataclass(frozen=True)
 class FolderRow:
-    """A folder that `report` reads beside bundles. holds: a pattern of files that it has. noun: its
+    """A folder that `report` reads, other than a bundle. holds: a pattern of files in it. noun: its
     name in a message. write: writes its page into a folder and returns the files."""
 
     holds: str
@@ -106,16 +106,21 @@ class RecordRow:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of check. run: its module, with `judge` of a case, else `run` and `died`, or `measure`
-    if it is timed; by default the one of its name. case: the class of a `[[case]]`. tables: further
-    tables of a suite.
+    """A kind of check.
+
+    run: its module, with `judge` of a case, else `run` and `died`, or `measure` if it is timed; by
+    default the module of its name. case: the class of a `[[case]]`. tables: further tables of a
+    suite.
 
     seconds: estimate for an item on one backend, from quick runs on a busy two-core Xeon. called:
-    the name of its items in a plan, by default its own; noun: that during a run. timed: runs alone
-    on this machine, after all judged items. each: every backend has a result of its own. cases: its
-    items are cases, which `--seed` changes. own_ids: an id begins with the kind, not the suite.
-    counts: a run with no other results has judged something. measured: the summary of a timed kind.
-    unmet: returns the results that are not as required; by default those whose `ok` is false.
+    the name of its items in a plan, by default its own. noun: their name during a run.
+
+    timed: runs alone on this machine, after all judged items. each: every backend has a result of
+    its own. cases: its items are cases, which `--seed` changes. own_ids: an id begins with the
+    kind, not the suite. counts: a run with no other results has judged something.
+
+    measured: the summary of a timed kind. unmet: returns the results that are not as required; by
+    default those whose `ok` is false.
     """
 
     name: str
@@ -155,7 +160,7 @@ def load(name: str) -> Any:
     """Return a module, or MODULE:NAME of it. The module is named without the product; one that
     begins with a dot is in harness/checks."""
     module, _, member = name.partition(":")
-    loaded = import_module(f"{_PRODUCT}.{'harness.checks' * module.startswith('.')}{module}")
+    loaded = import_module(f"{PRODUCT}.{'harness.checks' * module.startswith('.')}{module}")
     return getattr(loaded, member) if member else loaded
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from sampler_parity.harness.backends.engines import _WORKERS, ENGINES, worker_module
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.rows import joined
 from sampler_parity.harness.run.plan import RunOptions, plan_of
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,14 @@ def matrix_of(bundle: Path, folder: Path) -> dict[str, Any]:
     return matrix
 
 
-@pytest.mark.parametrize("name", [*_WORKERS, *(n for n, row in ENGINES.items() if row.module)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *_WORKERS,
+        *(name for name, _ in joined("WORKERS")),
+        *(name for name, row in ENGINES.items() if row.module),
+    ],
+)
 def test_the_module_of_every_worker_is_there(name: str) -> None:
     assert find_spec(worker_module(name)), worker_module(name)
 

@@ -25,6 +25,7 @@ from sampler_parity.reference import Candidates
 JUDGED = [name for name in engine_samplers() if judge_of(name) is not None]
 UNDECIDABLE = {
     "akunu_gumbel/divided-by-one-less": "2**-32 of u, below the error of its logarithm",
+    "vllm_top_p/below": "a mass that equals 1 - top_p: another rounding moves it",
     "power_law/width-multiplied": "a quotient, and a product with the reciprocal",
 }
 

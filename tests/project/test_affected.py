@@ -12,7 +12,8 @@ from scripts.size import ROOT
 from tests.support.commits import commit, git
 
 FOLDERS = (
-    "reference", "harness", "reports", "engines", "suites", "golden", "studies", "scripts", "tests",
+    "reference", "harness", "reports", "programs", "maintenance", "engines", "suites", "golden",
+    "studies", "scripts", "tests",
     "examples",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Toy kinds of check are added to a copy of the tree as CONTRIBUTING.md says: a file, and rows.
+"""Toy kinds of check are added to a copy of the tree as CONTRIBUTING.md describes: a file and rows.
 
 One has a record of its own, one that of a case. A suite with both runs; the records are in the
 bundle, and the report and the gate show them.

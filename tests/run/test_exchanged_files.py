@@ -145,5 +145,5 @@ def test_every_result_has_the_digest_of_the_run_and_another_is_refused(tmp_path:
     cut_short(tmp_path / "b")  # the footer, whose digest would differ
     lines = (tmp_path / "b/results.jsonl").read_text()
     (tmp_path / "b/results.jsonl").write_text(lines.replace(info.digest[:SHORT], "0" * SHORT, 1))
-    with pytest.raises(InputError, match="is of other files of mine than run"):
+    with pytest.raises(InputError, match="was recorded with other files of mine than run"):
         bundle.read(tmp_path / "b")

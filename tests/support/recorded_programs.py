@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sampler_parity.harness.llama_cpp.compiled import flags
 
-PROGRAMS = Path(__file__).resolve().parent.parent / "recording" / "programs"
+PROGRAMS = Path(__file__).resolve().parent.parent / "programs" / "recording" / "programs"
 
 
 def compile_program(name: str, binary: Path, *options: str) -> Path:

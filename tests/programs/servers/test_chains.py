@@ -11,7 +11,7 @@ from sampler_parity.programs.servers.oracle.samplers import llama_server
 from sampler_parity.reference import Candidates
 from tests.support.fake_server import TABLE, VOCAB, N
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GENERATE: dict[str, Any] = tomllib.loads(
     (ROOT / "suites" / "generate" / "generation.toml").read_text(encoding="utf-8")
 )["chains"]

@@ -86,7 +86,7 @@ def test_two_engines_are_refused(new: str) -> None:
 
 
 def test_the_table_of_packages_is_that_of_the_page_on_builds() -> None:
-    path = ROOT / "harness" / "upgrade" / "packages.toml"
+    path = ROOT / "harness" / "llama_cpp" / "packages.toml"
     page = " ".join((ROOT / "docs" / "background" / "builds.md").read_text().split())
     for release, version in toml_of(path, path.read_bytes())["node-llama-cpp"].items():
         assert f"| {version} | {release} |" in page or f"{version} {release}" in page
