@@ -33,8 +33,8 @@ from sampler_parity.harness.failures.explanations import (
     read_explanations,
 )
 from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.fixtures import read_manifest
 from sampler_parity.harness.inputs.logits import Golden, Literals
-from sampler_parity.harness.inputs.manifest import read_manifest
 from sampler_parity.harness.protocol.schema import protocol_schema
 from sampler_parity.harness.suite.file import (
     SuiteFile,

@@ -121,7 +121,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteTest
 def _id_elsewhere(path: Path, root: Path) -> str | None:
     """Return the id of a suite outside the root, such as one of the package: pytest's would be
     ""."""
-    from sampler_parity.harness.suite.shipped import suite_id
+    from sampler_parity.harness.suite.ids import suite_id
 
     return None if path.is_relative_to(root) else f"{suite_id(path)}.toml"
 
@@ -219,7 +219,7 @@ class CaseTest(_SuiteTest):
 
     def runtest(self) -> None:
         from sampler_parity.harness.checks.execute import execute
-        from sampler_parity.harness.correct.accepting import accepting
+        from sampler_parity.harness.correct import accepting
         from sampler_parity.harness.failures.explain import difference_lines
         from sampler_parity.harness.run.started import backend
 

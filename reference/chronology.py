@@ -1,9 +1,14 @@
-"""The releases of llama.cpp by age. reference/releases.py has the meanings of each."""
+"""The releases of llama.cpp by age, and targets.
+
+A target is a release `b4753`, a platform `linux-arm64-gcc`, or `b4753/linux-arm64-gcc`.
+reference/releases.py has the meanings of each release.
+"""
 
 import math
 import re
 
 from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, platform_of
 
 OLDEST, NEWEST = "b3889", "v0.5.0"
 SEEN = "b11549"  # the newest release judged; it means by every sampler what v0.5.0 does
@@ -37,3 +42,23 @@ def check_known(release: str) -> None:
     """Raise ChainError for an unsupported release, or a text that names no release."""
     if not order(OLDEST) <= order(release) <= order(SEEN):
         raise ChainError(f"release {release} is not supported: choose one from {OLDEST} to {SEEN}")
+
+
+def parted(target: str) -> tuple[str, str]:
+    """Split into release and platform; by default v0.5.0 and x86-64 Linux. Raises ChainError."""
+    release, slash, platform = target.partition("/")
+    if slash:
+        order(release)
+        return release, platform_of(platform).name
+    if target in PLATFORMS:
+        return NEWEST, target
+    try:
+        order(target)
+    except ChainError as error:
+        raise ChainError(f"{error}; or name a platform: {', '.join(PLATFORMS)}") from None
+    return target, DEFAULT
+
+
+def joined(release: str, platform: str) -> str:
+    """Join release and platform in the shortest form: the release alone for x86-64 Linux."""
+    return release if platform == DEFAULT else f"{release}/{platform}"

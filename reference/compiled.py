@@ -1,14 +1,16 @@
-"""Functions that Numba compiles when they are first called.
+"""Functions that Numba compiles when they are first called, and the arrays that sorts work on.
 
 Loading Numba takes longer than everything else at the start of a process. The worker of another
 engine, and a report, need the reference's names and types but none of its arithmetic.
+
+Sorts work on keys, and on the position that each key had before.
 """
 
 import functools
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,3 +100,15 @@ def _know_plain_arrays() -> None:
         return types.Array(from_dtype(array.dtype), array.ndim, map_layout(array), readonly)
 
     typeof_impl.register(np.ndarray, type_of)
+
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+Order: TypeAlias = NDArray[np.int32]
+Edges: TypeAlias = NDArray[np.int64]  # of parts that lie side by side
+
+
+@jit
+def parts_of(edges: Edges) -> list[tuple[int, int]]:
+    """Begin and end of each part in which there is something to sort."""
+    n = len(edges) - 1
+    return [(edges[i], edges[i + 1]) for i in range(n) if edges[i + 1] - edges[i] > 1]

@@ -24,10 +24,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sampler_parity.reference import platforms
+from sampler_parity.reference.compiled import FloatArray as FloatArray
 from sampler_parity.reference.compiled import jit, vectorize
-from sampler_parity.reference.platforms import arrays
 
-FloatArray: TypeAlias = arrays.FloatArray
 Float: TypeAlias = np.floating[Any]
 
 _BOTH = ["f4(f4)", "f8(f8)"]

@@ -2,15 +2,19 @@
 
 A generator holds 32-bit words; how words become numbers is the standard library's choice, not the
 standard's, so another library may draw other tokens from the same seed (reference/platforms).
+
+At the end: the walk of the sampler dist to its token, and its random numbers, many at once.
 """
 
 import os
 from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.reference import platforms
+from sampler_parity.reference import floats, platforms
+from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.compiled import jit, jit_of_integers
 
 DEFAULT_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: "draw a seed yourself"
@@ -183,3 +187,30 @@ def pcg_floats(first: int, n: int) -> NDArray[np.float32]:
     for i in range(n):
         values[i] = np.float32(pcg_hash((first + i) & 0xFFFFFFFF)) / np.float32(4294967296.0)
     return values
+
+
+class Walk(NamedTuple):
+    """The data of dist: ids int32[n] as they stand, running float64[n] sums of weights."""
+
+    ids: NDArray[np.int32]
+    running: NDArray[np.float64]
+
+    @property
+    def p(self) -> NDArray[np.float64]:
+        return np.asarray(np.diff(self.running, prepend=0.0) / self.running[-1])
+
+    def tokens(self, u: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the token of each u: the first whose running sum reaches u * total."""
+        return np.asarray(self.ids[np.searchsorted(self.running, self.running[-1] * u)])
+
+
+def walk_of(cand: Candidates) -> Walk:
+    """Return dist's own sums, in its arithmetic, over given candidates."""
+    running: Any = floats.running_sum(cand.weights(), np.float64)
+    return Walk(cand.ids.copy(), running)
+
+
+def uniforms(rng: Mt19937, n: int) -> NDArray[np.float64]:
+    """Return the next n numbers of `rng.uniform_double()`."""
+    words = rng.words(2 * n).astype(np.float64)
+    return np.minimum((words[0::2] + words[1::2] * 2.0**32) / 2.0**64, _BELOW_ONE)

@@ -4,7 +4,8 @@ Stages of engines have theirs in engines/NAME/engine.toml; harness/engines/sampl
 
 Code that builds chains, draws parameters for them (random chains, the fuzzer), checks an adapter,
 or needs the cut of a sampler (lint, boundary) reads the row. To add one:
-docs/background/add-a-sampler.md.
+docs/background/add-a-sampler.md. The ranges that parameters are drawn from, and how far a sampler
+counts, are plain data: harness/checks/stages/blocks/fuzz_cases.py draws, ladder.py there counts.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
-from sampler_parity.reference.ranges import Biases, Floats, Integers, OneOf, Range, Size
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
@@ -36,6 +36,49 @@ from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
 from sampler_parity.reference.samplers.top_p import TopP
 from sampler_parity.reference.samplers.typical_p import TypicalP
 from sampler_parity.reference.samplers.xtc import Xtc
+
+
+@dataclass(frozen=True)
+class Integers:
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Floats:
+    """Numbers that are float32 values."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of the values, or, as often, of the range."""
+
+    values: tuple[Any, ...]
+    or_from: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Biases:
+    """Up to at_most pairs of a token and a bias, -inf among the biases."""
+
+    tokens: Integers
+    biases: Floats
+    at_most: int
+
+
+Range = Integers | Floats | OneOf | Biases
+
+
+@dataclass(frozen=True)
+class Size:
+    """How far a sampler counts something: to 2**top where it is used. setting: parameters with
+    which the count shows in the result, laid over the smallest setting."""
+
+    top: int
+    setting: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.reference import floats, platforms
-from sampler_parity.reference.compiled import jit
+from sampler_parity.reference.compiled import FloatArray, Order, jit
 from sampler_parity.reference.platforms import libcxx, libcxx_19, libstdcxx, msvc
-from sampler_parity.reference.platforms.arrays import FloatArray, Order
 
 _LIBRARIES: dict[str, Any] = {
     "libstdc++": libstdcxx,

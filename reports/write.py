@@ -1,6 +1,6 @@
 """Writes the report of bundles into a folder: a page a question, and index.html over them.
 
-Which pages there are is in reports/bundle_pages.py.
+Which pages there are is in reports/page.py.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,7 @@ from typing import Any
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.errors import InputError, cannot_write, need
-from sampler_parity.reports.bundle_pages import every_page, pages_of
-from sampler_parity.reports.page import ReadyPage
+from sampler_parity.reports.page import ReadyPage, every_page, pages_of
 from sampler_parity.reports.pages.index.index_model import Overview
 from sampler_parity.reports.pages.index.index_page import INDEX
 from sampler_parity.reports.writers.html import linked

@@ -23,14 +23,14 @@ from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.llama_cpp import recorded
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 from sampler_parity.harness.protocol.serve import run_worker
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
-from sampler_parity.reference.speculative.lossy import thresholds, tv_of, typical_acceptance
+from sampler_parity.reference.speculative.rules import thresholds, tv_of, typical_acceptance
 from tests.support.native_common import (
     Driver,
     compile_driver,

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.engines.akunu.model.gumbel_max import element_seed, uniforms
 from sampler_parity.engines.akunu.model.pipeline import effective_k, to_half
-from sampler_parity.harness.correct.bounds import Reals, normal_from, of_function, of_sum
-from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.bounds import Interval, Reals, normal_from, of_function, of_sum
 from sampler_parity.harness.correct.softmax import Softmax, softmax
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 from sampler_parity.reference import floats

@@ -5,8 +5,7 @@ log p comes from the float32 logits. A p that 16 bits round to 0 then keeps its 
 
 from sampler_parity.engines.correct.log_sum_exp import LogSumExp
 from sampler_parity.engines.correct.ops import Array, Ops
-from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.dtypes import Dtype, rounded
+from sampler_parity.harness.protocol.arithmetic import Arithmetic, Dtype, rounded
 
 
 class Halves(LogSumExp):

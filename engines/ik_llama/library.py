@@ -12,7 +12,7 @@ import numpy as np
 from sampler_parity.engines.shared.table_model import gguf as table
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates, TokenDataArray
-from sampler_parity.harness.llama_cpp.words import keep_error
+from sampler_parity.harness.llama_cpp.libllama import keep_error
 
 _CONTEXTS = 4  # its ggml holds 64 of its own contexts; one here takes two or three
 _LOG = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)

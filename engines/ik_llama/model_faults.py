@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sampler_parity.engines.ik_llama.model import STAGES
-from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.harness.faults.patch import Mutant
 from sampler_parity.reference import Candidates
 
 Apply = Callable[[Candidates], None]

@@ -3,9 +3,8 @@
 import numpy as np
 
 from sampler_parity.engines.power_law.model import FAR_LOGIT, FLT_EPSILON
-from sampler_parity.harness.correct.bounds import of_function
+from sampler_parity.harness.correct.bounds import Interval, of_function
 from sampler_parity.harness.correct.draws import absolute, discrete, selected
-from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.stage import Stage, Wrong
 
 

@@ -19,7 +19,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import prepare
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import Literals

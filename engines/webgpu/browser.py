@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sampler_parity.engines.webgpu import worker
 from sampler_parity.engines.webgpu.device import BINDINGS, READ, Rows, Shaders
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.memory import lift_memory_limit
+from sampler_parity.harness.protocol.environment import lift_memory_limit
 
 PAGE = Path(__file__).with_name("browser.html")
 FLAGS = [

@@ -18,7 +18,7 @@ from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.webgpu.device import AT_ONCE, PARTS, Device, Edit, Rows, Shaders
 from sampler_parity.engines.webgpu.stages import PLANS, apply_together
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol import serving
+from sampler_parity.harness.protocol import sampling
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.sampling import accept
@@ -72,10 +72,10 @@ class Instance(worker.Instance):
         return Instance(self.chain.clone(), self.ops, self.samplers)
 
 
-class Serving(serving.Serving):
+class Serving(sampling.Serving):
     """Rows of a step sample together, stage by stage."""
 
-    def step(self, wanted: list[p.BatchSample]) -> list[serving.Sample]:
+    def step(self, wanted: list[p.BatchSample]) -> list[sampling.Sample]:
         if not wanted:
             return []
         chains: list[Any] = [self.live.rows[one.at].instance for one in wanted]

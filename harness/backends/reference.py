@@ -12,18 +12,16 @@ from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP
+from sampler_parity.harness.protocol.environment import keep_freed_memory
 from sampler_parity.harness.protocol.interface import Rounds
-from sampler_parity.harness.protocol.memory import keep_freed_memory
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 from sampler_parity.reference import Candidates, Chain, Sampler, floats
-from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.chronology import NEWEST, parted
 from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.platforms import DEFAULT
-from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.random import Mt19937, walk_of
+from sampler_parity.reference.random import uniforms as uniforms_of
 from sampler_parity.reference.samplers.dist import Dist
-from sampler_parity.reference.walk import uniforms as uniforms_of
-from sampler_parity.reference.walk import walk_of
 
 
 class ReferenceInstance:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from sampler_parity.harness.backends import environments, names, worker
+from sampler_parity.harness.backends import engines as names
+from sampler_parity.harness.backends import environments, worker
 from sampler_parity.harness.backends.artifact import MadeOf
 from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.bundle.artifacts import stage_file
-from sampler_parity.harness.bundle.info import BackendInfo, FileInfo
-from sampler_parity.harness.bundle.made_of import digest_of
+from sampler_parity.harness.bundle.info import BackendInfo, FileInfo, digest_of
 from sampler_parity.harness.engines.engine_file import Engine, engines_folder
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
@@ -25,15 +25,13 @@ from sampler_parity.harness.llama_cpp.build_files import (
 )
 from sampler_parity.harness.llama_cpp.build_files import digest_of as digest_of_libraries
 from sampler_parity.harness.llama_cpp.libllama import default_folder
-from sampler_parity.harness.llama_cpp.platforms.here import platform_here
-from sampler_parity.harness.llama_cpp.platforms.runners import missing
+from sampler_parity.harness.llama_cpp.platforms.runners import missing, platform_here
 from sampler_parity.harness.llama_cpp.signatures import known_meaning, order
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import START_TIMEOUT_S, BackendProcess
 from sampler_parity.harness.sanitize.near import did_you_mean
-from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.reference.meaning import joined
+from sampler_parity.reference.chronology import NEWEST, joined
 
 _EXEC = ["sampler-parity", "engines", "exec"]
 _ADDRESS = re.compile(r"(sandbox:)?((?P<short>[^=]*)=)?\s*https?://", re.IGNORECASE)

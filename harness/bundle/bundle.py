@@ -12,26 +12,23 @@ than in its footer, or records that changed after the footer was written.
 import functools
 import hashlib
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.bundle.cases import Cases
-from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
-from sampler_parity.harness.bundle.made_of import SHORT
-from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.ends import Footer, Header
+from sampler_parity.harness.bundle.info import SHORT, BackendInfo, Footer, Header, RunInfo
+from sampler_parity.harness.bundle.records import CaseResult, Result
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
 from sampler_parity.harness.processes.garbage import collection_paused
 from sampler_parity.harness.rows import joined, load, records
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.limits import json_of
 from sampler_parity.harness.strict import first_mistake
 
 Record = Header | Result | Footer
@@ -274,3 +271,46 @@ def _parse(path: Path, number: int, line: bytes) -> Record:
     except (ValueError, KeyError, TypeError) as error:
         problem = first_mistake(error) if isinstance(error, ValidationError) else str(error)
         raise InputError(f"{path}:{number}", f"malformed: {problem}", "make it again") from None
+
+
+class BackendSummary(BaseModel):
+    """judged: the cases that it was asked, of all; the others are skipped. wall_s: time that its
+    requests took. backend_s: time inside its own sampler calls."""
+
+    judged: int
+    verdicts: dict[str, int]
+    wall_s: float
+    backend_s: float
+    samplers: dict[str, dict[str, int]]
+
+
+class Summary(BaseModel):
+    cases: int
+    steps: int
+    wall_s: float
+    backends: dict[str, BackendSummary]
+
+
+def summarize(bundle: Bundle) -> Summary:
+    """Count verdicts by backend, and by backend and sampler; a case counts for each of its
+    samplers."""
+    backends = {}
+    for name in bundle.info.backends:
+        results = [(case, case.backends[name]) for case in bundle.cases if name in case.backends]
+        samplers: dict[str, Counter[str]] = defaultdict(Counter)
+        for case, result in results:
+            for sampler in sorted(set(case.samplers)):
+                samplers[sampler][result.verdict] += 1
+        backends[name] = BackendSummary(
+            judged=sum(not case.skipped(name) for case, _ in results),
+            verdicts=dict(Counter(result.verdict for _, result in results)),
+            wall_s=sum(result.wall_s for _, result in results),
+            backend_s=sum(result.ns for _, result in results) / 1e9,
+            samplers={sampler: dict(counts) for sampler, counts in sorted(samplers.items())},
+        )
+    return Summary(
+        cases=len(bundle.cases),
+        steps=sum(case.steps for case in bundle.cases),
+        wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
+        backends=backends,
+    )

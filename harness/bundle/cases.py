@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any
 
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.protocol.messages import to_line
-from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.limits import json_of
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import like
 

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 
-from sampler_parity.harness.bundle import artifacts, digests
+from sampler_parity.harness.bundle import artifacts
+from sampler_parity.harness.bundle import writer as digests
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.info import RECORDING
+from sampler_parity.harness.bundle.info import RECORDING, SHORT, digest_of
 from sampler_parity.harness.bundle.machine import digest_of_code
-from sampler_parity.harness.bundle.made_of import SHORT, digest_of
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, CounterexampleResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 

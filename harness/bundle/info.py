@@ -1,11 +1,16 @@
-"""run.json: what was run, with what backends, on what machine."""
+"""run.json: what was run, with what backends, on what machine; the header and the footer of
+results.jsonl; the digest of a backend's files, and the first that changed."""
 
+import hashlib
+import os
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from sampler_parity.harness.strict import Strict
-from sampler_parity.reference.meaning import joined, parted
+from sampler_parity.reference.chronology import joined, parted
 
 
 def _meaning(name: str) -> str:
@@ -125,3 +130,72 @@ class RunInfo(Strict):
     """the backends of the run"""
     machine: MachineInfo
     """the machine of the run"""
+
+
+class Header(Strict):
+    kind: Literal["header"] = "header"
+    format: Literal[1] = 1
+    """version of the format"""
+
+
+class Footer(Strict):
+    """The last line of a finished run. A bundle without it is unfinished."""
+
+    kind: Literal["footer"] = "footer"
+    cases: int
+    """number of cases"""
+    steps: int
+    """number of steps"""
+    wall_s: float
+    cells: int = 0
+    """number of distribution tests"""
+    skip_ratios: int = 0
+    """number of workloads"""
+    records: dict[str, int] = {}
+    """number of records by kind"""
+    sha256: str = ""
+    """SHA-256 of all bytes before this line"""
+    run_sha256: str = ""
+    """SHA-256 of `run.json`"""
+
+
+SHORT = 12  # digits of a digest in a result
+
+
+def digest_of(files: Sequence[FileInfo]) -> str:
+    """Return one digest of files by name, size and content; "" of none. Their folders do not count,
+    so that another machine has the same."""
+    if not files:
+        return ""
+    lines = sorted(f"{file.sha256} {file.size} {PurePath(file.path).name}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def first_change(
+    old: Sequence[FileInfo], new: Sequence[FileInfo], words: Collection[str] = ()
+) -> tuple[FileInfo | None, FileInfo | None] | None:
+    """Return the first file that differs, then and now; None for one that is not there.
+
+    words: those of the command. A new file that only a word names is no change: the backend may
+    have written it.
+    """
+    then, now = ({file.path: file for file in files} for files in (old, new))
+    for path in sorted(then.keys() | now.keys()):
+        before, after = then.get(path), now.get(path)
+        written = before is None and any(path.endswith(PurePath(word).name) for word in words)
+        if before != after and not written:
+            return before, after
+    return None
+
+
+def described(
+    then: FileInfo | None, now: FileInfo | None, inside: Callable[[Path], str]
+) -> tuple[str, str]:
+    """Return the path of a change, and its digests in words. inside: returns the file of a folder
+    that changed, or "" if that is not known."""
+    file = then or now
+    assert file is not None
+    name = inside(Path(file.path)) if then and now and file.files else ""
+    digests = [info.sha256[:SHORT] or "unreadable" if info else "none" for info in (then, now)]
+    where = os.path.join(file.path, name) if name else file.path
+    return where, f"sha256 {digests[0]} then, {digests[1]} now"

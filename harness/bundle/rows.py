@@ -6,10 +6,10 @@ _OF = "harness.bundle.records"
 
 # fmt: off
 RECORDS = (
-    RecordRow("change", f"{_OF}.change:ChangeResult", ordered=False),
-    RecordRow("timing_check", f"{_OF}.timing_check:TimingCheckResult", "timing self-check",
+    RecordRow("change", f"{_OF}:ChangeResult", ordered=False),
+    RecordRow("timing_check", f"{_OF}:TimingCheckResult", "timing self-check",
               ordered=False),
-    RecordRow("counterexample", f"{_OF}.counterexample:CounterexampleResult", ordered=False),
-    RecordRow("prediction", f"{_OF}.prediction:PredictionResult"),
-    RecordRow("parting", f"{_OF}.prediction:PartingResult", ordered=False),
+    RecordRow("counterexample", f"{_OF}:CounterexampleResult", ordered=False),
+    RecordRow("prediction", f"{_OF}:PredictionResult"),
+    RecordRow("parting", f"{_OF}:PartingResult", ordered=False),
 )

@@ -5,12 +5,12 @@ from functools import partial
 
 from pydantic import Field, model_validator
 
-from sampler_parity.harness.backends.names import without_build
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.backends.engines import without_build
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.block import GivenCase
-from sampler_parity.harness.inputs.validation import NamedChains
+from sampler_parity.harness.inputs.chains import NamedChains
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import ChainSpec

@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import merged
-from sampler_parity.harness.checks.grid import fill
+from sampler_parity.harness.checks.grid import Prompted, fill
 from sampler_parity.harness.checks.logits import LogitsCase, Rows, rows_of
-from sampler_parity.harness.checks.prompts import Prompted
 from sampler_parity.harness.checks.stages.block import ChainCase, StagesCase, unseeded
 from sampler_parity.harness.checks.unseeded import UnseededCase
 from sampler_parity.harness.inputs.logits import Computed, LiteralRows

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
 from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.checks.stages.ties import SORTS
-from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.correct import fairly
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import DrawnTokens

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.claims import parted, with_skipped
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.checks.repeat import repeated
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.strict import like
-from sampler_parity.reference import meaning, platforms
+from sampler_parity.reference import chronology as meaning
+from sampler_parity.reference import platforms
 
 Releases = Mapping[str, str]
 Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]

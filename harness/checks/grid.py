@@ -1,16 +1,20 @@
 """Grids: the points of a table of axes, the quick profile's share of them, and the replacement of
-names in a chain by their values."""
+names in a chain by their values. Also the base of blocks that give prompts to a model."""
 
 import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import Field, model_validator
+
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.inputs.logits import Family
-from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts
+from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.strict import Id, Random, Strict, Tokens
+from sampler_parity.harness.verdicts import Verdict
 
 Axes = dict[str, list[Any]]
 
@@ -108,3 +112,30 @@ def _named(value: Any, varied: Mapping[str, Any]) -> Any:
     if value[1:] not in varied:
         raise ValueError(f"{value!r} in the chain is not in vary")
     return varied[value[1:]]
+
+
+class Prompted(SuiteBlock):
+    """A block that gives prompts to a model."""
+
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    model: str = GOLDEN
+    """name or path of a GGUF file"""
+    prompts: dict[Id, Tokens] = Field(default={})
+    """token ids by name"""
+    per_prompt: Random = 0
+    """instead of `prompts`: prefixes of each of the golden model's prompts"""
+    requires: dict[str, list[Verdict]] = Field(default={})
+    tags: list[str] = Field(default=[])
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Prompted":
+        if bool(self.prompts) == bool(self.per_prompt):
+            raise ValueError("give either prompts or per_prompt")
+        if self.per_prompt and self.model != GOLDEN:
+            raise ValueError(f"per_prompt needs model = {GOLDEN!r}: its prompts are token ids")
+        return self
+
+    def all_prompts(self) -> Mapping[str, list[int]]:
+        return self.prompts or golden_prompts(self.per_prompt)

@@ -16,12 +16,11 @@ from pydantic import Field, model_validator
 from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import Prompted, SuiteBlock
 from sampler_parity.harness.checks.logits import divergence, largest_difference, model_digest
-from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import Crowded
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol import client_sequences
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import (

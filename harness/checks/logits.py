@@ -14,9 +14,9 @@ from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.strict import Strict

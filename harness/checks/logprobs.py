@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.by_tokens import result_of_each
 from sampler_parity.harness.checks.grid import SuiteBlock
 from sampler_parity.harness.checks.stages.block import GivenCase

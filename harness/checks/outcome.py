@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.strict import like

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from sampler_parity.harness.bundle.cases import alike
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.verdicts import Verdict
 
 CONFIDENCE = 0.95

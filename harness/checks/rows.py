@@ -4,7 +4,7 @@ from sampler_parity.harness.rows import GateRow, Kind, PageRow, RecordRow, Table
 
 # fmt: off
 CASE = RecordRow(
-    "case", "harness.bundle.records.case:CaseResult", lines="harness.bundle.records.case:lines",
+    "case", "harness.bundle.records:CaseResult", lines="harness.bundle.records:lines",
     gate=(
         GateRow("parity", "rules for cases", "cases", "harness.gate.policy:ParityRule",
                 "harness.gate.rules:judge_parity", "harness.gate.rules:unruled_cases"),
@@ -51,8 +51,8 @@ KINDS = (
         Table("random_batches", ".batch.random_batches:RandomBatches",
               "random batches of rows whose state depends on the order of tokens"),
     )),
-    Kind("rounds", 0.01, CASE, run=".rounds.run", case=".rounds.block:RoundsCase", tables=(
-        Table("random_rounds", ".rounds.block:RandomRounds",
+    Kind("rounds", 0.01, CASE, run=".rounds", case=".rounds:RoundsCase", tables=(
+        Table("random_rounds", ".rounds:RandomRounds",
               "random rounds of speculative sampling with certain tokens"),
     )),
     Kind("generation", 1.0, CASE, run=".generation.run", case=".generation.block:GenerationCase",
@@ -102,7 +102,7 @@ KINDS = (
          timed=True, each=True, cases=False, tables=(
         Table("skip_ratio", ".skip_ratio.block:SkipRatiosBlock", "savings of a token trie"),
     ), record=RecordRow(
-        "skip_ratio", ".skip_ratio.record:SkipRatioResult", "skip ratio", ordered=False,
+        "skip_ratio", ".timed_records:SkipRatioResult", "skip ratio", ordered=False,
         page=PageRow("reports.pages.skip_ratio.skip_ratio_page:SKIP_RATIO", 70),
         gate=(GateRow("skip_ratio", "rules for savings of a token trie",
                       "workloads of the token trie", "harness.gate.policy:SkipRatioRule",
@@ -113,15 +113,15 @@ KINDS = (
         Table("chain", ".timing.block:TimedChain", "chains to time"),
         Table("grid", ".timing.block:TimedGrid", _GRID),
     ), record=RecordRow(
-        "timing", ".timing.record:TimingResult", "timing", ordered=False,
+        "timing", ".timed_records:TimingResult", "timing", ordered=False,
         gate=(GateRow("speed", "rules for timings", "timed chains",
                       "harness.gate.policy:SpeedRule", "harness.gate.speed_rules:judge_speed"),),
     )),
-    Kind("throughput", 7.0, run=".throughput.run", called="widths", noun="widths", timed=True,
+    Kind("throughput", 7.0, run=".throughput", called="widths", noun="widths", timed=True,
          cases=False, own_ids=True, measured="decoded  {n} settings on {names}", tables=(
-        Table("grid", ".throughput.block:WidthGrid", _GRID, key="model"),
+        Table("grid", ".throughput:WidthGrid", _GRID, key="model"),
     ), record=RecordRow(
-        "throughput", ".throughput.record:ThroughputResult", "width", ordered=False,
+        "throughput", ".timed_records:ThroughputResult", "width", ordered=False,
         page=PageRow("reports.pages.throughput.throughput_page:THROUGHPUT", 60,
                      ("timing", "timing_check")),
     )),

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.by_tokens import TokensCase, property_of, result_of_each
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.inputs.chains import complete

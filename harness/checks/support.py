@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.by_tokens import TokensCase, property_of, result_of_each
 from sampler_parity.harness.checks.draws import sort_of_equal_ones
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import model_validator
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.by_tokens import result_of_each
 from sampler_parity.harness.checks.stages.block import StagesCase, unseeded
 from sampler_parity.harness.checks.stages.prepared import prepare

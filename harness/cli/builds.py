@@ -71,7 +71,7 @@ def builds_newest() -> None:
 
     Exit status: 0, or 2 if a registry does not answer.
     """
-    from sampler_parity.harness.llama_cpp.newest import offers
+    from sampler_parity.harness.llama_cpp.published import offers
     from sampler_parity.reference.chronology import SEEN
 
     print_line(f"{'modelled':<31} up to {SEEN}")

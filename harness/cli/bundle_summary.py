@@ -3,17 +3,16 @@
 import shlex
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import CounterexampleResult
 from sampler_parity.harness.checks.repeat import report_lines as repeat_lines
 from sampler_parity.harness.cli.output import print_line
-from sampler_parity.harness.correct.bias import biases
-from sampler_parity.harness.correct.narrower import wide
+from sampler_parity.harness.correct.bias import biases, wide
 from sampler_parity.harness.failures.groups import groups
 
 
 def show(bundle: Bundle) -> None:
     """Print the summary of a bundle, and its folder."""
-    from sampler_parity.reports.bundle_pages import summary_lines
+    from sampler_parity.reports.page import summary_lines
 
     for line in (
         *repeat_lines(bundle.cases),

@@ -3,7 +3,7 @@
 
 def suites(incomplete: str) -> list[str]:
     """Return suites and folders of suites."""
-    from sampler_parity.harness.suite.shipped import shipped
+    from sampler_parity.harness.suite.ids import shipped
 
     folders = {suite.partition("/")[0] for suite in shipped()}
     return [name for name in (*sorted(folders), *shipped()) if name.startswith(incomplete)]

@@ -56,9 +56,9 @@ def fuzz_command(
     from sampler_parity.harness.backends import registry
     from sampler_parity.harness.bundle.lock import locked
     from sampler_parity.harness.run import campaign
-    from sampler_parity.harness.run.describing import Intent, absent_of
     from sampler_parity.harness.run.plan import RunOptions
     from sampler_parity.harness.run.run import described, executor_of
+    from sampler_parity.harness.run.started import Intent, absent_of
 
     seconds, names, labels = seconds_of(duration), backend or ["llama.cpp"], tuple(label or ())
     for name in names:

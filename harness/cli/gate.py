@@ -63,8 +63,8 @@ def gate_command(
     from sampler_parity.harness.bundle.contradictions import refuse_contradictory
     from sampler_parity.harness.cli.progress import Progress
     from sampler_parity.harness.files import write_text
-    from sampler_parity.harness.gate.files import verify_files as files_again
     from sampler_parity.harness.gate.gate import gate
+    from sampler_parity.harness.gate.gate import verify_files as files_again
     from sampler_parity.harness.gate.labels import markdown, terminal_lines
     from sampler_parity.harness.gate.policy import read_policy
     from sampler_parity.harness.gate.statement import difference, released, statement_of

@@ -11,7 +11,7 @@ def lint() -> None:
     Exit status: 0 no problems; 1 some.
     """
     from sampler_parity.harness import lint as linter
-    from sampler_parity.harness.suite.shipped import shipped
+    from sampler_parity.harness.suite.ids import shipped
 
     paths = list(shipped().values())
     problems = linter.lint(paths)

@@ -58,7 +58,7 @@ def suites(patterns: list[str]) -> Lines:
     """Yield the suites of the package. A folder's name stands for its suites."""
     from sampler_parity.harness.files import read_file, toml_of
     from sampler_parity.harness.sanitize import limits
-    from sampler_parity.harness.suite.shipped import shipped
+    from sampler_parity.harness.suite.ids import shipped
 
     for name, path in shipped().items():
         if _fits(name, patterns) or name.partition("/")[0] in patterns:
@@ -70,8 +70,7 @@ def cases(patterns: list[str], about: bool = True, cache: bool = False) -> Lines
     first part of a pattern does, which is the name of a suite's file. about: with descriptions."""
     from sampler_parity.harness.inputs.cache import of_this_code
     from sampler_parity.harness.suite.expansion_cache import Expansions
-    from sampler_parity.harness.suite.ids import id_fits
-    from sampler_parity.harness.suite.shipped import shipped, suites_of
+    from sampler_parity.harness.suite.ids import id_fits, shipped, suites_of
 
     files = shipped()
     folders = {name.partition("/")[0] for name in files}

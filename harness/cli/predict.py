@@ -88,7 +88,7 @@ def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
     """Return a plan of the cases that can be predicted. Raises InputError if none can."""
     from sampler_parity.harness.checks.stages.predict import PREDICTED
     from sampler_parity.harness.run.plan import RunOptions, plan_of
-    from sampler_parity.harness.suite.shipped import shipped, suites_of_cases
+    from sampler_parity.harness.suite.ids import shipped, suites_of_cases
 
     suite_names = {name for suite in shipped() for name in (suite, suite.partition("/")[0])}
     suites = [name for name in names if name in suite_names or Path(name).exists()]

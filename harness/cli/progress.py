@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult, Result
 from sampler_parity.harness.checks.context import ProgressCallback
 from sampler_parity.harness.cli.output import print_line, warn
 from sampler_parity.harness.rows import records

@@ -111,7 +111,7 @@ def run_command(
     with collection_paused():
         from sampler_parity.harness.cli import running
         from sampler_parity.harness.run.plan import RunOptions, plan_of
-        from sampler_parity.harness.suite.shipped import suites_of_cases
+        from sampler_parity.harness.suite.ids import suites_of_cases
 
     run_options = RunOptions(
         suites=suites or suites_of_cases(case or []) or ["parity"],

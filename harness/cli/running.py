@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from sampler_parity.harness.bundle.bundle import Bundle, done_ids
-from sampler_parity.harness.bundle.summary import Summary, summarize
+from sampler_parity.harness.bundle.bundle import Bundle, Summary, done_ids, summarize
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.cli.bundle_summary import next_command, show
 from sampler_parity.harness.cli.output import print_line, write_data

@@ -8,29 +8,112 @@ equal. Nothing here depends on the order of results or on times.
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from sampler_parity.harness.backends.names import without_build
+import numpy as np
+
+from sampler_parity.harness.backends.engines import without_build
+from sampler_parity.harness.bundle.artifacts import array_of, row_file
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.info import BackendInfo, MachineInfo, RunInfo
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.logits import DecodeResult, divergence, largest_difference
-from sampler_parity.harness.comparison.facts import facts
+from sampler_parity.harness.checks.logits import DecodeResult, Rows, divergence, largest_difference
 from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of
-from sampler_parity.harness.comparison.kept_rows import kept_rows
 from sampler_parity.harness.comparison.records import (
     BundleComparison,
     Cell,
     ComparisonColumn,
     ConfidenceInterval,
+    Fact,
     LogitsBeside,
     Ratio,
     Speed,
     Unavailable,
     Verdicts,
 )
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_file
+from sampler_parity.harness.sanitize import limits
+
+_MACHINE: dict[str, Callable[[RunInfo], str]] = {
+    "started": lambda info: info.started,
+    "sampler-parity": lambda info: info.version,
+    "its own files": lambda info: info.machine.code[:12],
+    "profile and seed": lambda info: f"{info.profile}, {info.seed}",
+    "processor": lambda info: f"{info.machine.cpu}, {info.machine.cores} logical cores",
+    "architecture": lambda info: info.machine.machine,
+    "system": lambda info: info.machine.system,
+    "C library": lambda info: info.machine.libc,
+    "math library": lambda info: info.machine.libm,
+    "GPU driver": lambda info: info.machine.driver,
+    "Python": lambda info: info.machine.python,
+}
+_BACKEND: dict[str, Callable[[BackendInfo], str]] = {
+    "version": lambda info: info.version,
+    "build": lambda info: info.build,
+    "files": lambda info: info.digest[:12],
+    "libraries": lambda info: ", ".join(f"{n} {d[:12]}" for n, d in sorted(info.libraries.items())),
+    "device": lambda info: info.device,
+    "sandbox": lambda info: "in one" if info.sandbox else "",
+    "judged by": lambda info: info.reference,
+}
+
+
+def facts(columns: list[tuple[RunInfo, BackendInfo]]) -> Iterator[Fact]:
+    """Yield facts by column, without those that are unknown everywhere."""
+    for name, of_backend in _BACKEND.items():
+        yield from _fact(name, [of_backend(backend) for _, backend in columns])
+    for name, of_run in _MACHINE.items():
+        yield from _fact(name, [of_run(info) for info, _ in columns])
+    machines = [info.machine for info, _ in columns]
+    yield from _fact("processor features", [_flags(machine, machines[0]) for machine in machines])
+    for package in sorted({name for machine in machines for name in machine.packages}):
+        versions = [machine.packages.get(package, "not installed") for machine in machines]
+        yield from _fact(package, versions)
+
+
+def _fact(name: str, values: list[str]) -> Iterator[Fact]:
+    if any(values):
+        yield Fact(name=name, values=values, differs=len(set(values)) > 1)
+
+
+def _flags(machine: MachineInfo, base: MachineInfo) -> str:
+    """Return the number of flags; if they differ from the first column's, the added and missing
+    ones."""
+    flags, first = set(machine.cpu_flags), set(base.cpu_flags)
+    if flags == first:
+        return f"{len(flags)} features"
+    signs = [f"+{flag}" for flag in sorted(flags - first)]
+    return " ".join([*signs, *(f"-{flag}" for flag in sorted(first - flags))])
+
+
+Source = tuple[Path, DecodeResult, str]
+"""A bundle's folder, a prompt in it, and a backend."""
+
+
+def kept_rows(a: Source, b: Source) -> tuple[Rows, Rows]:
+    """Return the rows of two backends for one prompt. Raises InputError."""
+    first, second = _row(*a), _row(*b)
+    if first.shape != second.shape:
+        problem = f"{b[2]} has a different number of logits at {b[1].id}"
+        raise InputError(b[0], problem, "make the bundle again")
+    return first, second
+
+
+def _row(folder: Path, decoded: DecodeResult, backend: str) -> Rows:
+    """Read the kept row, as float32[1, n_vocab]. Raises InputError."""
+    path = folder / "artifacts" / row_file(decoded.id, backend)
+    try:
+        row = array_of(read_file(path, limits.ARRAYS))
+    except (InputError, ValueError):
+        raise InputError(path, "missing or malformed", "make the bundle again") from None
+    if row.ndim != 1 or row.dtype != np.float32 or np.isnan(row).any():
+        raise InputError(path, "is not a row of float32 logits", "make the bundle again")
+    return np.asarray(row)[np.newaxis]
+
 
 Key = tuple[str, str, str]
 

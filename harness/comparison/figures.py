@@ -9,9 +9,11 @@ from typing import Literal
 import numpy as np
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
-from sampler_parity.harness.checks.throughput.record import ThroughputResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import (
+    SkipRatioResult,
+    ThroughputResult,
+    TimingResult,
+)
 from sampler_parity.harness.checks.timing.verdict import ratio_of_rounds, rounds_of
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 

@@ -1,6 +1,12 @@
-"""Bounds of rounding errors in the formats and orders that a backend states."""
+"""Bounds of rounding errors in the formats and orders that a backend states.
+
+An interval contains every correctly rounded evaluation of an expression. A decision is exact if
+neither the values nor the threshold are rounded: one answer is right.
+"""
 
 import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,3 +101,101 @@ def is_exact(value: float, kind: Format) -> bool:
         return True
     fraction, _ = math.frexp(value)
     return math.ldexp(fraction, min(SIGNIFICAND[kind], 48)).is_integer()
+
+
+_END = 2.0**-51  # float64's own rounding of an end, relative
+_TINY = 2.0**-1074
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Interval low <= x <= high; both are float64, one number or an array.
+
+    u: the relative error of an operation of the backend. tiny: its absolute error near 0.
+    """
+
+    low: Any
+    high: Any
+    u: float
+    tiny: float = 2.0**-126
+
+    def _of(self, low: Any, high: Any, u: float | None = None) -> "Interval":
+        return Interval(low, high, self.u, self.tiny).widened(
+            (self.u if u is None else u) + _END, self.tiny
+        )
+
+    def _with(self, value: Any) -> "Interval":
+        return value if isinstance(value, Interval) else Interval(value, value, self.u, self.tiny)
+
+    def _both(self, value: Any, apply: Callable[[Any, Any], Any]) -> "Interval":
+        b = self._with(value)
+        with np.errstate(all="ignore"):
+            ends = [apply(x, y) for x in (self.low, self.high) for y in (b.low, b.high)]
+            return self._of(np.minimum.reduce(ends), np.maximum.reduce(ends))
+
+    def __add__(self, value: Any) -> "Interval":
+        return self._both(value, np.add)
+
+    def __sub__(self, value: Any) -> "Interval":
+        return self._both(value, np.subtract)
+
+    def __mul__(self, value: Any) -> "Interval":
+        return self._both(value, np.multiply)
+
+    def __truediv__(self, value: Any) -> "Interval":
+        """Divide by an interval without 0; the error also covers a product with the reciprocal."""
+        quotient = self._both(value, np.divide)
+        return quotient.widened(self.u)
+
+    def __neg__(self) -> "Interval":
+        return Interval(-self.high, -self.low, self.u, self.tiny)
+
+    def widened(self, error: Any, absolute: float = 0.0) -> "Interval":
+        """Return the interval with a further error, relative and absolute. Infinite ends stay."""
+        with np.errstate(all="ignore"):
+            low, high = (
+                np.where(np.isfinite(x), x + side * (abs(x) * error + absolute), x)
+                for x, side in ((self.low, -1), (self.high, 1))
+            )
+        return Interval(low, high, self.u, self.tiny)
+
+    def apart(self, error: Any) -> "Interval":
+        """Return the interval with a further absolute error."""
+        return Interval(self.low - error, self.high + error, self.u, self.tiny)
+
+    def through(self, rising: Callable[[Any], Any], error: float) -> "Interval":
+        """Return the values of a rising function that has this relative error."""
+        with np.errstate(all="ignore"):
+            return self._of(rising(self.low), rising(self.high), error)
+
+    def clipped(self, low: float, high: float) -> "Interval":
+        return Interval(
+            np.clip(self.low, low, high), np.clip(self.high, low, high), self.u, self.tiny
+        )
+
+    def __contains__(self, value: Any) -> bool:
+        with np.errstate(all="ignore"):
+            return bool(np.all((self.low <= value) & (value <= self.high)))
+
+
+Decision = tuple[str, str]  # sum, product, comparison or draw; below, at or above
+
+_NEXT = 2.0**-21  # four floats differ by at most this share
+
+
+def beside(
+    operations: Iterable[str], values: Any, threshold: tuple[float, float]
+) -> frozenset[Decision]:
+    """Return on which sides of a threshold some of the values lie, at most four floats away.
+
+    operations: those that lead to the decision. values: those that decide. threshold: its smallest
+    and largest reading; `at` is a value that equals both.
+    """
+    low, high = threshold
+    values = np.asarray(values, np.float64)
+    sides = {
+        "below": (values < low) & (values >= low - abs(low) * _NEXT),
+        "at": (values == low) & (values == high),
+        "above": (values > high) & (values <= high + abs(high) * _NEXT),
+    }
+    return frozenset((o, side) for o in operations for side, there in sides.items() if there.any())

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.correct.bounds import (
+    Interval,
+    beside,
     is_exact,
     largest,
     normal_from,
@@ -15,9 +17,7 @@ from sampler_parity.harness.correct.bounds import (
     of_sum,
     unit,
 )
-from sampler_parity.harness.correct.cuts import exact_sums
-from sampler_parity.harness.correct.exact import beside
-from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.filters import exact_sums
 from sampler_parity.harness.correct.softmax import REPORTED, Softmax, softmax
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 from sampler_parity.reference.random import Mt19937

@@ -5,8 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.correct.bounds import of_sum, sums_exactly, unit, zero_below
-from sampler_parity.harness.correct.exact import Decision, beside
+from sampler_parity.harness.correct.bounds import (
+    Decision,
+    beside,
+    of_sum,
+    sums_exactly,
+    unit,
+    zero_below,
+)
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.infill import Infill

@@ -8,9 +8,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.correct.bounds import Reals, normal_from, of_report, unit
-from sampler_parity.harness.correct.exact import Decision
-from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.bounds import (
+    Decision,
+    Interval,
+    Reals,
+    normal_from,
+    of_report,
+    unit,
+)
 from sampler_parity.harness.correct.softmax import Softmax, softmax
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.client import Got

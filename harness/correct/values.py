@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from sampler_parity.harness.correct.bounds import Reals, largest, of_function, unit
-from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.bounds import Interval, Reals, largest, of_function, unit
 from sampler_parity.harness.correct.softmax import REPORTED
 from sampler_parity.harness.correct.stage import Stage, Wrong
 from sampler_parity.reference import floats

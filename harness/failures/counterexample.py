@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import stage_file
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import BackendResult, CounterexampleResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.devices import DeviceCase, on_rows
 from sampler_parity.harness.checks.execute import execute

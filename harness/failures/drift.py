@@ -4,8 +4,7 @@ smallest of them on the newest release that has it."""
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.bundle.records import CaseResult, ChangeResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.failures.shrink import shown as as_shown

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import array_of, stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.format_difference import lines, margin, row_of, stage_of_row

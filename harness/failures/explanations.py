@@ -16,7 +16,7 @@ from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_table
 from sampler_parity.harness.strict import Strict
-from sampler_parity.harness.suite.shipped import shipped, suites_folder
+from sampler_parity.harness.suite.ids import shipped, suites_folder
 from sampler_parity.harness.verdicts import Verdict
 
 PROPERTIES = tuple(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from sampler_parity.harness.bundle.records.case import LiveRow
+from sampler_parity.harness.bundle.records import LiveRow
 from sampler_parity.harness.failures.groups import FailureExample, Group, Small
 from sampler_parity.harness.sanitize.printable import one_line
 

@@ -12,8 +12,13 @@ from typing import Any
 
 from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, LiveRow
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.bundle.records import (
+    BackendResult,
+    CaseResult,
+    CounterexampleResult,
+    Known,
+    LiveRow,
+)
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.failures.differing import LACKS, DifferenceKind, kind_of, words
 from sampler_parity.harness.strict import Strict

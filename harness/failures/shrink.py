@@ -15,14 +15,14 @@ from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.draws import DrawsCase
 from sampler_parity.harness.checks.generation.block import GenerationCase
-from sampler_parity.harness.checks.rounds.block import RoundsCase
+from sampler_parity.harness.checks.rounds import RoundsCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.block import ChainCase, StagesCase
 from sampler_parity.harness.checks.stages.operations import simpler
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures import shrink_batch
+from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import LiteralRows
-from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.reference import ChainError
 

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from sampler_parity.harness.checks.batch.batched import Batched
+from sampler_parity.harness.checks.batch.block import Batched
 from sampler_parity.harness.protocol.messages import BatchStep, ChainSpec, Operation
 
 Data = dict[str, Any]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sampler_parity.harness.engines.engine_file import NAMESPACE, engine_names, engines_folder
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.harness.faults.patch import Mutant
 
 if TYPE_CHECKING:
     MUTANTS: dict[str, Mutant]

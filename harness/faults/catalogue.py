@@ -8,15 +8,14 @@ from typing import Any, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults.mutant import Mutant
-from sampler_parity.harness.faults.patch import Patch
+from sampler_parity.harness.faults.patch import Mutant, Patch
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.strict import Strict, mistake
 
 # The classes that faults without a sampler replace, by the first word of a fault's name.
-_OF = {"chain": "reference/chain.py:Chain", "batch": "harness/protocol/serving.py:Serving"}
+_OF = {"chain": "reference/chain.py:Chain", "batch": "harness/protocol/sampling.py:Serving"}
 
 
 class ProgramRow(Strict):

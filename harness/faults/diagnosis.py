@@ -20,20 +20,46 @@ from itertools import chain, islice, product
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.bundle.records.counterexample import Known
+from sampler_parity.harness.bundle.records import BackendResult, Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant
 from sampler_parity.harness.faults.families import families, variants
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.faults.sorts import FirstOfEquals, LastOfEquals
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.verdicts import RIGHT, Accept, Verdict
 from sampler_parity.reference import Candidates
+
+
+class FirstOfEquals(Candidates):
+    """A stable sort: JavaScript's, Python's, std::stable_sort."""
+
+    __slots__ = ()
+
+    def order_of_largest(self, n: int) -> NDArray[np.int32]:
+        self.refuse_nan()
+        return np.argsort(-self.logits, kind="stable")[:n].astype(np.int32)
+
+    def partial_sort(self, n: int) -> None:
+        self.keep(self.order_of_largest(n))
+        self.sorted = True
+
+
+class LastOfEquals(FirstOfEquals):
+    """A stable sort that ascends, read from its end: numpy.argsort and `[::-1]`."""
+
+    __slots__ = ()
+
+    def order_of_largest(self, n: int) -> NDArray[np.int32]:
+        self.refuse_nan()
+        return np.argsort(self.logits, kind="stable")[::-1][:n].astype(np.int32)
+
 
 PASSES: tuple[Verdict, ...] = (*RIGHT, "close")
 NEARLY_ALL = 0.9  # Two implementations of one fault differ in edge cases.

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.harness.faults.patch import Mutant
 from sampler_parity.harness.faults.worker import Worker
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.reference import Candidates
 
 _AGAIN_S = 0.01

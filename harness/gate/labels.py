@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sampler_parity.harness.gate.records import GateFinding, GateResult, RuleOutcome
-from sampler_parity.harness.sanitize.markup import code
+from sampler_parity.harness.sanitize.printable import code
 
 MOST_FINDINGS = 5  # findings of a rule; the JSON has all of them
 _LONGEST = 1_000  # characters of a cell: of ours, a replay command with an adapter's has 300

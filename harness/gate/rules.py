@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypeVar
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult

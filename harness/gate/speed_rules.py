@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import SkipRatioResult, TimingResult
 from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of
 from sampler_parity.harness.gate.policy import Policy, SpeedRule
 from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, State

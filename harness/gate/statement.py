@@ -15,7 +15,7 @@ from sampler_parity.harness.gate.policy import Policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.gate.subject import backends_of
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.limits import json_of
 
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 

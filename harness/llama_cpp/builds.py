@@ -29,7 +29,8 @@ from sampler_parity.harness.llama_cpp.build_files import (
     reports_release,
 )
 from sampler_parity.harness.llama_cpp.libllama import default_folder
-from sampler_parity.harness.llama_cpp.platforms import make, recipes
+from sampler_parity.harness.llama_cpp.platforms import make
+from sampler_parity.harness.llama_cpp.platforms import make as recipes
 from sampler_parity.harness.llama_cpp.platforms.runners import RUNNERS, missing
 from sampler_parity.harness.llama_cpp.recorded import (
     NAME,

@@ -8,7 +8,7 @@ from typing import Any
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp import worker
 from sampler_parity.harness.llama_cpp.compiled import SOURCES, compiled
-from sampler_parity.harness.llama_cpp.words import words_of
+from sampler_parity.harness.llama_cpp.libllama import words_of
 from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.reference import ChainError
 

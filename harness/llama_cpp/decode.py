@@ -1,4 +1,6 @@
-"""Decoding with libllama: the logits of a prompt; generation with the native chain."""
+"""Decoding with libllama: the logits of a prompt; generation with the native chain.
+
+Then the candidates that a graph returns, the requests of `capture`, and the throughput."""
 
 import ctypes
 import time
@@ -13,10 +15,16 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.libllama import Libllama, SequenceSampler
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import (
+    CaptureRequest,
     DecodeRequest,
     GenerateReply,
     GenerateRequest,
+    ThroughputReply,
+    ThroughputRequest,
+    TokenizeReply,
+    TokenizeRequest,
 )
 
 
@@ -199,3 +207,107 @@ def generate(
     finally:
         context.close()
     return GenerateReply(tokens=tokens, ns=ns)
+
+
+def handed_back(context: Context, output: int = -1) -> Result:
+    """Copy the candidates of an output; p is 0 if the graph computes none."""
+    library, pointer = context.library, context.pointer
+
+    def taken(what: str) -> NDArray[Any] | None:
+        n = getattr(library, f"llama_get_sampled_{what}_count_ith")(pointer, output)
+        if n == 0:
+            return None
+        values = getattr(library, f"llama_get_sampled_{what}_ith")(pointer, output)
+        return np.ctypeslib.as_array(values, (n,)).copy()
+
+    logits = taken("logits")
+    assert logits is not None  # build_sampling always hands back logits
+    ids, p = taken("candidates"), taken("probs")
+    ids = np.arange(len(logits), dtype=np.int32) if ids is None else ids
+    return ids, logits, np.zeros_like(logits) if p is None else p, None, -1
+
+
+def tokenize(model: Model, request: TokenizeRequest) -> TokenizeReply:
+    if model.n_vocab < 1:
+        raise InputError(model.path, "has no vocabulary", "name a model that generates text")
+    library = model.library
+    vocab = library.llama_model_get_vocab(model.model)
+    return TokenizeReply(
+        tokens=[_tokens(library, vocab, text.encode()) for text in request.texts],
+        n_vocab=model.n_vocab,
+        n_context=model.n_context,
+    )
+
+
+def _tokens(library: Libllama, vocab: int, text: bytes) -> list[int]:
+    """Return the tokens: special tokens parsed, begin-of-text added if the model asks for it."""
+    room = len(text) + 8
+    buffer = (ctypes.c_int32 * room)()
+    n = library.llama_tokenize(vocab, text, len(text), buffer, room, True, True)
+    return list(buffer[: max(n, 0)])
+
+
+def capture(model: Model, request: CaptureRequest, rows: NDArray[np.float32]) -> None:
+    """Fill rows with the logits after the tokens at the positions, each decoded by itself."""
+    model.check_vocabulary(request.n_vocab, request.tokens)
+    row_of = {position: i for i, position in enumerate(request.positions)}
+    context = Context(model, request.n_context, request.threads)
+    try:
+        for position in range(max(request.positions) + 1):
+            logits = context.decode([request.tokens[position]])
+            if position in row_of:
+                rows[row_of[position]] = logits
+    finally:
+        context.close()
+
+
+def measure(
+    model: Model, chains: list[NativeChain], request: ThroughputRequest, in_graph: bool
+) -> ThroughputReply:
+    """Decode with a chain for each sequence. in_graph: put the chains into the model's graph."""
+    for chain in chains:  # before it is decoded: in the graph, penalties look at the history then
+        for token in request.prompt:
+            chain.accept(token)
+    context = Context(
+        model,
+        len(request.prompt) + request.n_tokens,
+        chains=[chain.chain for chain in chains] if in_graph else None,
+        sequences=request.sequences,
+    )
+    try:
+        return _generate(context, chains, request, in_graph)
+    finally:
+        context.close()
+
+
+def _generate(
+    context: Context, chains: list[NativeChain], request: ThroughputRequest, in_graph: bool
+) -> ThroughputReply:
+    prompt_ns = _decode(context, [request.prompt] * len(chains))
+    last = len(request.prompt)
+    sample_ns, decode_ns, sampled = [], [], []
+    for _ in range(request.n_tokens):
+        start = time.perf_counter_ns()
+        tokens = [
+            chain.sample(context.pointer, (i + 1) * last - 1) for i, chain in enumerate(chains)
+        ]
+        sample_ns.append(time.perf_counter_ns() - start)
+        sampled.append(tokens)
+        decode_ns.append(_decode(context, [[token] for token in tokens]))
+        last = 1
+    return ThroughputReply(
+        prompt_ns=prompt_ns,
+        sample_ns=sample_ns,
+        decode_ns=decode_ns,
+        tokens=sampled,
+        in_graph=chains[0].in_graph() if in_graph else 0,
+    )
+
+
+def _decode(context: Context, further: list[list[int]]) -> int:
+    """Decode the same number of further tokens of every sequence in one batch; return
+    nanoseconds."""
+    parts = [Further(i, context.length, tokens) for i, tokens in enumerate(further)]
+    ns = context.decode_together(parts)
+    context.length += len(further[0])
+    return ns

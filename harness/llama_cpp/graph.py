@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp import worker
-from sampler_parity.harness.llama_cpp.decode import Context
-from sampler_parity.harness.llama_cpp.handed_back import handed_back
+from sampler_parity.harness.llama_cpp.decode import Context, handed_back, measure
 from sampler_parity.harness.llama_cpp.sequences import follow
-from sampler_parity.harness.llama_cpp.throughput import measure
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import (
     ChainSpec,

@@ -3,11 +3,18 @@
 The `llama_cpp` package binds every symbol when it is imported and so refuses other builds; here a
 symbol that a build lacks is None. Only the shared libraries are used, by default those that
 llama-cpp-python installed.
+
+The messages of a refusal, in the log and on stderr, are read by asking once more (`words_of`):
+until then stderr is the one that the harness reads, so the last output of a process that dies is
+there.
 """
 
 import ctypes
 import functools
 import os
+import tempfile
+from collections import deque
+from collections.abc import Callable
 from ctypes import (
     POINTER,
     Structure,
@@ -38,7 +45,6 @@ from sampler_parity.harness.llama_cpp.signatures import (
     order,
     signature,
 )
-from sampler_parity.harness.llama_cpp.words import keep_error
 from sampler_parity.reference.chronology import NEWEST, SEEN
 
 _ALL_LAYERS = 1 << 16
@@ -130,6 +136,17 @@ class LlamaBatch(Structure):
         ("seq_id", POINTER(POINTER(c_int32))),
         ("logits", POINTER(ctypes.c_int8)),
     )
+
+
+_ERROR = 4  # GGML_LOG_LEVEL_ERROR
+_MOST = 4096  # bytes of stderr
+logged: deque[str] = deque(maxlen=8)
+
+
+def keep_error(level: int, text: bytes, _data: object) -> None:
+    """Store the last errors and drop the rest: a log callback."""
+    if level == _ERROR:
+        logged.append(text.decode(errors="replace"))
 
 
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, c_char_p, c_void_p)
@@ -263,3 +280,23 @@ class Libllama:
 
     def apply(self, sampler: int, array: TokenDataArray) -> None:
         self.llama_sampler_apply(sampler, byref(array))
+
+
+def words_of(refused: Callable[[], object]) -> str:
+    """Call what llama.cpp has just refused again, and return its messages in one line of at most
+    300 characters."""
+    logged.clear()
+    stderr = os.dup(2)
+    try:
+        with tempfile.TemporaryFile() as file:
+            os.dup2(file.fileno(), 2)
+            try:
+                refused()
+            finally:
+                os.dup2(stderr, 2)
+            file.seek(0)
+            printed = file.read(_MOST)
+    finally:
+        os.close(stderr)
+    text = " ".join(" ".join([printed.decode(errors="replace"), *logged]).split())
+    return text[:300]

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.chain import NativeChain
-from sampler_parity.harness.llama_cpp.decode import Context, Further, Model
-from sampler_parity.harness.llama_cpp.handed_back import handed_back
+from sampler_parity.harness.llama_cpp.decode import Context, Further, Model, handed_back
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, SequencesReply, SequencesRequest
 from sampler_parity.harness.protocol.sequences import SequencesStep, SlotChange

@@ -15,9 +15,8 @@ from typing import Any
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.files import toml_of
 from sampler_parity.reference import chronology
-from sampler_parity.reference.chronology import NEWEST, OLDEST, SEEN
+from sampler_parity.reference.chronology import NEWEST, OLDEST, SEEN, joined, parted
 from sampler_parity.reference.errors import ChainError
-from sampler_parity.reference.meaning import joined, parted
 
 
 class LlamaLogitBias(ctypes.Structure):

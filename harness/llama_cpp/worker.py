@@ -11,14 +11,20 @@ from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.llama_cpp.build_files import compiler_of
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.llama_cpp.capture import capture, tokenize
-from sampler_parity.harness.llama_cpp.chain import NativeChain
-from sampler_parity.harness.llama_cpp.compiled_chain import chain_type
-from sampler_parity.harness.llama_cpp.decode import Model, decode, generate
+from sampler_parity.harness.llama_cpp.chain import NativeChain, chain_type
+from sampler_parity.harness.llama_cpp.decode import (
+    Model,
+    capture,
+    decode,
+    generate,
+    measure,
+    tokenize,
+)
 from sampler_parity.harness.llama_cpp.ends import bans_of_ends
 from sampler_parity.harness.llama_cpp.libllama import (
     Libllama,
     default_folder,
+    words_of,
 )
 from sampler_parity.harness.llama_cpp.recorded import unchanged
 from sampler_parity.harness.llama_cpp.sequences import follow
@@ -27,11 +33,9 @@ from sampler_parity.harness.llama_cpp.signatures import (
     SIGNATURES,
     LlamaLogitBias,
 )
-from sampler_parity.harness.llama_cpp.throughput import measure
-from sampler_parity.harness.llama_cpp.words import words_of
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
+from sampler_parity.harness.protocol.environment import lift_memory_limit
 from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.memory import lift_memory_limit
 from sampler_parity.harness.protocol.messages import (
     CaptureRequest,
     ChainSpec,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.dtypes import Dtype, narrowed
+from sampler_parity.harness.protocol.arithmetic import Dtype, narrowed
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, NotAsked, Unclaimed
 from sampler_parity.harness.protocol.measured import Measured
 

@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, FailFast, Field
 
-from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.arithmetic import Arithmetic, Dtype
 from sampler_parity.harness.protocol.measured import OfTrie
 from sampler_parity.harness.protocol.sequences import SequencesRequest as SequencesRequest
 from sampler_parity.harness.strict import Strict

@@ -25,17 +25,21 @@ from typing import IO, Any
 
 from pydantic import BaseModel, ValidationError
 
-from sampler_parity.harness.processes import groups, sandboxes
-from sampler_parity.harness.processes.forked import Forked
-from sampler_parity.harness.processes.groups import ProcessGroup
+from sampler_parity.harness.processes import groups, shell
+from sampler_parity.harness.processes.groups import Forked, ProcessGroup
 from sampler_parity.harness.processes.pool import may_fork
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
 from sampler_parity.harness.protocol.environment import small
 from sampler_parity.harness.protocol.interface import BackendFailure, NotAsked, R
-from sampler_parity.harness.protocol.limits import patience, reply_bytes
 from sampler_parity.harness.protocol.pipes import Deadline, ErrorOutput
-from sampler_parity.harness.protocol.replies import OtherVersion, checked, parsed
+from sampler_parity.harness.protocol.replies import (
+    OtherVersion,
+    checked,
+    parsed,
+    patience,
+    reply_bytes,
+)
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.sanitize.crash_output import BYTES, error_line, last_lines
 
@@ -198,7 +202,7 @@ class BackendProcess:
     def _to_run(self) -> list[str]:
         if not self.sandbox:
             return self.command
-        return sandboxes.command(self.command, self.scratch.path)
+        return shell.sandboxed(self.command, self.scratch.path)
 
     def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
         """Send a request and read its reply. The time limit holds for all of it."""

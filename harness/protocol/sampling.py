@@ -1,4 +1,8 @@
-"""Run a worker's chain on rows of logits: the selected token, and what each stage leaves."""
+"""Run a worker's chain on rows of logits: the selected token, and what each stage leaves.
+
+`Serving` answers the request `batch` with a chain for each live row. A worker with its own way to
+serve has a class attribute `serving`, used in place of this class.
+"""
 
 import time
 from collections.abc import Sequence
@@ -9,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.dtypes import widened
+from sampler_parity.harness.protocol.arithmetic import widened
 from sampler_parity.harness.protocol.interface import Instance, Result, Worker
+from sampler_parity.harness.protocol.live import Live
 from sampler_parity.harness.protocol.scratch import Scratch
 
 
@@ -46,7 +51,7 @@ class Sampling:
         results: list[p.StageResult],
     ) -> tuple[int | None, int]:  # fmt: skip
         """Apply stages to candidates from a row. Return the selected token, and the nanoseconds. An
-        instance may have `apply_all` (llama_cpp/compiled_chain.py), which does it in one call."""
+        instance may have `apply_all` (llama_cpp/chain.py), which does it in one call."""
         if apply_all := getattr(instance, "apply_all", None):
             out = (
                 self.scratch.address(self.at, 3 * len(row) * len(stages)) if self.with_stages else 0
@@ -130,3 +135,54 @@ def write_table(scratch: Scratch, at: int, values: list[int]) -> None:
     `selected` becomes the largest, which is no index either."""
     words, _ = scratch.words(at, len(values))
     words[:] = np.minimum(np.maximum(np.array(values, np.int64), -(2**31)), 2**31 - 1)
+
+
+Sample = tuple[int | None, list[p.StageResult]]
+
+
+@dataclass
+class Occupant:
+    """A live row: its sequence, and its chain in its state."""
+
+    sequence: p.BatchSequence
+    instance: Instance
+
+
+class Serving:
+    """One request: all rows of a step sample, then all accept."""
+
+    def __init__(self, worker: Worker, scratch: Scratch, request: p.BatchRequest) -> None:
+        self.worker, self.request = worker, request
+        self.sampling = Sampling(worker, scratch, request.out, request.detail == "stages")
+        self.live = Live(self.join, self.clone, self.reset)
+        self.rows = rows_of(scratch, request.rows)
+
+    def answer(self) -> p.BatchReply:
+        tokens, stages = [], []
+        for step in self.request.steps:
+            self.live.do(step.before)
+            sampled = self.step(step.sample)
+            tokens.append([token for token, _ in sampled])
+            stages.append([results for _, results in sampled])
+        return p.BatchReply(tokens=tokens, stages=stages, ns=self.sampling.ns)
+
+    def step(self, wanted: list[p.BatchSample]) -> list[Sample]:
+        sampled = [self.sample(self.live.rows[one.at], self.rows[one.row]) for one in wanted]
+        for one, (token, _) in zip(wanted, sampled, strict=True):
+            accept(self.live.rows[one.at].instance, one.accept, token)
+        return sampled
+
+    def join(self, number: int) -> Occupant:
+        sequence = self.request.sequences[number]
+        instance = self.worker.build(sequence.chain, self.request.n_vocab, self.request.vocab)
+        accept_past(instance, [*sequence.prompt, *sequence.output], len(sequence.prompt))
+        return Occupant(sequence, instance)
+
+    def clone(self, row: Occupant) -> Occupant:
+        return Occupant(row.sequence, row.instance.clone())
+
+    def reset(self, row: Occupant) -> None:
+        row.instance.reset()
+
+    def sample(self, row: Occupant, logits: NDArray[np.float32]) -> Sample:
+        return self.sampling.sample(row.instance, len(row.sequence.chain), logits)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.environment import limit_memory
 from sampler_parity.harness.protocol.interface import Worker
-from sampler_parity.harness.protocol.memory import limit_memory
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.protocol.server import answer, in_version
 

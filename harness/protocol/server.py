@@ -1,4 +1,7 @@
-"""Answer the requests of the protocol with a worker in Python: instances, scratch file, clock."""
+"""Answer the requests of the protocol with a worker in Python: instances, scratch file, clock.
+
+`InPlace` runs a worker in this process, through the same requests as any backend.
+"""
 
 import time
 from collections.abc import Callable
@@ -10,8 +13,9 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.dtypes import DTYPES
+from sampler_parity.harness.protocol.arithmetic import DTYPES
 from sampler_parity.harness.protocol.interface import (
+    BackendFailure,
     Capturer,
     Decoder,
     DeviceProbe,
@@ -19,6 +23,7 @@ from sampler_parity.harness.protocol.interface import (
     Generator,
     GraphGenerator,
     Instance,
+    R,
     Result,
     Rounds,
     Sequences,
@@ -29,6 +34,7 @@ from sampler_parity.harness.protocol.interface import (
 )
 from sampler_parity.harness.protocol.sampling import (
     Sampling,
+    Serving,
     accept,
     accept_past,
     rows_of,
@@ -36,7 +42,6 @@ from sampler_parity.harness.protocol.sampling import (
     write_table,
 )
 from sampler_parity.harness.protocol.scratch import Scratch
-from sampler_parity.harness.protocol.serving import Serving
 from sampler_parity.reference import ChainError, UndefinedInputError
 
 
@@ -250,3 +255,30 @@ def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.
         return p.ErrorReply(kind="unsupported", message=str(error))
     except (ChainError, UndefinedInputError, InputError) as error:
         return p.ErrorReply(kind="rejected", message=str(error))
+
+
+class InPlace:
+    """A `Backend` whose worker runs in this process."""
+
+    def __init__(self, name: str, worker: Any) -> None:
+        self.name, self.worker, self.scratch = name, worker, Scratch()
+
+    def hello(self) -> p.HelloReply:
+        return in_version(self.worker.hello(), p.PROTOCOL_VERSION)
+
+    def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:
+        answered = self.answer(request, timeout_s)
+        if isinstance(answered, p.ErrorReply):
+            raise BackendFailure(answered.kind, answered.message)
+        assert isinstance(answered, reply)
+        return answered
+
+    def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
+        """Return the worker's reply. Raises BackendFailure."""
+        return answer(self.worker, self.scratch, request)
+
+    def violation(self, message: str) -> BackendFailure:
+        return BackendFailure("crashed", message)
+
+    def close(self) -> None:
+        self.scratch.remove()

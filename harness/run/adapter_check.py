@@ -18,7 +18,7 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.client_batch import Batch, batch
+from sampler_parity.harness.protocol.client_serving import Batch, batch
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 

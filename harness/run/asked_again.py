@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.bundle.replay import backend_option, replay
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.item import CheckItem

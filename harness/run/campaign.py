@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Executor, Terms
 from sampler_parity.harness.checks.item import CheckItem
@@ -31,7 +31,7 @@ from sampler_parity.harness.protocol.messages import numbers, plain
 from sampler_parity.harness.run.judging import run_portion, survived
 from sampler_parity.harness.run.shrinking import small_of
 from sampler_parity.harness.strict import Strict
-from sampler_parity.harness.suite.written import case_block
+from sampler_parity.harness.suite.model import case_block
 
 OF_A_CHUNK = 60.0  # seconds to minimize findings: 439 failures took 386 s without a bound
 OF_A_FINDING = 5.0

@@ -14,10 +14,10 @@ from typing import Any, Self
 from sampler_parity.harness.backends.registry import device_of
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import MachineInfo, RunInfo
-from sampler_parity.harness.bundle.same_run import differing
+from sampler_parity.harness.bundle.writer import differing
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Died
-from sampler_parity.harness.run.describing import Intent, describe
+from sampler_parity.harness.run.started import Intent, describe
 
 _CONNECT_S = 30
 _LOOK_S = 1.0  # between looks for a worker that does not answer
@@ -59,7 +59,7 @@ class Cluster:
         self._pool = self._client.get_executor(pure=False, resources=dict.fromkeys(labels, 1))
 
     def describe(self, intent: Intent) -> RunInfo:
-        """Describe the workers, as `describe` of harness/run/describing.py does. Raises
+        """Describe the workers, as `describe` of harness/run/started.py does. Raises
         InputError."""
         workers = self._workers()
         futures = {

@@ -13,10 +13,8 @@ from typing import Any, TypeVar
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.artifacts import write_content
-from sampler_parity.harness.bundle.made_of import SHORT
-from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.bundle.info import SHORT
+from sampler_parity.harness.bundle.records import CaseResult, ChangeResult, Result
 from sampler_parity.harness.checks.context import Executor, Ready, RunContext, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
@@ -29,8 +27,7 @@ from sampler_parity.harness.run.crash_journal import REASON, InFlight
 from sampler_parity.harness.run.started import backend
 from sampler_parity.harness.strict import like
 from sampler_parity.reference import ChainError
-from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.chronology import NEWEST, parted
 from sampler_parity.reference.platforms import DEFAULT
 
 _FIRST_ITEMS = (1, 9)  # so that the first verdict shows at once

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sampler_parity.harness.backends import names, registry
+from sampler_parity.harness.backends import engines as names
+from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.checks import KINDS, Profile
 from sampler_parity.harness.checks.context import Terms
@@ -14,8 +15,8 @@ from sampler_parity.harness.checks.timing.run import ROUNDS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import of_this_code
 from sampler_parity.harness.llama_cpp import builds
-from sampler_parity.harness.processes import sandboxes
-from sampler_parity.harness.run.describing import Intent
+from sampler_parity.harness.processes import shell
+from sampler_parity.harness.run.started import Intent
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.expansion_cache import Expansions
@@ -205,7 +206,7 @@ def _named(options: RunOptions) -> list[str]:
     """Return the names by which the backends are started. Raises InputError."""
     if not options.sandbox:
         return options.backends
-    sandboxes.refuse_unavailable()
+    shell.refuse_missing_sandbox()
     return [names.in_sandbox(name) for name in options.backends]
 
 

@@ -9,11 +9,7 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.lock import locked
-from sampler_parity.harness.bundle.records.prediction import (
-    Apart,
-    PartingResult,
-    PredictionResult,
-)
+from sampler_parity.harness.bundle.records import Apart, PartingResult, PredictionResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase

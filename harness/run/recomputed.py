@@ -1,30 +1,87 @@
-"""Expand the suites of a finished bundle again: it must hold these cases, and no others.
+"""Check that a bundle holds what its suites expand to.
 
-The gate asks this before it judges. Names, samplers, steps and requirements of each case come from
-the suites of this version, so a bundle cannot state its own.
-"""
+`--resume` refuses a bundle whose results are not those of the plan: its own cases, with their
+requirements. The gate expands the suites of a finished bundle again, before it judges. Names,
+samplers, steps and requirements of each case come from the suites of this version, so a bundle
+cannot state its own. A verdict alone does not identify its writer; its digest does."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
+from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RECORDING
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.checks import Profile, is_judged
+from sampler_parity.harness.bundle.records import CaseResult, Result
+from sampler_parity.harness.checks import Profile, is_judged, kind_of_record
+from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.garbage import collection_paused
 from sampler_parity.harness.rows import load, records
-from sampler_parity.harness.run.resume_check import misfit_among
+from sampler_parity.harness.run.plan import Plan
 from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.ids import shipped
 from sampler_parity.harness.suite.items import items_of
-from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
+
+
+def misfit_of(plan: Plan) -> Callable[[Result], str]:
+    """Return `misfit_among` of a plan, which is on the backends that run here."""
+    names = {command_of(name)[0] for name in plan.backends}
+    return misfit_among(plan.judged, names, plan.run_options.accept)
+
+
+def misfit_among(
+    judged: Iterable[CheckItem], names: Collection[str], accept: Accept
+) -> Callable[[Result], str]:
+    """Return a function that describes how a result differs from its case, or returns "". names: of
+    the backends, as results have them."""
+    items = {(item.kind.noun, item.id): item for item in judged}
+
+    def misfit(result: Any) -> str:
+        if not is_judged(result.kind):
+            return ""
+        item = items.get((kind_of_record(result.kind).noun, result.id))
+        if item is None:
+            return f"{result.kind} {result.id!r} is not part of this run"
+        if result.suite != item.suite:
+            return f"{result.id!r} is in suite {item.suite}, not {result.suite!r}"
+        if result.backends.keys() != {*names}:
+            backends = ", ".join(result.backends) or "none"
+            return f"{result.id!r} has results of other backends: {backends}"
+        if isinstance(result, CaseResult) and result.accept not in ("identical", accept):
+            return f"{result.id!r} accepts {result.accept}, but the run does not"
+        if isinstance(result, CaseResult) and _judged_otherwise(result, accept):
+            return f"{result.id!r} was not judged with --accept correct, but the run is"
+        if isinstance(result, CaseResult | DistributionResult):
+            return _other_terms(result, item.check)
+        return ""
+
+    return misfit
+
+
+def _judged_otherwise(result: CaseResult, accept: Accept) -> bool:
+    """Return whether another judge decided a difference."""
+    same = all(got.verdict == "identical" for got in result.backends.values())
+    return accept == "correct" != result.accept and not same
+
+
+def _other_terms(result: CaseResult | DistributionResult, check: Any) -> str:
+    if result.samplers != check.samplers:
+        return f"{result.id!r} has other samplers: {' '.join(result.samplers)}"
+    for name in result.backends:
+        required = check.required(name)
+        # a sampler that a release gives no meaning must be unsupported
+        if result.required[name] not in (required, ["unsupported"]):
+            got = " or ".join(result.required[name]) or "nothing"
+            return f"{result.id!r} requires {' or '.join(required)} of {name}, not {got}"
+    return ""
+
 
 _RUN_AGAIN = "run them again with this version, or judge the bundle with the version that made it"
 

@@ -12,30 +12,29 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.backends.hashed import changed_inside
+from sampler_parity.harness.backends.artifact import changed_inside
 from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.info import Footer, RunInfo
 from sampler_parity.harness.bundle.lock import locked
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.bundle.writer import resume as resume_bundle
 from sampler_parity.harness.checks import KINDS, OTHERS
 from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.item import CheckItem, Checks
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.stages.reference_cache import Answers
+from sampler_parity.harness.checks.timed_records import SkipRatioResult
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.crash_journal import deaths, fatal_of
-from sampler_parity.harness.run.describing import Intent, absent_of, describe, versions_of
 from sampler_parity.harness.run.eta import Watch, work_of
 from sampler_parity.harness.run.judging import has_changed, judge, portions, run_changes
 from sampler_parity.harness.run.plan import Plan, RunOptions, address_of
-from sampler_parity.harness.run.resume_check import misfit_of
+from sampler_parity.harness.run.recomputed import misfit_of
+from sampler_parity.harness.run.started import Intent, absent_of, describe, versions_of
 from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.reference.chronology import NEWEST
 

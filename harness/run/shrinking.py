@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.bundle.records import (
+    BackendResult,
+    CaseResult,
+    CounterexampleResult,
+    Known,
+)
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.context import RunContext, Terms
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.failures.counterexample import (
     NO_TIME,
     Looks,

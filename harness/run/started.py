@@ -1,12 +1,20 @@
-"""The backends of this process. Each is started once and kept."""
+"""The backends of this process, and the description of a run before it starts: the backends are
+asked where they will run."""
 
+import datetime
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from multiprocessing.util import Finalize
+from typing import Any
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.info import FileInfo
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.info import BackendInfo, FileInfo, RunInfo
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.reference.chronology import NEWEST
 
 _started: dict[tuple[int, str, float], BackendProcess] = {}
 
@@ -25,3 +33,61 @@ def backend(
         _started[key].version = version
     registry.expect(_started[key], files)
     return _started[key]
+
+
+def _command_line() -> tuple[str, ...]:
+    """Return the command line of this process; another process may describe the run."""
+    return ("sampler-parity", *sys.argv[1:])
+
+
+@dataclass(frozen=True)
+class Intent:
+    """The fields of run.json that neither the backends nor the machine report. backends: as in
+    `Terms`. ready_s: keep the backends running, for requests of so many seconds. state: the
+    machine's `deciding()`, if the plan asked; only for processes of this machine."""
+
+    backends: dict[str, str | None]
+    suites: dict[str, str] = field(default_factory=dict)
+    profile: str = "full"
+    seed: int = 0
+    only: tuple[str, ...] = ()
+    ready_s: float | None = None
+    state: Mapping[str, Any] | None = None
+    command: tuple[str, ...] = field(default_factory=_command_line)
+
+
+def describe(intent: Intent) -> RunInfo:
+    """Return the content of run.json; ask every backend to describe itself."""
+
+    def about(name: str) -> BackendInfo:
+        if not intent.ready_s:
+            return registry.inspect(name)
+        return registry.about(name, backend(name, intent.ready_s))
+
+    return RunInfo(
+        version=version("sampler-parity"),
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=list(intent.command),
+        suites=intent.suites,
+        profile=intent.profile,
+        seed=intent.seed,
+        only=list(intent.only),
+        backends={
+            registry.command_of(name)[0]: about(name).model_copy(
+                update={"reference": release or NEWEST}
+            )
+            for name, release in intent.backends.items()
+        },
+        machine=machine.describe(intent.state),
+    )
+
+
+def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, str]:
+    """Return the backends that do not run here, with the reason."""
+    why = {name: info[registry.command_of(name)[0]].unavailable for name in names}
+    return {name: reason for name, reason in why.items() if reason}
+
+
+def versions_of(info: RunInfo, names: Iterable[str]) -> dict[str, str]:
+    """Return the version of each backend in the header of the run."""
+    return {name: info.backends[registry.command_of(name)[0]].version for name in names}

@@ -1,12 +1,14 @@
-"""Escape untrusted text for printing: of an adapter, a bundle or a file name.
+"""Escape untrusted text of an adapter, a bundle or a file name: for printing, and in Markdown.
 
 Control characters, lone surrogates, invisible and direction-changing characters become escapes
 (`\\x1b`). A printed line is one line of bounded length, and no command in the log of a CI: GitHub
-obeys lines that begin with `::` or contain `##[`.
+obeys lines that begin with `::` or contain `##[`. In Markdown the text is no markup, HTML, formula,
+mention or command.
 """
 
 import math
 from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 LONGEST_LINE = 4_000  # characters; our longest line, the list of all suites, has 1,300
@@ -57,3 +59,15 @@ def lines(texts: Iterable[str]) -> list[str]:
     together = "".join(items)
     plain = together.isprintable() and "::" not in together and "##[" not in together
     return items if plain and max(map(len, items)) <= LONGEST_LINE else [*map(line, items)]
+
+
+_SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_[]|~#@:$\n"}
+
+
+def safe(text: str, limit: int = 200) -> str:
+    """Return it on one line, cut at limit characters with the number left out."""
+    return escape(one_line(visible(text), limit), quote=False).translate(_SPECIAL)
+
+
+def code(text: str, limit: int = 200) -> str:
+    return f"<code>{safe(text, limit)}</code>"

@@ -8,6 +8,8 @@ Then, by the bounds of tv.py and for any q:
     A right sampler's upper bound is below the margin, with probability >= 1 - beta.
     If TV(q, p) >= margin, the p-value is at most alpha, with probability >= 1 - beta.
 In reverse, the left side is the smallest distance that n draws are sure to catch.
+
+Holm's step-down correction covers all tests of a run (Holm 1979); it is valid under any dependence.
 """
 
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from sampler_parity.harness.statistics import tv
 
@@ -113,3 +116,16 @@ def smallest(enough: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def holm(p_values: NDArray[np.float64], tests: int = 0) -> NDArray[np.float64]:
+    """Return adjusted p-values: those at most alpha may be rejected, with family-wise error alpha.
+
+    tests: how many the run has, if more than are given (the others count as not rejected).
+    """
+    m = max(tests, len(p_values))
+    order = np.argsort(p_values, kind="stable")
+    stepped = p_values[order] * (m - np.arange(len(p_values)))
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(stepped)) if len(order) else []
+    return adjusted

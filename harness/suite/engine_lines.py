@@ -22,7 +22,7 @@ from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.strict import first_mistake
-from sampler_parity.harness.suite.shipped import shipped, suite_id
+from sampler_parity.harness.suite.ids import shipped, suite_id
 
 FILE = "shared_suites.toml"
 KEYS = ("instead", "requires")

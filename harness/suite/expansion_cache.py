@@ -22,7 +22,7 @@ from sampler_parity.harness.bundle.machine import version_of
 from sampler_parity.harness.errors import InputError, lacks
 from sampler_parity.harness.inputs.cache import Cache
 from sampler_parity.harness.suite import engine_lines
-from sampler_parity.harness.suite.shipped import is_shipped, shipped, suite_id
+from sampler_parity.harness.suite.ids import is_shipped, shipped, suite_id
 
 Names = list[tuple[str, str]]  # ids with descriptions
 _LIBRARIES = ("pydantic", "hypothesis")  # those that are not in the name of the cache's file

@@ -18,11 +18,10 @@ from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.suite import engine_lines
 from sampler_parity.harness.suite.expansion_cache import Expansions
-from sampler_parity.harness.suite.ids import may_be_of
-from sampler_parity.harness.suite.shipped import is_shipped as is_shipped
-from sampler_parity.harness.suite.shipped import shipped
-from sampler_parity.harness.suite.shipped import suite_id as suite_id
-from sampler_parity.harness.suite.shipped import suites_folder as suites_folder
+from sampler_parity.harness.suite.ids import is_shipped as is_shipped
+from sampler_parity.harness.suite.ids import may_be_of, shipped
+from sampler_parity.harness.suite.ids import suite_id as suite_id
+from sampler_parity.harness.suite.ids import suites_folder as suites_folder
 
 if TYPE_CHECKING:  # loads every kind of block
     from sampler_parity.harness.suite.model import Suite
@@ -154,6 +153,6 @@ def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:
 
 
 def _expanded(file: SuiteFile, *how: Any) -> Iterator[Any]:
-    from sampler_parity.harness.suite.expansion import expanded  # loads every kind of block
+    from sampler_parity.harness.suite.model import expanded  # loads every kind of block
 
     return expanded(file.path, file.suite, *how)

@@ -30,12 +30,10 @@ from sampler_parity.harness.protocol.measured import (
     Way,
 )
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
-from sampler_parity.harness.trie.compiled import CompiledTries
-from sampler_parity.harness.trie.costs import own_costs, set_costs, trie_left
 from sampler_parity.harness.trie.exact import divergences
-from sampler_parity.harness.trie.grammar import Baseline, Span
+from sampler_parity.harness.trie.grammar import Baseline, Span, own_costs, set_costs, trie_left
 from sampler_parity.harness.trie.model import modelled
-from sampler_parity.harness.trie.session import Session, build_tries
+from sampler_parity.harness.trie.session import CompiledTries, Session, build_tries
 from sampler_parity.harness.trie.workloads import (
     PROMPTS,
     read_descriptor,

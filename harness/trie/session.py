@@ -26,12 +26,44 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.llama_cpp.compiled_trie import CompiledTrie
 from sampler_parity.harness.llama_cpp.decode import Context, Model
-from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, NativeTrie, Worker
+from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, NativeTrie, Position, Worker
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.trie.compiled import CompiledSpan, CompiledTries
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE
 from sampler_parity.reference.trie import Payload, TrieCache
+
+
+class CompiledTries:
+    """Raises InputError if the library cannot be compiled."""
+
+    def __init__(self) -> None:
+        self.library = CompiledTrie()
+        self._cache: int = self.library.token_trie_cache_init()
+
+    def forget(self) -> None:
+        """Forget all payloads, which no sampler uses any more."""
+        self.close()
+        self._cache = self.library.token_trie_cache_init()
+
+    def sampler(
+        self, payload_json: str, mode: int, compact: bool, path: str = "", across: bool = False
+    ) -> int:
+        """Make a llama_sampler. Raises ChainError if it is refused."""
+        parameters = {"path": path.encode(), "compact": compact, "across": across}
+        return self.library.init(payload_json, mode, cache=self._cache, **parameters)
+
+    def close(self) -> None:
+        self.library.token_trie_cache_free(self._cache)
+
+
+class CompiledSpan(Position):
+    """A sampler of C++, and the same position in Python, from which a session reads forced
+    tokens."""
+
+    def __init__(self, pointer: int, tries: tuple[FlatTrie, ...]) -> None:
+        super().__init__(tries)
+        self.pointer = pointer
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.statistics import bins, coupled, peers, simulate, tail, tv, wrong
+from sampler_parity.harness.statistics import coupled, peers, simulate, tail, tv, wrong
 from sampler_parity.harness.statistics.independence import repeat_rate
 from sampler_parity.harness.statistics.plan import Budget, Errors, coupled_draws, draws_for
 from sampler_parity.maintenance.calibration import distribution_power as power
@@ -139,7 +139,7 @@ def _large_vocabulary(
         text = "rounding stays below 0.01 at V = 128,256"
         return [Claim(text=text, seen=f"a rate of {benign:.3g}", met=False)]
     outcome = simulate.disagreements(rng, 0.01, benign, (n, 0.01, errors), runs)
-    ranked = bins.by_rank(p, 64)
+    ranked = tv.by_rank(p, 64)
     q = wrong.softmax(logits / _temperature(logits, 0.01))
     binned = np.bincount(ranked.of_token, weights=q).astype(np.float64)
     drawn = draws_for(0.01, ranked.p, errors)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
-from sampler_parity.harness.checks.timing import conditions
+from sampler_parity.harness.bundle.records import DetectionCurve, TimingCheckResult
+from sampler_parity.harness.checks.timed_records import TimingResult
+from sampler_parity.harness.checks.timing import rounds as conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import time_chain
 from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of

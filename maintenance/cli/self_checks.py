@@ -6,13 +6,13 @@ from pathlib import Path
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.lock import locked
-from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.bundle.records import TimingCheckResult
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.cli.bundle_summary import show
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.run.describing import Intent, absent_of, describe
 from sampler_parity.harness.run.run import finish
+from sampler_parity.harness.run.started import Intent, absent_of, describe
 from sampler_parity.harness.run.started import backend as started
 from sampler_parity.maintenance.calibration.calibration_record import CalibrationResult
 

@@ -12,10 +12,7 @@ from pathlib import Path
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
 from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.inputs.manifest import (
-    LogitsEntry,
-    register,
-)
+from sampler_parity.harness.inputs.fixtures import LogitsEntry, register
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.maintenance.golden.configuration import FixtureConfiguration, configuration

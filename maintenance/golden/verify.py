@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.inputs.fixtures import Fixture
-from sampler_parity.harness.inputs.manifest import (
+from sampler_parity.harness.inputs.fixtures import (
+    Fixture,
     LogitsEntry,
     ResultsEntry,
     manifest_of,

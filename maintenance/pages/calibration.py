@@ -16,10 +16,9 @@ from sampler_parity.maintenance.calibration.calibration_record import Calibratio
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.document import JunitTest
 from sampler_parity.reports.labels import short, state_of
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageFinding, PageSummary
 from sampler_parity.reports.parts import bundle_heading, state
-from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
-from sampler_parity.reports.summary import PageFinding, PageSummary
+from sampler_parity.reports.pictures.picture import Panel, PlotLine, panels
 
 PANELS = 8  # of a picture; a calibration has 5
 

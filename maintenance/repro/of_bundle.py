@@ -8,8 +8,7 @@ from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.info import BackendInfo, MachineInfo
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import BackendResult, CounterexampleResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.errors import InputError

@@ -4,7 +4,7 @@ person reads it, runs the program and decides."""
 from dataclasses import dataclass
 from pathlib import Path
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.maintenance.repro.scripts import scripted

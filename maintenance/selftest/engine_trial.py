@@ -7,7 +7,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.strict import Strict

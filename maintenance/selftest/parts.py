@@ -11,8 +11,7 @@ import numpy as np
 from sampler_parity.harness import faults
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.catalogue import read_faults
-from sampler_parity.harness.faults.mutant import Mutant
-from sampler_parity.harness.faults.patch import Patch
+from sampler_parity.harness.faults.patch import Mutant, Patch
 from sampler_parity.maintenance.selftest import sequences, speculative
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams

@@ -30,7 +30,7 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.checks.stages.block import ChainCase
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.engines.engine_file import engine_file, engine_names
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError

@@ -17,9 +17,9 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import HelloReply, SequencesReply, SequencesRequest
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.reference import Candidates
 
 MODEL = "small"

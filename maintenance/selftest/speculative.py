@@ -18,7 +18,7 @@ from sampler_parity.harness.checks.distribution.speculative_stages import (
     first_difference,
 )
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference.speculative import rounds, several_drafts
 from sampler_parity.reference.speculative.chance import Chance, Drawn, Row, enumerate_outcomes

@@ -15,9 +15,8 @@ from sampler_parity.programs.servers.server_record import Group, ServerResult
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.document import JunitTest
 from sampler_parity.reports.labels import state_of
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageFinding, PageSummary, anchor
 from sampler_parity.reports.parts import state
-from sampler_parity.reports.summary import PageFinding, PageSummary, anchor
 
 MOST = 12  # that are wrong and stand open, of a server
 INTRO = (

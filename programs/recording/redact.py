@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import Footer
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.errors import InputError
 from sampler_parity.programs.recording.check import BACKEND

@@ -21,7 +21,7 @@ from sampler_parity.programs.recording.reader import REMOVED, Gone, Process
 from sampler_parity.programs.recording.vocabularies import RecordedVocab, vocab_of
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.chain import parameters_of
-from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.chronology import parted
 from sampler_parity.reference.platforms import on, platform_of
 from sampler_parity.reference.random import DEFAULT_SEED, Mt19937
 from sampler_parity.reference.registry import REFERENCE_ROWS

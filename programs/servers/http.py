@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.limits import json_of
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.programs.servers.address import Address
 from sampler_parity.programs.servers.connection import Limited, TooMuch, connected

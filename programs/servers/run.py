@@ -11,9 +11,8 @@ from pathlib import Path
 from sampler_parity.harness.backends import environments
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.info import BackendInfo, Footer, RunInfo
 from sampler_parity.harness.bundle.lock import locked
-from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.engines.engine_file import Server
 from sampler_parity.harness.verdicts import ServerVerdict

@@ -10,7 +10,7 @@ from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.sanitize.data import json_of, shallow
+from sampler_parity.harness.sanitize.limits import json_of, shallow
 from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.harness.strict import first_mistake
 from sampler_parity.programs.servers.dialects import DIALECTS

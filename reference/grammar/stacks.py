@@ -1,4 +1,4 @@
-"""The states that a text leads a grammar to.
+"""The states that a text leads a grammar to, and a vocabulary as a tree: which tokens may follow.
 
 A stack is what is still expected, as positions in the rules, the next one last; it always ends at a
 character or token, or is empty: the text may end. A state is the set of stacks of a text.
@@ -6,9 +6,15 @@ character or token, or is empty: the text may end. A state is the set of stacks 
 Source: llama_grammar_advance_stack, llama_grammar_reject_candidates, llama_grammar_accept_token and
 what they call, src/llama-grammar.cpp at v0.5.0. llama.cpp walks each token's characters on each
 stack; here the states that characters lead to are kept, which changes no result.
+
+The tokens of a vocabulary are a tree of their characters: the grammar is asked once for a prefix
+that many share, and not at all for what follows one that it refuses. That changes no result either:
+`allowed` is `Machine.allows` of every token.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from sampler_parity.reference.errors import UndefinedInputError
 from sampler_parity.reference.grammar.rules import Element, Kind, Rules
@@ -205,3 +211,51 @@ class Machine:
 
 def _too_many() -> UndefinedInputError:
     return UndefinedInputError(f"the grammar can be read in over {MAX_STACKS} ways at one place")
+
+
+@dataclass(slots=True)
+class Prefix:
+    """tokens: those whose characters end here, by what is begun behind them. next: by the next
+    character, the longer prefixes."""
+
+    tokens: dict[Partial, list[int]] = field(default_factory=lambda: defaultdict(list))
+    next: "dict[int, Prefix]" = field(default_factory=dict)
+
+
+def tree_of(tokens: Iterable[tuple[int, Decoded]]) -> Prefix:
+    root = Prefix()
+    for token, decoded in tokens:
+        prefix = root
+        for code_point in decoded.code_points:
+            if code_point == 0:  # a text ends there, as in Machine.allows
+                break
+            prefix = prefix.next.setdefault(code_point, Prefix())
+        prefix.tokens[decoded.partial].append(token)
+    return root
+
+
+def allowed(machine: Machine, state: State, root: Prefix) -> Iterator[int]:
+    """Yield the tokens of the tree that may follow."""
+    todo = [(state, root)]
+    while todo:
+        state, prefix = todo.pop()
+        if not state.stacks:
+            continue
+        if machine.expects_tokens(state):  # then a token's id counts, and not only its text
+            yield from (t for t, decoded in _below(prefix) if machine.allows(state, t, decoded))
+            continue
+        for partial, tokens in prefix.tokens.items():
+            if machine.may_stop(state, partial):
+                yield from tokens
+        todo += [(machine.after(state, c), longer) for c, longer in prefix.next.items()]
+
+
+def _below(root: Prefix) -> Iterator[tuple[int, Decoded]]:
+    """Yield every token of a tree, with its characters from the root on."""
+    todo: list[tuple[tuple[int, ...], Prefix]] = [((), root)]
+    while todo:
+        path, prefix = todo.pop()
+        for partial, tokens in prefix.tokens.items():
+            for token in tokens:
+                yield token, Decoded(path, partial)
+        todo += [((*path, code_point), longer) for code_point, longer in prefix.next.items()]

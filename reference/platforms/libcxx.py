@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order, parts_of
+from sampler_parity.reference.compiled import Edges, FloatArray, Order, jit, parts_of
 
 _SMALL = 30  # up to this length a run is sorted by insertion
 _LONG = 1000  # from this length on the pivot is the median of five, not of three

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order, parts_of
+from sampler_parity.reference.compiled import Edges, FloatArray, Order, jit, parts_of
 from sampler_parity.reference.platforms.libcxx import (
     depth_of,
     insert,

@@ -5,8 +5,7 @@ Source: stl/inc/algorithm of github.com/microsoft/STL.
 
 from typing import Any
 
-from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order, parts_of
+from sampler_parity.reference.compiled import Edges, FloatArray, Order, jit, parts_of
 from sampler_parity.reference.platforms.libcxx import insert, swap
 from sampler_parity.reference.platforms.libstdcxx import sort_part, std_partial_sort
 

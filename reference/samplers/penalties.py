@@ -29,8 +29,8 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
-from sampler_parity.reference.history import History
 from sampler_parity.reference.parameters import float32, int32
+from sampler_parity.reference.sampler import History
 
 
 class Penalties:

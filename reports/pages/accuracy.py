@@ -14,9 +14,8 @@ from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure
-from sampler_parity.reports.page import Page
-from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
-from sampler_parity.reports.summary import PageSummary
+from sampler_parity.reports.page import Page, PageSummary
+from sampler_parity.reports.pictures.picture import Panel, PlotLine, panels
 
 TITLE = "Accuracy of probabilities"
 INTRO = (

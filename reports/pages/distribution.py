@@ -25,11 +25,9 @@ from sampler_parity.harness.strict import Strict
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.document import JunitTest, Outcome
 from sampler_parity.reports.labels import duration, interval, short, state_of
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageFinding, PageSummary, anchor
 from sampler_parity.reports.parts import bundle_heading, folded, machine_fold, machine_line, state
-from sampler_parity.reports.pictures.forest import ForestLine, forest
-from sampler_parity.reports.pictures.picture import BAD, DOT
-from sampler_parity.reports.summary import PageFinding, PageSummary, anchor
+from sampler_parity.reports.pictures.picture import BAD, DOT, ForestLine, forest
 
 ROWS = 30  # of a picture: what fails stands first
 CARDS = 8  # failures shown in full; the others are folded

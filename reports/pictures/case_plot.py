@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.errors import InputError

@@ -21,8 +21,8 @@ from sampler_parity.harness.checks.stages.block import GivenCase, StagesCase
 from sampler_parity.harness.checks.stages.prepared import begin, prepare, reference_step
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.groups import Small
+from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import LiteralRows, Literals
-from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reports.pictures.picture import BAD, DOT, INK, WIDTH, legend, picture, plain

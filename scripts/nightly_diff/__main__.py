@@ -12,8 +12,8 @@ from pathlib import Path
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.sanitize.markup import code, safe
-from sampler_parity.reports.writers.markdown import table
+from sampler_parity.harness.sanitize.printable import code, safe
+from sampler_parity.reports.writers.ci import table
 from scripts.nightly_diff.changes import (
     ORDER,
     WORSE,

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import result_types
-from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.ends import Footer, Header
-from sampler_parity.harness.checks.batch.batched import Batched
-from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.bundle.info import Footer, Header, RunInfo
+from sampler_parity.harness.checks.batch.block import BatchCase, Batched
 from sampler_parity.harness.checks.devices import DeviceCase
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.invariance import InvarianceCase

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Interval, Le, Lt, MaxLen, MinLen
 from pydantic import BaseModel
 
-from sampler_parity.harness.bundle.records.case import Shallow
+from sampler_parity.harness.bundle.records import Shallow
 from sampler_parity.harness.checks.cases import AnyCase
 from sampler_parity.harness.checks.distribution.record import CellKind, Decision
 from sampler_parity.harness.checks.grid import Axes
 from sampler_parity.harness.inputs.logits import Family, Logits
-from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.protocol.messages import ChainSpec, Operation, Words
 from sampler_parity.harness.sanitize import limits

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy

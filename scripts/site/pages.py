@@ -11,7 +11,7 @@ from typing import Any
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import expand, read_suite
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 from scripts.site.findings import PROGRAMS, ListedFinding
 
 SHOWN = 3  # cases of a finding; the commands of its text replay all

@@ -25,8 +25,7 @@ from sampler_parity.harness.files import toml_of
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.llama_cpp.build_files import library_file
 from sampler_parity.harness.llama_cpp.libllama import FUNCTIONS_FILE
-from sampler_parity.harness.llama_cpp.newest import offers
-from sampler_parity.harness.llama_cpp.published import packages
+from sampler_parity.harness.llama_cpp.published import offers, packages
 from sampler_parity.harness.llama_cpp.recorded import Build, find
 from sampler_parity.harness.llama_cpp.signatures import order
 from sampler_parity.reference.chronology import SEEN

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import sampler_parity.harness
 from sampler_parity.harness.bundle.bundle import Bundle, read
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.errors import InputError
 
 # The tree that runs: a checkout, or a copy of one.

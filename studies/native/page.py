@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.reports import document as doc
+from sampler_parity.reports.writers.ci import table
 from sampler_parity.reports.writers.html import html as write_html
-from sampler_parity.reports.writers.markdown import table
 from studies.native import counts
 from studies.native.reasons import Entry, Judged, judge
 

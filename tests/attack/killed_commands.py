@@ -25,7 +25,7 @@ from sampler_parity.harness.backends import environments, installing
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.llama_cpp import recorded
-from sampler_parity.harness.llama_cpp.platforms import recipes
+from sampler_parity.harness.llama_cpp.platforms import make as recipes
 from tests.attack.killed_recordings import command, forked
 from tests.support.alive import until
 from tests.support.report_bundles import case, got, run_info, write_bundle

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.processes import sandbox, sandboxes
+from sampler_parity.harness.processes import sandbox, shell
 from tests.support.sandboxed import need_sandbox
 
 if sys.platform != "linux":
@@ -77,7 +77,7 @@ def outcomes(names: list[str], sandboxed: bool = True) -> Outcomes:
     with tempfile.TemporaryDirectory() as name, targets(Path(name)) as (there, files):
         command = [sys.executable, "-I", "-S", attempts.__file__, json.dumps(there), *names]
         if sandboxed:
-            command = sandboxes.command(command, Path(there["scratch"]))
+            command = shell.sandboxed(command, Path(there["scratch"]))
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, pass_fds=files)
         assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
@@ -164,7 +164,7 @@ def planted(old: str, new: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     (folder / "sandbox.py").write_text(SOURCE.replace(old, new))
     calls = Path(sandbox.__file__).with_name(sandbox._CALLS).read_text()
     (folder / sandbox._CALLS).write_text(calls)
-    monkeypatch.setattr(sandboxes, "_PROGRAM", folder / "sandbox.py")
+    monkeypatch.setattr(shell, "_PROGRAM", folder / "sandbox.py")
 
 
 def differing(tried: Outcomes) -> set[str]:
@@ -269,7 +269,7 @@ def test_a_program_that_takes_the_memory_is_ended(
         least = int(sizes["MemTotal:"]) / (available - (1 << 19))
         planted("_SPARE = 32", f"_SPARE = {least}", tmp_path, monkeypatch)
     command = [sys.executable, "-I", "-S", "-c", TAKES]
-    command = sandboxes.command(command, tmp_path / "scratch")
+    command = shell.sandboxed(command, tmp_path / "scratch")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     expected = (-signal.SIGKILL, "") if spare else (0, "all of it\n")
     assert (done.returncode, done.stdout) == expected, done.stderr

@@ -18,7 +18,7 @@ from sampler_parity.harness.backends import environments, installing
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import recorded
-from sampler_parity.harness.llama_cpp.platforms import recipes
+from sampler_parity.harness.llama_cpp.platforms import make as recipes
 from tests.support.command_line import Done, cli
 from tests.support.environments import only, place
 from tests.support.failing_system import FailingSystem, failing_system

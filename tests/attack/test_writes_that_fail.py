@@ -18,7 +18,7 @@ import pytest
 
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks import execute as cases
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import silent

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.backends import hashed, registry
+from sampler_parity.harness.backends import artifact as hashed
+from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.artifact import MadeOf, info_of
-from sampler_parity.harness.bundle.made_of import digest_of
+from sampler_parity.harness.bundle.info import digest_of
 from sampler_parity.harness.errors import ChangedFilesError
 from sampler_parity.harness.files import sha256_of
 

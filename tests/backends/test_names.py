@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sampler_parity.harness.backends import names, registry
-from sampler_parity.harness.backends.names import BackendName
+from sampler_parity.harness.backends import engines as names
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends.engines import BackendName
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import command as command_of_replay

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import Footer
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.bundle.writer import create, resume
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.errors import InputError
 from tests.support.command_line import cli, refused
 from tests.support.report_bundles import case, got, run_info

@@ -13,8 +13,8 @@ import pytest
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.cases import alike, where
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import Footer
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.cli.gate import today
 from sampler_parity.harness.errors import InputError

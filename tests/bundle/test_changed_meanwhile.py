@@ -11,7 +11,7 @@ import pytest
 
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.artifacts import write_arrays
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create, resume
 from sampler_parity.harness.errors import InputError
 from tests.support.report_bundles import case, diverged, run_info

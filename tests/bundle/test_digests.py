@@ -1,4 +1,4 @@
-"""harness/bundle/digests.py: changes between a kill and `--resume` are refused; nothing is lost."""
+"""harness/bundle/writer.py: changes between a kill and `--resume` are refused; nothing is lost."""
 
 import hashlib
 import json
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle import digests
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle import writer as digests
+from sampler_parity.harness.bundle.info import Footer
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.bundle.writer import create, resume
 from sampler_parity.harness.errors import InputError
 from tests.support.report_bundles import case, diverged, run_info

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import SkipRatioResult, TimingResult
 from sampler_parity.harness.cli.app import app
 
 WRITTEN = Path(__file__).parent.parent / "support" / "last_release"

@@ -1,4 +1,4 @@
-"""harness/bundle/same_run.py: `--resume` continues only the run that was begun."""
+"""harness/bundle/writer.py: `--resume` continues only the run that was begun."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
-from sampler_parity.harness.bundle.same_run import refuse_another
+from sampler_parity.harness.bundle.writer import refuse_another
 from sampler_parity.harness.errors import InputError
 from tests.support.report_bundles import MACHINE, run_info
 

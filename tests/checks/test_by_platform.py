@@ -13,7 +13,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import ChainError
-from sampler_parity.reference.meaning import joined, parted
+from sampler_parity.reference.chronology import joined, parted
 from sampler_parity.reference.platforms import DEFAULT, on
 
 WASM = "reference@wasm"

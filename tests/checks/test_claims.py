@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase

@@ -13,11 +13,11 @@ import pytest
 from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks import context as watched
+from sampler_parity.harness.checks import throughput as throughput
 from sampler_parity.harness.checks.context import heartbeat
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.checks.item import CheckItem
-from sampler_parity.harness.checks.throughput import run as throughput
-from sampler_parity.harness.checks.throughput.record import ThroughputResult
+from sampler_parity.harness.checks.timed_records import ThroughputResult
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.eta import Pace, Work

@@ -9,8 +9,7 @@ from sampler_parity.harness.checks import late_failures as late
 from sampler_parity.harness.checks.distribution.block import Injected
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.checks.late_failures import Watched
-from sampler_parity.harness.checks.throughput.block import Width
-from sampler_parity.harness.checks.throughput.run import decode_width
+from sampler_parity.harness.checks.throughput import Width, decode_width
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import time_chain

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.repeat import interval, repeated, report_lines
 from sampler_parity.harness.faults.in_process import InProcess

@@ -4,7 +4,7 @@ import pytest
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.cli import complete
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 from sampler_parity.reference.registry import ROWS
 from tests.support.command_line import ROOT, cli, refused
 

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.cli.progress import Progress, in_words, lines_of
 from sampler_parity.harness.run.eta import Pace, Work
 

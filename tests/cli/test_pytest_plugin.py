@@ -10,7 +10,7 @@ import pytest
 import sampler_parity.harness.backends.registry
 import sampler_parity.harness.checks.execute
 import sampler_parity.harness.run.judging  # noqa: F401
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 
 pytest_plugins = ["pytester"]
 

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import BackendResult, CounterexampleResult
 from sampler_parity.harness.cli.bundle_summary import next_command
 from sampler_parity.harness.cli.running import interrupted
 from sampler_parity.harness.run.eta import Pace, Work

@@ -13,8 +13,8 @@ from sampler_parity.harness.comparison import history
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.history import HistoryReport, document, identical_lines, report_of
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
 from tests.support.several_bundles import bundle_on, cell_on, timing_on

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sampler_parity.harness.correct.bounds import is_exact, of_sum, sums_exactly, unit
-from sampler_parity.harness.correct.interval import Interval
+from sampler_parity.harness.correct.bounds import Interval, is_exact, of_sum, sums_exactly, unit
 from sampler_parity.harness.correct.softmax import softmax
 from sampler_parity.harness.protocol.arithmetic import (
     SIGNIFICAND,

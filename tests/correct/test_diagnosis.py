@@ -8,9 +8,9 @@ import pytest
 
 from sampler_parity.engines.correct import float64, samplers
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.faults.diagnosis import Seen, diagnose
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.maintenance.selftest.selftest import quick_cases
 
 

@@ -10,7 +10,7 @@ from sampler_parity.engines.vllm.model import VllmTopP
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.classify import identical
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.correct.judges import JUDGES, judge_of
 from sampler_parity.harness.correct.stage import Held, Stage, Wrong
 from sampler_parity.harness.engines.samplers import engine_samplers

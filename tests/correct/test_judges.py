@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.engines.correct.samplers import SAMPLERS as CLAIMED
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import (
@@ -18,13 +18,13 @@ from sampler_parity.harness.checks.stages.correct import (
     exact_decisions,
     judge_sample,
 )
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.correct.bias import biases
 from sampler_parity.harness.correct.judges import JUDGES
 from sampler_parity.harness.correct.stage import Held, Stage, Wrong
 from sampler_parity.harness.faults import MUTANTS
+from sampler_parity.harness.faults.diagnosis import FirstOfEquals
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.faults.sorts import FirstOfEquals
 from sampler_parity.harness.inputs.logits import GeneratedLogits, Literals
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.client import Got

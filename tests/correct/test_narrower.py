@@ -5,12 +5,12 @@ from contextlib import closing
 import pytest
 
 from sampler_parity.engines.correct import compensated, float64, log_sum_exp, worker
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.correct.accepting import accepting
-from sampler_parity.harness.correct.narrower import is_tried, narrower, wide
+from sampler_parity.harness.correct import accepting
+from sampler_parity.harness.correct.bias import is_tried, narrower, wide
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.maintenance.selftest.selftest import quick_cases
 
 

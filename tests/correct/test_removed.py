@@ -17,8 +17,8 @@ from sampler_parity.engines.correct.samplers import SAMPLERS, Apply, normalize
 from sampler_parity.engines.correct.worker import Worker
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.correct.accepting import accepting
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.correct import accepting
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.suite.file import expand, suites_folder
 
 ARITHMETICS = [Ops, Float64, Blocked, Ascending, LogSumExp, BFloat16, Float16]

@@ -12,8 +12,8 @@ from sampler_parity.harness.backends.reference_speculative import speculate
 from sampler_parity.harness.checks.distribution.block import Speculative
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Rounds
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 

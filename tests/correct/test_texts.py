@@ -10,20 +10,20 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.engines.correct import bfloat16, blocked, float64, worker
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.client import Got
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.maintenance.selftest import sequences as made
 from sampler_parity.maintenance.selftest.parts import PARTS

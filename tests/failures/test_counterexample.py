@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import CounterexampleResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.arrays import MOST_ARRAYS

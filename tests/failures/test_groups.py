@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, CounterexampleResult
 from sampler_parity.harness.failures.format_difference import lines
 from sampler_parity.harness.failures.groups import WORST_FIRST, Group, groups
 from sampler_parity.harness.verdicts import ORDER

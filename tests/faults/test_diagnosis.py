@@ -9,8 +9,12 @@ from sampler_parity.harness.backends.reference import ReferenceInstance
 from sampler_parity.harness.backends.reference import Worker as Reference
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.bundle.records import (
+    BackendResult,
+    CaseResult,
+    CounterexampleResult,
+    Known,
+)
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
@@ -20,7 +24,7 @@ from sampler_parity.harness.faults.diagnosis import MOST, Seen, diagnose
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.run.shrinking import WRONG, case_of, nearby, settled, with_constructed
 from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support import own_samplers as own

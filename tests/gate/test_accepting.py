@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.labels import terminal_lines

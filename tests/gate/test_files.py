@@ -1,10 +1,10 @@
-"""harness/gate/files.py: the files of a bundle's backends, read again."""
+"""harness/gate/gate.py: the files of a bundle's backends, read again."""
 
 from pathlib import Path
 
 from sampler_parity.harness.backends.artifact import info_of
-from sampler_parity.harness.bundle.made_of import digest_of
-from sampler_parity.harness.gate.files import notes_of_files, verify_files
+from sampler_parity.harness.bundle.info import digest_of
+from sampler_parity.harness.gate.gate import notes_of_files, verify_files
 from tests.support.gate_bundles import both, finished
 from tests.support.report_bundles import run_info
 

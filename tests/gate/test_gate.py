@@ -13,7 +13,7 @@ import pytest
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
-from sampler_parity.harness.checks.skip_ratio.record import Check
+from sampler_parity.harness.checks.timed_records import Check
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.labels import markdown, terminal_lines, verdict_line

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.gate.speed_rules import TimeRatio, state_of_ratio
 from tests.support.gate_bundles import both, findings, finished, judged, timed
 from tests.support.report_bundles import run_info

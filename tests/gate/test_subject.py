@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.info import FileInfo
+from sampler_parity.harness.bundle.info import FileInfo, digest_of
 from sampler_parity.harness.bundle.machine import digest_of_code
-from sampler_parity.harness.bundle.made_of import digest_of
 from tests.support.gate_bundles import both, findings, finished, judged
 from tests.support.report_bundles import run_info
 

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
-from sampler_parity.harness.inputs import random_model
+from sampler_parity.harness.inputs import models
 from sampler_parity.harness.inputs.logits import DecodedLogits
-from sampler_parity.harness.inputs.models import model_path, n_vocab_of
-from sampler_parity.harness.inputs.random_model import (
+from sampler_parity.harness.inputs.models import (
     Shape,
     grow_words,
     make_weights,
+    model_path,
+    n_vocab_of,
     write_model,
 )
 from sampler_parity.harness.inputs.vocabularies import read_vocab
@@ -35,14 +36,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of its own and a model of 600 tokens in the place of the large one."""
     written = tmp_path / "expected.gguf"
     write_model(written, MINI, make_weights(MINI, 4.5), *grow_words(600 - 259))
-    monkeypatch.setattr(random_model, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(random_model, "RANDOM_128256", MINI)
-    monkeypatch.setattr(random_model, "_SHA256", sha256_of(written))
+    monkeypatch.setattr(models, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(models, "RANDOM_128256", MINI)
+    monkeypatch.setattr(models, "_SHA256", sha256_of(written))
     return tmp_path / "models"
 
 
 def make() -> Path:
-    return random_model.random_128256_path.__wrapped__()
+    return models.random_128256_path.__wrapped__()
 
 
 def test_random_model_is_the_recorded_file() -> None:
@@ -70,7 +71,7 @@ def test_random_model_that_was_damaged_is_made_again(cache: Path, damage: bytes 
 def test_random_model_that_comes_out_otherwise_is_refused(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(random_model, "_SPREAD", 4.4)
+    monkeypatch.setattr(models, "_SPREAD", 4.4)
     with pytest.raises(InputError, match=r"was generated with SHA-256 .*, expected .* - install"):
         make()
     assert list(cache.iterdir()) == []

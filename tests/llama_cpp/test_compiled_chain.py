@@ -1,4 +1,4 @@
-"""harness/llama_cpp/compiled_chain.py gives what the loop in Python gives."""
+"""harness/llama_cpp/chain.py gives what the loop in Python gives."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,17 +12,17 @@ import pytest
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.llama_cpp import compiled_chain
+from sampler_parity.harness.llama_cpp import chain as compiled_chain
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates, TokenDataArray
-from sampler_parity.harness.llama_cpp.chain import NativeChain
-from sampler_parity.harness.llama_cpp.compiled_chain import (
+from sampler_parity.harness.llama_cpp.chain import (
     CompiledChain,
+    NativeChain,
     chain_type,
     compiled_loop,
 )
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol import client
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.suite.file import expand, find_suites
 
 APPLY = CFUNCTYPE(None, c_void_p, POINTER(TokenDataArray))

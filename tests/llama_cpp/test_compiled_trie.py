@@ -19,7 +19,7 @@ from sampler_parity.harness.llama_cpp.compiled_trie import CompiledTrie, Worker
 from sampler_parity.harness.llama_cpp.libllama import _KEEP_ERRORS, _LOG, Libllama
 from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, NativeTrie
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
-from sampler_parity.harness.trie.costs import step_ns
+from sampler_parity.harness.trie.grammar import step_ns
 from sampler_parity.reference import Candidates, ChainError
 from sampler_parity.reference.samplers.token_trie import LIMIT, SPAN_TOO_LONG, TokenTrie
 from sampler_parity.reference.trie import read_payload

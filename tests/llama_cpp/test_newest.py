@@ -1,4 +1,4 @@
-"""The newest packages with a prebuilt llama.cpp (harness/llama_cpp/newest.py)."""
+"""The newest packages with a prebuilt llama.cpp (harness/llama_cpp/published.py)."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.llama_cpp.newest import Offer, offers
+from sampler_parity.harness.llama_cpp.published import Offer, offers
 from tests.support.command_line import cli, refused
 
 NPM = ["2.8.16", "3.8.1", "3.21.1", "3.22.0", "3.22.1"]

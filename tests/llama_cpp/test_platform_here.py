@@ -5,7 +5,7 @@ import platform
 import pytest
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.llama_cpp.platforms.here import platform_here
+from sampler_parity.harness.llama_cpp.platforms.runners import platform_here
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.llama_cpp import worker as native
 from sampler_parity.harness.llama_cpp.build_files import digests_of_all
 from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
-from sampler_parity.harness.llama_cpp.platforms import recipes, runners
+from sampler_parity.harness.llama_cpp.platforms import make as recipes
+from sampler_parity.harness.llama_cpp.platforms import runners
 from sampler_parity.harness.llama_cpp.platforms import worker as worker_of_platforms
 from sampler_parity.harness.llama_cpp.platforms.program import Program, SamplerRefused, encoded
 from sampler_parity.harness.llama_cpp.platforms.worker import Worker

@@ -10,7 +10,7 @@ from sampler_parity.harness.backends import reference
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp import sources
-from sampler_parity.harness.llama_cpp.platforms import recipes
+from sampler_parity.harness.llama_cpp.platforms import make as recipes
 from sampler_parity.harness.llama_cpp.platforms.make import make
 from sampler_parity.harness.llama_cpp.platforms.worker import Worker
 from sampler_parity.reference.platforms import on

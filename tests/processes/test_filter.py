@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.processes import sandbox, sandboxes
+from sampler_parity.harness.processes import sandbox, shell
 from tests.support.sandboxed import need_sandbox
 from tests.support.system_calls import REFUSED, numbers
 
@@ -188,10 +188,10 @@ def test_the_kernel_refuses_each_of_them(tmp_path: Path, monkeypatch: pytest.Mon
     marked.write_text(text.replace("0x50000 | 1, 0x50000 | 38", "0x50000 | 1001, 0x50000 | 1038"))
     (tmp_path / sandbox._CALLS).write_text(source.with_name(sandbox._CALLS).read_text())
     (tmp_path / "scratch").write_bytes(bytes(8))
-    monkeypatch.setattr(sandboxes, "_PROGRAM", marked)
+    monkeypatch.setattr(shell, "_PROGRAM", marked)
     calls = numbers(REFUSED, platform.machine()) | {"none": 600, "x32": 0x40000000 | 39}
     words = [sys.executable, "-I", "-S", "-c", CALLS, ",".join(map(str, calls.values()))]
-    command = sandboxes.command(words, tmp_path / "scratch")
+    command = shell.sandboxed(words, tmp_path / "scratch")
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     answers = dict(zip(calls, map(int, done.stdout.split()), strict=True))
     assert answers == {name: 1001 if n < 424 else 1038 for name, n in calls.items()}, done.stderr

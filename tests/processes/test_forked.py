@@ -1,4 +1,4 @@
-"""harness/processes/forked.py: a copy of a process that continues as another program of ours.
+"""harness/processes/groups.py: a copy of a process that continues as another program of ours.
 
 The tests run in a process of a pool, because a copy is made only where no thread runs.
 """
@@ -18,7 +18,7 @@ import pytest
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.processes import groups
-from sampler_parity.harness.processes.forked import Forked
+from sampler_parity.harness.processes.groups import Forked
 from sampler_parity.harness.processes.pool import Pool, may_fork
 from sampler_parity.harness.run.started import backend
 

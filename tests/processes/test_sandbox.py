@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.processes import sandboxes
+from sampler_parity.harness.processes import shell
 from tests.support.sandboxed import need_sandbox
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -31,7 +31,7 @@ def outcome(command: list[str], scratch: Path | None = None) -> subprocess.Compl
     """scratch: in a sandbox with it."""
     if scratch is not None:
         need_sandbox()
-        command = sandboxes.command(command, scratch)
+        command = shell.sandboxed(command, scratch)
     return subprocess.run(command, capture_output=True, text=True, timeout=30)
 
 
@@ -206,7 +206,7 @@ def test_what_a_program_prints_to_a_file_has_an_end(scratch: Path, tmp_path: Pat
     need_sandbox()
     act = "import os; os.ftruncate(2, 1 << 30); os.lseek(2, 0, 2); os.write(2, b'x')"
     with (tmp_path / "printed").open("w") as printed:
-        command = sandboxes.command([*PYTHON, act], scratch)
+        command = shell.sandboxed([*PYTHON, act], scratch)
         done = subprocess.run(command, stderr=printed)
     assert done.returncode != 0
     assert (tmp_path / "printed").stat().st_size == 1 << 30
@@ -235,7 +235,7 @@ def test_a_program_ends_inside_as_it_does_outside(act: str, scratch: Path) -> No
 def test_a_program_that_closes_its_output_and_lives_on_is_seen_to(scratch: Path) -> None:
     need_sandbox()
     act = "import os, time; os.close(1); time.sleep(60)"
-    command = sandboxes.command([*PYTHON, act], scratch)
+    command = shell.sandboxed([*PYTHON, act], scratch)
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b""  # which would wait for 60 s otherwise
@@ -245,7 +245,7 @@ def test_a_program_that_closes_its_output_and_lives_on_is_seen_to(scratch: Path)
 
 @LINUX
 def test_no_sandbox_inside_another_and_then_nothing_runs(scratch: Path) -> None:
-    inner = sandboxes.command([*PYTHON, "print('ran')"], scratch)
+    inner = shell.sandboxed([*PYTHON, "print('ran')"], scratch)
     done = outcome(inner, scratch)
     assert done.returncode == 125
     assert done.stdout == ""
@@ -262,7 +262,7 @@ def test_a_program_that_is_not_there_is_named(scratch: Path) -> None:
 def test_another_system_than_linux_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(InputError, match=r"^--sandbox: needs Linux, this is darwin - run in a "):
-        sandboxes.refuse_unavailable()
+        shell.refuse_missing_sandbox()
 
 
 def test_a_system_without_user_namespaces_is_refused_with_its_reason(
@@ -270,8 +270,8 @@ def test_a_system_without_user_namespaces_is_refused_with_its_reason(
 ) -> None:
     program = tmp_path / "sandbox.py"
     program.write_text("raise SystemExit('no sandbox: unshare: Operation not permitted')")
-    monkeypatch.setattr(sandboxes, "_PROGRAM", program)
+    monkeypatch.setattr(shell, "_PROGRAM", program)
     monkeypatch.setattr(sys, "platform", "linux")
     line = r"allows none: no sandbox: unshare: Operation not permitted - run in a container"
     with pytest.raises(InputError, match=line):
-        sandboxes.refuse_unavailable()
+        shell.refuse_missing_sandbox()

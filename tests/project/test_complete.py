@@ -17,7 +17,7 @@ from sampler_parity.harness.engines.engine_file import (
     engine_names,
 )
 from sampler_parity.harness.engines.samplers import ALL_ROWS, engine_samplers
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 from sampler_parity.reference.registry import ROWS
 
 ROOT = Path(__file__).resolve().parent.parent.parent

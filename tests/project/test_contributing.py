@@ -36,7 +36,7 @@ LISTS: dict[str, set[str] | None] = {
     "harness.faults": {"MUTANTS"},
     "maintenance.selftest.engine_faults": {"faults"},
     "harness.llama_cpp.signatures": {"SIGNATURES"},
-    "harness.suite.shipped": {"shipped"},
+    "harness.suite.ids": {"shipped"},
     "harness.suite.timings": None,
     "reference": {"SAMPLERS"},
     "reference.registry": None,

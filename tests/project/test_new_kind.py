@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.by_tokens import result_of_each
 from sampler_parity.harness.checks.context import Ready, Terms
 from sampler_parity.harness.checks.stages.block import GivenCase

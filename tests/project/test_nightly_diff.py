@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.verdicts import Verdict
 from scripts.nightly_diff.__main__ import ROWS, main, markdown, summary
 from scripts.nightly_diff.changes import (

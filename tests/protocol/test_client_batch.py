@@ -8,9 +8,9 @@ import pytest
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.client_batch import Batch, BatchRan, batch, one_by_one
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.client_serving import Batch, BatchRan, batch, one_by_one
 from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.server import InPlace
 
 V = 64
 ROWS = [np.random.default_rng(i).normal(size=V).astype(np.float32) for i in range(3)]

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.protocol import client, dtypes, sampling, server
+from sampler_parity.harness.protocol import arithmetic, client, sampling, server
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.dtypes import Dtype, narrowed, rounded, widened
+from sampler_parity.harness.protocol.arithmetic import Dtype, narrowed, rounded, widened
 from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support.inside import Inside
 
@@ -216,7 +216,7 @@ def half_away_from_zero(row: NDArray[np.float32], dtype: Dtype) -> NDArray[Any]:
 def test_a_row_that_is_rounded_otherwise_is_caught_by_what_is_expected(
     fault: Narrow, catching: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dtypes, "narrowed", fault)
+    monkeypatch.setattr(arithmetic, "narrowed", fault)
     few = {f"dtypes/{name}" for name in catching}
     with contextlib.closing(Inside(reference.Worker(), name="mine")) as mine:
         results = [execute(cases()[name], [mine]) for name in sorted(few)]

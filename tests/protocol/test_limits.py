@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.limits import MESSAGE, MOST, patience, reply_bytes
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.protocol.replies import MESSAGE, MOST, patience, reply_bytes
 from tests.support.script_backend import GREETING, REQUEST, backend, failure
 
 RUN = p.RunRequest(

@@ -17,9 +17,9 @@ from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.protocol import client, server
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Ran, RunCall
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.protocol.limits import MESSAGE, MOST, reply_bytes
+from sampler_parity.harness.protocol.replies import MESSAGE, MOST, reply_bytes
+from sampler_parity.harness.protocol.server import InPlace
 from tests.support.runs import cases, shown
 
 SUITES = ("parity/top_k", "parity/state", "parity/dtypes", "parity/xtc", "parity/temp")

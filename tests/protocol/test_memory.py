@@ -11,7 +11,7 @@ import pytest
 def test_the_memory_limit_holds_until_it_is_lifted() -> None:
     lines = (
         "import os, resource",
-        "from sampler_parity.harness.protocol.memory import lift_memory_limit, limit_memory",
+        "from sampler_parity.harness.protocol.environment import lift_memory_limit, limit_memory",
         "memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')",
         "before = resource.getrlimit(resource.RLIMIT_AS)",
         "limit_memory()",

@@ -11,8 +11,8 @@ from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Ran
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.server import InPlace
 from tests.support.runs import cases, shown
 from tests.support.tabulating import Edit, Tabulating, put
 

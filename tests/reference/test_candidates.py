@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.reference import Candidates, floats
-from sampler_parity.reference.platforms.arrays import Order
+from sampler_parity.reference.compiled import Order
 
 
 def candidates(ids: list[int]) -> Candidates:

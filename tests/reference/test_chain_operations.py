@@ -25,8 +25,8 @@ from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.harness.llama_cpp.token_trie import Interface
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, build_chain
-from sampler_parity.reference.custom import Custom
 from sampler_parity.reference.random import DEFAULT_SEED
+from sampler_parity.reference.sampler import Custom
 
 N = 48
 STAGES: dict[str, dict[str, Any]] = {

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from sampler_parity.harness.checks.stages.blocks.grammar import spell
-from sampler_parity.harness.checks.stages.blocks.random_grammars import allowed
+from sampler_parity.harness.checks.stages.blocks.grammar import allowed, spell
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain

@@ -12,11 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from sampler_parity.harness.checks.stages.blocks.random_grammars import (
-    allowed,
-    random_grammar,
-    walk,
-)
+from sampler_parity.harness.checks.stages.blocks.grammar import allowed, random_grammar, walk
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import vocabularies
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path

@@ -3,7 +3,7 @@
 import pytest
 
 from sampler_parity.reference.grammar import COMPLETE, Decoded, Machine, Partial, decode, parse
-from sampler_parity.reference.grammar.prefixes import allowed, tree_of
+from sampler_parity.reference.grammar.stacks import allowed, tree_of
 
 PIECES = (
     b"a", b"ab", b"abc", b"b", b"ba", b"a\0c", b"\xc3", b"\xc3\xa4", b"a\xc3", b"\xa4", b"\xa4b",

@@ -5,7 +5,7 @@ from collections import Counter, deque
 import numpy as np
 import pytest
 
-from sampler_parity.reference.history import History
+from sampler_parity.reference.sampler import History
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 64, 2**31 - 1])

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampler_parity.reference.speculative import matching, one_draft, rounds
+from sampler_parity.reference.speculative import one_draft, rounds
 from sampler_parity.reference.speculative.chance import Drawn, Row, enumerate_outcomes
 from sampler_parity.reference.speculative.rounds import Model, Verify
-from sampler_parity.reference.speculative.rules import RULES, split_of
+from sampler_parity.reference.speculative.rules import (
+    RULES,
+    acceptance_by_matching,
+    split_of,
+    verify_by_matching,
+)
 from tests.support.examples import examples
 from tests.support.speculative import P, Q, marginal, model, row, rows
 
-VERIFIERS = {"rejection": one_draft.verify, "matching": matching.verify}
+VERIFIERS = {"rejection": one_draft.verify, "matching": verify_by_matching}
 TWO = model(row(3, 1), row(1, 2), row(1, 0)), model(row(1, 1), row(3, 1), row(2, 1))
 THREE = model(P, row(1, 0, 3), row(2, 2, 1), row(0, 1, 1)), model(Q, *[row(1, 1, 0)] * 3)
 
@@ -46,9 +51,9 @@ def test_one_round_has_the_distribution_that_is_worked_out_by_hand() -> None:
 
 def test_matching_accepts_as_often_as_two_draws_meet() -> None:
     """p q: 5*2 + 3*7 + 2*1 = 33 of 100, where rejection accepts 60."""
-    distribution = distribution_of_round(matching.verify, [Q], [P, P])
+    distribution = distribution_of_round(verify_by_matching, [Q], [P, P])
     met = sum(p for tokens, p in distribution.items() if len(tokens) == 2)
-    assert met == matching.acceptance(P, Q) == Fraction(33, 100)
+    assert met == acceptance_by_matching(P, Q) == Fraction(33, 100)
     assert one_draft.acceptance(P, Q) == Fraction(60, 100)
 
 
@@ -84,7 +89,7 @@ def test_texts_over_several_rounds_have_the_distribution_of_the_target(
 def test_the_length_of_a_round_is_what_leviathan_says(p: Row, q: Row, gamma: int) -> None:
     for verify, acceptance in (
         (one_draft.verify, one_draft.acceptance),
-        (matching.verify, matching.acceptance),
+        (verify_by_matching, acceptance_by_matching),
     ):
         distribution = distribution_of_round(verify, [q] * gamma, [p] * (gamma + 1))
         mean = sum(len(tokens) * share for tokens, share in distribution.items())
@@ -104,7 +109,7 @@ def test_matching_gives_the_very_tokens_of_sampling_without_a_draft() -> None:
     tokens = [one_draft.draw(plain, p) for p in target]
     for draft in ([tokens[0], tokens[1]], [tokens[0], 1 - tokens[1] // 2], [2, 2]):
         chance = Drawn(np.random.default_rng(3))
-        got = matching.verify(chance, draft, [], target)
+        got = verify_by_matching(chance, draft, [], target)
         assert list(got) == tokens[: len(got)]
 
 

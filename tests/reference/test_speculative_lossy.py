@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sampler_parity.reference.speculative.lossy import (
+from sampler_parity.reference.speculative.rules import (
     distribution_of,
     thresholds,
     tv_of,

@@ -1,10 +1,10 @@
-"""reference/walk.py: draws by inverse transform from weights."""
+"""reference/random.py: draws by inverse transform from weights."""
 
 import numpy as np
 
 from sampler_parity.reference import Candidates
+from sampler_parity.reference.random import Walk
 from sampler_parity.reference.samplers.dist import Dist
-from sampler_parity.reference.walk import Walk
 
 
 def test_walk_draws_what_dist_draws() -> None:

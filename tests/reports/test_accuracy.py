@@ -6,6 +6,7 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import read
 from sampler_parity.harness.checks.accuracy import AccuracyResult
+from sampler_parity.reports.page import terminal_lines
 from sampler_parity.reports.pages.accuracy import (
     AccuracyReport,
     by_size,
@@ -14,9 +15,8 @@ from sampler_parity.reports.pages.accuracy import (
     summary,
     ulps,
 )
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
-from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.html_page import problems
 from tests.support.several_bundles import accuracy_in
 

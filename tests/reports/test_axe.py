@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.reports.write import write_report
 from tests.support.axe import fetch, violations
 from tests.support.chromium import See, chromium

@@ -11,13 +11,12 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
-from sampler_parity.reports.page import ReadyPage
+from sampler_parity.reports.page import ReadyPage, terminal_lines
 from sampler_parity.reports.pages.compare.compare_model import CompareReport, report_of
 from sampler_parity.reports.pages.compare.compare_page import COMPARE, MOST_ROWS, document, summary
 from sampler_parity.reports.write import write_report
+from sampler_parity.reports.writers.ci import MOST_CHARACTERS, markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
-from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
 from tests.support.several_bundles import (

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.maintenance.calibration.calibration_record import CalibrationResult
-from sampler_parity.reports.bundle_pages import summary_lines
+from sampler_parity.reports.page import summary_lines
 from sampler_parity.reports.write import write_report
 from tests.support.report_bundles import HOSTILE, run_info
 

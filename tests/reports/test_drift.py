@@ -4,15 +4,14 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, ChangeResult
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.releases import CHANGES
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.pages.parity.parity_releases import DriftCell
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
 from tests.support.report_bundles import case, diverged, got, read_back, run_info
 
 CHANGE = next(change for change in CHANGES if change.samplers == ("top_n_sigma",))

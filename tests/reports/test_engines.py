@@ -23,8 +23,8 @@ from sampler_parity.reports.pages.matrix.matrix_page import (
     others_of,
     tone_of,
 )
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
 from tests.support.chromium import See
 from tests.support.engines import KEEPS_ALL, of_ties, properties_in
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info

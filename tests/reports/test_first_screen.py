@@ -8,17 +8,21 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.bundle.records import (
+    BackendResult,
+    CaseResult,
+    CounterexampleResult,
+    Known,
+)
 from sampler_parity.reports.pages.index.index_model import Index
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_findings import agreements, merged, named
 from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.pages.parity.parity_summary import terminal_lines
-from sampler_parity.reports.times import times
+from sampler_parity.reports.parts import times
 from sampler_parity.reports.write import write_report
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
 from tests.support.chromium import See
 from tests.support.html_page import Page, lost_links
 from tests.support.report_bundles import (

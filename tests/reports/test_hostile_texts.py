@@ -14,7 +14,7 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import result_types
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.sanitize import markup, printable
+from sampler_parity.harness.sanitize import printable
 from sampler_parity.harness.sanitize.printable import LONGEST_LINE
 from tests.support.command_line import cli
 from tests.support.filled import TextOf, filled_bundle, texts_of
@@ -173,7 +173,7 @@ def test_what_is_cut_says_how_much_is_left_out(tmp_path: Path) -> None:
 
 def test_a_planted_hole_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printable, "_visible_character", lambda character: character)
-    monkeypatch.setattr(markup, "_SPECIAL", {})
+    monkeypatch.setattr(printable, "_SPECIAL", {})
     out = out_of(tmp_path, evil)
     assert wrong_lines(out.printed)
     assert all(wrong_markdown(text) for text in out.of("md"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.bundle.records import CaseResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_findings import CARDS, CASES
 from sampler_parity.reports.pages.parity.parity_page import document

@@ -6,10 +6,10 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import read
 from sampler_parity.harness.checks.invariance import InvarianceResult
+from sampler_parity.reports.page import terminal_lines
 from sampler_parity.reports.pages.invariance import InvarianceReport, document, report_of, summary
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
-from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.html_page import problems
 from tests.support.several_bundles import invariance_in
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_summary import junit_tests
-from sampler_parity.reports.writers.junit import junit
+from sampler_parity.reports.writers.ci import junit
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 
 

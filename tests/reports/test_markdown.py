@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.sanitize.markup import safe
+from sampler_parity.harness.sanitize.printable import safe
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_findings import GROUPS
 from sampler_parity.reports.pages.parity.parity_page import document
-from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
+from sampler_parity.reports.writers.ci import MOST_CHARACTERS, markdown
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 
 

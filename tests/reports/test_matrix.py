@@ -16,8 +16,8 @@ from sampler_parity.harness.failures.explanations import (
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_implementations import MatrixDifference, matrix
 from sampler_parity.reports.pages.parity.parity_page import document
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
 from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
 
 CLOSE = got("close", step=0, stage="top_p", stage_index=0, what="p")

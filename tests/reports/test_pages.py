@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.reports.pages.compare.compare_model import report_of
 from sampler_parity.reports.pages.compare.compare_page import document
 from sampler_parity.reports.pages.index.index_model import Index
 from sampler_parity.reports.pages.index.index_page import heat_text, heat_tone
 from sampler_parity.reports.write import write_report
+from sampler_parity.reports.writers.ci import MOST_CHARACTERS
 from sampler_parity.reports.writers.html import MARK, html
-from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
 from tests.support.chromium import See, Seen
 from tests.support.every_page import PAGES, history_page, report_pages
 from tests.support.html_page import Page, lost_links, problems

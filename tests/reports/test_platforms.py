@@ -3,7 +3,7 @@
 from html import unescape
 from pathlib import Path
 
-from sampler_parity.reports.bundle_pages import summary_lines
+from sampler_parity.reports.page import summary_lines
 from sampler_parity.reports.pages.platforms.platforms_model import PlatformsReport, report_of
 from sampler_parity.reports.pages.platforms.platforms_page import (
     basis_of,
@@ -12,8 +12,8 @@ from sampler_parity.reports.pages.platforms.platforms_page import (
     summary,
     tone_of,
 )
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
 from tests.support.predicted import SORTED, apart, of_a_build, predicted_in, prediction
 from tests.support.report_bundles import HOSTILE, read_back, run_info
 

@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from sampler_parity.harness.bundle.records.case import LiveRow
+from sampler_parity.harness.bundle.records import LiveRow
 from sampler_parity.harness.failures.explain import explanation, overview
+from sampler_parity.reports.page import terminal_lines
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_page import document, summary
 from sampler_parity.reports.pages.parity.parity_summary import junit_tests
+from sampler_parity.reports.writers.ci import junit, markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.junit import junit
-from sampler_parity.reports.writers.markdown import markdown
-from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.report_bundles import bundle_of, case, diverged, run_info
 
 PLACE = "step 3 of 8, row 5 of 17, stage dist"

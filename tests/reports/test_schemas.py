@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.reports.bundle_pages import every_page
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, every_page
 from sampler_parity.reports.pages.history import HISTORY
 from sampler_parity.reports.pages.index.index_page import INDEX
 from tests.support.schema_text import schema_text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.reports.pages.parity.parity_build import report_of, section
 from sampler_parity.reports.pages.parity.parity_model import Section

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.checks.timed_records import SkipRatioResult
 from sampler_parity.harness.protocol.measured import LeafDivergence
-from sampler_parity.reports.bundle_pages import summary_lines
+from sampler_parity.reports.page import summary_lines, terminal_lines
 from sampler_parity.reports.pages.skip_ratio.skip_ratio_model import SkipRatioReport, report_of
 from sampler_parity.reports.pages.skip_ratio.skip_ratio_page import (
     document,
@@ -16,9 +16,8 @@ from sampler_parity.reports.pages.skip_ratio.skip_ratio_page import (
     summary,
 )
 from sampler_parity.reports.write import write_report
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
-from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE
 from tests.support.skip_ratios import GRAMMAR, TRIE, bundle_with, measured, named, way

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.checks.timing.verdict import nearest_rank
 from sampler_parity.reports.pages.parity.parity_build import judge, timing
 from sampler_parity.reports.pages.parity.parity_model import Timing

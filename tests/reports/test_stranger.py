@@ -14,7 +14,7 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.failures.explain import overview
-from sampler_parity.reports.bundle_pages import summary_lines
+from sampler_parity.reports.page import summary_lines
 from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli
 from tests.support.judged import judged

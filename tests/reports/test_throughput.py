@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
-from sampler_parity.harness.checks.throughput.record import (
+from sampler_parity.harness.bundle.records import DetectionCurve, TimingCheckResult
+from sampler_parity.harness.checks.timed_records import (
+    Conditions,
     Generation,
     ThroughputOnBackend,
     ThroughputResult,
+    TimingResult,
 )
-from sampler_parity.harness.checks.timing.record import Conditions, TimingResult
-from sampler_parity.reports.bundle_pages import pages_of, summary_lines
+from sampler_parity.reports.page import pages_of, summary_lines
 from sampler_parity.reports.pages.throughput.throughput_model import (
     OfOne,
     ThroughputReport,
@@ -22,8 +23,8 @@ from sampler_parity.reports.pages.throughput.throughput_model import (
 )
 from sampler_parity.reports.pages.throughput.throughput_page import document, summary
 from sampler_parity.reports.pages.throughput.throughput_tables import compared_lines, ratios
+from sampler_parity.reports.writers.ci import MOST_CHARACTERS, markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
 from tests.support.chromium import See, Seen
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
 

@@ -7,9 +7,9 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.reports.bundle_pages import summary_lines
+from sampler_parity.reports.page import summary_lines
 from sampler_parity.reports.write import write_report
 from tests.support.report_bundles import (
     bundle_of,

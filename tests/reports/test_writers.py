@@ -3,11 +3,9 @@
 import pytest
 
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.summary import PageSummary
+from sampler_parity.reports.page import PageSummary, terminal_lines
+from sampler_parity.reports.writers.ci import junit, markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.junit import junit
-from sampler_parity.reports.writers.markdown import markdown
-from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE
 

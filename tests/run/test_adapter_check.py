@@ -8,8 +8,8 @@ import pytest
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.faults import MUTANTS
-from sampler_parity.harness.protocol import dtypes, sampling
-from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol import arithmetic, sampling
+from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.protocol.messages import HelloReply, StageResult
 from sampler_parity.harness.protocol.schema import protocol_schema
 from sampler_parity.harness.protocol.server import in_version
@@ -33,7 +33,7 @@ def test_rows_read_as_the_other_format_are_found(
     dtype: Dtype, read_as: Dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def misread(bits: Any, of: Dtype) -> Any:
-        return dtypes.widened(bits, read_as if of == dtype else of)
+        return arithmetic.widened(bits, read_as if of == dtype else of)
 
     monkeypatch.setattr(sampling, "widened", misread)
     checks = checks_of(Claims(["greedy"]))

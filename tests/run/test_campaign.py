@@ -12,8 +12,7 @@ from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import Script, StagesCase
-from sampler_parity.harness.checks.stages.blocks.campaign import LARGE, chunk
-from sampler_parity.harness.checks.stages.blocks.coverage import classes_of
+from sampler_parity.harness.checks.stages.blocks.campaign import LARGE, chunk, classes_of
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.cli.fuzz import fuzz_command, seconds_of
 from sampler_parity.harness.errors import InputError

@@ -18,15 +18,14 @@ from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.change import ChangeResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import ChangeResult, CounterexampleResult
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.logits import DecodeResult
 from sampler_parity.harness.checks.stages.blocks.campaign import chunk
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import campaign, cluster
-from sampler_parity.harness.run.describing import Intent, describe
 from sampler_parity.harness.run.plan import RunOptions, address_of
+from sampler_parity.harness.run.started import Intent, describe
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL

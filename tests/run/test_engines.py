@@ -13,7 +13,7 @@ import pytest
 
 from sampler_parity.harness.backends import environments, registry
 from sampler_parity.harness.backends.environments import folder_of
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase

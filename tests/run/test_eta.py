@@ -2,8 +2,8 @@
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.bundle.records import CaseResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.run.eta import Pace, Work, work_of
 from sampler_parity.harness.run.plan import RunOptions, plan_of
 

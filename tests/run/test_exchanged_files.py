@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.made_of import SHORT
+from sampler_parity.harness.bundle.info import SHORT
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes import pool

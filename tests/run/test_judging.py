@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, Result
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase

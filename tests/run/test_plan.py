@@ -11,9 +11,9 @@ from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.cluster import Cluster
-from sampler_parity.harness.run.describing import Intent, describe
 from sampler_parity.harness.run.plan import Plan, RunOptions, lines, plan_of
 from sampler_parity.harness.run.run import described
+from sampler_parity.harness.run.started import Intent, describe
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.file import SuiteFile
 from tests.support.command_line import cli

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.prediction import PartingResult, PredictionResult
+from sampler_parity.harness.bundle.records import PartingResult, PredictionResult
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.run.predicting import partings, predicted

@@ -1,4 +1,4 @@
-"""harness/run/resume_check.py:
+"""harness/run/recomputed.py:
 
 `--resume` takes no row that its suite would not have made, even if its digests are right.
 """
@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult, Result
 from sampler_parity.harness.bundle.writer import create, resume
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
 from sampler_parity.harness.checks.logits import DecodeResult, LogitsFigures
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.plan import Plan, RunOptions, plan_of
-from sampler_parity.harness.run.resume_check import misfit_of
+from sampler_parity.harness.run.recomputed import misfit_of
 from tests.support.report_bundles import case, diverged, run_info
 
 SUITE = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import CounterexampleResult
 from sampler_parity.harness.bundle.writer import resume
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import cli, refused

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends import names
+from sampler_parity.harness.backends import engines as names
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.processes import sandboxes
-from sampler_parity.harness.run.describing import Intent, absent_of, describe
+from sampler_parity.harness.processes import shell
 from sampler_parity.harness.run.plan import RunOptions, plan_of
+from sampler_parity.harness.run.started import Intent, absent_of, describe
 from tests.support.command_line import ROOT, cli, refused
 from tests.support.sandboxed import need_sandbox
 
@@ -79,7 +79,7 @@ def test_a_runtime_has_the_same_results_inside(name: str, tmp_path: Path) -> Non
 
 
 def test_times_are_not_taken_in_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandboxes, "refuse_unavailable", lambda: None)
+    monkeypatch.setattr(shell, "refuse_missing_sandbox", lambda: None)
     with pytest.raises(InputError, match="--sandbox: times are measured outside a sandbox"):
         plan_of(RunOptions(["timing/disabled"], ["llama.cpp"], sandbox=True))
     assert not plan_of(RunOptions(["parity/greedy"], ["llama.cpp"], "full", sandbox=True)).ruled
@@ -113,8 +113,8 @@ def test_a_backend_that_cannot_have_a_sandbox_does_not_run(
     program.write_text(
         "import sys; print('no sandbox: unshare: no', file=sys.stderr); sys.exit(125)"
     )
-    monkeypatch.setattr(sandboxes, "_PROGRAM", program)
-    monkeypatch.setattr(sandboxes, "refuse_unavailable", lambda: None)
+    monkeypatch.setattr(shell, "_PROGRAM", program)
+    monkeypatch.setattr(shell, "refuse_missing_sandbox", lambda: None)
     name = names.in_sandbox(ADAPTER)
     info = describe(Intent({name: None}))
     why = absent_of(info.backends, [name])[name]

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.bundle.records import BackendResult, CounterexampleResult, Known
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase

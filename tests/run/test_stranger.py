@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.failures.differing import kind_of

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import SkipRatioResult, TimingResult
 from sampler_parity.harness.run import judging
 from tests.support.command_line import cli
 

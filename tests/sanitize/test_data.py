@@ -1,8 +1,8 @@
-"""harness/sanitize/data.py: whole numbers up to a limit, and no larger one anywhere in the text."""
+"""harness/sanitize/limits.py: whole numbers up to a limit, and no larger one anywhere in text."""
 
 import pytest
 
-from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.limits import json_of
 
 
 @pytest.mark.parametrize("largest", [9, 10, 99, 100, 10**18 - 1, (1 << 63) - 1])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.statistics import coupled, wrong
-from sampler_parity.reference.walk import Walk
+from sampler_parity.reference.random import Walk
 
 
 def walk(weights: np.ndarray) -> Walk:

@@ -6,7 +6,7 @@ import scipy
 
 from sampler_parity.harness.statistics import tail
 from sampler_parity.harness.statistics.plan import Errors
-from sampler_parity.reference.walk import Walk
+from sampler_parity.reference.random import Walk
 
 
 def walk(weights: np.ndarray) -> Walk:

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.statistics import tv
-from sampler_parity.harness.statistics.bins import by_rank, by_token
-from sampler_parity.harness.statistics.holm import holm
 from sampler_parity.harness.statistics.plan import (
     LOOKS,
     Budget,
@@ -14,9 +12,11 @@ from sampler_parity.harness.statistics.plan import (
     coupled_caught,
     coupled_draws,
     draws_for,
+    holm,
     looks,
     smallest_caught,
 )
+from sampler_parity.harness.statistics.tv import by_rank, by_token
 
 ERRORS = Errors(alpha=1e-8, beta=1e-4)
 

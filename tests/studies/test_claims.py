@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 
 ROOT = Path(__file__).parent.parent.parent
 TESTS = [path for name in ("tests", "engines") for path in (ROOT / name).rglob("test_*.py")]

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import builds
-from sampler_parity.harness.llama_cpp.newest import Offer
+from sampler_parity.harness.llama_cpp.published import Offer
 from sampler_parity.harness.llama_cpp.recorded import Build
 from sampler_parity.reference.chronology import SEEN
 from studies.follow import __main__ as follow

@@ -6,7 +6,7 @@ from sampler_parity.harness.checks.distribution.block import Speculative
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp import recorded
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.statistics.plan import Budget
 from studies import speculative
 

@@ -20,7 +20,7 @@ from sampler_parity.harness.run.plan import RunOptions, plan_of
 from sampler_parity.harness.suite import expansion_cache as kept
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.expansion_cache import Expansions, packed, unpacked
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 from tests.support.command_line import cli, refused
 from tests.support.once import checked_once
 

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.suite.ids import fits, id_fits, may_be_of, names_of
-from sampler_parity.harness.suite.shipped import (
+from sampler_parity.harness.suite.ids import (
+    fits,
+    id_fits,
     is_shipped,
+    may_be_of,
+    names_of,
     shipped,
     suites_folder,
     suites_of,

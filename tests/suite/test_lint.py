@@ -9,7 +9,7 @@ from sampler_parity.harness import lint as linter
 from sampler_parity.harness.inputs.fixtures import golden_folder
 from sampler_parity.harness.lint import lint
 from sampler_parity.harness.suite.file import read_suite, suites_folder
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 
 CASE = """
 name = "top_p"

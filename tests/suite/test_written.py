@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler_parity.harness.suite.written import case_block
+from sampler_parity.harness.suite.model import case_block
 
 KEYS = st.from_regex(r"[a-z_]+", fullmatch=True)
 VALUES = st.recursive(

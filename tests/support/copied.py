@@ -1,7 +1,7 @@
 """Workers of ours as copies of a server that has their modules, instead of new interpreters.
 
 A new one imports for 0.4 to 1.5 s of processor time before its first request, and tests start
-hundreds. harness/processes/forked.py describes the streams, environment and end of a copy.
+hundreds. harness/processes/groups.py describes the streams, environment and end of a copy.
 """
 
 import os
@@ -15,9 +15,8 @@ from multiprocessing.reduction import DupFd
 from typing import IO, Any
 
 from sampler_parity.harness.backends import worker
-from sampler_parity.harness.processes import forked, groups
-from sampler_parity.harness.processes.forked import Forked
-from sampler_parity.harness.processes.groups import ProcessGroup
+from sampler_parity.harness.processes import groups
+from sampler_parity.harness.processes.groups import Forked, ProcessGroup
 from sampler_parity.maintenance.selftest import adapters
 
 MAINS = {module.__name__: module.main for module in (worker, adapters)}
@@ -87,4 +86,4 @@ def _become(
 ) -> None:
     os.chdir(folder)
     first, second, third = streams.numbers
-    forked._become(MAINS[arguments[0]], arguments, environment, (first, second, third))
+    groups._become(MAINS[arguments[0]], arguments, environment, (first, second, third))

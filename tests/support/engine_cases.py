@@ -8,7 +8,7 @@ from sampler_parity.harness.backends import environments
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.registry import start
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.strict import like
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reports.pages.parity.parity_implementations import matrix

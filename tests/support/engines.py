@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.suite.file import read_suite
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 from tests.support.report_bundles import case, got, run_info, write_bundle
 
 KEEPS_ALL = got(

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from sampler_parity.harness.bundle import artifacts
 from sampler_parity.harness.bundle.bundle import Bundle, result_types
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.logits import DecodeResult
 from sampler_parity.harness.protocol.measured import DECODE_MS
 from tests.support.gate_bundles import finished

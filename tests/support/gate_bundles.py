@@ -8,13 +8,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import Footer, RunInfo
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
-from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import Check, SkipRatioResult, TimingResult
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateFinding, GateResult

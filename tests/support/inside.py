@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Backend, R
+from sampler_parity.harness.protocol.server import InPlace
 
 HELLO = [317, *b"hello the world: hello"]
 

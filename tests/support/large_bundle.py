@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampler_parity.harness.bundle import digests
+from sampler_parity.harness.bundle import writer as digests
 
 CASES, FAILING = 1_000_000, 1_000
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
-from sampler_parity.harness.faults.sorts import LastOfEquals
+from sampler_parity.harness.faults.diagnosis import LastOfEquals
 
 
 class OtherSort(reference.Worker):

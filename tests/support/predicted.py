@@ -4,11 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.prediction import (
-    Apart,
-    PartingResult,
-    PredictionResult,
-)
+from sampler_parity.harness.bundle.records import Apart, PartingResult, PredictionResult
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.report_bundles import bundle_of, case, got, read_back, run_info
 

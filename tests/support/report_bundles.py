@@ -7,12 +7,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.bundle.info import BackendInfo, MachineInfo, RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import BackendInfo, Footer, MachineInfo, RunInfo
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.verdicts import Verdict
 
 HOSTILE = "<script>alert(1)</script>&\"'|`*_[x](y)\x00\x1b[31m\u202e\n@you"

@@ -5,13 +5,13 @@ import functools
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.processes import sandboxes
+from sampler_parity.harness.processes import shell
 
 
 @functools.cache
 def _reason() -> str:
     try:
-        sandboxes.refuse_unavailable()
+        shell.refuse_missing_sandbox()
     except InputError as error:
         return str(error)
     return ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import row_file
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.accuracy import AccuracyResult
 from sampler_parity.harness.checks.distribution.record import (
     CellOnBackend,
@@ -18,7 +18,7 @@ from sampler_parity.harness.checks.distribution.record import (
 )
 from sampler_parity.harness.checks.invariance import InvarianceResult
 from sampler_parity.harness.checks.logits import DecodeResult, Rows, figures
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.maintenance.calibration.calibration_record import CalibrationResult
 from tests.support.report_bundles import MACHINE, case, got, read_back, run_info

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
 from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock, Workload
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.checks.timed_records import SkipRatioResult
 from sampler_parity.harness.protocol.measured import (
     LeafDivergence,
     Measured,

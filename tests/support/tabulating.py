@@ -7,7 +7,7 @@ import numpy as np
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 
 Edit = Callable[[Any, Any], object]
 

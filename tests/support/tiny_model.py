@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.inputs.random_model import Shape, make_weights, write_model
+from sampler_parity.harness.inputs.models import Shape, make_weights, write_model
 
 N_VOCAB = 320
 N_CONTEXT = 64

@@ -11,8 +11,7 @@ import pytest
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp.token_trie import Worker, _living
-from sampler_parity.harness.trie.compiled import CompiledTries
-from sampler_parity.harness.trie.session import Session
+from sampler_parity.harness.trie.session import CompiledTries, Session
 from sampler_parity.reference import Candidates, ChainError
 from tests.support.tiny_model import N_VOCAB
 from tests.support.tries import SPANS, as_json, payload

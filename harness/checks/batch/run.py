@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, LiveRow
-from sampler_parity.harness.checks.batch import paths, relations
-from sampler_parity.harness.checks.batch.batched import seeded
-from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, LiveRow
+from sampler_parity.harness.checks.batch import relations
+from sampler_parity.harness.checks.batch import relations as paths
+from sampler_parity.harness.checks.batch.block import BatchCase, seeded
 from sampler_parity.harness.checks.outcome import outcome, samplers_at
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample, result_of
 from sampler_parity.harness.checks.stages.prepared import rows_of
-from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.correct import fairly
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -27,7 +27,7 @@ from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.client import Got, Row
-from sampler_parity.harness.protocol.client_batch import Batch, BatchRan, batch
+from sampler_parity.harness.protocol.client_serving import Batch, BatchRan, batch
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live
 from sampler_parity.harness.verdicts import Verdict, worst

@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from sampler_parity.harness.backends.names import without_build
+from sampler_parity.harness.backends.engines import without_build
 from sampler_parity.harness.checks.distribution.record import Decision
 from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.inputs.chains import FileValidator, NamedChains
 from sampler_parity.harness.inputs.logits import Logits
-from sampler_parity.harness.inputs.validation import FileValidator, NamedChains
-from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.statistics.independence import LAGS

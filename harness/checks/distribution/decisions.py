@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sampler_parity.harness.checks.distribution.record import Decision, DistributionResult
-from sampler_parity.harness.statistics.holm import holm
+from sampler_parity.harness.statistics.plan import holm
 
 
 def decisions(

@@ -11,8 +11,7 @@ from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
-from sampler_parity.reference.random import Mt19937
-from sampler_parity.reference.walk import uniforms
+from sampler_parity.reference.random import Mt19937, uniforms
 
 STRIDE = 7919  # between the seeds of two runs, so that their portions share none; a prime
 _MOST_DRAWS = 1 << 22  # of one request: 16 MiB of tokens

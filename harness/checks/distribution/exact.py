@@ -15,7 +15,7 @@ from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.chain import Chain
-from sampler_parity.reference.walk import Walk, walk_of
+from sampler_parity.reference.random import Walk, walk_of
 
 # Last stages with the same distribution at every draw, although nothing is accepted in between.
 FIXED = ("dist", "adaptive_p", "akunu", "tsampler_sample")

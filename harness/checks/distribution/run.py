@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
-from sampler_parity.harness.checks.distribution import exact, round_source, rounds
+from sampler_parity.harness.checks.distribution import exact, rounds
+from sampler_parity.harness.checks.distribution import rounds as round_source
 from sampler_parity.harness.checks.distribution.block import (
     Cell,
     Coupled,
@@ -39,7 +40,7 @@ from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, Unclaimed
-from sampler_parity.harness.statistics import bins, coupled, fit, look, tail
+from sampler_parity.harness.statistics import coupled, fit, look, tail, tv
 from sampler_parity.harness.statistics import independence as repeats
 from sampler_parity.harness.statistics.look import Look
 from sampler_parity.harness.statistics.plan import (
@@ -67,7 +68,7 @@ class Planned:
     errors: Errors
     p: NDArray[np.float64]
     draws: int
-    bins: bins.Bins
+    bins: tv.Bins
     smallest_caught: float | None = None
 
 
@@ -140,12 +141,12 @@ def plan_cell(cell: Cell, prepared: Prepared, errors: Errors) -> Planned:
         p = rounds.Outcomes(cell, prepared).p
         n = min(cell.max_draws, draws_for(cell.margin, p, errors))
         caught = max(cell.margin, smallest_caught(n, p, errors))
-        return Planned(cell, prepared, errors, p, n, bins.by_token(p), caught)
+        return Planned(cell, prepared, errors, p, n, tv.by_token(p), caught)
     judge = cell.case().model_copy(update={"chain": cell.law or cell.chain})
     p = exact.exact(prepare(judge))
-    by_token = bins.by_token(p)
+    by_token = tv.by_token(p)
     if isinstance(cell, Frequency):
-        chosen = bins.by_rank(p, cell.bins) if cell.bins else by_token
+        chosen = tv.by_rank(p, cell.bins) if cell.bins else by_token
         n = min(cell.max_draws, draws_for(cell.margin, chosen.p, errors))
         caught = max(cell.margin, smallest_caught(n, chosen.p, errors))
         return Planned(cell, prepared, errors, p, n, chosen, caught)

@@ -12,12 +12,16 @@ compared:
     bonus:      the token after a whole draft, given the draft
 
 `first_difference` names the first stage with another distribution than the correct one. It is the
-cause, because later stages are conditioned on it.
-"""
+cause, because later stages are conditioned on it."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from typing import Any
+
+import scipy
+
+from sampler_parity.reference import UndefinedInputError
 
 Tokens = tuple[int, ...]
 Distribution = Mapping[tuple[Tokens, Tokens], Any]  # of (draft, tokens)
@@ -78,3 +82,33 @@ def order(stage: Stage) -> tuple[int, int, Tokens]:
     name, tokens = stage
     kind, _, position = name.partition(" ")
     return int(position or 1 << 30), ("draft", "accept", "recover", "bonus").index(kind), tokens
+
+
+def cause_of(
+    counts: Mapping[tuple[Tokens, Tokens], int],
+    right: Callable[[Stage], Mapping[Hashable, float]],
+    alpha: float,
+) -> str:
+    """Return one line that begins with the stage; "" if none is wrong.
+
+    A correct backend gets a line with probability alpha at most: exact binomial tests, with alpha
+    split evenly over all of them. counts: of (draft, tokens). right: the distribution of a stage,
+    given the draft so far.
+    """
+    if problem := misshapen(counts):
+        return problem
+    parts = {stage: part for stage, part in taken_apart(counts).items() if stage[0] != "draft"}
+    distributions = {}
+    for stage in parts:
+        with suppress(UndefinedInputError):  # behind a token that the target's grammar refuses
+            distributions[stage] = right(stage)
+    tests = sum(len(distribution) for distribution in distributions.values())
+    for stage in sorted(distributions, key=order):
+        part, n = parts[stage], int(sum(parts[stage].values()))
+        for value, p in distributions[stage].items():
+            got = int(part.get(value, 0))
+            chance = min(1.0, max(0.0, float(p)))
+            if scipy.stats.binomtest(got, n, chance).pvalue <= alpha / tests:
+                name, tokens = stage
+                return f"{name}: {value} behind {tokens} came {got:,}/{n:,}, chance {chance:.4g}"
+    return ""

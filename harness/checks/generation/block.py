@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import SELECT, Case
-from sampler_parity.harness.checks.grid import SuiteBlock, fill
-from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.checks.grid import Prompted, SuiteBlock, fill
+from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import DecodedLogits
 from sampler_parity.harness.inputs.models import n_vocab_of
-from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Steps
 

@@ -2,8 +2,7 @@
 
 The reference's CPU chain samples the same logits with the same uniform number at every step, after
 it accepted the tokens of the graph. The stream leaves the CPU's if it selects another token. The
-specification, reference/pipelines/graph_samplers.py, must explain every token of the graph.
-"""
+specification, reference/pipelines/graph_samplers.py, must explain every token of the graph."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,9 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.checks.generation.events import Event, SampledToken
-from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.bundle.records import BackendResult
+from sampler_parity.harness.correct import fairly
 from sampler_parity.harness.correct.bounds import of_sum, unit
 from sampler_parity.harness.correct.softmax import softmax
 from sampler_parity.harness.engines.samplers import build_chain
@@ -37,6 +35,33 @@ from sampler_parity.reference.pipelines.graph_samplers import (
     select,
     soft_max,
 )
+
+
+@dataclass(frozen=True)
+class SampledToken:
+    """A token, and the logits that it was sampled from. handed_back: the output of the stages in
+    the graph, if some ran there. forced: given, not sampled."""
+
+    step: int
+    row: NDArray[np.float32]
+    token: int
+    handed_back: Got | None = None
+    forced: bool = False
+
+    @property
+    def in_graph(self) -> Got:
+        assert self.handed_back is not None
+        return self.handed_back
+
+
+Event = SampledToken | Literal["reset", "cloned"]
+
+
+def count_sampled(events: Sequence[Event], last: int | None = None) -> int:
+    """Count the tokens that were sampled, not forced; last: up to this step."""
+    tokens = [event for event in events if isinstance(event, SampledToken) and not event.forced]
+    return sum(last is None or token.step <= last for token in tokens)
+
 
 # Reasons for another token on the CPU. `position`: greedy gives a candidate's position. `outside`:
 # the graph's token was cut. `candidates`: others were kept. `probabilities`: they have other p.

@@ -2,34 +2,113 @@
 
 The logits come from the backend, step by step; every token is compared. Up to the first difference
 both chains have accepted the same tokens. The comparison ends there, because the texts are
-different from then on.
-"""
+different from then on."""
 
 import hashlib
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, Parted
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, Parted
 from sampler_parity.harness.checks.generation.block import GenerationCase
-from sampler_parity.harness.checks.generation.correct import judge_events
-from sampler_parity.harness.checks.generation.events import Event, SampledToken, count_sampled
-from sampler_parity.harness.checks.generation.graph import compare_in_graph, stated
-from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.checks.generation.graph import (
+    Event,
+    SampledToken,
+    compare_in_graph,
+    count_sampled,
+    stated,
+)
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.correct import judge_run, result_of
+from sampler_parity.harness.checks.stages.prefixes import stages_by_prefixes
+from sampler_parity.harness.checks.stages.prepared import Prepared
+from sampler_parity.harness.correct import fairly
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import Text
 from sampler_parity.reference import Candidates, UndefinedInputError
+
+
+def judge_events(
+    backend: Backend, model: str, text: Text, events: Sequence[Event], result: BackendResult
+) -> BackendResult:
+    """Return the verdict on all events of a text, whose tokens are not the reference's. It stays
+    `result` if the backend does not take the steps."""
+    prepared, taken = steps_of(model, text, events)
+    hello = backend.hello()
+    try:
+        ran = client.run(
+            backend, prepared.setting, prepared.rows, prepared.steps, whole_chain=False
+        )
+        if "no_stages" in hello.capabilities:
+            ran = stages_by_prefixes(prepared, ran, backend)
+    except BackendFailure as failure:
+        detail = f"not judged by the specification: {failure}"
+        return result.model_copy(update={"detail": detail})
+    tokens = [sample.token for sample in taken]
+    stages = [_selecting(*pair) for pair in zip(ran.stages, tokens, strict=True)]
+    text_of = replace(ran, tokens=[*tokens], stages=stages)
+    judged = judge_run(prepared, text_of, len(tokens), hello.arithmetic)
+    if judged.wrong is not None:
+        judged.wrong = replace(judged.wrong, step=taken[judged.wrong.step].step)
+    verdict = result_of(judged, result.ns)
+    differing = sum(drawn != token for drawn, token in zip(ran.tokens, tokens, strict=True))
+    if verdict.verdict == "correct" and differing:
+        return verdict.model_copy(update={"detail": f"its steps draw {differing} other tokens"})
+    return verdict
+
+
+def steps_of(
+    model: str, text: Text, events: Sequence[Event]
+) -> tuple[Prepared, list[SampledToken]]:
+    """Return the text as steps on given logits, and the token of each. Forced tokens, which come
+    first, are history."""
+    history, instance = [*text.prompt], 0
+    before: list[tuple[Literal["reset", "clone"], int]] = []
+    steps: list[p.Step] = []
+    taken: list[SampledToken] = []
+    for event in events:
+        if event == "reset" and not steps:
+            history = []
+        elif event == "reset":
+            before.append(("reset", instance))
+        elif event == "cloned":
+            before.append(("clone", instance))
+            instance += 1
+        elif event.forced:
+            history.append(event.token)
+        else:
+            of_step = {"row": len(steps), "instance": instance, "accept": event.token}
+            steps.append(p.Step.model_validate(of_step | {"before": before}))
+            taken.append(event)
+            before = []
+    rows = [sample.row for sample in taken]
+    case = StagesCase.model_construct(
+        chain=text.chain, history=history, logits=LiteralRows.model_construct(rows=rows)
+    )
+    return Prepared(case, text.chain, rows, steps, 1, read_vocab(Path(model)), model), taken
+
+
+def _selecting(stages: list[Got], token: int) -> list[Got]:
+    """Return the stages with this token selected by the last one, if that has it."""
+    at = np.flatnonzero(stages[-1].ids == token)
+    if len(at) == 0 or stages[-1].token == token:
+        return stages
+    return [*stages[:-1], replace(stages[-1], selected=int(at[0]))]
 
 
 def judge(

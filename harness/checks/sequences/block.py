@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.grid import SuiteBlock, fill
-from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.checks.grid import Prompted, SuiteBlock, fill
+from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import Together
 from sampler_parity.harness.inputs.models import n_vocab_of
-from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.protocol.sequences import SlotChange
 from sampler_parity.harness.strict import Size, Steps

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.checks.generation.events import count_sampled
-from sampler_parity.harness.checks.generation.graph import events_in_graph, stated
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
+from sampler_parity.harness.checks.generation.graph import count_sampled, events_in_graph, stated
 from sampler_parity.harness.checks.generation.run import compare_events
 from sampler_parity.harness.checks.sequences.block import SequencesCase
-from sampler_parity.harness.checks.sequences.isolation import compare_alone
-from sampler_parity.harness.checks.sequences.streams import Stream, streams_of
-from sampler_parity.harness.correct.accepting import fairly
+from sampler_parity.harness.checks.sequences.isolation import Stream, compare_alone, streams_of
+from sampler_parity.harness.correct import fairly
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.protocol import client_sequences

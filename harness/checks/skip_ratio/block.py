@@ -11,9 +11,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from sampler_parity.harness.checks.grid import SuiteBlock
-from sampler_parity.harness.checks.skip_ratio.record import Check
+from sampler_parity.harness.checks.timed_records import Check
+from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.models import GOLDEN
-from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Id

@@ -13,7 +13,7 @@ from sampler_parity.harness.checks.context import RunContext, heartbeat
 from sampler_parity.harness.checks.item import CheckItem, result_id
 from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.skip_ratio.block import Workload
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.checks.timed_records import SkipRatioResult
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.operations import Operations, plan_of
 from sampler_parity.harness.engines.samplers import separates_prompt
-from sampler_parity.harness.inputs.validation import FileValidator, NamedChains
-from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.inputs.chains import FileValidator, NamedChains
+from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Seed, Steps, Strict, Tokens

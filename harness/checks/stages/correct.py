@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import classify, identical, read_strictly
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare, reference_trace
+from sampler_parity.harness.correct.bounds import Decision, Interval
 from sampler_parity.harness.correct.draws import accept_adaptive_p
-from sampler_parity.harness.correct.exact import Decision
-from sampler_parity.harness.correct.interval import Interval
 from sampler_parity.harness.correct.judges import JUDGES, judge_of
 from sampler_parity.harness.correct.stage import Cut, Held, Stage, Wrong
 from sampler_parity.harness.protocol import messages as p

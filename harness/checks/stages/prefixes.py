@@ -7,13 +7,13 @@ as the whole chain at the same logits.
 from contextlib import suppress
 from dataclasses import replace
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.classify import classify, identical
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, state_before
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Got, Ran
-from sampler_parity.harness.protocol.client_batch import changed
+from sampler_parity.harness.protocol.client_serving import changed
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
 

@@ -13,8 +13,8 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Literals, Logits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.arithmetic import Dtype, rounded
 from sampler_parity.harness.protocol.client import RunCall, Setting, Settles
-from sampler_parity.harness.protocol.dtypes import Dtype, rounded
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, floats
 from sampler_parity.reference.sampler import Sampler
 

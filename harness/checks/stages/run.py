@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.draws import compare_draws
 from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.arrays import room, save
@@ -32,11 +32,15 @@ from sampler_parity.harness.checks.stages.reference_cache import (
     expected_of,
     known_of,
 )
-from sampler_parity.harness.checks.stages.relations import check_relation
-from sampler_parity.harness.checks.stages.targets import ReferenceResult, Targets, reference_result
+from sampler_parity.harness.checks.stages.targets import (
+    ReferenceResult,
+    Targets,
+    check_relation,
+    reference_result,
+)
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
-from sampler_parity.harness.correct.accepting import fairly
-from sampler_parity.harness.correct.narrower import is_tried, narrower
+from sampler_parity.harness.correct import fairly
+from sampler_parity.harness.correct.bias import is_tried, narrower
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Ran

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sampler_parity.harness.checks.grid import Axes, Subset, fill, points
+from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import Family, GeneratedLogits, Logits
-from sampler_parity.harness.inputs.validation import FileValidator
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Size, Strict, Tokens

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.backends import names
+from sampler_parity.harness.backends import engines as names
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.llama_cpp import builds

@@ -16,10 +16,10 @@ from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.context import RunContext
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import Watched
-from sampler_parity.harness.checks.timing import conditions
+from sampler_parity.harness.checks.timed_records import TimingResult
+from sampler_parity.harness.checks.timing import rounds as conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.instructions import counted
-from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.rounds import RoundPlan, started
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path

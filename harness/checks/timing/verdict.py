@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.statistics.bootstrap import CONFIDENCE, bootstrap_interval
 
 TimingVerdict = Literal["faster", "slower", "same-within", "inconclusive"]

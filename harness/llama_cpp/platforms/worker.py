@@ -21,8 +21,8 @@ from sampler_parity.harness.llama_cpp.signatures import (
     has,
     signature,
 )
+from sampler_parity.harness.protocol.environment import lift_memory_limit
 from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.memory import lift_memory_limit
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import Vocab
 from sampler_parity.reference.chronology import NEWEST

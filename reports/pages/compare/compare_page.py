@@ -7,7 +7,7 @@ from sampler_parity.harness.comparison.records import Cell, Speed, Verdicts
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure, interval
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageSummary
 from sampler_parity.reports.pages.compare.compare_model import (
     CompareReport,
     apart_tone,
@@ -26,7 +26,6 @@ from sampler_parity.reports.pages.compare.compare_model import (
     state_tone,
     verdict_text,
 )
-from sampler_parity.reports.summary import PageSummary
 
 MOST_ROWS = 100  # rows of a table
 PARTS = {

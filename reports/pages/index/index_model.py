@@ -10,15 +10,14 @@ from typing import Any, Literal
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest
 from sampler_parity.harness.bundle.info import MachineInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.failures.groups import Small
 from sampler_parity.harness.rows import records
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reports.page import ReadyPage
-from sampler_parity.reports.summary import HeatMap
-from sampler_parity.reports.times import SamplerTime, times
+from sampler_parity.reports.page import HeatMap, ReadyPage
+from sampler_parity.reports.parts import SamplerTime, times
 
 
 class PageLine(Strict):

@@ -12,7 +12,7 @@ from sampler_parity.reference.registry import REFERENCE_ROWS
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.document import Tone
 from sampler_parity.reports.labels import device_label, duration, several, state_of
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import HeatCell, HeatMap, Page, PageSummary
 from sampler_parity.reports.pages.index.index_model import (
     CheckedBackend,
     Index,
@@ -23,10 +23,8 @@ from sampler_parity.reports.pages.index.index_model import (
     Told,
     index_of,
 )
-from sampler_parity.reports.parts import folded, state
+from sampler_parity.reports.parts import OPEN, folded, state, times_part
 from sampler_parity.reports.pictures.stages import CHART, of_counterexample, of_minimized
-from sampler_parity.reports.summary import HeatCell, HeatMap, PageSummary
-from sampler_parity.reports.times import OPEN, times_part
 
 MOST_NAMES = 4  # backends in a line
 FIRST = 2  # samplers of a suite

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.names import without_build
+from sampler_parity.harness.backends.engines import ENGINES, without_build
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import command, replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import (
@@ -29,11 +28,11 @@ from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.suite.file import expand, read_suite
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 from sampler_parity.harness.verdicts import ORDER, worst
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.registry import ROWS
-from sampler_parity.reports.engine_order import of_llama_cpp, place, reason
+from sampler_parity.reports.page import anchor
 from sampler_parity.reports.pages.matrix.matrix_model import (
     Absent,
     CellDifference,
@@ -43,7 +42,7 @@ from sampler_parity.reports.pages.matrix.matrix_model import (
     MatrixCell,
     Property,
 )
-from sampler_parity.reports.summary import anchor
+from sampler_parity.reports.parts import of_llama_cpp, place, reason
 
 FOLDER = "properties"  # of suites/
 # As they are read; the others follow by name.

@@ -9,7 +9,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.document import Tone
 from sampler_parity.reports.labels import device_label, several, state_of
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageSummary
 from sampler_parity.reports.pages.matrix.matrix_build import matrix_of
 from sampler_parity.reports.pages.matrix.matrix_model import (
     CellDifference,
@@ -19,7 +19,6 @@ from sampler_parity.reports.pages.matrix.matrix_model import (
     MatrixCell,
 )
 from sampler_parity.reports.parts import state
-from sampler_parity.reports.summary import PageSummary
 
 REFERENCE = "reference"  # what the engines are compared with, and none of them
 _HEADS = {

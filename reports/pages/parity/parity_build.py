@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.cases import alike, where
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.checks.timing.verdict import nearest_rank
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.groups import counts_for, first_difference, groups
@@ -48,7 +47,7 @@ from sampler_parity.reports.pages.parity.parity_model import (
     TimingRule,
 )
 from sampler_parity.reports.pages.parity.parity_releases import drift
-from sampler_parity.reports.times import times
+from sampler_parity.reports.parts import times
 
 NATIVE = "llama.cpp"
 REFERENCE = "reference"

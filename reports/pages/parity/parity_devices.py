@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.logits import (
     DecodeResult,
@@ -17,7 +17,7 @@ from sampler_parity.harness.checks.logits import (
     divergence,
     largest_difference,
 )
-from sampler_parity.harness.comparison.kept_rows import kept_rows
+from sampler_parity.harness.comparison.columns import kept_rows
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
@@ -54,7 +54,7 @@ class Configuration(Strict):
 
 
 class PartedText(Strict):
-    """A text that leaves the first backend's at `step`; see harness.bundle.records.case.Parted."""
+    """A text that leaves the first backend's at `step`; see harness.bundle.records.Parted."""
 
     bundle: str
     backend: str

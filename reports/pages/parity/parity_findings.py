@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sampler_parity.harness.bundle.cases import where
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.failures.format_difference import (
     differing_lines,
     in_one_line,

@@ -9,8 +9,7 @@ implementation they are in it.
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.names import without_build
+from sampler_parity.harness.backends.engines import ENGINES, without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.explanations import (
@@ -23,8 +22,7 @@ from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import ORDER, Verdict, worst
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.engine_order import of_llama_cpp, place, reason
-from sampler_parity.reports.parts import folded, state
+from sampler_parity.reports.parts import folded, of_llama_cpp, place, reason, state
 
 
 class MatrixDifference(Strict):

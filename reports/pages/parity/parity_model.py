@@ -9,14 +9,14 @@ strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from
 from typing import Any, Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import LiveRow
+from sampler_parity.harness.bundle.records import LiveRow
 from sampler_parity.harness.failures.groups import FOLDED, Group
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.parity_devices import DevicesSection
 from sampler_parity.reports.pages.parity.parity_implementations import ParityMatrix
 from sampler_parity.reports.pages.parity.parity_releases import Drift
-from sampler_parity.reports.times import SamplerTime
+from sampler_parity.reports.parts import SamplerTime
 
 RULE_FACTOR = 2
 RULE_EXTRA_NS = 50_000

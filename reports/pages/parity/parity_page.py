@@ -10,7 +10,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import device_label, duration, factor, share_of, state_of, tail
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageSummary
 from sampler_parity.reports.pages.parity.parity_build import headlines, report_of
 from sampler_parity.reports.pages.parity.parity_devices import hardware
 from sampler_parity.reports.pages.parity.parity_findings import (
@@ -36,11 +36,16 @@ from sampler_parity.reports.pages.parity.parity_summary import (
     last_line,
     terminal_lines,
 )
-from sampler_parity.reports.parts import bundle_heading, folded, machine_fold, machine_line, state
-from sampler_parity.reports.pictures.forest import ForestLine, forest
-from sampler_parity.reports.pictures.picture import DOT
-from sampler_parity.reports.summary import PageSummary
-from sampler_parity.reports.times import OPEN, times_part
+from sampler_parity.reports.parts import (
+    OPEN,
+    bundle_heading,
+    folded,
+    machine_fold,
+    machine_line,
+    state,
+    times_part,
+)
+from sampler_parity.reports.pictures.picture import DOT, ForestLine, forest
 
 INTRO = (
     "Samplers compared with the reference, which follows llama.cpp v0.5.0, stage by stage and to "

@@ -7,14 +7,12 @@ from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult, ChangeResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.failures.format_difference import number
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
-from sampler_parity.reference.chronology import NEWEST, order
-from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.chronology import NEWEST, order, parted
 from sampler_parity.reference.releases import CHANGES, between
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import lines_of

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.format_difference import lines, place, side_by_side
 from sampler_parity.harness.failures.groups import Group, rank
@@ -19,6 +19,7 @@ from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.document import JunitTest, Outcome
 from sampler_parity.reports.labels import duration, state_of
+from sampler_parity.reports.page import HeatCell, HeatMap, HeatRow, PageFinding
 from sampler_parity.reports.pages.parity.parity_devices import Configuration
 from sampler_parity.reports.pages.parity.parity_findings import (
     MergedFinding,
@@ -34,7 +35,6 @@ from sampler_parity.reports.pages.parity.parity_model import (
     Tally,
     Timing,
 )
-from sampler_parity.reports.summary import HeatCell, HeatMap, HeatRow, PageFinding
 
 _ORDER = list(ALL_SAMPLERS)
 PRINTED = 5

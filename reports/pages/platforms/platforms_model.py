@@ -12,9 +12,10 @@ from dataclasses import fields
 from typing import Literal
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.prediction import (
+from sampler_parity.harness.bundle.records import (
     Apart,
+    BackendResult,
+    CaseResult,
     PartingResult,
     PredictionResult,
 )
@@ -22,7 +23,7 @@ from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.strict import Strict
-from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.chronology import parted
 from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform
 
 TEXTS = "texts"  # of suites/

@@ -8,14 +8,13 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.document import Tone
 from sampler_parity.reports.labels import share_of
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageFinding, PageSummary, anchor
 from sampler_parity.reports.pages.platforms.platforms_model import (
     Column,
     PlatformCell,
     PlatformsReport,
     report_of,
 )
-from sampler_parity.reports.summary import PageFinding, PageSummary, anchor
 
 PARTS = {
     "contraction": "Contraction",

@@ -8,7 +8,7 @@ from typing import Literal
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
+from sampler_parity.harness.checks.timed_records import Check, SkipRatioResult
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict

@@ -11,15 +11,14 @@ from sampler_parity.harness.protocol.measured import DECODE_MS, Measured
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, figure, interval, state_of
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageFinding, PageSummary
 from sampler_parity.reports.pages.skip_ratio.skip_ratio_model import (
     SkipRatioReport,
     SkipRatioRow,
     report_of,
 )
 from sampler_parity.reports.parts import machine, state
-from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
-from sampler_parity.reports.summary import PageFinding, PageSummary
+from sampler_parity.reports.pictures.picture import Panel, PlotLine, panels
 
 LINES = 6  # of the picture over decode times
 OVER = "tokens/s over grammar first"

@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.checks.throughput.record import (
+from sampler_parity.harness.bundle.records import Result, TimingCheckResult
+from sampler_parity.harness.checks.timed_records import (
     Generation,
     ThroughputOnBackend,
     ThroughputResult,
+    TimingResult,
 )
-from sampler_parity.harness.checks.timing.notices import notices
-from sampler_parity.harness.checks.timing.record import TimingResult
-from sampler_parity.harness.checks.timing.slopes import Slope, slopes
+from sampler_parity.harness.checks.timing.slopes import Slope, notices, slopes
 from sampler_parity.harness.checks.timing.verdict import (
     Comparison,
     RatioInterval,

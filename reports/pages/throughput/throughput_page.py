@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.bundle.records import TimingCheckResult
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, state_of
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import Page, PageFinding, PageSummary
 from sampler_parity.reports.pages.throughput.throughput_model import (
     SlopeRow,
     ThroughputReport,
@@ -32,7 +32,6 @@ from sampler_parity.reports.pages.throughput.throughput_tables import (
     tone_of,
 )
 from sampler_parity.reports.parts import bundle_heading, folded, state
-from sampler_parity.reports.summary import PageFinding, PageSummary
 
 ROWS_IN_MARKDOWN = 40  # rows in Markdown
 INTRO = (

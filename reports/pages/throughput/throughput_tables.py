@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from functools import partial
 
-from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
+from sampler_parity.harness.bundle.records import DetectionCurve, TimingCheckResult
 from sampler_parity.harness.checks.timing.verdict import TimingVerdict
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.document import Tone
@@ -20,9 +20,17 @@ from sampler_parity.reports.pages.throughput.throughput_model import (
     TimedRow,
     WidthRow,
 )
-from sampler_parity.reports.pictures.forest import ForestLine, forest
-from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
-from sampler_parity.reports.pictures.picture import BAD, COLOURS, DOT, GOOD
+from sampler_parity.reports.pictures.picture import (
+    BAD,
+    COLOURS,
+    DOT,
+    GOOD,
+    ForestLine,
+    Panel,
+    PlotLine,
+    forest,
+    panels,
+)
 
 ROWS = 24  # of a picture: the largest ratios, either way; the tables have all
 _COLOUR: dict[TimingVerdict, str] = {

@@ -12,8 +12,7 @@ from sampler_parity.harness.failures.explain import explanation
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.labels import markdown, terminal_lines
 from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.reports.bundle_pages import summary_lines
-from sampler_parity.reports.page import ReadyPage
+from sampler_parity.reports.page import ReadyPage, summary_lines
 from sampler_parity.reports.pages.compare.compare_page import COMPARE
 from sampler_parity.reports.pages.history import HISTORY
 from sampler_parity.reports.write import FORMATS, write_report

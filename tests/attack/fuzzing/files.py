@@ -16,7 +16,7 @@ from sampler_parity.harness.failures.explanations import (
 )
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.statement import difference
-from sampler_parity.harness.inputs.manifest import read_manifest
+from sampler_parity.harness.inputs.fixtures import read_manifest
 from sampler_parity.harness.llama_cpp import build_files, recorded
 from sampler_parity.harness.run import campaign
 from sampler_parity.harness.suite.file import (
@@ -24,7 +24,7 @@ from sampler_parity.harness.suite.file import (
     expand_kind,
     read_suite,
 )
-from sampler_parity.harness.suite.shipped import shipped as shipped_suites
+from sampler_parity.harness.suite.ids import shipped as shipped_suites
 from sampler_parity.harness.trie.workloads import read_descriptor
 from sampler_parity.maintenance.golden.capture import read_prompts
 from sampler_parity.reference import ChainError

@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult, Result
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import prepare
+from sampler_parity.harness.checks.timed_records import SkipRatioResult
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.pipes import Deadline
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.limits import json_of
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import JSON
 from tests.support.skip_ratios import measured, result

@@ -24,7 +24,8 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp import sources
 from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
 from sampler_parity.harness.llama_cpp.compiled import flags
-from sampler_parity.harness.llama_cpp.platforms import recipes, worker
+from sampler_parity.harness.llama_cpp.platforms import make as recipes
+from sampler_parity.harness.llama_cpp.platforms import worker
 from sampler_parity.harness.llama_cpp.platforms.program import encoded
 from sampler_parity.harness.llama_cpp.recorded import Build
 from sampler_parity.harness.protocol.interface import Backend

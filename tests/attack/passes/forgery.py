@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from sampler_parity.harness.bundle import digests
+from sampler_parity.harness.bundle import writer as digests
 
 Line = dict[str, Any]
 Seal = Literal["as it was", "footer", "all"]

@@ -11,7 +11,7 @@ from sampler_parity.engines.correct.float64 import Worker as Float64
 from sampler_parity.engines.correct.samplers import SAMPLERS
 from sampler_parity.harness.checks.accuracy import Accuracies, AccuracyCase, died, run
 from sampler_parity.harness.checks.context import Terms
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference.samplers.top_p import TopP
 from tests.support.context import ready

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.batch.block import Batches
-from sampler_parity.harness.checks.batch.scripts import SCRIPTS, Name, Writer
+from sampler_parity.harness.checks.batch.block import SCRIPTS, Batches, Name, Writer
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.live import check_script, sequences_of
 from sampler_parity.harness.suite.file import expand

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sampler_parity.harness.checks.batch.paths import Where, mirrored, paths
+from sampler_parity.harness.checks.batch.relations import Where, mirrored, paths
 from sampler_parity.harness.failures.shrink_batch import without_rows
 from sampler_parity.harness.protocol.messages import BatchStep
 

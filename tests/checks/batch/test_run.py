@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import ReferenceInstance, Worker
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.batch.run import NOT_TOGETHER
 from sampler_parity.harness.checks.execute import execute
@@ -20,7 +20,7 @@ from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.patch import Patch
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
 

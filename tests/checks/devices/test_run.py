@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.artifacts import row_file
-from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import Parted
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import BackendInfo, Footer
+from sampler_parity.harness.bundle.records import Parted
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks import logits
 from sampler_parity.harness.checks.case import Case
@@ -38,8 +37,8 @@ from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.suite.file import expand, suites_folder
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_page import document
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
-from sampler_parity.reports.writers.markdown import markdown
 from tests.support.command_line import cli
 from tests.support.context import ready
 from tests.support.inside import HELLO

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.checks.distribution.block import Cell
 from sampler_parity.harness.checks.distribution.run import execute_cell
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_kind, read_suite
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 
 CELLS = expand_kind("distribution", read_suite(shipped()["distribution/dtypes"]), "quick")
 

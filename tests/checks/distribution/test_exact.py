@@ -12,8 +12,7 @@ from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.statistics import tv
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.random import Mt19937
-from sampler_parity.reference.walk import uniforms
+from sampler_parity.reference.random import Mt19937, uniforms
 
 FILTERS: list[dict[str, Any]] = [
     {"penalties": {"penalty_last_n": 8, "penalty_repeat": 1.3}},

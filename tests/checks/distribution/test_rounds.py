@@ -15,9 +15,9 @@ from sampler_parity.harness.checks.distribution.block import Speculative
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.checks.distribution.rounds import Outcomes, prepared
 from sampler_parity.harness.checks.distribution.run import execute_cell
-from sampler_parity.harness.checks.distribution.speculative_causes import cause_of
+from sampler_parity.harness.checks.distribution.speculative_stages import cause_of
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.statistics import look
 from sampler_parity.harness.statistics.plan import Budget, Errors
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.draws import DrawsCase
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.reference import Candidates

@@ -12,7 +12,7 @@ import pytest
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks.generation.graph import width_of
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp.graph import Worker

@@ -14,8 +14,8 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.logprobs import KINDS, LogprobsBlock, LogprobsCase, exact
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.engines.samplers import build_chain
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.registry import ROWS

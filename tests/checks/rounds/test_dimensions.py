@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.checks.random_block import FILTERS, GRAMMARS, REMEMBERING
-from sampler_parity.harness.checks.rounds.block import RoundsCase, ends_of, target_of
+from sampler_parity.harness.checks.rounds import RoundsCase, ends_of, target_of
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support.bands import missing_bands

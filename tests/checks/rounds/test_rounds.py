@@ -9,18 +9,13 @@ import pytest
 
 from sampler_parity.harness.backends import reference_speculative
 from sampler_parity.harness.backends.reference import Worker
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.rounds.block import (
-    RandomRounds,
-    RoundsCase,
-    ends_of,
-    target_of,
-)
+from sampler_parity.harness.checks.rounds import RandomRounds, RoundsCase, ends_of, target_of
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.shrink import shrink
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 
 ONE: Any = [{"top_k": {"k": 1}}, {"dist": {"seed": 1}}]
 PENALTIES: Any = {"penalties": {"penalty_last_n": 1, "penalty_repeat": 1.0, "penalty_present": 2.0}}

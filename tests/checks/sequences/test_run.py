@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampler_parity.harness.checks.sequences.block import SequencesCase
+from sampler_parity.harness.checks.sequences.isolation import streams_of
 from sampler_parity.harness.checks.sequences.run import request_of
-from sampler_parity.harness.checks.sequences.streams import streams_of
 from sampler_parity.harness.failures.shrink import shrink
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.llama_cpp import graph
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol import client_sequences
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.maintenance.selftest import sequences as made
 from sampler_parity.maintenance.selftest.parts import PARTS
 from tests.support.inside import HELLO, Inside, result_of

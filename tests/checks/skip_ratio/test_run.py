@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.info import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.checks import late_failures as late
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
 from sampler_parity.harness.checks.skip_ratio.block import ShortWorkload, SkipRatiosBlock, Workload
-from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
+from sampler_parity.harness.checks.timed_records import Check, SkipRatioResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.protocol import messages as p

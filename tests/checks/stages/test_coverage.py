@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.stages.blocks.coverage import classes_of
+from sampler_parity.harness.checks.stages.blocks.campaign import classes_of
 
 ABOUT = {"id": "a", "description": "d", "why": "w"}
 INF = float("inf")

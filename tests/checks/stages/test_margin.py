@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.stages.classify import Difference, classify
 from sampler_parity.harness.failures.explain import difference_lines
 from sampler_parity.harness.failures.format_difference import margin

@@ -15,7 +15,7 @@ from sampler_parity.harness.checks.stages.blocks.pairwise import (
     rows,
 )
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
-from sampler_parity.harness.llama_cpp.platforms import recipes
+from sampler_parity.harness.llama_cpp.platforms import make as recipes
 from sampler_parity.reference import ChainError, build_chain
 from sampler_parity.reference.registry import ROWS
 

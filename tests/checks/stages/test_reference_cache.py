@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import Worker
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
@@ -20,12 +20,12 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.checks.stages.reference_cache import Answers, answering
 from sampler_parity.harness.checks.stages.targets import reference_result
-from sampler_parity.harness.correct.accepting import accepting
+from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.inputs.cache import Cache
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.strict import like
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import platforms

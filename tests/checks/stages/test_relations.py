@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.relations import sums_to_one
+from sampler_parity.harness.checks.stages.targets import sums_to_one
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.inside import Inside

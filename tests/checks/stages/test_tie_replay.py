@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.protocol.messages import HelloReply, RunReply

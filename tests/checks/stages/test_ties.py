@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.classify import Difference, classify
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.reference import Worker
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.reference import Candidates
 
 CHAIN = [{"top_k": {"k": 3}}, {"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}]

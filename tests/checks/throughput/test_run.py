@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from sampler_parity.harness.checks.throughput.block import Width
-from sampler_parity.harness.checks.throughput.run import decode_width
+from sampler_parity.harness.checks.throughput import Width, decode_width
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
-from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.messages import (
     HelloReply,
     ThroughputReply,
     ThroughputRequest,
 )
+from sampler_parity.harness.protocol.server import InPlace
 
 
 class Counting:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sampler_parity.harness.checks.throughput.record import ThroughputOnBackend
-from sampler_parity.harness.checks.throughput.run import _with_tokens
+from sampler_parity.harness.checks.throughput import _with_tokens
+from sampler_parity.harness.checks.timed_records import ThroughputOnBackend
 
 DIST = [{"dist": {"seed": 1}}]
 EQUAL = [[7, 7, 7], [9, 9, 9]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.checks import Profile
-from sampler_parity.harness.checks.throughput.block import Width
+from sampler_parity.harness.checks.throughput import Width
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import (

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.checks.timing import instructions
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 

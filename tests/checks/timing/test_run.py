@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.checks.timing import conditions
+from sampler_parity.harness.checks.timing import rounds as conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import (

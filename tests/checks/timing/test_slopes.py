@@ -2,9 +2,8 @@
 
 import pytest
 
-from sampler_parity.harness.checks.timing.notices import notices
-from sampler_parity.harness.checks.timing.record import Conditions, TimingResult
-from sampler_parity.harness.checks.timing.slopes import slopes
+from sampler_parity.harness.checks.timed_records import Conditions, TimingResult
+from sampler_parity.harness.checks.timing.slopes import notices, slopes
 
 SIZES = (4096, 32_000, 65_536, 131_072)
 

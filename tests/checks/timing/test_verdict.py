@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.checks.timing.verdict import (
     compare_backends,
     compare_rounds,

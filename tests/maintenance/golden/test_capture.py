@@ -9,8 +9,7 @@ import pytest
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.inputs.fixtures import Fixture
-from sampler_parity.harness.inputs.manifest import LogitsEntry, read_manifest
+from sampler_parity.harness.inputs.fixtures import Fixture, LogitsEntry, read_manifest
 from sampler_parity.maintenance.golden.capture import capture, read_prompts
 from sampler_parity.maintenance.golden.job import plan_rows
 from tests.support.tiny_model import N_VOCAB, compute_logits, write_tiny_model

@@ -12,10 +12,10 @@ import pytest
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.inputs.fixtures import Tensors
-from sampler_parity.harness.inputs.manifest import (
+from sampler_parity.harness.inputs.fixtures import (
     LogitsEntry,
     ResultsEntry,
+    Tensors,
     read_manifest,
     register,
     write_manifest,

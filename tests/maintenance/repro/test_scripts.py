@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.suite.file import read_suite
-from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.ids import shipped
 from sampler_parity.maintenance.repro.asked import LINES, ComparedStage
 from sampler_parity.maintenance.repro.report import Finding, report
 from sampler_parity.maintenance.repro.scripts import engine_of, script, scripted

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends import environments, names, registry
+from sampler_parity.harness.backends import engines as names
+from sampler_parity.harness.backends import environments, registry
 from sampler_parity.harness.backends.engines import OWN
 from sampler_parity.harness.backends.reference import Worker as Reference
 from sampler_parity.harness.checks.stages.block import StagesCase
@@ -20,7 +21,7 @@ from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.patch import Patch
 from sampler_parity.harness.faults.worker import Worker as Mutant
 from sampler_parity.harness.inputs.logits import Literals
-from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.suite.file import expand
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.maintenance.selftest import engine_faults, engine_trial, engine_worker, selftest

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.limits import json_of
 from sampler_parity.programs.servers import http
 from sampler_parity.programs.servers.address import Address
 from sampler_parity.programs.servers.client import SILENT, Client

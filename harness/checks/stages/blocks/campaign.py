@@ -4,16 +4,17 @@ Eight kinds take turns. Hypothesis' cases (fuzz_cases.py); chains of samplers at
 edges of their parameters (random_chains.py) over long state scripts; hostile logits; large
 vocabularies; samplers that read a vocabulary's pieces: infill and dry's breakers
 (random_breakers.py). Three more take what the quick profile leaves of scripts, outcomes and pairs.
-Twice as many cheap cases are drawn, and those with new outcome classes are taken first.
-"""
+Twice as many cheap cases are drawn, and those with new outcome classes are taken first."""
 
-from collections.abc import Callable, Set
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.stages.blocks.coverage import classes_of
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.blocks.fuzz_cases import make
 from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.checks.stages.blocks.outcomes import ChosenOutcomes
@@ -21,8 +22,47 @@ from sampler_parity.harness.checks.stages.blocks.pairwise import CLASSED, Pairwi
 from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.checks.stages.blocks.random_chains import RandomChains
 from sampler_parity.harness.checks.stages.operations import exhaustive
+from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.harness.inputs.logits import LiteralRows
+from sampler_parity.reference import floats
 from sampler_parity.reference.registry import ROWS
+
+_BLOCKS = (128, 256, 1024)
+_GAPS = (20.0, 87.3, 103.3)  # nats: p is small, subnormal, 0
+
+
+@floats.quiet
+def classes_of(case: Case) -> set[str]:
+    """Return the classes of a case on its first row, as the reference samples it."""
+    if not isinstance(case, StagesCase):
+        return set()
+    alone = {"steps": 1, "script": "plain", "operations": [], "detail": "stages"}
+    prepared = prepare(case.model_copy(update=alone))
+    letters = {letter for script in case.operations for letter in script if letter.isalpha()}
+    classes = {f"script {''.join(sorted(letters)) or case.script}"}
+    before = _possible(prepared.rows[0])
+    for step in reference_trace(prepared)[0]:
+        for name, candidates in zip(case.samplers, step, strict=True):
+            after = _possible(candidates.logits)
+            classes |= {f"{name} {fact}" for fact in _facts(before, after)}
+            before = after
+    return classes
+
+
+def _possible(logits: NDArray[Any]) -> NDArray[Any]:
+    return np.sort(logits[logits > -np.inf])
+
+
+def _facts(before: NDArray[Any], after: NDArray[Any]) -> Iterator[str]:
+    n = len(after)
+    yield f"survivors<{1 << n.bit_length()}"
+    yield f"gap{bisect_right(_GAPS, float((after[1:] - after[:-1]).max(initial=0)))}"
+    if 0 < n < len(before):
+        if n in _BLOCKS:
+            yield f"cut at {n}"
+        if before[-n] == before[-n - 1]:
+            yield "tie at the cut"
+
 
 ABOUT: dict[str, Any] = {
     "description": "made by a fuzz campaign",

@@ -18,8 +18,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
-from sampler_parity.reference.ranges import Floats, Integers, OneOf, Range
-from sampler_parity.reference.registry import ROWS
+from sampler_parity.reference.registry import ROWS, Floats, Integers, OneOf, Range
 
 
 def f32(low: float, high: float) -> st.SearchStrategy[float]:

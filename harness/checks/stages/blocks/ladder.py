@@ -19,8 +19,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.harness.strict import Id
 from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.reference.ranges import Size
-from sampler_parity.reference.registry import ROWS, Row
+from sampler_parity.reference.registry import ROWS, Row, Size
 
 Built = Iterator[tuple[str, dict[str, Any]]]  # the end of an id, and fields of the case
 

@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.grid import Axes, Subset, SuiteBlock, fill, p
 from sampler_parity.harness.checks.stages.block import Relation, Script
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Family, GeneratedLogits, Logits
-from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Id, Seed, Size, Steps, Strict, Tokens

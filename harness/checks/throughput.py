@@ -1,30 +1,89 @@
-"""Measure tokens a second with decoding: backends take turns, round by round in random order, each
-with all sequences and with one alone."""
+"""Measure tokens a second with decoding: docs/measure-speed.md. Backends take turns, round by round
+in random order, each with all sequences and with one alone."""
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from sampler_parity.harness.checks import Profile
-from sampler_parity.harness.checks.batch.batched import seeded
+from sampler_parity.harness.checks.batch.block import seeded
 from sampler_parity.harness.checks.context import RunContext
+from sampler_parity.harness.checks.grid import Axes, Subset, SuiteBlock, fill, points
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import Watched
-from sampler_parity.harness.checks.throughput.block import Width
-from sampler_parity.harness.checks.throughput.record import (
+from sampler_parity.harness.checks.timed_records import (
     Generation,
     ThroughputOnBackend,
     ThroughputResult,
 )
 from sampler_parity.harness.checks.timing.rounds import RoundPlan, started
-from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.chains import FileValidator, complete
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
+from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import Steps, Tokens
+
+
+class Width(SuiteBlock):
+    """A chain on a model, with this many sequences at once, each with the prompt."""
+
+    check: ClassVar[str] = "throughput"
+
+    id: str
+    model: str
+    chain_name: str
+    chain: ChainSpec
+    prompt: Tokens = Field(min_length=1)
+    tokens: Steps
+    sequences: Steps
+
+    def validate_input(self, validator: FileValidator, place: str) -> None:
+        n = n_vocab_of(self.model)
+        validator.prompt(place, self.prompt, n)
+        validator.build(place, [("chain", self.chain)], n, read_vocab(model_path(self.model)))
+
+
+class WidthGrid(SuiteBlock):
+    """Tokens a second of chains on a model, by number of sequences."""
+
+    id: str
+    model: str
+    prompt: Tokens = Field(min_length=1)
+    """tokens that each sequence begins with"""
+    tokens: Steps
+    """tokens to generate for each sequence"""
+    sizes: list[Steps]
+    """numbers of sequences at once"""
+    chains: list[str]
+    """names of chains of the file"""
+    quick: bool | Subset | list[Subset] = True
+
+    def items(self, shared: Mapping[str, ChainSpec], quick: bool) -> Iterator[Width]:
+        """Yield the widths. Raises ValueError if it cannot be expanded, InputError for an unknown
+        model."""
+        axes: Axes = {"chains": list(self.chains), "sizes": list(self.sizes)}
+        for point in points(axes, self.quick, quick):
+            name, sequences = point["chains"], point["sizes"]
+            if name not in shared:
+                raise ValueError(f"no chain {name!r} in the file")
+            yield Width(
+                id=f"throughput/{self.id}/{name}/{sequences}",
+                model=self.model,
+                chain_name=name,
+                chain=fill(shared[name], {}, n_vocab_of(self.model)),
+                prompt=self.prompt,
+                tokens=self.tokens,
+                sequences=sequences,
+            )
+
 
 GENERATIONS: dict[Profile, int] = {"quick": 6, "full": 12}
 

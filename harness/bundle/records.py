@@ -1,14 +1,32 @@
-"""A parity case on every backend: one line of JSON."""
+"""The lines of a bundle: one model for each kind of result.
+
+A parity case on every backend, the changes between releases, minimized cases, predictions, and the
+self-check of timings.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, model_validator
 
-from sampler_parity.harness.bundle.records import Result
-from sampler_parity.harness.sanitize.data import shallow
+from sampler_parity.harness.sanitize.limits import shallow
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Accept, Verdict, passing
+
+
+class Result(Strict):
+    """The record of something that ran."""
+
+    kind: str
+    id: str
+
+    def with_crash(self, backend: str, problem: str) -> Self:
+        """Return the result with a crash of a backend after its last reply. Results without a field
+        `failed` have a method of their own."""
+        backends: dict[str, Any] = getattr(self, "backends")  # noqa: B009
+        crashed = type(backends[backend])(failed=f"crashed: {problem}")
+        return self.model_copy(update={"backends": backends | {backend: crashed}})
+
 
 Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
 
@@ -168,3 +186,181 @@ def lines(result: CaseResult) -> Iterator[str]:
     """Yield a line for each backend, its verdict first."""
     for name, got in result.backends.items():
         yield f"{got.verdict.upper()} {result.id}   {name}"
+
+
+class ChangeResult(Result):
+    """A change between releases, shown on the newest backend with the old meaning."""
+
+    kind: Literal["change"] = "change"
+    id: str
+    samplers: list[str]
+    last_old: str
+    """last release with the old meaning"""
+    first_new: str
+    """first release with the new meaning"""
+    old: str
+    """the old meaning"""
+    new: str
+    """the new meaning"""
+    cases: dict[str, int]
+    """number of cases that need the old meaning, by backend"""
+    backend: str = ""
+    """backend of the smallest case"""
+    suite: str = ""
+    case: str = ""
+    """the smallest case that needs the old meaning alone"""
+    counterexample: dict[str, Any] | None = None
+    result: BackendResult | None = None
+    """how the backend differs there from the newest meaning"""
+
+
+class Known(Strict):
+    """A planted fault that gives exactly what the backend gives on the small case. explains: in how
+    many of `tried` cases of the group it differs as the backend does, to the value."""
+
+    name: str
+    """name of the fault"""
+    fault: str
+    """the change that it makes"""
+    explains: int
+    """in how many cases it differs like the backend"""
+    tried: int
+    """how many cases were tried"""
+
+
+class CounterexampleResult(Result):
+    """A minimized failure."""
+
+    kind: Literal["counterexample"] = "counterexample"
+    id: str
+    case: str
+    """id of the case"""
+    backend: str
+    """the backend that fails"""
+    smaller: Annotated[dict[str, Any] | None, AfterValidator(shallow)] = None
+    """the minimized case; null: none was found"""
+    result: BackendResult | None = None
+    """result of the minimized case"""
+    got: list[int] = []
+    """ids that the backend left at the stage that differs"""
+    expected: list[int] = []
+    """ids that the reference left"""
+    said: str = ""
+    """why there is no minimized case"""
+    known: list[Known] = []
+    """planted faults with the same effect"""
+
+
+class Apart(Strict):
+    """A case on a platform whose bits differ from this machine's."""
+
+    order: bool
+    """whether the order of the tokens is the same"""
+    survivors: bool
+    """whether the survivors are the same"""
+    tokens: bool | None
+    """whether all drawn tokens are the same; null: none is drawn"""
+    token: int | None
+    """first step with another token"""
+    step: int
+    """first step that differs"""
+    stage: int
+    """first stage that differs"""
+    sampler: str
+    """sampler of that stage"""
+    what: str
+    """quantity that differs"""
+    here: str
+    """value on this machine"""
+    there: str
+    """value on the platform"""
+    operations: list[str]
+    """operations of the platform that cause it on their own"""
+
+
+class PredictionResult(Result):
+    """A case on all platforms."""
+
+    kind: Literal["prediction"] = "prediction"
+    id: str
+    suite: str
+    samplers: list[str]
+    draws: bool
+    """whether the case draws tokens that could differ"""
+    platforms: list[str]
+    """the platforms"""
+    apart: dict[str, Apart]
+    """platforms with other bits"""
+
+
+class PartingResult(Result):
+    """A minimized case for the operations of a sampler."""
+
+    kind: Literal["parting"] = "parting"
+    id: str
+    case: str
+    """id of the case"""
+    sampler: str
+    """the sampler"""
+    operations: list[str]
+    """the operations"""
+    smaller: Annotated[dict[str, Any], AfterValidator(shallow)]
+    """the minimized case"""
+    platforms: dict[str, Apart]
+    """platforms that differ in this way"""
+
+
+class DetectionCurve(Strict):
+    """A slow-down (0 for A/A) by number of rounds. slower, faster, inconclusive: how many of
+    `trials` had this verdict. off_one: how often the interval left 1 out. seconds: a comparison's
+    median time of samples and their set-up: ours, the baseline, and the baseline again."""
+
+    percent: float
+    """the slow-down; 0 is A/A"""
+    rounds: list[int]
+    """numbers of rounds"""
+    seconds: list[float]
+    """median seconds of a comparison"""
+    slower: list[int]
+    """how many trials were called slower"""
+    faster: list[int]
+    """how many trials were called faster"""
+    inconclusive: list[int]
+    """how many trials were inconclusive"""
+    off_one: list[int]
+    """how often the interval left out 1"""
+    trials: int
+    """number of trials"""
+
+    @model_validator(mode="after")
+    def _is_a_curve(self) -> "DetectionCurve":
+        columns = (self.seconds, self.slower, self.faster, self.inconclusive, self.off_one)
+        if any(len(column) != len(self.rounds) for column in columns) or self.trials < 1:
+            raise ValueError("all lists must be as long as rounds, and trials at least 1")
+        return self
+
+
+class TimingCheckResult(Result):
+    """effect: the smallest share that a verdict calls slower. alarm_rate: the stated rate of A/A.
+
+    noise: of each trial, at most rounds. met: the alarms at every number of rounds are within the
+    stated rate.
+    """
+
+    kind: Literal["timing_check"] = "timing_check"
+    id: Literal["timing_check"] = "timing_check"
+    chain: str
+    """the timed chain"""
+    n_vocab: int
+    effect: float
+    """smallest share that a verdict calls slower"""
+    alarm_rate: float
+    """stated rate of false alarms"""
+    curves: list[DetectionCurve]
+    """one curve for each slow-down"""
+    noise: list[float]
+    """noise of each trial, at the largest number of rounds"""
+    met: bool
+    """whether false alarms stay within the stated rate"""
+    seed: int
+    wall_s: float

@@ -1,1 +1,0 @@
-"""Rounds of speculative sampling whose tokens are certain."""

@@ -1,1 +1,0 @@
-"""Tokens a second with decoding."""
