@@ -12,6 +12,13 @@ from sampler_parity.harness.rows import (
 _CLI = "maintenance.cli"
 
 COMMANDS = (
+    CommandRow(
+        "trie-bench",
+        190,
+        MEASURE,
+        "Measure what a token trie saves against llama.cpp's grammar.",
+        _CLI,
+    ),
     CommandRow("repro", 60, CHECK_MINE, "Write a program that shows a failing case.", _CLI),
     CommandRow("capture", 200, MEASURE, "Capture the logits of any model as a fixture.", _CLI),
     CommandRow(

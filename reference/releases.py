@@ -94,7 +94,7 @@ def changes_of(release: str, samplers: Collection[str] | None = None) -> tuple[C
         if change.in_force(release) is None:
             old, new = change.last_old, change.first_new
             raise ChainError(
-                f"release {release}: cannot tell if it has {change.name}, which came after"
+                f"release {release}: it is unknown whether it has {change.name}, which came after"
                 f" {old} and by {new}. Judge it by either: --reference {old}, --reference {new}"
             )
     return tuple(change for change in about if change.in_force(release))

@@ -58,7 +58,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def waiting_for(path: Path) -> Iterator[None]:
-    """Acquire the same lock on a file of any name, once its holder releases it."""
+    """Take the same lock on a file of any name, once its holder releases it."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     _open.add(file)
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks import KINDS
-from sampler_parity.harness.rows import Kind
+from sampler_parity.harness.rows import CheckKind
 
 _TOGETHER = 10  # checks of a group: portions end at multiples of it, but for the first
 
@@ -29,7 +29,7 @@ class CheckItem:
         self._check, self._group, self._place = check, b"", 0
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CheckKind:
         return KINDS[self.kind_name]
 
     @property

@@ -1,6 +1,6 @@
 """The kinds of check, a row each (harness/rows). A name with a dot before it is of this package."""
 
-from sampler_parity.harness.rows import GateRow, Kind, PageRow, RecordRow, Table
+from sampler_parity.harness.rows import CheckKind, GateRow, PageRow, RecordRow, SuiteTable
 
 # fmt: off
 CASE = RecordRow(
@@ -16,78 +16,84 @@ CASE = RecordRow(
 _GRID = "timings over sizes, or tokens a second"
 
 KINDS = (
-    Kind("stages", 0.01, CASE, run=".stages.run", case=".stages.block:StagesCase", tables=(
-        Table("matrix", ".stages.blocks.matrix:MatrixBlock",
+    CheckKind("stages", 0.01, CASE, run=".stages.run", case=".stages.block:StagesCase", tables=(
+        SuiteTable("matrix", ".stages.blocks.matrix:MatrixBlock",
               "one chain on a grid of logits and parameters"),
-        Table("pairs", ".stages.blocks.matrix:Pairs", "every ordered pair of stages"),
-        Table("ladder", ".stages.blocks.ladder:Ladder", "sizes near powers of two"),
-        Table("twins", ".stages.blocks.twins:Twins",
+        SuiteTable("pairs", ".stages.blocks.matrix:Pairs", "every ordered pair of stages"),
+        SuiteTable("ladder", ".stages.blocks.ladder:Ladder", "sizes near powers of two"),
+        SuiteTable("twins", ".stages.blocks.twins:Twins",
               "several instances of each sampler in one chain"),
-        Table("scripts", ".stages.blocks.scripts:Scripts",
+        SuiteTable("scripts", ".stages.blocks.scripts:Scripts",
               "every script of a few operations on each sampler with a state"),
-        Table("outcomes", ".stages.blocks.outcomes:ChosenOutcomes",
+        SuiteTable("outcomes", ".stages.blocks.outcomes:ChosenOutcomes",
               "chosen numbers of survivors, and gaps between logits"),
-        Table("pairwise", ".stages.blocks.pairwise:Pairwise",
+        SuiteTable("pairwise", ".stages.blocks.pairwise:Pairwise",
               "every two parameters in every pair of their classes"),
-        Table("random_chains", ".stages.blocks.random_chains:RandomChains", "random chains"),
-        Table("fuzz", ".stages.blocks.fuzz:Fuzz", "cases that Hypothesis makes"),
-        Table("grammar", ".stages.blocks.grammar:Grammars",
+        SuiteTable("random_chains", ".stages.blocks.random_chains:RandomChains", "random chains"),
+        SuiteTable("fuzz", ".stages.blocks.fuzz:Fuzz", "cases that Hypothesis makes"),
+        SuiteTable("grammar", ".stages.blocks.grammar:Grammars",
               "texts that a grammar accepts or rejects"),
-        Table("random_grammars", ".stages.blocks.grammar:RandomGrammars", "random grammars"),
-        Table("random_tries", ".stages.blocks.trie:RandomTries", "random token tries"),
-        Table("random_breakers", ".stages.blocks.random_breakers:RandomBreakers",
+        SuiteTable("random_grammars", ".stages.blocks.grammar:RandomGrammars", "random grammars"),
+        SuiteTable("random_tries", ".stages.blocks.trie:RandomTries", "random token tries"),
+        SuiteTable("random_breakers", ".stages.blocks.random_breakers:RandomBreakers",
               "random sequence breakers of dry"),
     )),
-    Kind("draws", 0.01, CASE, run=".stages.run", case=".draws:DrawsCase"),
-    Kind("unseeded", 0.01, CASE, case=".unseeded:UnseededCase"),
-    Kind("kept", 0.01, CASE, run=".support", case=".support:SupportCase"),
-    Kind("streams", 0.01, CASE, case=".streams:StreamsCase"),
-    Kind("logprobs", 0.01, CASE, case=".logprobs:LogprobsCase", tables=(
-        Table("logprobs", ".logprobs:LogprobsBlock",
+    CheckKind("draws", 0.01, CASE, run=".stages.run", case=".draws:DrawsCase"),
+    CheckKind("unseeded", 0.01, CASE, case=".unseeded:UnseededCase"),
+    CheckKind("kept", 0.01, CASE, run=".support", case=".support:SupportCase"),
+    CheckKind("streams", 0.01, CASE, case=".streams:StreamsCase"),
+    CheckKind("logprobs", 0.01, CASE, case=".logprobs:LogprobsCase", tables=(
+        SuiteTable("logprobs", ".logprobs:LogprobsBlock",
               "the log-probabilities that an engine returns, by mode"),
     )),
-    Kind("batch", 0.1, CASE, run=".batch.run", case=".batch.block:BatchCase", tables=(
-        Table("batch", ".batch.block:Batches", "many rows at once"),
-        Table("random_batches", ".batch.random_batches:RandomBatches",
+    CheckKind("batch", 0.1, CASE, run=".batch.run", case=".batch.block:BatchCase", tables=(
+        SuiteTable("batch", ".batch.block:Batches", "many rows at once"),
+        SuiteTable("random_batches", ".batch.random_batches:RandomBatches",
               "random batches of rows whose state depends on the order of tokens"),
     )),
-    Kind("rounds", 0.01, CASE, run=".rounds", case=".rounds:RoundsCase", tables=(
-        Table("random_rounds", ".rounds:RandomRounds",
+    CheckKind("rounds", 0.01, CASE, run=".rounds", case=".rounds:RoundsCase", tables=(
+        SuiteTable("random_rounds", ".rounds:RandomRounds",
               "random rounds of speculative sampling with certain tokens"),
     )),
-    Kind("generation", 1.0, CASE, run=".generation.run", case=".generation.block:GenerationCase",
+    CheckKind("generation", 1.0, CASE, run=".generation.run",
+         case=".generation.block:GenerationCase",
          tables=(
-        Table("generate", ".generation.block:Generations", "generations with a model"),
+        SuiteTable("generate", ".generation.block:Generations", "generations with a model"),
     )),
-    Kind("sequences", 1.0, CASE, run=".sequences.run", case=".sequences.block:SequencesCase",
+    CheckKind("sequences", 1.0, CASE, run=".sequences.run", case=".sequences.block:SequencesCase",
          tables=(
-        Table("sequences", ".sequences.block:SequencesBlock", "many sequences in one context"),
+        SuiteTable("sequences", ".sequences.block:SequencesBlock", "many sequences in one context"),
     )),
-    Kind("devices", 0.1, CASE, called="on_device", case=".devices:DeviceCase", tables=(
-        Table("decode", ".devices:Decodings", "logits of prompts on every device"),
+    CheckKind("devices", 0.1, CASE, called="on_device", case=".devices:DeviceCase", tables=(
+        SuiteTable("decode", ".devices:Decodings", "logits of prompts on every device"),
     )),
-    Kind("logits", 0.5, RecordRow("decode", ".logits:DecodeResult", "prompt"), counts=False,
+    CheckKind("logits", 0.5, RecordRow("decode", ".logits:DecodeResult", "prompt"), counts=False,
          case=".logits:LogitsCase"),
-    Kind("invariance", 10.0, case=".invariance:InvarianceCase", tables=(
-        Table("invariance", ".invariance:Invariances", "logits in batches against logits alone"),
+    CheckKind("invariance", 10.0, case=".invariance:InvarianceCase", tables=(
+        SuiteTable("invariance", ".invariance:Invariances",
+              "logits in batches against logits alone"),
     ), record=RecordRow(
         "invariance", ".invariance:InvarianceResult", "invariance",
         page=PageRow("reports.pages.invariance:INVARIANCE", 30),
     )),
-    Kind("accuracy", 0.1, noun="measurements", tables=(
-        Table("accuracy", ".accuracy:Accuracies", "errors of p and of the running mass"),
+    CheckKind("accuracy", 0.1, noun="measurements", tables=(
+        SuiteTable("accuracy", ".accuracy:Accuracies", "errors of p and of the running mass"),
     ), record=RecordRow(
         "accuracy", ".accuracy:AccuracyResult", "accuracy measurement",
         page=PageRow("reports.pages.accuracy:ACCURACY", 90),
     )),
-    Kind("distribution", 1.0, run=".distribution.run", called="distribution tests",
+    CheckKind("distribution", 1.0, run=".distribution.run", called="distribution tests",
          noun="distribution tests", cases=False, unmet=".distribution.decisions:unmet", tables=(
-        Table("frequency", ".distribution.block:Frequency", "distribution test: frequencies"),
-        Table("coupled", ".distribution.block:Coupled", "distribution test: equal uniforms"),
-        Table("tail", ".distribution.block:Tail", "distribution test: unlikely tokens"),
-        Table("independence", ".distribution.block:Independence", "distribution test: repeats"),
-        Table("injected", ".distribution.block:Injected", "distribution test: extreme uniforms"),
-        Table("speculative", ".distribution.block:Speculative",
+        SuiteTable("frequency", ".distribution.block:Frequency", "distribution test: frequencies"),
+        SuiteTable("coupled", ".distribution.block:Coupled",
+                   "distribution test: equal uniforms"),
+        SuiteTable("tail", ".distribution.block:Tail",
+                   "distribution test: unlikely tokens"),
+        SuiteTable("independence", ".distribution.block:Independence",
+              "distribution test: repeats"),
+        SuiteTable("injected", ".distribution.block:Injected",
+              "distribution test: extreme uniforms"),
+        SuiteTable("speculative", ".distribution.block:Speculative",
               "distribution test: rounds of speculative sampling"),
     ), record=RecordRow(
         "distribution", ".distribution.record:DistributionResult", "distribution test",
@@ -98,9 +104,9 @@ KINDS = (
                       "harness.gate.rules:judge_distributions",
                       "harness.gate.rules:unruled_cells"),),
     )),
-    Kind("skip_ratio", 3.0, run=".skip_ratio.run", called="skip ratios", noun="skip ratios",
+    CheckKind("skip_ratio", 3.0, run=".skip_ratio.run", called="skip ratios", noun="skip ratios",
          timed=True, each=True, cases=False, tables=(
-        Table("skip_ratio", ".skip_ratio.block:SkipRatiosBlock", "savings of a token trie"),
+        SuiteTable("skip_ratio", ".skip_ratio.block:SkipRatiosBlock", "savings of a token trie"),
     ), record=RecordRow(
         "skip_ratio", ".timed_records:SkipRatioResult", "skip ratio", ordered=False,
         page=PageRow("reports.pages.skip_ratio.skip_ratio_page:SKIP_RATIO", 70),
@@ -108,18 +114,18 @@ KINDS = (
                       "workloads of the token trie", "harness.gate.policy:SkipRatioRule",
                       "harness.gate.speed_rules:judge_skip_ratios"),),
     )),
-    Kind("timing", 0.2, run=".timing.run", called="timed chains", noun="timed chains",
+    CheckKind("timing", 0.2, run=".timing.run", called="timed chains", noun="timed chains",
          timed=True, cases=False, own_ids=True, measured="timed    {n} chains on {names}", tables=(
-        Table("chain", ".timing.block:TimedChain", "chains to time"),
-        Table("grid", ".timing.block:TimedGrid", _GRID),
+        SuiteTable("chain", ".timing.block:TimedChain", "chains to time"),
+        SuiteTable("grid", ".timing.block:TimedGrid", _GRID),
     ), record=RecordRow(
         "timing", ".timed_records:TimingResult", "timing", ordered=False,
         gate=(GateRow("speed", "rules for timings", "timed chains",
                       "harness.gate.policy:SpeedRule", "harness.gate.speed_rules:judge_speed"),),
     )),
-    Kind("throughput", 7.0, run=".throughput", called="widths", noun="widths", timed=True,
+    CheckKind("throughput", 7.0, run=".throughput", called="widths", noun="widths", timed=True,
          cases=False, own_ids=True, measured="decoded  {n} settings on {names}", tables=(
-        Table("grid", ".throughput:WidthGrid", _GRID, key="model"),
+        SuiteTable("grid", ".throughput:WidthGrid", _GRID, key="model"),
     ), record=RecordRow(
         "throughput", ".timed_records:ThroughputResult", "width", ordered=False,
         page=PageRow("reports.pages.throughput.throughput_page:THROUGHPUT", 60,

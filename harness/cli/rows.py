@@ -28,9 +28,6 @@ COMMANDS = (
     CommandRow("adapter", 150, CHECK_MINE, "For authors of adapters."),
     CommandRow("engines", 170, CHECK_MINE, "Engines of others, each with its packages."),
     CommandRow("compare", 180, MEASURE, "Show how bundles differ."),
-    CommandRow(
-        "trie-bench", 190, MEASURE, "Measure what a token trie saves against llama.cpp's grammar."
-    ),
     CommandRow("history", 210, MEASURE, "Bundles of many dates as a trend."),
     CommandRow("gate", 220, GATE, "Judge a bundle by a policy: may this release go out?"),
     CommandRow("lint", 230, MAINTAIN, "Check suites, golden provenance and schemas."),

@@ -122,7 +122,7 @@ def explained_by_one(stage: Stage, low: float, high: float) -> None:
     stage.logits_within(_finite_to(stage, bounds))
     error = 2 * unit(stage.arithmetic.logits) + 2 * REPORTED
     usable = np.isfinite(got) & np.isfinite(before_low)
-    # the quotient of logits close to 0 says little about the temperature
+    # the quotient of logits close to 0 determines the temperature badly
     usable &= (abs(got) > 1e-30) & (abs(before_low) > 1e-30)
     if not usable.any():
         return

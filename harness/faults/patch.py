@@ -144,7 +144,11 @@ def _executed(module: ModuleType, name: str, text: str) -> ModuleType:
     file = f"<{name}: {_path(module)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     fresh = ModuleType(f"{module.__name__} ({name})")
-    exec(compile(text, file, "exec"), vars(fresh))
+    sys.modules[fresh.__name__] = fresh  # where dataclasses looks up what an annotation names
+    try:
+        exec(compile(text, file, "exec"), vars(fresh))
+    finally:
+        del sys.modules[fresh.__name__]
     for key, function in vars(module).items():
         if isinstance(function, Compiled):
             if _code(vars(fresh)[key]) != _code(function):

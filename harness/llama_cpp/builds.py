@@ -4,7 +4,6 @@ A registered build is a folder `builds/NAME` with `build.json`; the libraries li
 folder that it names.
 """
 
-import json
 import os
 import platform
 import re
@@ -38,6 +37,8 @@ from sampler_parity.harness.llama_cpp.recorded import (
     builds_folder,
     find,
     register,
+    release_of,
+    resolve,
     today,
     unchanged,
 )
@@ -57,37 +58,6 @@ _PLATFORMS = {
     ("Windows", 183): "win-arm64",
 }
 _PROBE_TIMEOUT_S = 60.0
-
-
-def release_of(folder: Path) -> str | None:
-    """Return the release by the build's metadata, or by its library's name; None if neither has
-    it."""
-    metadata = folder / "_nlcBuildMetadata.json"
-    if metadata.is_file():
-        try:
-            release = json.loads(metadata.read_text())["buildOptions"]["llamaCpp"]["release"]
-            order(release)
-        except (OSError, ValueError, KeyError, TypeError, InputError):
-            raise InputError(metadata, "names no release of llama.cpp") from None
-        return str(release)
-    name = library_file(folder).name
-    match = re.fullmatch(r"(?:lib)?llama(?:\.[a-z]+)?\.(b\d+|v\d+\.\d+\.\d+)\.\w+", name)
-    return match[1] if match else None
-
-
-def resolve(name: str) -> tuple[Path, str | None]:
-    """Return folder and release of a registered build or of a folder. Raises InputError if
-    unusable."""
-    build = find(name)
-    folder = Path(build.folder) if build else Path(name)
-    if build is None and not os.path.isdir(folder):  # of a name of any length
-        raise InputError(
-            f"llama.cpp@{name}",
-            f"{name} is neither a registered build nor a folder",
-            "see `sampler-parity builds list`, or `builds add` it",
-        )
-    check(folder)
-    return folder, build.release if build else release_of(folder)
 
 
 def elsewhere(name: str) -> Build | None:

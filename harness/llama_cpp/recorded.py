@@ -1,6 +1,7 @@
 """The record of a registered build, `build.json`, and whether its libraries are still those."""
 
 import datetime
+import json
 import os
 import re
 import shutil
@@ -11,10 +12,12 @@ from pydantic import ValidationError
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp.build_files import (
+    check,
     digests,
     digests_of_all,
     library_file,
 )
+from sampler_parity.harness.llama_cpp.signatures import order
 from sampler_parity.harness.strict import Strict
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
@@ -118,3 +121,34 @@ def _take_back(work: Path, target: Path) -> None:
 
 def today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+def release_of(folder: Path) -> str | None:
+    """Return the release by the build's metadata, or by its library's name; None if neither has
+    it."""
+    metadata = folder / "_nlcBuildMetadata.json"
+    if metadata.is_file():
+        try:
+            release = json.loads(metadata.read_text())["buildOptions"]["llamaCpp"]["release"]
+            order(release)
+        except (OSError, ValueError, KeyError, TypeError, InputError):
+            raise InputError(metadata, "names no release of llama.cpp") from None
+        return str(release)
+    name = library_file(folder).name
+    match = re.fullmatch(r"(?:lib)?llama(?:\.[a-z]+)?\.(b\d+|v\d+\.\d+\.\d+)\.\w+", name)
+    return match[1] if match else None
+
+
+def resolve(name: str) -> tuple[Path, str | None]:
+    """Return folder and release of a registered build or of a folder. Raises InputError if
+    unusable."""
+    build = find(name)
+    folder = Path(build.folder) if build else Path(name)
+    if build is None and not os.path.isdir(folder):  # of a name of any length
+        raise InputError(
+            f"llama.cpp@{name}",
+            f"{name} is neither a registered build nor a folder",
+            "see `sampler-parity builds list`, or `builds add` it",
+        )
+    check(folder)
+    return folder, build.release if build else release_of(folder)

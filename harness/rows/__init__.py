@@ -34,7 +34,7 @@ class CommandRow:
 
 
 @dataclass(frozen=True)
-class Table:
+class SuiteTable:
     """A table of a suite file that becomes items. model: of a block; about: one line for the docs.
     key: a key of the block that selects this model, if several kinds have a table of this name."""
 
@@ -105,7 +105,7 @@ class RecordRow:
 
 
 @dataclass(frozen=True)
-class Kind:
+class CheckKind:
     """A kind of check.
 
     run: its module, with `judge` of a case, else `run` and `died`, or `measure` if it is timed; by
@@ -130,7 +130,7 @@ class Kind:
     called: str = ""
     noun: str = "cases"
     case: str = ""
-    tables: tuple[Table, ...] = ()
+    tables: tuple[SuiteTable, ...] = ()
     timed: bool = False
     each: bool = False
     cases: bool = True

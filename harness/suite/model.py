@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.cases import AnyCase
 from sampler_parity.harness.errors import InputError, need
 from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.rows import Table, load
+from sampler_parity.harness.rows import SuiteTable, load
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.printable import cut
 from sampler_parity.harness.strict import ABOUT_KEYS, Mistake, Size, Strict, mistake
@@ -45,7 +45,7 @@ class Suite(Strict):
             yield from (block for block in self.blocks(name) if hasattr(block, "description"))
 
 
-def _block_of(table: list[Table]) -> Any:
+def _block_of(table: list[SuiteTable]) -> Any:
     """Return the type of a block: if several kinds have a table of its name, it is selected by the
     key of one."""
     if len(table) == 1:

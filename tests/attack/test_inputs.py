@@ -265,7 +265,7 @@ def test_hostile_arrays_are_refused_in_one_line(
 VOCABULARIES: dict[str, tuple[dict[str, Any], str]] = {
     "no tokens": ({"tokens": None}, "tokens is not a list of str"),
     "no merges, but a number": ({"merges": 7}, "merges is not a list of str"),
-    "a type too few": ({"token_type": [1]}, "texts, types and scores: 2, 1 and 0"),
+    "a type too few": ({"token_type": [1]}, "unequal numbers of texts, types, scores: 2, 1, 0"),
     "a number for an end": ({"eos_token_id": 1 << 31}, "eos_token_id is not a token"),
     "a text for an end": ({"eos_token_id": "a"}, "eos_token_id is not a token"),
     "a byte by no name": ({"token_type": [1, 6]}, "a byte token must be written as <0x0A>"),

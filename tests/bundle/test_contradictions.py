@@ -38,12 +38,12 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
     "the first backend has no logits": (
         "decode",
         lambda record: record.update(first="other"),
-        "first is 'other'",
+        "first: no logits of 'other'",
     ),
     "the baseline was not measured": (
         "throughput",
         lambda record: record.update(baseline="other"),
-        "baseline is 'other'",
+        "baseline: no measurement of 'other'",
     ),
     "a curve of no runs": ("calibration", _curve, "runs at least 1"),
     "peers of other rules": (
@@ -59,12 +59,12 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
     "a way that pages look up": (
         "skip_ratio",
         lambda record: record["measured"]["ways"].pop("trie"),
-        "ways has no trie",
+        "ways lacks trie",
     ),
     "grammars alone": (
         "skip_ratio",
         lambda record: record["measured"].update(mode="strict-guided"),
-        "mode is strict-guided",
+        "mode is 'strict-guided', expected 'strict-trie-ffi'",
     ),
     "a ratio that is divided by": (
         "skip_ratio",
@@ -79,7 +79,7 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
     "other times of a forward pass": (
         "skip_ratio",
         lambda record: record["measured"]["modelled"]["by_decode_ms"].clear(),
-        "modelled.by_decode_ms has other times",
+        "modelled.by_decode_ms must have the times",
     ),
 }
 

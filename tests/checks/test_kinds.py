@@ -10,12 +10,12 @@ from sampler_parity.harness.bundle.bundle import model_of
 from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.checks import KINDS, NOUNS, kind_of_record
 from sampler_parity.harness.checks.rows import CASE
-from sampler_parity.harness.rows import Kind, every_gate, load
+from sampler_parity.harness.rows import CheckKind, every_gate, load
 
 FOLDER = Path(checks.__file__).parent
 
 
-def missing(kind: Kind) -> list[str]:
+def missing(kind: CheckKind) -> list[str]:
     """Return everything that a row promises and that does not exist."""
     models = [load(name) for name in (kind.case, *(table.model for table in kind.tables)) if name]
     modules = [inspect.getmodule(model) for model in models]
@@ -33,7 +33,7 @@ def missing(kind: Kind) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_kind_has_what_its_row_promises(kind: Kind) -> None:
+def test_a_kind_has_what_its_row_promises(kind: CheckKind) -> None:
     assert missing(kind) == []
     assert kind_of_record(kind.record.kind).noun == kind.noun
 
@@ -48,7 +48,7 @@ def test_every_folder_has_its_row() -> None:
 
 
 def test_planted_row_that_promises_too_much_is_named() -> None:
-    wrong = Kind("rounds", 0.1, CASE, run=".draws", timed=True)
+    wrong = CheckKind("rounds", 0.1, CASE, run=".draws", timed=True)
     assert missing(wrong) == [
         "a class whose check is its name",
         "measure of its runner",

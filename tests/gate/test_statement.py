@@ -96,7 +96,7 @@ def test_signed_statement_is_verified_and_refused_after_one_byte_changed(
     assert openssl("dgst", "-sha256", *verify, signature, statement) != 0
     done = gate(folder, "right", "--verify", statement)
     assert done.returncode == 1
-    assert "is not of this bundle: subject differs" in done.stdout
+    assert "does not match this bundle: subject differs" in done.stdout
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ def registered(name: str) -> tuple[Path, str]:
     """A build of the user's cache; skips the test without it, as tests do not use the network."""
     if recorded.find(name) is None:
         pytest.skip(f"build {name} is not in the cache: see docs/background/builds.md")
-    folder, release = builds.resolve(name)
+    folder, release = recorded.resolve(name)
     return folder, release or ""
 
 

@@ -111,7 +111,7 @@ def test_it_warns_and_resets_after_500_tokens(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"trie_descriptor_json": "{"}, "no JSON"),
+        ({"trie_descriptor_json": "{"}, "is not valid JSON"),
         ({"trie_descriptor_json": payload([1, 2], [1])}, "is a prefix of"),
         ({"trie_descriptor_json": payload([60])}, "no token 60"),
         ({"model_id": "other"}, "the model is 'other'"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("harness", "reference", "reports", "scripts")
+PACKAGES = ("harness", "reference", "reports", "programs", "maintenance", "scripts")
 
 # Names that several modules share, each for one reason.
 ROLES = {

@@ -12,7 +12,10 @@ from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.protocol.replies import parsed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FOLDERS = ("reference", "harness", "reports", "scripts", "studies", "examples")
+FOLDERS = (
+    *("reference", "harness", "reports", "programs", "maintenance"),
+    *("scripts", "studies", "examples"),
+)
 RUFF = Path(sys.executable).with_name("ruff")
 
 pytestmark = pytest.mark.skipif(not RUFF.is_file(), reason="ruff is not installed")

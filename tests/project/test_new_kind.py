@@ -86,12 +86,12 @@ def judge(case: JudgedToyCase, backends: Any, artifacts: Any, releases: Any) -> 
 
     return result_of_each(case, 1, releases, backends, on)
 '''
-ROW = """    Kind("toy", 0.1, noun="toys", tables=(
-        Table("toy", ".toy:Toys", "candidates that a sampler leaves"),
+ROW = """    CheckKind("toy", 0.1, noun="toys", tables=(
+        SuiteTable("toy", ".toy:Toys", "candidates that a sampler leaves"),
     ), record=RecordRow(
         "toy", ".toy:ToyResult", "toy", gate=(GateRow("toy", "rules for toys", "toys"),),
     )),
-    Kind("judged_toy", 0.1, CASE, run=".toy", case=".toy:JudgedToyCase"),
+    CheckKind("judged_toy", 0.1, CASE, run=".toy", case=".toy:JudgedToyCase"),
 """
 SUITE = """name = "toys"
 

@@ -86,7 +86,11 @@ def test_a_core_above_its_limit_fails_and_one_at_it_does_not(
     assert main(tree, []) == 0
     monkeypatch.setattr(size, "LIMIT", 28)
     assert main(tree, []) == 1
-    assert capsys.readouterr().out.endswith("core: 29 lines of at most 28, 1 too many\n")
+    last = "core: 29 lines of at most 28, 1 too many; 4 files of at most 450, 446 left\n"
+    assert capsys.readouterr().out.endswith(last)
+    monkeypatch.setattr(size, "LIMIT", 29)
+    monkeypatch.setattr(size, "FILES", 3)
+    assert main(tree, []) == 1
 
 
 def test_a_base_that_git_does_not_have_is_refused_in_one_line(

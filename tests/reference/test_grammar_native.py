@@ -97,7 +97,8 @@ DEADLY = {
         'root ::= e root "x" | "y"\ne ::= f\nf ::= ""', "bad_alloc", "left recursion after"
     ),
     "groups-in-groups": (
-        "root ::= " + "(" * 50_000 + '"a"' + ")" * 50_000, "SIGSEGV", "over 100 groups"
+        "root ::= " + "(" * 50_000 + '"a"' + ")" * 50_000, "SIGSEGV",
+        "groups are nested more than 100 deep",
     ),
     "long-chain": (
         "root ::= r0\n" + "\n".join(f"r{i} ::= r{i + 1}" for i in range(100_000))

@@ -96,14 +96,14 @@ def test_an_engine_that_becomes_another_version_is_a_verdict_that_names_both() -
     version = engine("sys.exit('restart me')")
     assert judged().verdict == "crashed"
     version.write_text("1.3")
-    assert judged().detail == "it reports version 1.3, before 1.2"
-    assert judged().detail == "it reports version 1.3, before 1.2"  # and stays one
+    assert judged().detail == "its version changed from 1.2 to 1.3"
+    assert judged().detail == "its version changed from 1.2 to 1.3"  # and stays one
 
 
 def test_a_process_of_a_run_must_say_the_version_that_the_run_began_with() -> None:
     engine("pass")
     result = judged(theirs="1.1")
-    assert (result.verdict, result.detail) == ("crashed", "it reports version 1.2, before 1.1")
+    assert (result.verdict, result.detail) == ("crashed", "its version changed from 1.1 to 1.2")
 
 
 def test_an_environment_that_is_removed_under_a_run_ends_the_run() -> None:

@@ -159,7 +159,7 @@ def test_a_release_without_a_change_is_added_to_the_lists_alone(tree: Path) -> N
     assert 'SEEN = "b99999"' in (tree / "reference/chronology.py").read_text()
     assert tomllib.loads((tree / PACKAGES).read_text())["node-llama-cpp"]["b99999"] == "9.9.9"
     changed = [one for one in trial.patch(trial.ROOT, tree).splitlines() if one[:4] == "+++ "]
-    assert changed == ["+++ b/harness/upgrade/packages.toml", "+++ b/reference/chronology.py"]
+    assert changed == ["+++ b/harness/llama_cpp/packages.toml", "+++ b/reference/chronology.py"]
 
 
 @pytest.mark.slow

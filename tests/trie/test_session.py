@@ -116,7 +116,7 @@ def test_in_mode_0_the_samplers_set_aside_come_back_in_their_order(session: Sess
 def test_a_payload_that_is_refused_leaves_the_open_span(session: Session) -> None:
     session.set_token_trie(TRIE, 1)
     for bad, message in [
-        ("{", "no JSON"),
+        ("{", "is not valid JSON"),
         (payload([10], model="other"), "is for 'other', the model is 'm'"),
         (payload([N_VOCAB]), "has no token 320"),
     ]:

@@ -177,7 +177,7 @@ def _on_backend(
     if places and fairly() and _shows_stages(prepared, ran):
         return fair_batch(prepared, len(reference.tokens), ran, backend.hello().arithmetic)
     verdict = worst([mismatch.difference.verdict for mismatch in places])
-    # rows that differ are reported by their stage, which says more than a relation
+    # rows that differ are reported by their stage, which locates more than a relation
     if verdict in ("identical", "close") and not ran.apart:
         broken = relations.first_broken(
             request, prepared.rows, ran, backend, prepared.case.batch.alone

@@ -1,4 +1,4 @@
-"""Save the arrays of a stage that differs, beside the records of a run."""
+"""Save the arrays of a stage that differs, next to the records of a run."""
 
 from collections import Counter
 from pathlib import Path

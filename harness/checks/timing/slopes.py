@@ -1,11 +1,12 @@
 """Slopes and notices of timings.
 
 A slope is the growth of a cost over the vocabulary or the length of the history: Theil and Sen's
-slope (the median over all pairs of points) of the fastest samples, with its 95% interval, and the
-exponent a of cost ~ x**a from a straight line through the logarithms. A cost must not depend on the
-sizes in `steady`; if it does, that is a finding.
+slope (the median over all pairs of points) of the fastest samples, with its 95% interval. The
+exponent a of cost ~ x**a comes from a straight line through the logarithms. A cost must not depend
+on the sizes in `steady`; if it does, that is a finding.
 
-A notice is a drift over the rounds, an outlier, or a change of the CPU's frequency."""
+A notice is a drift over the rounds, an outlier, or a change of the CPU's frequency.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass

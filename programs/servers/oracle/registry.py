@@ -12,7 +12,7 @@ from sampler_parity.harness.engines.engine_file import NAMESPACE, engines_folder
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.llama_cpp import builds, wheels
+from sampler_parity.harness.llama_cpp import recorded, wheels
 from sampler_parity.programs.servers.dialects import ServerParameter
 from sampler_parity.programs.servers.launch import real_servers
 from sampler_parity.programs.servers.observation import Observation, ServerTest
@@ -84,7 +84,7 @@ def _oracle(dialect: str, model: KnownModel, per_chain: int) -> Oracle:
 
 
 def _built(build: str) -> tuple[Path, str]:
-    folder, release = builds.resolve(build)
+    folder, release = recorded.resolve(build)
     if release is None:
         problem = "its release is unknown"
         raise InputError(f"build {build!r}", problem, "add it with `builds add --release`")

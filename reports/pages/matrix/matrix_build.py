@@ -111,7 +111,7 @@ def _law(rows: list[Row]) -> DrawTally:
 
 
 @dataclass(frozen=True)
-class Result:
+class JudgedResult:
     """A case on an engine, and the bundle that has it."""
 
     bundle: Bundle
@@ -122,7 +122,7 @@ class Result:
 def cell_of(
     engine: str,
     column: str,
-    results: Sequence[Result],
+    results: Sequence[JudgedResult],
     explained: dict[Key, str],
     prop: Property | None = None,
 ) -> MatrixCell:
@@ -144,7 +144,7 @@ def cell_of(
     )
 
 
-def _replay(engine: str, judged: Sequence[Result], prop: Property | None) -> str:
+def _replay(engine: str, judged: Sequence[JudgedResult], prop: Property | None) -> str:
     """Return, of a property, all of its cases, of a sampler the first: they are of many suites."""
     first = judged[0]
     if prop is None:
@@ -154,10 +154,10 @@ def _replay(engine: str, judged: Sequence[Result], prop: Property | None) -> str
 
 
 def _differences(
-    engine: str, judged: Sequence[Result], explained: dict[Key, str], prop: Property | None
+    engine: str, judged: Sequence[JudgedResult], explained: dict[Key, str], prop: Property | None
 ) -> Iterator[CellDifference]:
     """Yield what fails first, then the worst verdict, then what is most frequent."""
-    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[JudgedResult]] = defaultdict(list)
     for result in judged:
         got = result.got
         if got.verdict != "identical" or not result.case.met(engine):
@@ -172,7 +172,7 @@ def _differences(
         yield _difference_of(engine, stage, why, not met, members, prop)
 
 
-def _rank(result: Result) -> int:
+def _rank(result: JudgedResult) -> int:
     return ORDER.index(result.got.verdict)
 
 
@@ -181,7 +181,7 @@ def _difference_of(
     stage: str,
     why: str,
     required: bool,
-    members: Sequence[Result],
+    members: Sequence[JudgedResult],
     prop: Property | None,
 ) -> CellDifference:
     first = members[0]
@@ -220,7 +220,7 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-Results = dict[str, list[Result]]  # by engine
+Results = dict[str, list[JudgedResult]]  # by engine
 
 
 def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Matrix | None:
@@ -264,7 +264,7 @@ def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) ->
 def _results(bundles: Sequence[Bundle]) -> Results:
     """Return no result for an engine that did not run. A case in several bundles counts once, as
     the worst."""
-    results: dict[str, dict[tuple[str, str], Result]] = defaultdict(dict)
+    results: dict[str, dict[tuple[str, str], JudgedResult]] = defaultdict(dict)
     for bundle in bundles:
         names = [name for name, info in bundle.info.backends.items() if info.reference == NEWEST]
         for name in names:
@@ -272,14 +272,14 @@ def _results(bundles: Sequence[Bundle]) -> Results:
             for case in bundle.cases:
                 if name not in case.backends:
                     continue
-                result = Result(bundle, case, case.backends[name])
+                result = JudgedResult(bundle, case, case.backends[name])
                 before = of_engine.setdefault((case.suite, case.id), result)
                 if ORDER.index(result.got.verdict) > ORDER.index(before.got.verdict):
                     of_engine[case.suite, case.id] = result
     return {name: [*of_engine.values()] for name, of_engine in results.items()}
 
 
-def _property(result: Result) -> str:
+def _property(result: JudgedResult) -> str:
     """Return the name of the property that a result is about, or ""."""
     folder, _, name = result.case.suite.partition("/")
     return name if folder == FOLDER else ""
@@ -287,7 +287,7 @@ def _property(result: Result) -> str:
 
 def _engine(
     name: str,
-    results: list[Result],
+    results: list[JudgedResult],
     bundles: Sequence[Bundle],
     properties: Sequence[Property],
     samplers: Sequence[str],
@@ -295,8 +295,8 @@ def _engine(
 ) -> EngineRow:
     infos = [bundle.info.backends[name] for bundle in bundles if name in bundle.info.backends]
     info = next((info for info in infos if not info.unavailable), infos[0])
-    by_property: dict[str, list[Result]] = defaultdict(list)
-    by_sampler: dict[str, list[Result]] = defaultdict(list)
+    by_property: dict[str, list[JudgedResult]] = defaultdict(list)
+    by_sampler: dict[str, list[JudgedResult]] = defaultdict(list)
     for result in results:
         if of := _property(result):
             by_property[of].append(result)

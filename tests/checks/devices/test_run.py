@@ -300,7 +300,7 @@ def test_tokens_of_another_vocabulary_are_rejected(tiny: Path, worker: Worker, i
     with pytest.raises(BackendFailure, match="has no token 4090, which the prompt holds"):
         inside(name="first").ask(unknown, p.DecodeReply)
     other = p.DecodeRequest(model=str(tiny), n_vocab=4096, tokens=[1], out=0)
-    with pytest.raises(BackendFailure, match="a vocabulary of 320 tokens, asked for 4096"):
+    with pytest.raises(BackendFailure, match="a vocabulary of 320 tokens, expected 4096"):
         inside(name="first").ask(other, p.DecodeReply)
 
 
@@ -463,7 +463,7 @@ def test_bundles_of_other_models_have_nothing_in_common(tmp_path: Path) -> None:
         (lambda path: path.unlink(), "missing or malformed"),
         (lambda path: path.write_bytes(path.read_bytes()[:100]), "missing or malformed"),
         (lambda path: np.save(path, np.zeros(4)), "is not a row of float32 logits"),
-        (lambda path: np.save(path, np.zeros(5, np.float32)), "another number of logits"),
+        (lambda path: np.save(path, np.zeros(5, np.float32)), "a different number of logits"),
     ],
     ids=["missing", "cut", "float64", "longer"],
 )

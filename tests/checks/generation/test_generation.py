@@ -283,13 +283,13 @@ def test_request_for_another_vocabulary_is_rejected(tiny: Path, native: BackendP
     with pytest.raises(BackendFailure) as failure:
         native.ask(request, p.GenerateReply)
     assert failure.value.verdict == "rejected"
-    assert "has a vocabulary of 320 tokens, asked for 4096" in str(failure.value)
+    assert "has a vocabulary of 320 tokens, expected 4096" in str(failure.value)
 
 
 def test_generation_beyond_the_trained_context_is_rejected(tiny: Path, inside: Any) -> None:
     outcome = result_of(case_of(tiny, [{"greedy": {}}], tokens=64), inside())
     assert outcome.verdict == "rejected"
-    assert "was trained on 64 tokens, 87 are asked for" in outcome.detail
+    assert "was trained on 64 tokens, but 87 are needed" in outcome.detail
 
 
 def test_golden_model_that_was_swapped_is_refused(

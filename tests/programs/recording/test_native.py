@@ -8,7 +8,7 @@ import pytest
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
-from sampler_parity.harness.llama_cpp import builds
+from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.llama_cpp.build_files import library_file
 from sampler_parity.harness.llama_cpp.compiled import built, flags
 from sampler_parity.programs.recording.check import Checked, check
@@ -107,7 +107,7 @@ def test_a_second_libllama_keeps_its_functions_and_stops_the_recording(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        other = library_file(builds.resolve("b6673")[0])
+        other = library_file(recorded.resolve("b6673")[0])
     except InputError as error:
         pytest.skip(f"unavailable: {error}")
     status, problems = both([*EDGES, "second", str(other)], tmp_path, capfd)
