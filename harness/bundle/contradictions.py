@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 
-from sampler_parity.harness.bundle import artifacts
-from sampler_parity.harness.bundle import writer as digests
+from sampler_parity.harness.bundle import artifacts, writer
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RECORDING, SHORT, digest_of
 from sampler_parity.harness.bundle.machine import digest_of_code
@@ -24,7 +23,7 @@ def refuse_contradictory(bundle: Bundle, today: date) -> None:
     """Raise InputError with the first contradiction of a finished bundle."""
     for problem in _contradictions(bundle, today):
         raise InputError(bundle.folder, problem, _FIX)
-    digests.refuse_changed(bundle.folder, sha256_of(bundle.folder / "run.json"))
+    writer.refuse_changed(bundle.folder, sha256_of(bundle.folder / "run.json"))
 
 
 def started_on(bundle: Bundle) -> date | None:

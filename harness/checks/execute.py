@@ -12,8 +12,7 @@ from sampler_parity.harness.checks.repeat import repeated
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.strict import like
-from sampler_parity.reference import chronology as meaning
-from sampler_parity.reference import platforms
+from sampler_parity.reference import chronology, platforms
 
 Releases = Mapping[str, str]
 Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
@@ -76,7 +75,7 @@ def _judged(
 ) -> CaseResult:
     """Judge the backends by the reference on their platforms, and there by their releases."""
     judge: Judge = KINDS[case.check].module.judge
-    parts = {name: meaning.parted(target) for name, target in targets.items()}
+    parts = {name: chronology.parted(target) for name, target in targets.items()}
     releases = {name: release for name, (release, _) in parts.items()}
     together: dict[str, list[Backend]] = {}
     for backend in backends:

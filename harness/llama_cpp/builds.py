@@ -29,7 +29,6 @@ from sampler_parity.harness.llama_cpp.build_files import (
 )
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.platforms import make
-from sampler_parity.harness.llama_cpp.platforms import make as recipes
 from sampler_parity.harness.llama_cpp.platforms.runners import RUNNERS, missing
 from sampler_parity.harness.llama_cpp.recorded import (
     NAME,
@@ -215,7 +214,7 @@ def add_package(package: str, version: str) -> Build:
             archive = npm_pack(f"{package}@{version}", Path(temporary))
             folder = _unpack(archive, Path(temporary) / "unpacked")
             release = release_of(folder)
-            if package in recipes.packages() and package != f"@node-llama-cpp/{_platform()}":
+            if package in make.packages() and package != f"@node-llama-cpp/{_platform()}":
                 return make.add_package(package, version, release or "", archive, folder)
         check(folder)
         if release is None:

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sampler_parity.harness.backends import engines as names
-from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends import engines, registry
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.checks import KINDS, Profile
 from sampler_parity.harness.checks.context import Terms
@@ -207,7 +206,7 @@ def _named(options: RunOptions) -> list[str]:
     if not options.sandbox:
         return options.backends
     shell.refuse_missing_sandbox()
-    return [names.in_sandbox(name) for name in options.backends]
+    return [engines.in_sandbox(name) for name in options.backends]
 
 
 def address_of(options: RunOptions) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.statistics import coupled, peers, simulate, tail, tv, wrong
 from sampler_parity.harness.statistics.independence import repeat_rate
 from sampler_parity.harness.statistics.plan import Budget, Errors, coupled_draws, draws_for
-from sampler_parity.maintenance.calibration import distribution_power as power
+from sampler_parity.maintenance.calibration import distribution_power
 from sampler_parity.maintenance.calibration.calibration_record import (
     CalibrationResult,
     Claim,
@@ -41,10 +41,12 @@ def calibrate(seed: int, runs: int = 1000, null_runs: int = 10_000) -> Calibrati
         *(_hotter(rng, logits, errors, runs) for logits in (small, large)),
     ]
     curves: dict[str, list[Curve]] = {
-        "frequencies, V = 32": power.frequency_curves(rng, small, errors, runs),
-        "coupled draws, V = 32": power.coupled_curves(rng, small, errors, runs),
-        "coupled draws, V = 128,256": power.coupled_curves(rng, large, errors, runs),
-        "repeats, V = 32": [power.repeat_curve(rng, small, errors, max(1, runs // 20))],
+        "frequencies, V = 32": distribution_power.frequency_curves(rng, small, errors, runs),
+        "coupled draws, V = 32": distribution_power.coupled_curves(rng, small, errors, runs),
+        "coupled draws, V = 128,256": distribution_power.coupled_curves(rng, large, errors, runs),
+        "repeats, V = 32": [
+            distribution_power.repeat_curve(rng, small, errors, max(1, runs // 20))
+        ],
     }
     return CalibrationResult(
         seed=seed,

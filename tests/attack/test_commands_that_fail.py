@@ -18,7 +18,7 @@ from sampler_parity.harness.backends import environments, installing
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import recorded
-from sampler_parity.harness.llama_cpp.platforms import make as recipes
+from sampler_parity.harness.llama_cpp.platforms import make
 from tests.support.command_line import Done, cli
 from tests.support.environments import only, place
 from tests.support.failing_system import FailingSystem, failing_system
@@ -120,14 +120,14 @@ def recipe(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """A recipe `toy`, which compiles nothing. Return the content that it writes by name."""
     made = {"worker": b"new", "libtoy.so": b"new library"}
     there: dict[str, Any] = {"compiler": ("sh",), "c_compiler": "sh", "program": "worker"}
-    toy = next(iter(recipes.made().values())).model_copy(update=there)
-    monkeypatch.setattr(recipes, "made", lambda: {"toy": toy})
+    toy = next(iter(make.made().values())).model_copy(update=there)
+    monkeypatch.setattr(make, "made", lambda: {"toy": toy})
 
     def compiled(_recipe: Any, folder: Path) -> None:
         for name, content in made.items():
             (folder / name).write_bytes(content)
 
-    monkeypatch.setattr(recipes, "compile_alone", compiled)
+    monkeypatch.setattr(make, "compile_alone", compiled)
     return made
 
 

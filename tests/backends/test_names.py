@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sampler_parity.harness.backends import engines as names
-from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends import engines, registry
 from sampler_parity.harness.backends.engines import BackendName
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.info import BackendInfo
@@ -56,7 +55,7 @@ def test_the_address_of_a_server_is_no_backend_and_one_line_says_what_asks_it(te
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_a_name_is_taken_apart(text: str, expected: BackendName | None) -> None:
-    assert names.parse(text) == expected
+    assert engines.parse(text) == expected
 
 
 @pytest.mark.parametrize(

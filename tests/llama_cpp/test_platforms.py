@@ -18,8 +18,7 @@ from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.llama_cpp import worker as native
 from sampler_parity.harness.llama_cpp.build_files import digests_of_all
 from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
-from sampler_parity.harness.llama_cpp.platforms import make as recipes
-from sampler_parity.harness.llama_cpp.platforms import runners
+from sampler_parity.harness.llama_cpp.platforms import make, runners
 from sampler_parity.harness.llama_cpp.platforms import worker as worker_of_platforms
 from sampler_parity.harness.llama_cpp.platforms.program import Program, SamplerRefused, encoded
 from sampler_parity.harness.llama_cpp.platforms.worker import Worker
@@ -105,12 +104,12 @@ def test_a_build_whose_program_was_changed_is_refused(
         registry.inspect("llama.cpp@arm64-gcc")
 
 
-@pytest.mark.parametrize("name", recipes.made())
+@pytest.mark.parametrize("name", make.made())
 def test_without_its_compiler_the_packages_are_named(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    packages = " ".join(recipes.made()[name].packages)
+    packages = " ".join(make.made()[name].packages)
     assert f": not installed - apt-get install {packages}" in refused(cli("builds", "make", name))
 
 
@@ -121,7 +120,7 @@ def test_all_that_several_builds_lack_is_named_before_one_is_made(
     (tmp_path / "gcc").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(recipes, "compile_alone", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr(make, "compile_alone", lambda *_: pytest.fail("compiled"))
     assert refused(cli("builds", "make", "x64-v3", "portable-arm64-gcc", "wasm", "arm64-gcc")) == (
         "sampler-parity: aarch64-linux-gnu-g++, aarch64-linux-gnu-gcc, patch, qemu-aarch64-static,"
         " em++, emcc, node: not installed - apt-get install g++-aarch64-linux-gnu patch"
@@ -159,7 +158,7 @@ def test_a_recipe_that_is_not_there_is_refused_with_those_that_are() -> None:
 def test_builds_for_webassembly_may_draw_alike_without_a_seed() -> None:
     """The clock is their seed; portable-wasm was left out until a machine was quick enough."""
     block, *_ = tomllib.loads((ROOT / "suites/parity/unseeded.toml").read_text())["matrix"]
-    builds = {f"llama.cpp@{name}" for name, made in recipes.made().items() if made.runner == "node"}
+    builds = {f"llama.cpp@{name}" for name, made in make.made().items() if made.runner == "node"}
     assert builds == {"llama.cpp@wasm", "llama.cpp@portable-wasm"}
     assert builds < block["requires"].keys()
 

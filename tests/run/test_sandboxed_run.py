@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends import engines as names
+from sampler_parity.harness.backends import engines
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
@@ -93,12 +93,12 @@ def test_without_namespaces_nothing_is_planned(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("name", ["null", "llama.cpp", "mine=node a.js", "node a.js", "a=null"])
 def test_a_backend_has_one_name_inside_and_outside(name: str) -> None:
-    inside, outside = names.parse(names.in_sandbox(name)), names.parse(name)
+    inside, outside = engines.parse(engines.in_sandbox(name)), engines.parse(name)
     assert inside is not None
     assert outside is not None
     assert (inside.sandbox, outside.sandbox) == (True, False)
     assert inside.short == outside.short
-    assert names.in_sandbox(names.in_sandbox(name)) == names.in_sandbox(name)
+    assert engines.in_sandbox(engines.in_sandbox(name)) == engines.in_sandbox(name)
 
 
 def test_a_backend_that_cannot_have_a_sandbox_does_not_run(
@@ -115,7 +115,7 @@ def test_a_backend_that_cannot_have_a_sandbox_does_not_run(
     )
     monkeypatch.setattr(shell, "_PROGRAM", program)
     monkeypatch.setattr(shell, "refuse_missing_sandbox", lambda: None)
-    name = names.in_sandbox(ADAPTER)
+    name = engines.in_sandbox(ADAPTER)
     info = describe(Intent({name: None}))
     why = absent_of(info.backends, [name])[name]
     assert why.endswith("exit status 125: no sandbox: unshare: no")

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampler_parity.harness.bundle import writer as digests
+from sampler_parity.harness.bundle import writer
 
 CASES, FAILING = 1_000_000, 1_000
 
@@ -32,19 +32,19 @@ def large_bundle(source: Path, folder: Path, cases: int = CASES, failing: int = 
     steps = 0
     with (
         (folder / "results.jsonl").open("wb") as results,
-        (folder / digests.NAME).open("wb") as sums,
+        (folder / writer.NAME).open("wb") as sums,
     ):
-        sums.write(digests.of_run(run_sha256))
+        sums.write(writer.of_run(run_sha256))
         for text, more in _records(header, lines, cases, failing):
             line = f"{text}\n".encode()
             results.write(line)
-            sums.write(digests.of_lines(sha256, [line]))
+            sums.write(writer.of_lines(sha256, [line]))
             steps += more
         end |= {"cases": cases, "steps": steps, "records": {"case": cases}}
         end |= {"sha256": sha256.hexdigest(), "run_sha256": run_sha256}
         line = (json.dumps(end, separators=(",", ":")) + "\n").encode()
         results.write(line)
-        sums.write(digests.of_lines(sha256, [line]))
+        sums.write(writer.of_lines(sha256, [line]))
 
 
 def _records(header: str, lines: list[str], cases: int, failing: int) -> Iterator[tuple[str, int]]:

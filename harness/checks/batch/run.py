@@ -12,7 +12,6 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult, LiveRow
 from sampler_parity.harness.checks.batch import relations
-from sampler_parity.harness.checks.batch import relations as paths
 from sampler_parity.harness.checks.batch.block import BatchCase, seeded
 from sampler_parity.harness.checks.outcome import outcome, samplers_at
 from sampler_parity.harness.checks.stages.arrays import room, save
@@ -219,7 +218,7 @@ def fair_batch(
     prepared: PreparedBatch, steps: int, ran: BatchRan, arithmetic: Arithmetic
 ) -> BackendResult:
     """Judge each row by the specification. A clone first repeats what its original sampled."""
-    all_paths, judged = paths.paths(prepared.request.steps[:steps]), Judged()
+    all_paths, judged = relations.paths(prepared.request.steps[:steps]), Judged()
     # by identity: the path of a clone has the samples of its original
     places = {id(path.taken[at.nth][1]): at for path in all_paths for at in path.samples}
     for path in all_paths:
@@ -246,8 +245,8 @@ def fair_batch(
 class Mismatch:
     """The first difference of a row. want, got: the arrays there, if it is a stage."""
 
-    path: paths.Path
-    where: paths.Where
+    path: relations.Path
+    where: relations.Where
     stage: str
     difference: Difference
     want: Candidates | None = None
@@ -261,7 +260,7 @@ def _differences(
     steps = prepared.request.steps[: len(reference.tokens)]
     judged = [
         path
-        for path in paths.paths(steps)
+        for path in relations.paths(steps)
         if seeded(prepared.request.sequences[path.sequence].chain)
     ]
     places = [mismatch for path in judged for mismatch in _of_row(prepared, reference, ran, path)]
@@ -269,7 +268,7 @@ def _differences(
 
 
 def _of_row(
-    prepared: PreparedBatch, reference: ReferenceBatch, ran: BatchRan, path: paths.Path
+    prepared: PreparedBatch, reference: ReferenceBatch, ran: BatchRan, path: relations.Path
 ) -> Iterator[Mismatch]:
     """Yield the differences of a row: the first in the last digit, and the first of any other kind,
     after which nothing can be judged."""
@@ -296,7 +295,7 @@ def _of_row(
 
 
 def _before(
-    prepared: PreparedBatch, path: paths.Path, nth: int, stage: int
+    prepared: PreparedBatch, path: relations.Path, nth: int, stage: int
 ) -> tuple[Candidates, Sampler]:
     """Return the input of a stage when a row samples for the nth time, and its sampler at that
     time."""

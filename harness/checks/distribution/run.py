@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.checks.distribution import exact, rounds
-from sampler_parity.harness.checks.distribution import rounds as round_source
 from sampler_parity.harness.checks.distribution.block import (
     Cell,
     Coupled,
@@ -191,7 +190,7 @@ def _timed(planned: Planned, backend: Backend, seed: int, require_all: bool) -> 
 def _tested(planned: Planned, backend: Backend, seed: int) -> CellOnBackend:
     """Test a cell on a backend. Raises BackendFailure."""
     if isinstance(planned.cell, Speculative):
-        of_rounds = round_source.RoundSource(planned.cell, planned.prepared, backend, seed)
+        of_rounds = rounds.RoundSource(planned.cell, planned.prepared, backend, seed)
         return speculative_rounds(planned, of_rounds).model_copy(update={"ns": of_rounds.ns})
     source = Source(planned.prepared, backend, seed, int((planned.p > 0).sum()))
     result = TESTS[type(planned.cell)](planned, source)
@@ -239,7 +238,7 @@ def frequencies(planned: Planned, source: Source) -> CellOnBackend:
     raise AssertionError("a plan has a last look")
 
 
-def speculative_rounds(planned: Planned, source: round_source.RoundSource) -> CellOnBackend:
+def speculative_rounds(planned: Planned, source: rounds.RoundSource) -> CellOnBackend:
     """Count the outcomes of rounds until the counts decide."""
     p = planned.bins.p
     counts = np.zeros(len(p), np.int64)
@@ -260,7 +259,7 @@ def speculative_rounds(planned: Planned, source: round_source.RoundSource) -> Ce
     raise AssertionError("a plan has a last look")
 
 
-def _cause(planned: Planned, source: round_source.RoundSource, n: int) -> str:
+def _cause(planned: Planned, source: rounds.RoundSource, n: int) -> str:
     """Find the wrong stage of wrong rounds. It may draw more rounds than the decision took."""
     while not (cause := source.cause(planned.errors.alpha / LOOKS)) and n < planned.draws:
         source.draw(min(n, planned.draws - n))

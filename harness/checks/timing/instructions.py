@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.backends import engines as names
+from sampler_parity.harness.backends import engines
 from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.errors import InputError, Unsupported
@@ -116,7 +116,7 @@ def _run(tool: tuple[str, ...], folder: Path, job: dict[str, Any]) -> int:
 
 def _build(backend: str) -> tuple[Path, str]:
     """Return the folder and release of a build of llama.cpp."""
-    build = names.parse(backend)
+    build = engines.parse(backend)
     if build is None or build.engine != "llama.cpp":
         raise Unsupported("only builds of llama.cpp")
     if not build.of:

@@ -24,8 +24,7 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp import sources
 from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
 from sampler_parity.harness.llama_cpp.compiled import flags
-from sampler_parity.harness.llama_cpp.platforms import make as recipes
-from sampler_parity.harness.llama_cpp.platforms import worker
+from sampler_parity.harness.llama_cpp.platforms import make, worker
 from sampler_parity.harness.llama_cpp.platforms.program import encoded
 from sampler_parity.harness.llama_cpp.recorded import Build
 from sampler_parity.harness.protocol.interface import Backend
@@ -37,7 +36,7 @@ from tests.attack.native.recordings import interposer
 from tests.attack.native.sanitizers import COMMON, FLAGS, SECONDS, compiled, environment, report_of
 from tests.support.inside import Inside
 
-PLATFORMS = Path(recipes.__file__).parent
+PLATFORMS = Path(make.__file__).parent
 ADAPTER = PLATFORMS.parents[1] / "cli" / "templates" / "adapter.c"
 OF_C = (
     *("greedy", "dist", "top_k", "top_p", "min_p", "typical_p", "temp", "temp_ext", "xtc"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from sampler_parity.harness.bundle import writer as digests
+from sampler_parity.harness.bundle import writer
 
 Line = dict[str, Any]
 Seal = Literal["as it was", "footer", "all"]
@@ -95,8 +95,8 @@ class Forgery:
             lines[-1] = (json.dumps(footer, separators=(",", ":")) + "\n").encode()
             self.results.write_bytes(b"".join(lines))
         if seal == "all":
-            sums = digests.of_run(about) + digests.of_lines(hashlib.sha256(), lines)
-            (self.folder / digests.NAME).write_bytes(sums)
+            sums = writer.of_run(about) + writer.of_lines(hashlib.sha256(), lines)
+            (self.folder / writer.NAME).write_bytes(sums)
 
     def forget_artifacts(self) -> None:
         for path in (self.folder / "artifacts").iterdir():

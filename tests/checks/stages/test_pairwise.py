@@ -15,7 +15,7 @@ from sampler_parity.harness.checks.stages.blocks.pairwise import (
     rows,
 )
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
-from sampler_parity.harness.llama_cpp.platforms import make as recipes
+from sampler_parity.harness.llama_cpp.platforms import make
 from sampler_parity.reference import ChainError, build_chain
 from sampler_parity.reference.registry import ROWS
 
@@ -136,7 +136,7 @@ def test_a_size_that_does_not_fit_in_32_bits_is_unsupported_in_webassembly(
     neighbours: bool,
 ) -> None:
     made = cases(quick=True, neighbours=neighbours, quick_order=["min_p", "xtc", "temp_ext"])
-    builds = {f"llama.cpp@{name}" for name, how in recipes.made().items() if how.runner == "node"}
+    builds = {f"llama.cpp@{name}" for name, how in make.made().items() if how.runner == "node"}
     required = {name: ["unsupported"] for name in builds}
     for case in made:
         sizes = [p["min_keep"] for stage in case.chain for p in stage.values() if "min_keep" in p]

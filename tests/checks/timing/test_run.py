@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.checks.timing import rounds as conditions
+from sampler_parity.harness.checks.timing import rounds
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
 from sampler_parity.harness.checks.timing.run import (
@@ -145,7 +145,7 @@ def test_engine_is_asked_in_its_own_words(started: list[BackendProcess]) -> None
 @pytest.mark.slow
 def test_backends_are_pinned_to_one_processor(started: list[BackendProcess]) -> None:
     backends = [worker(started, "null"), worker(started, "null")]
-    under = conditions.pin(backends)
+    under = rounds.pin(backends)
     assert under.unpinned == ""
     assert [os.sched_getaffinity(b.pid) for b in backends] == [{under.cpu}] * 2
     result = time_chain(chain_of("temp", 10, temp=1.0), backends, RoundPlan(3, 1, under=under))
@@ -155,6 +155,6 @@ def test_backends_are_pinned_to_one_processor(started: list[BackendProcess]) -> 
 
 def test_backend_that_cannot_start_leaves_all_unpinned(started: list[BackendProcess]) -> None:
     started.append(BackendProcess("none", ["/no/such/program"]))
-    under = conditions.pin(started)
+    under = rounds.pin(started)
     assert under.cpu is None
     assert "not pinned: cannot start" in under.unpinned

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends import engines as names
-from sampler_parity.harness.backends import environments, registry
+from sampler_parity.harness.backends import engines, environments, registry
 from sampler_parity.harness.backends.engines import OWN
 from sampler_parity.harness.backends.reference import Worker as Reference
 from sampler_parity.harness.checks.stages.block import StagesCase
@@ -57,14 +56,14 @@ def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_fault_is_named_behind_its_engine_and_runs_where_the_engine_does() -> None:
-    named = names.parse("mutant/engine/akunu/cpu/off")
-    assert named == names.BackendName("mutant/engine/akunu/cpu/off", "akunu/cpu", fault="off")
+    named = engines.parse("mutant/engine/akunu/cpu/off")
+    assert named == engines.BackendName("mutant/engine/akunu/cpu/off", "akunu/cpu", fault="off")
     assert registry.command_of("mine=mutant/engine/null/off") == (
         "mine",
         [*WORKER_COMMAND, "mutant/engine", "null", "off"],
     )
-    assert names.parse("mutant/engine/nobody/off") is None
-    assert names.parse("mutant/engine/null/") is None
+    assert engines.parse("mutant/engine/nobody/off") is None
+    assert engines.parse("mutant/engine/null/") is None
 
 
 def test_a_fault_of_a_program_is_a_program_next_to_the_list_of_faults() -> None:
