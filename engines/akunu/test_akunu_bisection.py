@@ -9,18 +9,9 @@ from hypothesis.extra.numpy import arrays
 from sampler_parity.engines.akunu.model.bisection import bisected, kept
 from tests.support.examples import examples
 
-ROW = np.array([1.0, 5.0, 3.0, 3.0, 3.0, -2.0], np.float32)
 rows = arrays(
     np.float32, st.integers(1, 40), elements=st.floats(-60000, 60000, width=16, allow_nan=False)
 )
-
-
-def test_exactly_k_stay_where_none_equals_the_kth() -> None:
-    assert kept(ROW, 1).nonzero()[0].tolist() == [1]
-
-
-def test_all_that_equal_the_kth_stay() -> None:
-    assert kept(ROW, 2).nonzero()[0].tolist() == [1, 2, 3, 4]
 
 
 @settings(max_examples=examples(60), deadline=None, database=None)

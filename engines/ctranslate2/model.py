@@ -30,12 +30,12 @@ Source: src/sampling.cc, decoding.cc, decoding_utils.cc, ops/topp_mask_cpu.cc of
 Suite: engines/ctranslate2/suites/ctranslate2/
 """
 
-from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.past import size_of_vocabulary
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
@@ -50,7 +50,7 @@ _LOWEST = np.finfo(np.float32).min
 _WORDS = 2  # of the generator, a draw
 
 
-class Ctranslate2:
+class Ctranslate2(Copied):
     name = "ctranslate2"
 
     def __init__(
@@ -85,11 +85,6 @@ class Ctranslate2:
     def reset(self) -> None:
         self.text: list[int] = []
         self.rng = Mt19937(self.seed)
-
-    def clone(self) -> Self:
-        twin = copy(self)
-        twin.text, twin.rng = self.text.copy(), self.rng.clone()
-        return twin
 
     def apply(self, cand: Candidates) -> None:
         n = size_of_vocabulary(cand, "CTranslate2")

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.engines.ctranslate2 import table_model as table
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
-from sampler_parity.engines.shared.whole_chains import LAST, Row, stages_of
+from sampler_parity.engines.shared.whole_chains import LAST, Row, RowWorker, stages_of
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "ctranslate2"
@@ -128,7 +127,7 @@ class Instance:
         )
 
 
-class Worker:
+class Worker(RowWorker):
     def hello(self) -> HelloReply:
         return HelloReply(
             name=NAME,
@@ -139,9 +138,3 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         return Instance(chain)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(logits)
-
-    def result(self, row: Row) -> Result:
-        return row.result()

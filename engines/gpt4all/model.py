@@ -25,11 +25,11 @@ Source: gpt4all-backend/llamamodel.cpp of gpt4all 2.8.2, and the llama.cpp in it
 Suite: engines/gpt4all/suites/gpt4all/
 """
 
-from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.repetition_penalties import RepetitionPenalties
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
@@ -42,7 +42,7 @@ from sampler_parity.reference.random import DEFAULT_SEED, Mt19937, discrete
 _OLD = frozenset({"std-sort"})
 
 
-class Gpt4all:
+class Gpt4all(Copied):
     name = "gpt4all"
 
     def __init__(
@@ -71,11 +71,6 @@ class Gpt4all:
     def reset(self) -> None:
         self.penalties.reset()
         self.rng.seed(self.seed)
-
-    def clone(self) -> Self:
-        twin = copy(self)
-        twin.penalties, twin.rng = self.penalties.clone(), self.rng.clone()
-        return twin
 
     @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:

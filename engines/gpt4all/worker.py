@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.engines.gpt4all.mapped_model import LONGEST_TEXT, Model, Numbers
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED, no_uniforms
-from sampler_parity.engines.shared.whole_chains import LAST, Row, stages_of
+from sampler_parity.engines.shared.whole_chains import LAST, Row, RowWorker, stages_of
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "gpt4all"
@@ -92,7 +91,7 @@ class Instance:
         return self.worker.model(self.n_vocab).tokens(row.logits, text, self.numbers, n, **of)
 
 
-class Worker:
+class Worker(RowWorker):
     def __init__(self) -> None:
         try:
             self.package = importlib.import_module(NAME)
@@ -117,9 +116,3 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         return Instance(self, chain, n_vocab)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(logits)
-
-    def result(self, row: Row) -> Result:
-        return row.result()

@@ -11,7 +11,7 @@ from sampler_parity.engines.ik_llama.model import STAGES
 from sampler_parity.engines.shared.table_model import gguf as table
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.reference import Candidates, UndefinedInputError
+from sampler_parity.reference import Candidates
 
 
 def test_every_stage_of_the_reference_has_its_function() -> None:
@@ -49,14 +49,6 @@ def reference(stages: list[dict[str, Any]], logits: list[float]) -> Candidates:
     cand = Candidates.from_logits(logits)
     build_chain(stages, n_vocab=len(logits)).apply(cand)
     return cand
-
-
-def test_top_n_sigma_takes_0_for_the_largest_of_logits_below_0() -> None:
-    # mean -1.45, variance 0.86: what is above 0 - 0.927 stays, and -1 is above -0.5 - 0.927
-    logits = [-0.5, -1.0, -2.0, -0.75, -3.0]
-    assert reference([{"ik_llama_top_n_sigma": {"n": 1.0}}], logits).ids.tolist() == [0, 3]
-    with pytest.raises(UndefinedInputError, match="leaves no candidate"):
-        reference([{"ik_llama_top_n_sigma": {"n": 1.0}}], [x - 5 for x in logits])
 
 
 def test_a_token_banned_by_a_logit_of_minus_infinity_is_revived_by_adaptive_p() -> None:

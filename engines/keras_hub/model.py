@@ -25,11 +25,12 @@ Source: RandomSampler, TopKSampler, TopPSampler of keras_hub/src/samplers/ at 0.
 Suite: engines/keras_hub/suites/keras_hub/keras_hub.toml
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.past import size_of_vocabulary
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import UndefinedInputError
@@ -45,7 +46,7 @@ def softmax(logits: FloatArray) -> FloatArray:
     return np.asarray(weights / np.sum(weights, axis=-1, keepdims=True))
 
 
-class KerasHubRandom:
+class KerasHubRandom(Copied):
     name = "keras_hub_random"
 
     def __init__(self, seed: Any, temperature: Any = 1.0) -> None:
@@ -80,16 +81,8 @@ class KerasHubRandom:
         self.drawn += 1
         return self.drawn - 1
 
-    def accept(self, token: int) -> None:
-        pass
-
     def reset(self) -> None:
         self.drawn = 0
-
-    def clone(self) -> Self:
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
 
 
 class KerasHubTopK(KerasHubRandom):

@@ -13,10 +13,9 @@ Source: Llama._init_sampler and Llama.generate, llama_cpp/llama.py of llama-cpp-
 Suite: engines/llama_cpp_python/suites/llama_cpp_python/completion.toml
 """
 
-from copy import copy
 from typing import Any
 
-from sampler_parity.reference.candidates import Candidates
+from sampler_parity.engines.shared.chain_model import OfChain
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import float32, int32, integer
 from sampler_parity.reference.samplers.dist import Dist
@@ -31,7 +30,7 @@ from sampler_parity.reference.samplers.top_p import TopP
 from sampler_parity.reference.samplers.typical_p import TypicalP
 
 
-class LlamaCppPython:
+class LlamaCppPython(OfChain):
     name = "llama_cpp_python"
 
     def __init__(
@@ -56,40 +55,21 @@ class LlamaCppPython:
         if int32("last_n_tokens_size", last_n_tokens_size) < 0:
             raise ChainError(f"last_n_tokens_size must be at least 0, got {last_n_tokens_size!r}")
         penalties = (last_n_tokens_size, repeat_penalty, frequency_penalty, presence_penalty)
-        self.stages: list[Any] = [Penalties(*penalties)]
+        self.samplers = [Penalties(*penalties)]
         if temp < 0:
-            self.stages += [Dist(seed)]
+            self.samplers += [Dist(seed)]
         elif temp == 0:
-            self.stages += [Greedy()]
+            self.samplers += [Greedy()]
         elif mode == 1:
-            self.stages += [Mirostat(seed, n_vocab, mirostat_tau, mirostat_eta, 100)]
+            self.samplers += [Mirostat(seed, n_vocab, mirostat_tau, mirostat_eta, 100)]
         elif mode == 2:
-            self.stages += [MirostatV2(seed, mirostat_tau, mirostat_eta)]
+            self.samplers += [MirostatV2(seed, mirostat_tau, mirostat_eta)]
         else:
-            self.stages += [TopK(top_k), TypicalP(typical_p, 1), TopP(top_p, 1), MinP(min_p, 1)]
-            self.stages += [Temp(temp), Dist(seed)]
-
-    def apply(self, cand: Candidates) -> None:
-        left = cand.copy()
-        for stage in self.stages:
-            stage.apply(left)
-        cand.selected = int((cand.ids == left.token).argmax())
-
-    def accept(self, token: int) -> None:
-        for stage in self.stages:
-            stage.accept(token)
+            self.samplers += [TopK(top_k), TypicalP(typical_p, 1), TopP(top_p, 1), MinP(min_p, 1)]
+            self.samplers += [Temp(temp), Dist(seed)]
 
     def accept_prompt(self, token: int) -> None:
         pass
-
-    def reset(self) -> None:
-        for stage in self.stages:
-            stage.reset()
-
-    def clone(self) -> "LlamaCppPython":
-        twin = copy(self)
-        twin.stages = [stage.clone() for stage in self.stages]
-        return twin
 
 
 STAGES = {"llama_cpp_python": LlamaCppPython}

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sampler_parity.engines.shared.table_model import gguf as table
-from sampler_parity.engines.shared.whole_chains import Row
+from sampler_parity.engines.shared.whole_chains import Row, RowWorker
 from sampler_parity.harness.errors import Unsupported, lacking
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "llama_cpp_python"
@@ -93,7 +91,7 @@ class Instance:
         return twin
 
 
-class Worker:
+class Worker(RowWorker):
     def __init__(self) -> None:
         try:
             self.package = importlib.import_module("llama_cpp")
@@ -119,9 +117,3 @@ class Worker:
                 of = {"n_ctx": 8, "n_threads": 1, "verbose": False, "use_mmap": False}
                 self.llamas[n_vocab] = self.package.Llama(path, **of)
         return Instance(self.package, self.llamas[n_vocab], arguments)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(logits.copy())
-
-    def result(self, row: Row) -> Result:
-        return row.result()

@@ -39,15 +39,6 @@ def test_a_fork_forgets_what_the_penalties_have_counted() -> None:
     assert tokens(fork, [3.0, 2.0]) == [0]
 
 
-def test_a_fork_goes_on_with_the_generator_and_a_reset_starts_again() -> None:
-    branch = Lloyal(7)
-    first = tokens(branch, [0.0, 0.0, 0.0], 24)
-    fork = branch.clone()
-    assert tokens(fork, [0.0, 0.0, 0.0], 24) == tokens(branch, [0.0, 0.0, 0.0], 24) != first
-    branch.reset()
-    assert tokens(branch, [0.0, 0.0, 0.0], 24) == first
-
-
 def test_a_single_candidate_uses_up_no_random_number() -> None:
     one, two = Lloyal(5, top_p=1.0), Lloyal(5, top_p=1.0)
     tokens(one, [0.0, -100.0], 8)  # min-p leaves one

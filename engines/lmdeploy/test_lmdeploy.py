@@ -1,7 +1,6 @@
 """lmdeploy: its models by hand, chains as requests, and, with its environment, the kernels that no
 chain shows against their models."""
 
-import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +14,7 @@ from sampler_parity.engines.lmdeploy.requests import Request, later, sampling_pa
 from sampler_parity.engines.shared.past import Past
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.reference import ChainError, UndefinedInputError
 from tests.support import triton_probe
-from tests.support.applied import applied
-
-INF = math.inf
 
 
 class Config(SimpleNamespace):
@@ -106,27 +101,6 @@ def test_the_draw_takes_the_first_sum_that_reaches_the_number() -> None:
     assert stage.drawn(weights, np.float32(129 / 256)) == 128  # in the second block
     assert stage.drawn(weights, np.float32(0)) == 0
     assert stage.drawn(weights, np.float32(201 / 256)) == 0  # above the last sum
-
-
-def test_top_p_counts_what_top_k_left() -> None:
-    logits = np.log([0.4, 0.3, 0.2, 0.1]).tolist()
-    p = applied("lmdeploy_sample", {"seed": 1, "top_k": 2, "top_p": 0.5}, logits).p
-    assert p.tolist() == [1, 0, 0, 0]
-    p = applied("lmdeploy_sample", {"seed": 1, "top_k": 2, "top_p": 0.6}, logits).p
-    assert p.tolist() == pytest.approx([4 / 7, 3 / 7, 0, 0])
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"temperature": 2.1}, {"top_k": -1}, {"top_p": 1.1}, {"min_p": -0.1}]
-)
-def test_values_outside_the_range_are_refused(parameters: dict[str, float]) -> None:
-    with pytest.raises(ChainError):
-        applied("lmdeploy_sample", {"seed": 1} | parameters, [0.0] * 4)
-
-
-def test_a_top_k_above_the_vocabulary_is_refused() -> None:
-    with pytest.raises(UndefinedInputError, match="vocabulary of 4"):
-        applied("lmdeploy_sample", {"seed": 1, "top_k": 5}, [0.0] * 4)
 
 
 def test_drafts_are_verified_row_by_row() -> None:

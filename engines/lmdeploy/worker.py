@@ -17,8 +17,7 @@ from sampler_parity.engines.lmdeploy.package import lmdeploy
 from sampler_parity.engines.lmdeploy.requests import SLOTS, Request, later
 from sampler_parity.engines.lmdeploy.shown import launch, sampled
 from sampler_parity.engines.shared import launches, torch_cpu
-from sampler_parity.engines.shared.launches import Row
-from sampler_parity.engines.shared.masked import listed
+from sampler_parity.engines.shared.launches import Row, RowWorker
 from sampler_parity.engines.shared.past import Past
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.shared.triton_files import Edit
@@ -83,7 +82,7 @@ class Serving(launches.Serving):
         return sampled(self.worker.engine, requests, rows, stages)
 
 
-class Worker:
+class Worker(RowWorker):
     """edits: of the text of lmdeploy's files (package.py)."""
 
     name = "lmdeploy"
@@ -105,11 +104,3 @@ class Worker:
 
     def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         return Instance(self.engine, Request.of(self.engine, chain, Past()))
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(np.array(logits))
-
-    def result(self, row: Row) -> Result:
-        if row.results:
-            return row.results[row.at]
-        return listed(row.logits, np.zeros_like(row.logits), row.token, whole=True)

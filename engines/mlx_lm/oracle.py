@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from sampler_parity.harness.backends import environments
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.programs.servers.hugging_face import write_folder
 from sampler_parity.programs.servers.oracle.decoder import ModelLogits, started
 from sampler_parity.programs.servers.oracle.model import KnownModel
 

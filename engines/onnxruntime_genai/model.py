@@ -32,12 +32,12 @@ Source: src/search.cpp, src/sampling_distribution.h, src/generators.cpp of onnxr
 Suite: engines/onnxruntime_genai/suites/onnxruntime_genai/
 """
 
-from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.past import size_of_vocabulary
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
@@ -54,7 +54,7 @@ _FIRST_SORTED = 16
 _GROWTH = 4
 
 
-class OnnxruntimeGenai:
+class OnnxruntimeGenai(Copied):
     name = "onnxruntime_genai"
 
     def __init__(
@@ -96,11 +96,6 @@ class OnnxruntimeGenai:
         self.rng = Mt19937(DEFAULT_SEED)
         if self.random_seed >= 0:
             self.rng.seed_exactly(self.random_seed)
-
-    def clone(self) -> Self:
-        twin = copy(self)
-        twin.text, twin.rng = self.text.copy(), self.rng.clone()
-        return twin
 
     def apply(self, cand: Candidates) -> None:
         n = size_of_vocabulary(cand, "ONNX Runtime GenAI")

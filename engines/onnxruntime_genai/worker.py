@@ -18,13 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sampler_parity.engines.onnxruntime_genai import table_model as onnx
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
-from sampler_parity.engines.shared.whole_chains import LAST, Row, stages_of
+from sampler_parity.engines.shared.whole_chains import LAST, Row, RowWorker, stages_of
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "onnxruntime_genai"
@@ -113,7 +111,7 @@ class Instance:
         row.token = int(self.generator.get_next_tokens()[0])
 
 
-class Worker:
+class Worker(RowWorker):
     def hello(self) -> HelloReply:
         return HelloReply(
             name=NAME,
@@ -124,9 +122,3 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         return Instance(chain, n_vocab)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(logits)
-
-    def result(self, row: Row) -> Result:
-        return row.result()

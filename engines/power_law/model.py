@@ -40,6 +40,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
@@ -67,7 +68,7 @@ PRESETS: dict[str, dict[str, float]] = {
 }  # fmt: skip
 
 
-class PowerLaw:
+class PowerLaw(Copied):
     name = "power_law"
 
     def __init__(
@@ -128,27 +129,9 @@ class PowerLaw:
         normalized = distance / kind(self.distribution_width)
         return peak / (kind(1) + floats.powers(normalized, kind(self.tail_heaviness)))  # type: ignore[no-any-return]
 
-    def accept(self, token: int) -> None:
-        pass
-
     def reset(self) -> None:
         self.history.clear()
         self.rng.seed(self.seed)
-
-    def clone(self) -> "PowerLaw":
-        twin = PowerLaw(
-            self.target,
-            self.distribution_width,
-            self.tail_heaviness,
-            self.queue_size,
-            self.seed,
-            self.peak_logit_value,
-            self.min_target,
-            self.max_target,
-        )
-        twin.history = self.history.copy()
-        twin.rng = self.rng.clone()
-        return twin
 
 
 def _probability(name: str, value: Any) -> np.float32:

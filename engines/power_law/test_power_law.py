@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampler_parity.engines.power_law import worker as backend
-from sampler_parity.engines.power_law.model import PRESETS, PowerLaw
-from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.engines.power_law.model import PowerLaw
 from sampler_parity.harness.inputs.logits import FAMILIES
-from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
+from sampler_parity.reference import Candidates
 from tests.support.applied import SEED, applied, logs, side_by_side
 
 EXAMPLE = {"target": 0.1, "distribution_width": 0.05, "tail_heaviness": 2.0, "queue_size": 10}
@@ -34,6 +33,12 @@ def test_power_law_moves_logits_by_the_distance_in_widths() -> None:
     assert cand.token == 2
 
 
+def test_power_law_leaves_the_order_alone() -> None:
+    cand = applied("power_law", {**EXAMPLE, "seed": 1}, [1.0, 3.0, 2.0])
+    assert cand.ids.tolist() == [0, 1, 2]
+    assert not cand.sorted
+
+
 @pytest.mark.parametrize(
     ("peak", "heaviness"), [*itertools.product((1, 4, 10, 20), (0.5, 1, 3, 10))]
 )
@@ -42,10 +47,6 @@ def test_power_law_never_gives_the_farther_token_more(peak: float, heaviness: fl
     parameters = EXAMPLE | {"tail_heaviness": heaviness, "peak_logit_value": peak, "seed": 1}
     p = applied("power_law", parameters, logs(0.6, 0.25, 0.1, 0.05)).p
     assert p[1] <= p[3]
-
-
-def test_power_law_target_is_the_base_before_there_is_a_history() -> None:
-    assert PowerLaw(**EXAMPLE, seed=1, max_target=0.05).computed_target() == np.float32(0.1)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +66,6 @@ def test_power_law_target_makes_up_for_the_newest(history: list[float], target: 
     assert sampler.computed_target() == pytest.approx(target, abs=1e-6)
 
 
-def test_power_law_with_a_queue_of_one_never_adapts() -> None:
-    sampler = PowerLaw(0.3, 0.1, 2.0, 1, seed=1)
-    sampler.history.append(np.float32(0.9))
-    assert sampler.computed_target() == np.float32(0.3)
-
-
 def test_power_law_remembers_the_original_probability_at_the_draw() -> None:
     sampler = PowerLaw(0.1, 0.05, 2.0, 10, seed=SEED)
     cand = _sampled(sampler, logs(0.6, 0.25, 0.1, 0.05))
@@ -78,61 +73,6 @@ def test_power_law_remembers_the_original_probability_at_the_draw() -> None:
     sampler.accept(0)
     assert cand.token == 2
     assert list(sampler.history) == pytest.approx([0.1])
-
-
-@pytest.mark.parametrize("width", [0.0, 2.0**-23])
-def test_power_law_without_a_width_takes_the_first_of_the_nearest(width: float) -> None:
-    parameters = EXAMPLE | {"distribution_width": width, "seed": 1, "target": 0.25}
-    cand = applied("power_law", parameters, [0.0, 0.0, 0.0, 0.0])
-    assert cand.logits.tolist() == [10.0, -100.0, -100.0, -100.0]
-    assert cand.p.tolist() == [1.0, 0.0, 0.0, 0.0]
-
-
-def test_power_law_revives_a_banned_token() -> None:
-    cand = applied("power_law", {**EXAMPLE, "seed": 1}, [0.0, -np.inf])
-    assert cand.logits == pytest.approx([10 / 325, 2.0], rel=1e-5)
-    assert cand.p[1] > 0.8
-
-
-def test_power_law_leaves_the_order_alone() -> None:
-    cand = applied("power_law", {**EXAMPLE, "seed": 1}, [1.0, 3.0, 2.0])
-    assert cand.ids.tolist() == [0, 1, 2]
-    assert not cand.sorted
-
-
-def test_power_law_clone_goes_on_alone_and_reset_starts_again() -> None:
-    logits = logs(0.4, 0.3, 0.2, 0.1)
-    sampler = PowerLaw(0.3, 0.1, 2.0, 4, seed=5)
-    first = [_sampled(sampler, logits).token for _ in range(12)]
-    twin = sampler.clone()
-    following = [_sampled(sampler, logits).token for _ in range(12)]
-    assert [_sampled(twin, logits).token for _ in range(12)] == following
-    sampler.reset()
-    assert [_sampled(sampler, logits).token for _ in range(12)] == first
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"target": 1.5}, r"target must be in 0\.\.1, got 1\.5"),
-        ({"distribution_width": -0.1}, "distribution_width must not be negative"),
-        ({"queue_size": 0}, r"queue_size must be in 1\.\."),
-        ({"min_target": 0.5, "max_target": 0.4}, "min_target 0.5 must not exceed max_target 0.4"),
-    ],
-)
-def test_power_law_refuses_parameters_out_of_range(wrong: dict[str, float], message: str) -> None:
-    with pytest.raises(ChainError, match=message):
-        build_chain([{"power_law": {**EXAMPLE, "seed": 1, **wrong}}])
-
-
-def test_power_law_refuses_no_candidates() -> None:
-    with pytest.raises(UndefinedInputError, match="no candidates"):
-        _sampled(PowerLaw(**EXAMPLE, seed=1), [])
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_power_law_presets_are_parameters_of_power_law(preset: str) -> None:
-    assert applied("power_law", {"seed": 1, **PRESETS[preset]}, [1.0, 2.0]).token in (0, 1)
 
 
 @pytest.mark.slow

@@ -37,6 +37,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.past import OfPast, Past, size_of_vocabulary
 from sampler_parity.engines.shared.torch_cpu import softmax
 from sampler_parity.reference.candidates import Candidates
@@ -83,7 +84,7 @@ class RwkvPenalties(OfPast):
         return counts
 
 
-class RwkvSampleLogits:
+class RwkvSampleLogits(Copied):
     name = "rwkv_sample_logits"
 
     def __init__(
@@ -119,16 +120,8 @@ class RwkvSampleLogits:
             p = p ** p.dtype.type(1.0 / temperature)
         return np.asarray(p / np.sum(p))
 
-    def accept(self, token: int) -> None:
-        pass
-
     def reset(self) -> None:
         self.rng = np.random.RandomState(self.seed)
-
-    def clone(self) -> "RwkvSampleLogits":
-        twin = RwkvSampleLogits(self.seed, self.temperature, self.top_p, self.top_k)
-        twin.rng.set_state(self.rng.get_state())
-        return twin
 
 
 STAGES = {"rwkv_penalties": RwkvPenalties, "rwkv_sample_logits": RwkvSampleLogits}

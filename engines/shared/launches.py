@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.shared.past import Past
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
@@ -23,6 +24,18 @@ class Row:
     results: list[Result] = field(default_factory=list)
     at: int = 0
     token: int = -1
+
+
+class RowWorker:
+    """The candidates of a worker are a Row."""
+
+    def candidates(self, logits: NDArray[np.float32]) -> Row:
+        return Row(np.array(logits))
+
+    def result(self, row: Row) -> Result:
+        if row.results:
+            return row.results[row.at]
+        return listed(row.logits, np.zeros_like(row.logits), row.token, whole=True)
 
 
 class Request(Protocol):

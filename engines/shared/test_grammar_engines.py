@@ -17,7 +17,7 @@ from sampler_parity.engines.shared.grammars import engine, guidance
 from sampler_parity.engines.shared.grammars.items import Class, Rule, Token, alternatives_of
 from sampler_parity.engines.xgrammar import rules as xgrammar_rules
 from sampler_parity.engines.xgrammar import worker as xgrammar
-from sampler_parity.harness.backends.registry import inspect, start
+from sampler_parity.harness.backends.registry import start
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import InputError, Unsupported
@@ -226,12 +226,6 @@ def test_a_missing_library_is_unsupported(
         module.library.cache_clear()
     with pytest.raises(Unsupported, match=f"not installed: pip install sampler-parity.{name}"):
         WORKERS[name]().hello()
-
-
-@pytest.mark.slow
-def test_a_backend_says_which_version_it_is() -> None:
-    info = inspect("llguidance/rules")
-    assert (info.name, info.version[:12]) == ("llguidance/rules", "llguidance 1")
 
 
 def test_rules_are_items_of_three_kinds() -> None:

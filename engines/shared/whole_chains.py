@@ -27,6 +27,16 @@ class Row:
         return np.arange(n, dtype=np.int32), self.logits, np.zeros(n, np.float32), None, self.token
 
 
+class RowWorker:
+    """The candidates of a worker are a Row."""
+
+    def candidates(self, logits: NDArray[np.float32]) -> Row:
+        return Row(np.array(logits))
+
+    def result(self, row: Row) -> Result:
+        return row.result()
+
+
 def stages_of(chain: ChainSpec, order: tuple[str, ...], engine: str) -> list[tuple[str, Any]]:
     """Return name and parameters, stage by stage. order: of the samplers before the token.
 

@@ -18,11 +18,11 @@ Source: Transformer.forward (line 378) and generate (478-490), tinygrad/llm/mode
 Suite: engines/tinygrad/suites/tinygrad/tinygrad.toml
 """
 
-from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.past import size_of_vocabulary
 from sampler_parity.engines.tinygrad.noise import gumbel
 from sampler_parity.reference.candidates import Candidates
@@ -31,7 +31,7 @@ from sampler_parity.reference.floats import FloatArray
 from sampler_parity.reference.parameters import float32, uint32
 
 
-class Tinygrad:
+class Tinygrad(Copied):
     name = "tinygrad"
 
     def __init__(self, seed: Any, temperature: Any = 0.0) -> None:
@@ -56,14 +56,8 @@ class Tinygrad:
         self.count += n
         return gumbel(self.seed, self.count - n, n)
 
-    def accept(self, token: int) -> None:
-        pass
-
     def reset(self) -> None:
         self.count = 0
-
-    def clone(self) -> Self:
-        return copy(self)
 
 
 STAGES = {"tinygrad": Tinygrad}

@@ -11,25 +11,11 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint32]
+from sampler_parity.engines.shared.threefry import threefry
+
 Floats = NDArray[np.float32]
 
-ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 FIRST_DEVICE = int.from_bytes(hashlib.sha256(bytes(4)).digest(), "big") & 0xFFFFFFFF
-
-
-@np.errstate(over="ignore")
-def threefry(low: Words, high: Words, key: tuple[int, int]) -> tuple[Words, Words]:
-    """Return two words for each pair of words. key: its low and its high word."""
-    first, second = np.uint32(key[0]), np.uint32(key[1])
-    keys = (second, first ^ second ^ np.uint32(0x1BD11BDA), first)
-    x, y = low + keys[2], high + keys[0]
-    for i in range(5):
-        for by in ROTATIONS[i % 2]:
-            x = x + y
-            y = x ^ ((y << np.uint32(by)) | (y >> np.uint32(32 - by)))
-        x, y = x + keys[i % 3], y + keys[(i + 1) % 3] + np.uint32(i + 1)
-    return x, y
 
 
 def uniforms(seed: int, count: int, n: int) -> Floats:

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
-from sampler_parity.engines.shared.whole_chains import LAST, Row, stages_of
+from sampler_parity.engines.shared.whole_chains import LAST, Row, RowWorker, stages_of
 from sampler_parity.engines.tinygrad.engine import Device, model_of, tinygrad
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "tinygrad"
@@ -64,7 +63,7 @@ class Instance:
         return np.array(tokens, np.int32)
 
 
-class Worker:
+class Worker(RowWorker):
     def __init__(self) -> None:
         self.device = Device()
 
@@ -78,9 +77,3 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         return Instance(self, chain, n_vocab)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(np.array(logits))
-
-    def result(self, row: Row) -> Result:
-        return row.result()

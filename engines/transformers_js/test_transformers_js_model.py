@@ -13,7 +13,6 @@ from sampler_parity.engines.transformers_js.model import (
     weighted_index,
 )
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.errors import ChainError, UndefinedInputError
 
 
 def tokens(sampler: TransformersJs, logits: list[float], n: int = 1) -> list[int]:
@@ -67,47 +66,10 @@ def test_the_ends_of_ngrams_that_came_before_are_banned(
     assert banned(text, n, 8) == tokens
 
 
-def test_temperature_zero_is_greedy_and_draws_nothing() -> None:
-    assert tokens(TransformersJs(1, do_sample=True, temperature=0.0), [1, 3, 3], 4) == [1] * 4
-
-
 def test_of_top_k_2_the_third_token_never_comes() -> None:
     assert set(tokens(TransformersJs(1, do_sample=True, top_k=2), [0, 0, 0], 64)) == {0, 1}
-
-
-def test_an_infinite_logit_gives_the_last_of_top_k() -> None:
-    assert tokens(TransformersJs(1, do_sample=True, top_k=2), [math.inf, 1.0, 2.0]) == [2]
 
 
 def test_of_the_argmax_a_nan_in_front_stays_and_others_are_passed_over() -> None:
     assert tokens(TransformersJs(1), [math.nan, 1.0]) == [0]
     assert tokens(TransformersJs(1), [1.0, math.nan, 2.0]) == [2]
-
-
-def test_a_nan_is_not_sorted() -> None:
-    with pytest.raises(UndefinedInputError, match="TopK"):
-        tokens(TransformersJs(1, do_sample=True), [1.0, math.nan])
-
-
-def test_a_clone_goes_on_and_a_reset_starts_again() -> None:
-    sampler = TransformersJs(7, do_sample=True)
-    first = tokens(sampler, [0, 0, 0, 0], 16)
-    twin = sampler.clone()
-    assert tokens(twin, [0, 0, 0, 0], 16) == tokens(sampler, [0, 0, 0, 0], 16) != first
-    sampler.reset()
-    assert tokens(sampler, [0, 0, 0, 0], 16) == first
-
-
-@pytest.mark.parametrize(
-    ("parameters", "problem"),
-    [
-        ({"do_sample": 1}, "do_sample must be true or false, got 1"),
-        ({"top_p": "0.9"}, "top_p must be a number, got '0.9'"),
-        ({"temperature": math.nan}, "temperature must be a number, got nan"),
-    ],
-)
-def test_a_parameter_of_another_kind_is_refused(
-    parameters: dict[str, object], problem: str
-) -> None:
-    with pytest.raises(ChainError, match=problem):
-        TransformersJs(1, **parameters)

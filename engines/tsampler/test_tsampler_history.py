@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from sampler_parity.engines.tsampler.model.history import (
     PenaltyParams,
     TokenHistoryTracker,
-    apply_penalties,
 )
 from tests.support.tsampler_node import run_js
 
@@ -66,22 +64,6 @@ def test_reset_forgets_everything() -> None:
     assert results == [1, [5], False]
 
 
-def test_penalties_are_repeat_then_frequency_then_presence() -> None:
-    tracker = TokenHistoryTracker(8)
-    for token in (0, 0, 1):
-        tracker.accept(token)
-    logits = np.array([4, -1, 3], np.float32)
-    apply_penalties(logits, tracker, PenaltyParams(repeat=2.0, freq=0.25, present=0.5))
-    # 4 / 2 - 2 * 0.25 - 0.5;   -1 * 2 - 1 * 0.25 - 0.5;   not seen
-    assert logits.tolist() == [1.0, -2.75, 3.0]
-
-
-def test_zero_is_multiplied_and_stays_zero() -> None:
-    tracker = TokenHistoryTracker(1)
-    tracker.accept(0)
-    assert tracker.compute_adjustment(0, 0.0, PenaltyParams(repeat=2.0)) == 0.0
-
-
 def test_neutral_penalties_would_change_nothing() -> None:
     assert not PenaltyParams().any
     assert all(
@@ -105,14 +87,3 @@ def test_low_level_functions_change_logits_in_place_one_penalty_each() -> None:
             run((x) => api.applyPenalties(x, t, {repeat: 2, frequency: 0.25, presence: 0.5}))];"""
     )
     assert results == [[2, -2, 3], [3.5, -1.25, 3], [3.5, -1.5, 3], [1, -2.75, 3]]
-
-
-def test_a_penalty_never_raises_a_logit() -> None:
-    tracker = TokenHistoryTracker(64)
-    for token in range(64):
-        tracker.accept(token)
-    logits = np.linspace(-8, 8, 64, dtype=np.float32)
-    after = logits.copy()
-    apply_penalties(after, tracker, PenaltyParams(1.3, 0.1, 0.2))
-    assert (after < logits).all()
-    assert (np.diff(after) > 0).all(), "the order among penalized tokens is kept"

@@ -24,7 +24,7 @@ from sampler_parity.harness.inputs.logits import FAMILIES, GeneratedLogits
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
+from sampler_parity.reference import Candidates, UndefinedInputError
 from sampler_parity.reference.chain import Stage
 from tests.support.tsampler_node import API, run_js
 
@@ -128,30 +128,6 @@ def test_the_whole_is_its_stages_in_the_documented_order(mode: str, top_k: int) 
         whole.accept(a.token)
         parts.accept(a.token)
     assert len(set(tokens)) > 50, "a row that always gives its likeliest token shows nothing"
-
-
-def test_what_survives_does_not_depend_on_the_temperature() -> None:
-    row = FAMILIES["zipf"](np.random.default_rng(0), 500).astype(np.float32)
-    before: list[dict[str, dict[str, Any]]] = [
-        {"tsampler_top_k": {"k": 0}},
-        {"tsampler_top_p": {"p": 0.9}},
-    ]
-    survivors = [
-        trace([*before, {"tsampler_temp": {"temp": temp}}], row)[-1].candidates.ids.tolist()
-        for temp in (0.1, 1.0, 10.0)
-    ]
-    assert survivors[0] == survivors[1] == survivors[2]
-    early = trace([{"tsampler_temp": {"temp": 10.0}}, *before[1:]], row)[-1].candidates
-    assert len(early) > len(survivors[0])
-
-
-def test_min_p_and_top_p_keep_the_likeliest_wherever_it_stands() -> None:
-    row = np.log(np.array([0.0625, 0.25, 0.125, 0.5, 0.0625], np.float32))
-    typical: dict[str, Any] = {"tsampler_typical_p": {"p": 0.999}}
-    for last in ({"tsampler_top_p": {"p": 0.0}}, {"tsampler_min_p": {"p": 2.0}}):
-        stages = trace([{"tsampler_top_k": {"k": 0}}, typical, last], row)
-        assert stages[1].candidates.ids[0] != 3, "typical-p must have moved it"
-        assert stages[2].candidates.ids.tolist() == [3]
 
 
 @pytest.mark.slow
@@ -272,12 +248,6 @@ def test_the_published_package_says_that_it_is_not_installed() -> None:
         backend.close()
 
 
-def test_the_backend_says_whose_implementation_it_is(tsampler: BackendProcess) -> None:
-    hello = tsampler.hello()
-    assert hello.name == "tsampler (own implementation of its documentation)"
-    assert hello.build.startswith("Node.js ")
-
-
 @pytest.mark.slow
 def test_draws_with_injected_uniforms_are_the_references(tsampler: BackendProcess) -> None:
     row = FAMILIES["zipf"](np.random.default_rng(0), 500).astype(np.float32)
@@ -295,22 +265,6 @@ def test_draws_with_injected_uniforms_are_the_references(tsampler: BackendProces
     expected = [int(cand.ids[sample_from_set(cand, u)]) for u in uniforms]
     assert tsampler.scratch.view(at + 3200, 400, np.int32).tolist() == expected
     assert len(set(expected)) > 50
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("stage", "message"),
-    [
-        ({"tsampler": {"seed": 1, "mode": "exact"}}, "mode must be 'fast' or 'parity'"),
-        ({"tsampler": {"seed": 1, "penalty_repeat": 0}}, "penalty_repeat must be greater than 0"),
-        ({"tsampler": {"seed": 2**53}}, "seed must be in"),
-        ({"tsampler_temp": {"temp": 0}}, "temp must be greater than 0"),
-        ({"tsampler_top_p": {"p": "0.9"}}, "p must be a finite number"),
-    ],
-)
-def test_bad_parameters_are_named(stage: dict[str, dict[str, Any]], message: str) -> None:
-    with pytest.raises(ChainError, match=message):
-        build_chain([stage])
 
 
 @pytest.mark.slow

@@ -5,14 +5,11 @@ import math
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sampler_parity.engines.tsampler.model import metrics
 from sampler_parity.engines.tsampler.model.sample import top_candidates
 from sampler_parity.engines.tsampler.model.workspace import (
     SamplerWorkspace,
-    power_of_two,
     required_kcap,
 )
 from sampler_parity.harness.inputs.logits import FAMILIES
@@ -179,13 +176,6 @@ def test_workspace_grows_by_powers_of_two_and_never_shrinks() -> None:
     )
     assert [tuple(entry[:2]) for entry in results] == seen
     assert all(length == capacity for capacity, _, length in results)
-
-
-@given(st.integers(1, 1 << 20))
-def test_power_of_two_is_the_smallest_that_fits(n: int) -> None:
-    power = power_of_two(n)
-    assert power >= n > power // 2
-    assert power & (power - 1) == 0
 
 
 def test_a_set_is_a_view_of_its_workspace_and_filters_work_in_it() -> None:

@@ -14,12 +14,9 @@ def logprobs(stage: Stage) -> None:
     stage.probabilities()
 
 
-def top_p(stage: Stage) -> None:
-    """Require the banned to be the least likely that together have no more than 1 - top_p.
-
-    Each p has the errors of a softmax, each sum that of `of_sum`; 1 - top_p is rounded once. One
-    number of tokens is right if p, its sums and 1 - top_p are exact. Any of equal logits may go.
-    """
+def bans_from_below(stage: Stage) -> bool:
+    """Require logits as they were, or banned and no larger than one that stays. Return whether
+    top_p is on."""
     stage.all_but_logits()
     got, before = stage.got.logits, stage.before.logits
     banned = (got == -np.inf) & (before != -np.inf)
@@ -27,9 +24,21 @@ def top_p(stage: Stage) -> None:
     if stage.hull("top_p")[1] >= 1 or stage.before.selected >= 0 or not stage.softmax.defined:
         if banned.any():
             raise Wrong("logits", got=int(banned.sum()), expected=0)
-        return
+        return False
     if banned.any() and before[banned].max() > got[got != -np.inf].min():
         raise Wrong("logits", reason="a larger logit is banned, a smaller one is not")
+    return True
+
+
+def top_p(stage: Stage) -> None:
+    """Require the banned to be the least likely that together have no more than 1 - top_p.
+
+    Each p has the errors of a softmax, each sum that of `of_sum`; 1 - top_p is rounded once. One
+    number of tokens is right if p, its sums and 1 - top_p are exact. Any of equal logits may go.
+    """
+    if not bans_from_below(stage):
+        return
+    got = stage.got.logits
     exact, kind, order = stage.softmax, stage.arithmetic.sums, np.argsort(stage.softmax.p)
     p, each = exact.p[order], exact.errors[order]
     mass, error, n = np.cumsum(p), np.zeros(len(p)), int((got == -np.inf).sum())
@@ -38,9 +47,11 @@ def top_p(stage: Stage) -> None:
     low, high = (1 - value for value in reversed(stage.hull("top_p")))
     u = 0.0 if low == high and is_exact(low, kind) else unit(kind)
     if n and mass[n - 1] - error[n - 1] > high * (1 + u):
-        raise Wrong("survivors", got=len(p) - n, mass=float(mass[n - 1]), threshold=high)
+        rule = f"the banned have a mass of {mass[n - 1]:.9g}, above 1 - top_p = {high:.9g}"
+        raise Wrong("survivors", got=len(p) - n, expected=len(p) - n + 1, rule=rule)
     if n < len(p) - 1 and mass[n] + error[n] <= low * (1 - u):
-        raise Wrong("survivors", got=len(p) - n, mass=float(mass[n]), threshold=low)
+        rule = f"with one more the banned have {mass[n]:.9g}, and 1 - top_p is {low:.9g}"
+        raise Wrong("survivors", got=len(p) - n, expected=len(p) - n - 1, rule=rule)
     stage.cuts.append(Cut(int(np.sign((mass[:-1] <= high).sum() - n))))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.shared import reported, torch_cpu
-from sampler_parity.engines.shared.launches import Row
+from sampler_parity.engines.shared.launches import Row, RowWorker
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.vllm import requests as slots
 from sampler_parity.engines.vllm.batch import Batch
@@ -19,7 +19,6 @@ from sampler_parity.engines.vllm.reporting import MODES, Logprobs
 from sampler_parity.engines.vllm.requests import SLOTS, Request
 from sampler_parity.engines.vllm.serving import Serving, sampled
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.interface import Result
 
 
 class Instance:
@@ -65,7 +64,7 @@ class Instance:
         return np.fromiter(tokens, np.int32, n)
 
 
-class Worker:
+class Worker(RowWorker):
     serving: type[Serving] = Serving
 
     def hello(self) -> p.HelloReply:
@@ -81,12 +80,3 @@ class Worker:
         chain, mode, top = reported.parted(chain)
         logprobs = Logprobs(mode, top) if mode else None
         return Instance(Request.of(chain, [], []), n_vocab, logprobs)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(np.array(logits))
-
-    def result(self, row: Row) -> Result:
-        if row.results:
-            return row.results[row.at]
-        ids = np.arange(len(row.logits))
-        return ids, row.logits, np.zeros_like(row.logits), None, row.token

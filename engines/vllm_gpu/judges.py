@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sampler_parity.engines.vllm.judges import logprobs
+from sampler_parity.engines.vllm.judges import bans_from_below, logprobs
 from sampler_parity.harness.correct.bounds import is_exact, of_sum, sums_exactly, unit
 from sampler_parity.harness.correct.stage import Cut, Stage, Wrong
 
@@ -13,17 +13,10 @@ def top_p(stage: Stage) -> None:
     Each p has the errors of a softmax, each sum that of `of_sum`. Any of equal logits may stay. If
     the cut falls among the least likely, all stay.
     """
-    stage.all_but_logits()
+    if not bans_from_below(stage):
+        return
     got, before = stage.got.logits, stage.before.logits
     finite = before != -np.inf
-    banned = (got == -np.inf) & finite
-    stage.same("logits", np.where(banned, -np.inf, before), got)
-    if stage.hull("top_p")[1] >= 1 or stage.before.selected >= 0 or not stage.softmax.defined:
-        if banned.any():
-            raise Wrong("logits", got=int(banned.sum()), expected=0)
-        return
-    if banned.any() and before[banned].max() > got[got != -np.inf].min():
-        raise Wrong("logits", reason="a larger logit is banned, a smaller one is not")
     exact, kind, order = stage.softmax, stage.arithmetic.sums, np.argsort(-stage.softmax.p)
     p, each = exact.p[order], exact.errors[order]
     mass, error = np.cumsum(p), np.zeros(len(p))

@@ -8,9 +8,7 @@ import pytest
 from sampler_parity.engines.vllm_gpu.edits import INTERPRETER, ON_GPU
 from sampler_parity.engines.vllm_gpu.model.noise import gumbel, hashed, log_of_rest, uniform
 from sampler_parity.engines.vllm_gpu.model.rejection import verified, verified_as_block
-from sampler_parity.reference import ChainError
 from tests.support import triton_probe
-from tests.support.applied import applied
 
 INF = math.inf
 
@@ -54,27 +52,6 @@ def test_a_certain_draft_is_accepted_and_an_impossible_one_replaced() -> None:
     assert verified(np.stack([one, other]), one[None], [-1], 1, 1) == [0]
     assert verified_as_block(np.stack([one, other]), one[None], [0], 1, 1) == [0, 1]
     assert verified_as_block(np.stack([one, other]), other[None], [1], 1, 1) == [0]
-
-
-def test_top_k_keeps_exactly_k_and_top_p_the_lowest_of_equal_ones() -> None:
-    kept = applied("vllm_gpu_top_k", {"top_k": 2}, [1.0, 2.0, 3.0, 2.0]).logits
-    assert kept.tolist() == [-INF, 2.0, 3.0, -INF]
-    logits = np.log([0.1, 0.2, 0.4, 0.2, 0.1]).tolist()
-    kept = applied("vllm_gpu_top_p", {"top_p": 0.55}, logits).logits
-    assert np.flatnonzero(kept > -INF).tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("vllm_gpu_top_k", {"top_k": -2}),
-        ("vllm_gpu_top_p", {"top_p": 0.0}),
-        ("vllm_gpu_min_p", {"min_p": 1.5}),
-    ],
-)
-def test_what_vllm_refuses_is_refused(name: str, parameters: dict[str, float]) -> None:
-    with pytest.raises(ChainError):
-        applied(name, parameters, [0.0] * 4)
 
 
 def test_every_edit_fits_the_wheel() -> None:

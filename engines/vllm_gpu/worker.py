@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.shared import reported
-from sampler_parity.engines.shared.launches import Row
-from sampler_parity.engines.shared.masked import listed
+from sampler_parity.engines.shared.launches import Row, RowWorker
 from sampler_parity.engines.shared.stage_parameters import no_uniforms
 from sampler_parity.engines.shared.triton_files import Edit
 from sampler_parity.engines.vllm.reporting import MODES
@@ -30,7 +29,7 @@ from sampler_parity.engines.vllm_gpu.serving import Serving
 from sampler_parity.engines.vllm_gpu.shown import launch, sampled
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
-from sampler_parity.harness.protocol.interface import Result, Rounds
+from sampler_parity.harness.protocol.interface import Rounds
 
 # numpy's exp and log of float32; sums in blocks, as the interpreter's tl.sum.
 ARITHMETIC = Arithmetic(exp_ulps=4.0)
@@ -112,7 +111,7 @@ class Instance:
         return self.last[1]
 
 
-class Worker:
+class Worker(RowWorker):
     """edits: of the text of vLLM's files (edits.py)."""
 
     name = "vllm_gpu"
@@ -136,14 +135,6 @@ class Worker:
         chain, mode, top = reported.parted(chain)
         logprobs = Logprobs(mode, top) if mode else None
         return Instance(self.engine, Request.of(chain, [], []), n_vocab, logprobs)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(np.array(logits))
-
-    def result(self, row: Row) -> Result:
-        if row.results:
-            return row.results[row.at]
-        return listed(row.logits, np.zeros_like(row.logits), row.token, whole=True)
 
     def speculate(self, request: p.SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
         return speculate(self.engine, request, rounds)

@@ -153,11 +153,6 @@ def test_a_planted_fault_shows(device: Any) -> None:
     assert changed.tolist() == [64]
 
 
-def test_no_shader_is_longer_than_two_pages() -> None:
-    for path in (Path(module.__file__).parent / "shaders").glob("*.wgsl"):
-        assert len(path.read_text().splitlines()) <= 130, path.name
-
-
 def test_a_browser_computes_the_same(device: Any) -> None:
     browser = found(lambda: Browser(Shaders(PARTS)))
     there, here = (on.rows(logits(2, 300)) for on in (browser, device))

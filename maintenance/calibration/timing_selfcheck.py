@@ -15,9 +15,8 @@ import numpy as np
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.records import DetectionCurve, TimingCheckResult
 from sampler_parity.harness.checks.timed_records import TimingResult
-from sampler_parity.harness.checks.timing import rounds as conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.checks.timing.rounds import RoundPlan
+from sampler_parity.harness.checks.timing.rounds import RoundPlan, pin
 from sampler_parity.harness.checks.timing.run import time_chain
 from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of
 from sampler_parity.harness.inputs.logits import GeneratedLogits
@@ -61,7 +60,7 @@ def selfcheck(
     for first in range(0, trials, BATCH):
         processes = _processes()
         try:
-            under = conditions.pin(processes)
+            under = pin(processes)
             for trial in range(first, min(first + BATCH, trials)):
                 result = time_chain(
                     CHAIN, processes, RoundPlan(max(ROUNDS), seed + trial, under=under)

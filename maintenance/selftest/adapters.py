@@ -189,7 +189,7 @@ _LIST = [
     Adapter("late", "answers rightly, but after its time", _late, "timeout"),
     Adapter("silent", "takes the request and goes on to wait for the next", _silent, "timeout"),
     Adapter("garbage", "prints what is no JSON", _text("\x00\x01 not json")),
-    Adapter("bytes", "prints bytes that are no text", _text("\udcff\udcfe")),
+    Adapter("bytes", "prints bytes that are not text", _text("\udcff\udcfe")),
     Adapter("deep-json", "prints 100,000 opening brackets", _text("[" * 100_000)),
     Adapter("number", "prints a number, which is JSON, but no object", _text("7")),
     Adapter("empty-line", "prints an empty line", _text("")),

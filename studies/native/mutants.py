@@ -85,7 +85,7 @@ def made(folder: Path) -> tuple[Program, Path]:
     """Return the mutants of llama-sampler.cpp and the folder of the library with their switches."""
     tree = sources.sources()
     includes = [f"-I{tree / place}" for place in sources.INCLUDES]
-    program = Program(tree / sources.SAMPLER, includes, None, set())
+    program = Program(tree / sources.SAMPLER, includes)
     folder.mkdir(parents=True, exist_ok=True)
     source, build = folder / "llama-sampler.cpp", folder / "build"
     text = program.text()

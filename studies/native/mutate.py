@@ -17,9 +17,9 @@ COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==
 # The names of comparisons in mutants.h; the second mutant of each turns it round.
 NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ROUND = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-ARITHMETIC = {"+": ("-", "add"), "-": ("+", "sub"), "*": ("/", "mul"), "/": ("*", "div")}
-ASSIGNMENTS = {"+=": ("-=", "add_to"), "-=": ("+=", "sub_from"), "*=": ("/=", "mul_by"),
-               "/=": ("*=", "div_by")}  # fmt: skip
+ARITHMETIC = {"+": ("-", "add"), "-": ("+", "sub"), "*": ("/", "mul"), "/": ("*", "div"),
+              "+=": ("-=", "add_to"), "-=": ("+=", "sub_from"), "*=": ("/=", "mul_by"),
+              "/=": ("*=", "div_by")}  # fmt: skip
 LOGIC = {"&&": ("||", "mutant_and"), "||": ("&&", "mutant_or")}
 
 # Statements that only name a tensor, reserve memory or give it back: dropped, nothing else differs.
@@ -41,13 +41,10 @@ class Mutant:
 
 
 class Program:
-    """A source and its mutants. only: the lines that are mutated; skip: `line:column what` that the
-    compiler refused."""
+    """A source and its mutants."""
 
-    def __init__(
-        self, source: Path, includes: Iterable[str], only: set[int] | None, skip: set[str]
-    ) -> None:
-        self.source, self.only, self.skip = source, only, skip
+    def __init__(self, source: Path, includes: Iterable[str]) -> None:
+        self.source = source
         self.code = source.read_bytes()
         self.lines = self.code.decode().splitlines()
         self.mutants: list[Mutant] = []
@@ -106,20 +103,15 @@ class Program:
         if operator in COMPARISONS and numbers:
             whats = [f"`{operator}` to `{COMPARISONS[operator]}`"]
             whats += [f"`{operator}` to `{ROUND[operator]}`"] if operator in ROUND else []
-            if first := self._new(node, whats):
-                self._call(f"mutant_{NAMES[operator]}({first}, ", start, middle, end)
+            self._call(f"mutant_{NAMES[operator]}({self._new(node, whats)}, ", start, middle, end)
         elif operator in ARITHMETIC and numbers:
             other, name = ARITHMETIC[operator]
-            if first := self._new(node, [f"`{operator}` to `{other}`"]):
-                self._call(f"mutant_{name}({first}, ", start, middle, end)
-        elif operator in ASSIGNMENTS and numbers:
-            other, name = ASSIGNMENTS[operator]
-            if first := self._new(node, [f"`{operator}` to `{other}`"]):
-                self._call(f"mutant_{name}({first}, ", start, middle, end)
+            first = self._new(node, [f"`{operator}` to `{other}`"])
+            self._call(f"mutant_{name}({first}, ", start, middle, end)
         elif operator in LOGIC:
             other, name = LOGIC[operator]
-            if first := self._new(node, [f"`{operator}` to `{other}`"]):
-                self._call(f"{name.upper()}({first}, ", start, middle, end)
+            first = self._new(node, [f"`{operator}` to `{other}`"])
+            self._call(f"{name.upper()}({first}, ", start, middle, end)
 
     def _unary(self, node: Any, operand: Any) -> None:
         start, inner = node.extent.start.offset, operand.extent.start.offset
@@ -127,11 +119,10 @@ class Program:
         operator = self.code[start:inner].decode(errors="replace").strip()
         if not self._plain(node) or not _arithmetic(operand):
             return
-        if operator == "-" and (first := self._new(node, ["`-` dropped"])):
-            self._insert(start, end, f"mutant_minus({first}, ", inner - start)
-            self._insert(end, end, ")")
-        if operator == "!" and (first := self._new(node, ["`!` dropped"])):
-            self._insert(start, end, f"mutant_not({first}, ", inner - start)
+        if operator in ("-", "!"):
+            first = self._new(node, [f"`{operator}` dropped"])
+            name = "mutant_minus" if operator == "-" else "mutant_not"
+            self._insert(start, end, f"{name}({first}, ", inner - start)
             self._insert(end, end, ")")
 
     def _constant(self, node: Any, kind: str) -> None:
@@ -143,10 +134,9 @@ class Program:
         whats = [f"`{text}` + 1", f"`{text}` - 1"] if whole else [f"`{text}` + 1", f"`{text}` / 2"]
         if text.startswith("0.0"):
             whats = whats[:1]  # half of it is it
-        if first := self._new(node, whats):
-            name = "mutant_whole" if whole else "mutant_number"
-            self._insert(start, end, f"{name}({first}, ")
-            self._insert(end, end, ")")
+        name = "mutant_whole" if whole else "mutant_number"
+        self._insert(start, end, f"{name}({self._new(node, whats)}, ")
+        self._insert(end, end, ")")
 
     def _condition(self, node: Any) -> None:
         """Mutate a condition that is no operator: a call, a pointer, a flag."""
@@ -164,9 +154,8 @@ class Program:
         )
         if operator or not self._plain(node):
             return
-        if first := self._new(node, ["condition negated"]):
-            self._insert(start, end, f"MUTANT_TRUE({first}, ")
-            self._insert(end, end, ")")
+        self._insert(start, end, f"MUTANT_TRUE({self._new(node, ['condition negated'])}, ")
+        self._insert(end, end, ")")
 
     def _drop(self, node: Any) -> None:
         """Drop a statement of a block: an assignment, a call, a jump."""
@@ -178,9 +167,9 @@ class Program:
         text = self.code[start:end].decode(errors="replace")
         if self.code[end : end + 1] != b";" or any(name in text for name in WITHOUT_EFFECT):
             return
-        if first := self._new(node, ["statement dropped"]):
-            self._insert(start, end, f"if (!mutant_on({first})) {{ ")
-            self._insert(end + 1, end + 1, " }")
+        first = self._new(node, ["statement dropped"])
+        self._insert(start, end, f"if (!mutant_on({first})) {{ ")
+        self._insert(end + 1, end + 1, " }")
 
     def _call(self, opening: str, start: int, middle: tuple[int, int], end: int) -> None:
         self._insert(start, end, opening)
@@ -195,13 +184,8 @@ class Program:
         self.edits.append((at, rank, f"\0{replaced}\0{text}" if replaced else text))
 
     def _new(self, node: Any, whats: list[str]) -> int:
-        """Return the number of the first of these mutants; 0 if the line is not to be mutated."""
+        """Return the number of the first of these mutants, which this adds."""
         line, column = node.extent.start.line, node.extent.start.column
-        place = f"{line}:{column} "
-        if (self.only is not None and line not in self.only) or any(
-            place + what in self.skip for what in whats
-        ):
-            return 0
         first = len(self.mutants) + 1
         text = self.lines[line - 1].strip()
         for i, what in enumerate(whats):

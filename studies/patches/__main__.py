@@ -101,9 +101,10 @@ def judged(patches: Sequence[Patch], runs: Runs) -> list[str]:
     failed = []
     for on, ran in runs.items():
         listed = {patch.name: patch.patterns if patch.on == on else [] for patch in patches}
+        decoded = {pattern for patch in patches for pattern in patch.decoded}
         listed[ALL] = [pattern for patterns in listed.values() for pattern in patterns]
         for name, changed in ran.changed.items():
-            found = changes.problems(changed, listed[name], ran.cases)
+            found = changes.problems(changed, listed[name], ran.cases, decoded)
             failed += [f"{name} on {on}: {line}" for line in found]
     return failed
 

@@ -14,10 +14,12 @@ UNPATCHED = "unpatched"
 
 
 class Changed(Strict):
-    """cases: patterns of ids, *: anything. Every case that fits must change. why: for readers."""
+    """cases: patterns of ids, *: anything. Every case that fits must change. why: for readers.
+    decoded: whether it changes depends on the last bits of logits, which this machine decodes."""
 
     cases: tuple[str, ...]
     why: str
+    decoded: bool = False
 
 
 class Patch(Strict):
@@ -39,6 +41,10 @@ class Patch(Strict):
     @property
     def patterns(self) -> list[str]:
         return [pattern for changed in self.changed for pattern in changed.cases]
+
+    @property
+    def decoded(self) -> list[str]:
+        return [pattern for changed in self.changed if changed.decoded for pattern in changed.cases]
 
     def files(self) -> list[str]:
         """Return the files that it changes, as paths in llama.cpp."""

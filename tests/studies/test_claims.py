@@ -9,7 +9,7 @@ from sampler_parity.harness.suite.ids import shipped
 
 ROOT = Path(__file__).parent.parent.parent
 TESTS = [path for name in ("tests", "engines") for path in (ROOT / name).rglob("test_*.py")]
-
+FINISHED = (ROOT / "docs/results/README.md").read_text(encoding="utf-8")
 
 HEAD = "| stated | comes to | where |"
 HOLD = "These hold:"
@@ -42,6 +42,8 @@ def is_there(place: str) -> bool:
     if match := re.fullmatch(r"studies\.(\w+)(?: (\w+))?", place):
         study = ROOT / "studies" / f"{match[1]}.py"
         return study.is_file() and (match[2] is None or f'"{match[2]}":' in study.read_text())
+    if match := re.fullmatch(r"(studies\.\w+)(?: \w+)? at ([0-9a-f]{8})", place):
+        return re.search(rf"\| {match[2]} \| `python -m {match[1]}\b", FINISHED) is not None
     if match := re.fullmatch(r"(\w+/\w+\.toml)(?:#([\w.-]+))?", place):
         suite = shipped().get(match[1].removesuffix(".toml"))
         return suite is not None and (match[2] is None or has_case(suite, match[2]))
@@ -84,6 +86,7 @@ def test_each_claim_names_a_place_that_is_there() -> None:
         "`test_nothing.py::test_dist_normalizes_the_probabilities`",
         "`studies.akunu nothing`",
         "`studies.nothing order`",
+        "`studies.nothing order at 3b0bb21e`",
         "`top_k/no-such-case`",
         "`no_suite/zero-is-off`",
         "`tsampler/filters.toml#no-such-case`",

@@ -9,7 +9,6 @@ from sampler_parity.harness.errors import InputError
 from studies.native import common, counts, page, reasons
 from studies.native.counts import Line
 from studies.native.reasons import Entry
-from tests.support import native_common
 
 PROGRAM = """\
 template <class T> T larger(T a, T b) {
@@ -131,37 +130,7 @@ def test_pages_have_samplers_suites_and_lines_by_number(tmp_path: Path) -> None:
     assert "<td>No case is negative.</td>" in html
 
 
-def test_the_list_is_well_formed_and_every_entry_has_a_reason() -> None:
-    entries = reasons.read()
-    assert entries
-    assert all(entry.why.endswith(".") for entry in entries)
-
-
 def test_every_test_on_the_driver_of_common_sampler_is_counted() -> None:
     tests = Path(__file__).parents[1] / "reference"
     on_the_driver = {p.stem for p in tests.glob("test_*.py") if "compile_driver(" in p.read_text()}
     assert on_the_driver == set(common.TESTS)
-
-
-def test_tests_of_common_sampler_ask_the_driver_that_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(native_common, "compile_driver", native_common.compile_driver)
-    monkeypatch.setattr("sys.argv", ["common", str(tmp_path), "test_common_sampler"])
-    (tmp_path / native_common.DRIVER).touch()
-    asked = []
-
-    def main(arguments: list[str]) -> int:
-        asked.append((native_common.compile_driver(Path("another")), Path(arguments[-1]).name))
-        return 0
-
-    monkeypatch.setattr(pytest, "main", main)
-    assert common.main() == 0
-    assert asked == [(tmp_path / native_common.DRIVER, "test_common_sampler.py")]
-
-
-def test_a_list_that_is_none_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "unreached.toml"
-    path.write_text('[[unreached]]\nfile = "a.cpp"\n')
-    with pytest.raises(InputError, match="is no list of what is unreached"):
-        reasons.read(path)

@@ -37,7 +37,7 @@ extern "C" int judge_all(int n, float x, const int * values) {
 def program(tmp_path_factory: pytest.TempPathFactory) -> mutate.Program:
     source = tmp_path_factory.mktemp("mutants") / "small.cpp"
     source.write_text(SOURCE)
-    return mutate.Program(source, [], None, set())
+    return mutate.Program(source, [])
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +66,6 @@ def test_every_kind_of_mutant_is_made_inside_functions_only(program: mutate.Prog
     assert [m.number for m in program.mutants] == list(range(1, len(program.mutants) + 1))
 
 
-def test_the_same_source_has_the_same_mutants(program: mutate.Program) -> None:
-    again = mutate.Program(program.source, [], None, set())
-    assert (again.mutants, again.text()) == (program.mutants, program.text())
-
-
 @pytest.mark.parametrize(
     ("mutant", "n", "x", "expected"),
     [
@@ -95,13 +90,6 @@ def test_a_mutant_changes_what_it_says(
     switches.turn_on(numbers[mutant])
     assert result(library, n, x) == expected
     switches.turn_on(0)
-
-
-def test_every_mutant_off_changes_nothing(program: mutate.Program, library: ctypes.CDLL) -> None:
-    Switches(library, len(program.mutants)).turn_on(0)
-    assert [result(library, n, x) for n in range(4) for x in (1.0, 2.0)] == [
-        0, 0, 2, 1, 6, 3, 14, 7,
-    ]  # fmt: skip
 
 
 def test_what_a_case_evaluates_is_noted(program: mutate.Program, library: ctypes.CDLL) -> None:
@@ -211,14 +199,3 @@ def test_planted_survivor_without_a_judgement_and_stale_judgement_fail() -> None
         "judged, but caught by case: c",
     ]
     assert judge(outcomes, {"a": "equivalent", "c": "equivalent"}, ["b", "c"]) == []
-
-
-def test_every_survivor_has_its_reason() -> None:
-    every = {**judgements(), **judgements(of="by_chance")}
-    assert all(why.endswith(".") for why in every.values())
-
-
-def test_a_list_that_is_none_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "survivors.toml").write_text("[[survivor]]\nmutant = 'a'\n")
-    with pytest.raises(InputError, match="is no list of survivors"):
-        judgements(tmp_path / "survivors.toml")

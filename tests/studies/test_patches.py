@@ -67,13 +67,6 @@ def test_a_patch_is_small_and_of_an_open_finding(patch: Patch) -> None:
     assert programs.source_of(patch).is_file()
 
 
-def test_more_context_and_more_lines_are_noticed() -> None:
-    small = "--- a/x.cpp\n+++ b/x.cpp\n@@ -1,3 +1,3 @@\n a\n-b\n+c\n d\n"
-    assert (changed_lines(small), context_at_the_ends(small)) == (2, 1)
-    large = small + " e\n@@ -9,3 +9,4 @@\n f\n g\n+h\n--i;\n"
-    assert (changed_lines(large), context_at_the_ends(large)) == (4, 2)
-
-
 def test_the_page_has_a_section_for_each_patch_and_a_reason_for_each_other_open_finding() -> None:
     sections = re.findall(
         r"^## Finding (\d+): .*\n\n- Patch: \[([\w-]+)\.patch\]", PAGE, re.MULTILINE
@@ -117,6 +110,13 @@ def test_changes_are_judged_both_ways(
     changed: set[str], patterns: list[str], expected: list[str]
 ) -> None:
     assert changes.problems(changed, patterns, KNOWN) == expected
+
+
+def test_a_case_of_decoded_logits_need_not_change_on_this_processor() -> None:
+    assert changes.problems({"a/one"}, ["a/one", "a/two"], KNOWN, decoded=["a/two"]) == []
+    assert changes.problems({"b/one"}, ["a/one"], KNOWN, decoded=["a/one"]) == [
+        "changes, and is not listed: b/one"
+    ]
 
 
 FIRST = Patch(name="01-a", finding=1, changed=(Changed(cases=("a/one",), why="w"),))

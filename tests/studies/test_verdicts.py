@@ -36,15 +36,6 @@ FIGURES: dict[str, dict[str, list[Figure]]] = {
             ("temp 1.5, min_p 0.05 alone same tokens 125/320", "195/320 with min-p"),
             ("temp 0.8, defaults same tokens 149/320", "171/320 with the defaults"),
         ],
-        "tsampler_small pool": [
-            ("k = 512 off by 0.2225", "0.22 nats off"),
-            ("k = 256 off by 0.3573", "256 0.36"),
-        ],
-        "tsampler_small penalty": ["15,743", ("changed in 0/320", "stays in 320/320")],
-        "tsampler_small seeds": [
-            ("LLAMA_DEFAULT_SEED: 20/20", "20/20 generators"),
-            ("Date.now(): 1/20", "one and the same number"),
-        ],
     },
     "findings/akunu": {
         "akunu order": [("mean 0.0300 largest 0.1475", "0.030 on average and 0.15")],
@@ -77,8 +68,6 @@ FIGURES: dict[str, dict[str, list[Figure]]] = {
         ],
         "power_law tracking": [("dialogue target 0.15 power_law: selected p 0.370", ".370")],
         "power_law adaptive": [("TV mean 0.025 largest 0.072", ".025 on average, .072 at most")],
-        "power_law_beside readings": [("mean target 0.249, at a bound 71%", ".249, .184 | 71%")],
-        "power_law_beside pruning": [("TV 0.021, 0.497 at most", ".021 on average and .50")],
     },
 }
 

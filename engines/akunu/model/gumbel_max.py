@@ -39,6 +39,7 @@ from sampler_parity.engines.akunu.model.pipeline import (
     to_half,
     top_p_cut,
 )
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
@@ -51,7 +52,7 @@ U_MIN = np.float32(1e-7)
 U_MAX = np.float32(1) - np.float32(1e-7)  # 1 - 2**-23
 
 
-class AkunuGumbel:
+class AkunuGumbel(Copied):
     name = "akunu_gumbel"
 
     def __init__(
@@ -109,20 +110,6 @@ class AkunuGumbel:
     def reset(self) -> None:
         self.position = self.first_position
         self.prev_tokens = []
-
-    def clone(self) -> "AkunuGumbel":
-        twin = AkunuGumbel(
-            self.seed_offset,
-            self.temperature,
-            self.top_k,
-            self.top_p,
-            self.min_p,
-            self.repeat_penalty,
-            self.first_position,
-            self.noise,
-        )
-        twin.position, twin.prev_tokens = self.position, self.prev_tokens.copy()
-        return twin
 
 
 def element_seed(position: int, seed_offset: int) -> int:

@@ -37,6 +37,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
@@ -55,7 +56,7 @@ PRESETS: dict[str, dict[str, float]] = {
 }
 
 
-class Akunu:
+class Akunu(Copied):
     name = "akunu"
 
     def __init__(
@@ -113,20 +114,6 @@ class Akunu:
     def reset(self) -> None:
         self.prev_tokens = []
         self.rng.seed(self.seed)
-
-    def clone(self) -> "Akunu":
-        twin = Akunu(
-            self.seed,
-            self.temperature,
-            self.top_k,
-            self.top_p,
-            self.min_p,
-            self.repeat_penalty,
-            self.logits,
-        )
-        twin.prev_tokens = self.prev_tokens.copy()
-        twin.rng = self.rng.clone()
-        return twin
 
 
 def require_vocabulary(cand: Candidates) -> None:

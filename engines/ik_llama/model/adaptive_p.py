@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.ik_llama.model.draws import walk
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
@@ -36,7 +37,7 @@ from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.samplers.adaptive_p import PEAK, SHARPNESS, WIDTH
 
 
-class IkAdaptiveP:
+class IkAdaptiveP(Copied):
     name = "ik_llama_adaptive_p"
 
     def __init__(self, target: Any, seed: Any, decay: Any = 0.9) -> None:
@@ -75,12 +76,3 @@ class IkAdaptiveP:
             decay = kind(self.decay)
             self.weighted_sum = decay * kind(self.weighted_sum) + share
             self.total_weight = decay * kind(self.total_weight) + kind(1)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def clone(self) -> "IkAdaptiveP":
-        twin = IkAdaptiveP(self.target, self.seed, self.decay)
-        twin.weighted_sum, twin.total_weight = self.weighted_sum, self.total_weight
-        twin.rng = self.rng.clone()
-        return twin

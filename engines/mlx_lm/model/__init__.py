@@ -15,9 +15,3 @@ STAGES = {
     "mlx_penalties": MlxPenalties,
     "mlx_sampler": MlxSampler,
 }
-
-__all__ = [
-    "STAGES",
-    "MlxPenalties",
-    "MlxSampler",
-]

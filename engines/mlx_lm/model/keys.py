@@ -2,20 +2,18 @@
 
 A seed is a key's two words. Each use takes the second half of a split and leaves the first as the
 key; so n uniforms at once are not n uniforms one after the other.
-Source: mlx/random.cpp, mlx/backend/cpu/threefry.cpp; Salmon et al. 2011, "Parallel random numbers:
-    as easy as 1, 2, 3".
+Source: mlx/random.cpp, mlx/backend/cpu/threefry.cpp.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
+from sampler_parity.engines.shared.threefry import Words, threefry
+
 _WORD = 0xFFFFFFFF
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 Key = tuple[int, int]
-Words = NDArray[np.uint32]
 
 
 class Keys:
@@ -38,21 +36,8 @@ def _bits(key: Key, n: int) -> Words:
     half, odd = divmod(n, 2)
     counters = np.arange(half, dtype=np.uint32)
     words = np.empty(n, np.uint32)
-    words[:half], words[half + odd :] = threefry(key, counters, counters + np.uint32(half + odd))
+    words[:half], words[half + odd :] = threefry(counters, counters + np.uint32(half + odd), key)
     if odd:
         alone = np.array([half], np.uint32), np.array([0], np.uint32)
-        words[half] = threefry(key, *alone)[0][0]
+        words[half] = threefry(*alone, key)[0][0]
     return words
-
-
-def threefry(key: Key, left: Words, right: Words) -> tuple[Words, Words]:
-    """Apply 20 rounds of Threefry 2x32 to counters, in words that wrap around."""
-    words = [key[0], key[1], key[0] ^ key[1] ^ _PARITY]
-    left, right = left + np.uint32(words[0]), right + np.uint32(words[1])
-    for step in range(5):
-        for turn in _ROTATIONS[step % 2]:
-            left = left + right
-            right = ((right << np.uint32(turn)) | (right >> np.uint32(32 - turn))) ^ left
-        left = left + np.uint32(words[(step + 1) % 3])
-        right = right + np.uint32((words[(step + 2) % 3] + step + 1) & _WORD)
-    return left, right

@@ -21,19 +21,19 @@ Source: make_logits_processors and what it calls, mlx_lm/sample_utils.py at 0.32
 Suite: engines/mlx_lm/suites/mlx_lm/penalties.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.past import size_of_vocabulary
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.parameters import real, size
 
 
-class MlxPenalties:
+class MlxPenalties(Copied):
     name = "mlx_penalties"
 
     def __init__(
@@ -85,8 +85,3 @@ class MlxPenalties:
 
     def reset(self) -> None:
         self.tokens = []
-
-    def clone(self) -> "MlxPenalties":
-        twin = copy(self)
-        twin.tokens = self.tokens.copy()
-        return twin

@@ -33,6 +33,7 @@ import numpy as np
 from sampler_parity.engines.mlx_lm.model import filters
 from sampler_parity.engines.mlx_lm.model.arithmetic import exp, log_probs, mass_before
 from sampler_parity.engines.mlx_lm.model.keys import Keys
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.past import size_of_vocabulary
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
@@ -41,7 +42,7 @@ from sampler_parity.reference.floats import FloatArray
 from sampler_parity.reference.parameters import integer, real, size, token_ids
 
 
-class MlxSampler:
+class MlxSampler(Copied):
     name = "mlx_sampler"
 
     def __init__(
@@ -105,19 +106,8 @@ class MlxSampler:
         place = self.keys.uniforms(1)[0] * floats.total(weights)
         return int(np.searchsorted(mass_before(weights), place, side="right")) - 1
 
-    def accept(self, token: int) -> None:
-        pass
-
     def reset(self) -> None:
         self.keys = Keys(self.seed)
-
-    def clone(self) -> "MlxSampler":
-        twin = MlxSampler(
-            *(self.seed, self.temp, self.top_p, self.min_p, self.min_tokens_to_keep, self.top_k),
-            *(self.xtc_probability, self.xtc_threshold, self.special),
-        )
-        twin.keys.key = self.keys.key
-        return twin
 
 
 def within(name: str, value: Any, most: float) -> float:

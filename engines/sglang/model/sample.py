@@ -31,6 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.copied import Copied
+from sampler_parity.engines.shared.murmur3 import finished, mixed
 from sampler_parity.engines.shared.past import size_of_vocabulary
 from sampler_parity.engines.shared.torch_cpu import cumsum, descending, softmax
 from sampler_parity.reference import floats
@@ -43,7 +45,7 @@ GREEDY_BELOW = 1e-6  # _SAMPLING_EPS
 TOP_K_ALL = 1 << 30
 
 
-class SglangSample:
+class SglangSample(Copied):
     name = "sglang_sample"
 
     def __init__(
@@ -105,42 +107,16 @@ class SglangSample:
         rest[mass - rest > kind(self.top_p)] = 0
         return rest
 
-    def accept(self, token: int) -> None:
-        pass
-
     def reset(self) -> None:
         self.position = 0
-
-    def clone(self) -> "SglangSample":
-        twin = SglangSample(self.seed, self.temperature, self.top_k, self.top_p, self.min_p)
-        twin.position = self.position
-        return twin
 
 
 def gumbel(seed: int, position: int, n: int) -> NDArray[np.float64]:
     """Return the noise of n columns at a position."""
-    columns = np.arange(n, dtype=np.uint64)
-    hashed = np.zeros(n, np.uint64)
+    columns = np.arange(n, dtype=np.uint32)
+    hashed = np.zeros(n, np.uint32)
     for word in (seed % 2**32, (seed >> 32) % 2**32, position, columns):
-        hashed = mixed(hashed, np.asarray(word, np.uint64))
-    logs = floats.log(finished(hashed ^ np.uint64(16)).astype(np.float64) / (2**32 - 1))
+        hashed = mixed(hashed, np.atleast_1d(np.asarray(word, np.uint32)))
+    logs = floats.log(finished(hashed ^ np.uint32(16)).astype(np.float64) / (2**32 - 1))
     noise = -floats.log(-np.clip(logs, np.finfo(np.float64).min, -(2.0**-32)))
     return np.asarray(noise)
-
-
-def mixed(hashed: NDArray[np.uint64], word: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix a word into a hash of murmur3, 32 bits."""
-    mask, five = np.uint64(0xFFFFFFFF), np.uint64(5)
-    word = rotated(word * np.uint64(0xCC9E2D51) & mask, 15) * np.uint64(0x1B873593) & mask
-    return rotated(hashed ^ word, 13) * five + np.uint64(0xE6546B64) & mask
-
-
-def rotated(x: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    return (x << np.uint64(bits) | x >> np.uint64(32 - bits)) & np.uint64(0xFFFFFFFF)
-
-
-def finished(h: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    mask = np.uint64(0xFFFFFFFF)
-    h = (h ^ h >> np.uint64(16)) * np.uint64(0x85EBCA6B) & mask
-    h = (h ^ h >> np.uint64(13)) * np.uint64(0xC2B2AE35) & mask
-    return h ^ h >> np.uint64(16)

@@ -25,12 +25,3 @@ STAGES = {
     "transformers_repetition_penalty": TransformersRepetitionPenalty,
     "transformers_sequence_bias": TransformersSequenceBias,
 }
-
-__all__ = [
-    "STAGES",
-    "TransformersMinLength",
-    "TransformersMinNewTokens",
-    "TransformersNoBadWords",
-    "TransformersRepetitionPenalty",
-    "TransformersSequenceBias",
-]

@@ -8,11 +8,11 @@ JavaScript holds them: 0.95 is not rounded to float32.
 """
 
 from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.tsampler.model import filters, sample
 from sampler_parity.engines.tsampler.model.history import (
@@ -114,7 +114,7 @@ class Greedy(Stateless):
         cand.selected = sample.greedy(cand.logits)
 
 
-class Penalties:
+class Penalties(Copied):
     """applyPenalties, in place, on the whole vocabulary."""
 
     name = "tsampler_penalties"
@@ -146,13 +146,8 @@ class Penalties:
     def reset(self) -> None:
         self.history.reset()
 
-    def clone(self) -> Self:
-        twin = type(self)(self.last_n, self.params.repeat, self.params.freq, self.params.present)
-        twin.history = self.history.copy()
-        return twin
 
-
-class Sample:
+class Sample(Copied):
     """sampleFromSet with a Xoroshiro128+ of its own."""
 
     name = "tsampler_sample"
@@ -165,19 +160,11 @@ class Sample:
         enter(cand)
         _draw(lambda: filters.sample_from_set(cand, self.rng.uniform_double()))
 
-    def accept(self, token: int) -> None:
-        pass
-
     def reset(self) -> None:
         self.rng = Xoroshiro128Plus(self.seed)
 
-    def clone(self) -> Self:
-        twin = type(self)(self.seed)
-        twin.rng = self.rng.clone()
-        return twin
 
-
-class Strategy:
+class Strategy(Copied):
     """sampleWithStrategy; the default values are the documented ones."""
 
     name = "tsampler"
@@ -228,14 +215,6 @@ class Strategy:
     def reset(self) -> None:
         self.history.reset()
         self.rng = Xoroshiro128Plus(self.seed)
-
-    def clone(self) -> Self:
-        parameters = {f.name: getattr(self.params, f.name) for f in fields(self.params)}
-        twin = type(self)(
-            self.seed, self.mode, penalty_last_n=self.history.penalty_last_n, **parameters
-        )
-        twin.history, twin.rng = self.history.copy(), self.rng.clone()
-        return twin
 
 
 def _draw(draw: Callable[[], int]) -> int:

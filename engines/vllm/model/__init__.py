@@ -39,16 +39,4 @@ STAGES = {
     "vllm_top_p": VllmTopP,
 }
 
-__all__ = [
-    "STAGES",
-    "VllmAllowedTokenIds",
-    "VllmBadWords",
-    "VllmLogprobs",
-    "VllmMinP",
-    "VllmMinTokens",
-    "VllmPenalties",
-    "VllmSample",
-    "VllmTemperature",
-    "VllmTopK",
-    "VllmTopP",
-]
+__all__ = ["STAGES", "VllmTopP"]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared.copied import Copied
 from sampler_parity.engines.shared.past import size_of_vocabulary
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import uint32
@@ -29,7 +30,7 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-class VllmSample:
+class VllmSample(Copied):
     name = "vllm_sample"
 
     def __init__(self, seed: Any) -> None:
@@ -45,16 +46,8 @@ class VllmSample:
         scores = cand.logits.astype(np.float64) + gumbel(seed, n)
         cand.selected = int(scores.argmax())
 
-    def accept(self, token: int) -> None:
-        pass
-
     def reset(self) -> None:
         self.rng.seed(self.seed)
-
-    def clone(self) -> "VllmSample":
-        twin = VllmSample(self.seed)
-        twin.rng = self.rng.clone()
-        return twin
 
 
 def gumbel(seed: int, n: int) -> NDArray[np.float64]:

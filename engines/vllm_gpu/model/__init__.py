@@ -24,12 +24,3 @@ STAGES = {
     "vllm_gpu_top_k": VllmGpuTopK,
     "vllm_gpu_top_p": VllmGpuTopP,
 }
-
-__all__ = [
-    "STAGES",
-    "VllmGpuLogprobs",
-    "VllmGpuMinP",
-    "VllmGpuSample",
-    "VllmGpuTopK",
-    "VllmGpuTopP",
-]

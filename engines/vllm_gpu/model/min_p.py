@@ -12,24 +12,15 @@ Source: _min_p_kernel, vllm/v1/worker/gpu/sample/min_p.py 9-45 at 0.32.0.
 Suite: engines/vllm_gpu/suites/vllm_gpu/vllm_gpu_stages.toml
 """
 
-from typing import Any
-
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
+from sampler_parity.engines.vllm.model.min_p import VllmMinP
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.errors import ChainError
-from sampler_parity.reference.parameters import float32
 
 
-class VllmGpuMinP(Stateless):
+class VllmGpuMinP(VllmMinP):
     name = "vllm_gpu_min_p"
-
-    def __init__(self, min_p: Any) -> None:
-        self.min_p = float32("min_p", min_p)
-        if not 0 <= self.min_p <= 1:
-            raise ChainError(f"min_p must be in 0..1, got {min_p!r}")
 
     def apply(self, cand: Candidates) -> None:
         size_of_vocabulary(cand, "vLLM")

@@ -8,7 +8,8 @@
 log(1 - u) is a series of eight terms below u = 1/4: the largest noise comes from small u, where
 float32 is fine. No generator has a state: equal seed, position and token have equal noise.
 
-Source: vllm/v1/worker/gpu/sample/gumbel.py at 0.32.0; the lines stand behind the statements.
+Source: vllm/v1/worker/gpu/sample/gumbel.py at 0.32.0; the lines stand behind the statements,
+    those of murmur3 are 75-94.
 """
 
 from typing import Any
@@ -16,28 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint32]
+from sampler_parity.engines.shared.murmur3 import Words, finished, mixed
+
 Floats = NDArray[np.float32]
 
-_FIRST, _SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
-_FINAL = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
 _LENGTH = np.uint32(16)
-
-
-def rotated(value: Words, shift: int) -> Words:
-    left, right = np.uint32(shift), np.uint32(32 - shift)
-    return (value << left) | (value >> right)  # 75
-
-
-def mixed(h: Words, key: Words) -> Words:
-    key = rotated(key * _FIRST, 15) * _SECOND  # 80-82
-    return rotated(h ^ key, 13) * np.uint32(5) + np.uint32(0xE6546B64)  # 83-85
-
-
-def finished(h: Words) -> Words:
-    h = (h ^ (h >> np.uint32(16))) * _FINAL[0]  # 90-91
-    h = (h ^ (h >> np.uint32(13))) * _FINAL[1]  # 92-93
-    return h ^ (h >> np.uint32(16))  # 94
 
 
 def hashed(seed: int, pos: int, tokens: NDArray[Any], domain: int = 0) -> Words:

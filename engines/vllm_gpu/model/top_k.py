@@ -11,24 +11,15 @@ Source: _topk_topp_kernel, vllm/v1/sample/ops/topk_topp_triton.py 107-389 and 85
 Suite: engines/vllm_gpu/suites/vllm_gpu/vllm_gpu_stages.toml
 """
 
-from typing import Any
-
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
+from sampler_parity.engines.vllm.model.top_k import VllmTopK
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.errors import ChainError
-from sampler_parity.reference.parameters import int32
 
 
-class VllmGpuTopK(Stateless):
+class VllmGpuTopK(VllmTopK):
     name = "vllm_gpu_top_k"
-
-    def __init__(self, top_k: Any) -> None:
-        self.top_k = int32("top_k", top_k)
-        if self.top_k < -1:
-            raise ChainError(f"top_k must be -1, 0 or more, got {top_k!r}")
 
     def apply(self, cand: Candidates) -> None:
         n = size_of_vocabulary(cand, "vLLM")

@@ -16,25 +16,16 @@ Source: _topk_topp_kernel, vllm/v1/sample/ops/topk_topp_triton.py 391-606 and 60
 Suite: engines/vllm_gpu/suites/vllm_gpu/vllm_gpu_stages.toml
 """
 
-from typing import Any
-
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.vllm.model.softmax import softmax
+from sampler_parity.engines.vllm.model.top_p import VllmTopP
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.errors import ChainError
-from sampler_parity.reference.parameters import float32
 
 
-class VllmGpuTopP(Stateless):
+class VllmGpuTopP(VllmTopP):
     name = "vllm_gpu_top_p"
-
-    def __init__(self, top_p: Any) -> None:
-        self.top_p = float32("top_p", top_p)
-        if not 0 < self.top_p <= 1:
-            raise ChainError(f"top_p must be above 0 and at most 1, got {top_p!r}")
 
     def apply(self, cand: Candidates) -> None:
         size_of_vocabulary(cand, "vLLM")

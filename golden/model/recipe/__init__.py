@@ -4,7 +4,5 @@ Run the steps from ``golden/model/`` in this order; WORK is any empty folder::
 
     python -m recipe.train --work WORK
     python -m recipe.write_gguf --work WORK --out small.gguf
-    python -m recipe.evaluate --gguf small.gguf --out evaluation.json
     python -m recipe.prompts --gguf small.gguf --out ../prompts.jsonl
-    python -m recipe.compare --gguf small.gguf
 """

@@ -1,29 +1,11 @@
-"""Read weights and vocabulary back out of the GGUF.
-
-The evaluation goes through here, so it judges the file that is committed and
-not the checkpoint it came from.
-"""
+"""Read the vocabulary back out of the GGUF, so that prompts are cut by the committed file."""
 
 from pathlib import Path
 
 import gguf
-import numpy as np
-import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from recipe.network import Network
-from recipe.settings import SPECIALS, Shape
-
-
-def read_network(path: Path, shape: Shape) -> Network:
-    """Read the network in float32, with the weights as they are in the file."""
-    weights = {
-        tensor.name: torch.from_numpy(np.array(tensor.data, dtype=np.float32))
-        for tensor in gguf.GGUFReader(str(path)).tensors
-    }
-    network = Network(shape)
-    network.load_state_dict(weights)
-    return network.eval()
+from recipe.settings import SPECIALS
 
 
 def read_tokenizer(path: Path) -> Tokenizer:

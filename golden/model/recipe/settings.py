@@ -6,7 +6,6 @@ from dataclasses import dataclass
 SYNTHETIC_SEED = 20_250_101
 FIM_SEED = 20_250_102
 TRAIN_SEED = 20_250_103
-BASELINE_SEED = 20_250_104
 
 # How many synthetic documents of each kind are drawn (before duplicates go).
 ACTION_DOCUMENTS = 3600
