@@ -2,7 +2,7 @@
 //
 //     npx tsc --module nodenext --target es2023 examples/adapter.mts    (writes examples/adapter.mjs)
 //     sampler-parity adapter check -- node examples/adapter.mjs
-//     sampler-parity run parity/temp parity/greedy -b "mine=node examples/adapter.mjs"
+//     sampler-parity run parity -b "mine=node examples/adapter.mjs"
 //     sampler-parity run batch/relations -b "mine=node examples/adapter.mjs"
 //
 // docs/reference/protocol.md is the specification. dist draws other tokens than llama.cpp for the
@@ -145,7 +145,8 @@ function draws({ chain, rows, n, out }: any): object {
 function hello(request: any): object {
   scratch = request.protocol === 2 ? openSync(request.scratch, "r+") : refuse();
   const said = { protocol: 2, name: "example in TypeScript", version: "1" };
-  return { ok: true, ...said, capabilities: ["run", "batch", "draws"], samplers: Object.keys(SAMPLERS) };
+  const can = { capabilities: ["run", "batch", "draws"], samplers: Object.keys(SAMPLERS) };
+  return { ok: true, ...said, ...can, random: "own" };
 }
 
 const ANSWERS: Record<string, (request: any) => object> = { hello, run, batch, draws };

@@ -67,7 +67,7 @@ EXACT: dict[str, dict[str, tuple[str, ...]]] = {
 }
 NEVER_EXACT = {  # of a threshold, whatever the logits
     "min_p": "log(p) is exact only for p = 1, and no logit is above the largest",
-    "infill": "0.2 is no binary number; 3 p(end) n never equals p(text); few p are near 1/4",
+    "infill": "no float is 0.2; 3 p(end) n never equals p(text); few p are near 1/4",
     "mirostat": "k is a power of logarithms",
     "dist": "u has 53 bits, more than a float32",
     "adaptive_p": "u has 53 bits, more than a float32",

@@ -5,7 +5,8 @@ is collected and nothing of the harness is imported.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +146,54 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[_CELLS] = sum(isinstance(item, CellTest) for item in items)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the result to the report, which pytest-xdist takes to the process of the summary."""
+    report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, _Unmet):
+        vars(report)["sampler_parity"] = call.excinfo.value.args[1]
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter,
+) -> Generator[None, None, None]:
+    """Print a line for each group of failures, last: one mistake of a sampler fails many tests."""
+    yield
+    reports = terminalreporter.getreports("failed")
+    failures = [
+        vars(report)["sampler_parity"] for report in reports if "sampler_parity" in vars(report)
+    ]
+    if not failures:
+        return
+    from importlib.metadata import version
+
+    from sampler_parity.harness.bundle import machine
+    from sampler_parity.harness.bundle.info import RunInfo
+    from sampler_parity.harness.bundle.records import CaseResult
+    from sampler_parity.harness.failures.groups import groups
+
+    info = RunInfo(
+        version=version("sampler-parity"),
+        started="",
+        command=[],
+        suites={},
+        profile="",
+        seed=0,
+        backends={},
+        machine=machine.describe(),
+    )
+    cases = [CaseResult.model_validate_json(text) for text in failures if text.startswith("{")]
+    terminalreporter.section("sampler-parity: groups of failures")
+    for group in groups(info, cases):
+        terminalreporter.line(f"{group.text}   {group.backend}, such as {group.example.case}")
+    for line, n in Counter(text for text in failures if not text.startswith("{")).items():
+        terminalreporter.line(f"{n:,} {line}")
+
+
 class SuiteTests(pytest.File):
     """A suite file: a test for every case, or distribution test, and backend."""
 
@@ -180,7 +229,7 @@ def _short(backend: str) -> str:
 
 
 class _Unmet(Exception):  # noqa: N818 - what a test found
-    """The lines to show."""
+    """The lines to show, and the result for the summary: a record as JSON, or a line."""
 
 
 class _SuiteTest(pytest.Item):
@@ -238,7 +287,7 @@ class CaseTest(_SuiteTest):
         if result.unmet:
             lines.append(f"  the reference misses the published result: {result.unmet}")
         lines.append(f"  required: {' or '.join(result.passing(process.name))}")
-        raise _Unmet([*lines, self.replay(self.case.id)])
+        raise _Unmet([*lines, self.replay(self.case.id)], result.model_dump_json())
 
 
 class CellTest(_SuiteTest):
@@ -264,4 +313,7 @@ class CellTest(_SuiteTest):
             head = f"{got.decision.upper()} {self.cell.id}   {process.name}"
             bounds = f"  estimate {got.estimate}, in [{got.low}, {got.high}], {got.draws:,} draws"
             lines = [head, bounds, f"  {got.detail}", f"  required: {' or '.join(required)}"]
-            raise _Unmet([*(line for line in lines if line.strip()), self.replay(self.cell.id)])
+            group = f"distribution tests: {got.decision}   {process.name}"
+            raise _Unmet(
+                [*(line for line in lines if line.strip()), self.replay(self.cell.id)], group
+            )

@@ -11,6 +11,7 @@ Verdict = Literal[
     "identical",
     "reordered",
     "tied",
+    "undefined",
     "correct",
     "close",
     "boundary",
@@ -27,7 +28,7 @@ Accept = Literal["identical", "tied", "correct", "close"]
 
 ORDER: tuple[Verdict, ...] = get_args(Verdict)
 BY_ANY_SORT: tuple[Verdict, ...] = ("identical", "reordered", "tied")  # as right as the reference
-RIGHT: tuple[Verdict, ...] = (*BY_ANY_SORT, "correct")
+RIGHT: tuple[Verdict, ...] = (*BY_ANY_SORT, "undefined", "correct")
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
@@ -35,9 +36,11 @@ def worst(verdicts: list[Verdict]) -> Verdict:
 
 
 def passing(required: Sequence[Verdict], accept: Accept) -> list[Verdict]:
-    """Return the verdicts that pass if a case requires these: `identical` adds nothing, `tied` all
-    that is no worse than a tie, `correct` what some correctly rounded evaluation gives, `close` all
-    that is no worse than rounding.
+    """Return the verdicts that pass if a case requires these.
+
+    accept: `identical` adds nothing, `tied` all that is no worse than a tie. `correct` adds what
+    some correctly rounded evaluation gives and what no specification defines, `close` all that is
+    no worse than rounding.
 
     A case that requires another behaviour of a backend (diverged, unsupported) passes with that
     alone.

@@ -186,5 +186,7 @@ def reason(name: str, result: BackendResult, explained: dict[Key, str]) -> str:
         return result.detail
     if result.verdict == "correct":
         return "Another rounding, or another order of equals, that the specification allows."
+    if result.verdict == "undefined":
+        return result.detail or "No specification defines the result of this input."
     base = without_build(name)
     return explained.get((base, result.stage, result.verdict), "")

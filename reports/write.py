@@ -10,6 +10,7 @@ from typing import Any
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.errors import InputError, cannot_write, need
+from sampler_parity.harness.processes.phase import phase
 from sampler_parity.reports.page import ReadyPage, every_page, pages_of
 from sampler_parity.reports.pages.index.index_model import Overview
 from sampler_parity.reports.pages.index.index_page import INDEX
@@ -18,6 +19,7 @@ from sampler_parity.reports.writers.html import linked
 FORMATS = ("json", "md", "html", "junit")
 
 
+@phase("writing the report")
 def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[Path]:
     """Write all pages and return the files, page by page, in the order of the formats; index.html
     is the last.

@@ -38,8 +38,8 @@ for k in (10, 900):
 """
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
-# The reference, or a command of the user. Another alias may name a build of llama.cpp.
-WITHOUT_LLAMA = re.compile(r"reference(@\S+)?|[^=\s]+=.* .*")
+# The reference, a command of the user, or a build of theirs. Another alias may name our llama.cpp.
+WITHOUT_LLAMA = re.compile(r"reference(@\S+)?|[^=\s]+=.* .*|([^=\s]+=)?llama\.cpp@\S*[/\\]\S*")
 
 # Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
 BUILD = {

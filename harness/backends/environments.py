@@ -21,8 +21,9 @@ from pydantic import ValidationError
 from sampler_parity.harness.engines.engine_file import Environment, engine_file, engine_names
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, sha256_of
-from sampler_parity.harness.inputs.cache_folder import cache_folder
+from sampler_parity.harness.inputs.cache_folder import user_folder
 from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.harness.strict import Strict
 
 _FOLDER = Path(__file__).parent
@@ -50,7 +51,7 @@ class Record(Strict):
 
 
 def engines_folder() -> Path:
-    return cache_folder() / "engines"
+    return user_folder() / "engines"
 
 
 def folder_of(name: str, version: str = "") -> Path:
@@ -62,7 +63,7 @@ def known(name: str) -> Environment:
     """Return the environment of this name. Raises InputError."""
     rows = all_environments()
     if name not in rows:
-        raise InputError(f"engine {name!r}", "unknown", f"use {', '.join(rows)}")
+        raise InputError(f"engine {name!r}", "unknown", meant(name, rows))
     return rows[name]
 
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from sampler_parity.harness.backends import engines as names
-from sampler_parity.harness.backends import environments, worker
+from sampler_parity.harness.backends import engines, environments, worker
 from sampler_parity.harness.backends.artifact import MadeOf
-from sampler_parity.harness.backends.engines import ENGINES, OWN
+from sampler_parity.harness.backends.engines import ENGINES, OWN, BackendName
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo, FileInfo, digest_of
 from sampler_parity.harness.engines.engine_file import Engine, engines_folder
@@ -39,7 +38,7 @@ _ADDRESS = re.compile(r"(sandbox:)?((?P<short>[^=]*)=)?\s*https?://", re.IGNOREC
 OF_AN_ENVIRONMENT_S = 300.0
 
 
-def parse(name: str) -> names.BackendName:
+def parse(name: str) -> BackendName:
     """Parse a name. Raises InputError for an unknown name, and for the address of a server."""
     if match := _ADDRESS.match(name):
         fix = "check a server with `sampler-parity server check URL --dialect ...`"
@@ -47,7 +46,7 @@ def parse(name: str) -> names.BackendName:
         raise InputError(
             f"backend {short!r}", "a server takes texts, but a suite needs logits", fix
         )
-    backend = names.parse(name)
+    backend = engines.parse(name)
     if backend is None:
         fix = f"use {', '.join(ENGINES)}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND"
         if suggestion := did_you_mean(name, ENGINES):
@@ -98,7 +97,7 @@ def _words(name: str, command: str) -> list[str]:
     return parts
 
 
-def _worker_arguments(backend: names.BackendName) -> list[str]:
+def _worker_arguments(backend: BackendName) -> list[str]:
     if not backend.of:
         return []
     if backend.engine == "reference":
@@ -226,7 +225,7 @@ def start(name: str, timeout_s: float = 60.0, copied: bool = False) -> BackendPr
     )
 
 
-def _made_of(backend: names.BackendName, command: list[str]) -> MadeOf:
+def _made_of(backend: BackendName, command: list[str]) -> MadeOf:
     row = ENGINES.get(backend.engine)
     artifact = MadeOf(backend.short, command)
     if row is None:
@@ -323,12 +322,13 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
         device=hello.device,
         platform=hello.platform,
         capabilities=list(hello.capabilities),
+        random=hello.random,
         sandbox=process.sandbox,
         libraries=libraries,
     )
 
 
-def _built(backend: names.BackendName, reported: str, libraries: dict[str, str]) -> str:
+def _built(backend: BackendName, reported: str, libraries: dict[str, str]) -> str:
     """Return a backend's build as it reports it, with a digest of its libraries or packages."""
     if libraries:
         return f"{reported}, sha256 {digest_of_libraries(libraries)}"
@@ -339,7 +339,7 @@ def _built(backend: names.BackendName, reported: str, libraries: dict[str, str])
     return f"{reported}, {packages}" if reported else packages
 
 
-def _without_environment(backend: names.BackendName) -> str:
+def _without_environment(backend: BackendName) -> str:
     """Return why it cannot run here: no environment of its engine, no emulator for its build."""
     row = ENGINES.get(backend.engine)
     if row and row.builds and (build := builds.elsewhere(backend.of)):
@@ -347,7 +347,7 @@ def _without_environment(backend: names.BackendName) -> str:
     return environments.missing(row.environment, backend.of) if row and row.environment else ""
 
 
-def _libraries(backend: names.BackendName) -> dict[str, str]:
+def _libraries(backend: BackendName) -> dict[str, str]:
     row = ENGINES.get(backend.engine)
     if row is None or not row.builds:
         return {}

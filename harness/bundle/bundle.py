@@ -26,6 +26,7 @@ from sampler_parity.harness.bundle.records import CaseResult, Result
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
 from sampler_parity.harness.processes.garbage import collection_paused
+from sampler_parity.harness.processes.phase import phase
 from sampler_parity.harness.rows import joined, load, records
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.limits import json_of
@@ -94,9 +95,11 @@ def done_ids(folder: Path) -> set[str]:
     path = folder / "results.jsonl"
     if not path.exists():
         return set()
-    return {r.id for _, r in records_of(path, torn_ok=True) if isinstance(r, Result)}
+    done = (r for _, r in records_of(path, torn_ok=True) if isinstance(r, Result))
+    return {result.id for result in done if not result.unasked}
 
 
+@phase("reading the bundle")
 def read(folder: Path) -> Bundle:
     """Read a bundle. Raises InputError for one that is missing, torn or malformed. Cases, logits
     and cells stand in the order of their suites and ids, whichever ended first."""

@@ -49,6 +49,8 @@ class BackendInfo(Strict):
     """platform that its build is for, as it reports"""
     capabilities: list[str] = []
     """requests and options that it supports"""
+    random: str = "mt19937"
+    """its random numbers: those of llama.cpp for each seed, or `own`"""
     unavailable: str = ""
     """why it did not run; empty if it ran"""
     reference: Annotated[str, AfterValidator(_meaning)] = Field(

@@ -13,6 +13,8 @@ from sampler_parity.harness.sanitize.limits import shallow
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Accept, Verdict, passing
 
+NOT_RUN = "not run: "  # begins the detail of a backend that is not asked any more
+
 
 class Result(Strict):
     """The record of something that ran."""
@@ -20,12 +22,25 @@ class Result(Strict):
     kind: str
     id: str
 
+    @property
+    def unasked(self) -> bool:
+        """Whether a backend was stopped before it was asked, so that `--resume` runs the item."""
+        backends = getattr(self, "backends", {}).values()
+        return any(outcome_of(got)[1].startswith(NOT_RUN) for got in backends)
+
     def with_crash(self, backend: str, problem: str) -> Self:
         """Return the result with a crash of a backend after its last reply. Results without a field
         `failed` have a method of their own."""
         backends: dict[str, Any] = getattr(self, "backends")  # noqa: B009
         crashed = type(backends[backend])(failed=f"crashed: {problem}")
         return self.model_copy(update={"backends": backends | {backend: crashed}})
+
+
+def outcome_of(got: Any) -> tuple[str, str]:
+    """Return the verdict of a backend, in a record of any kind, and its detail."""
+    verdict, _, detail = getattr(got, "failed", "").partition(": ")
+    verdict = getattr(got, "verdict", getattr(got, "decision", verdict))
+    return verdict, getattr(got, "detail", detail)
 
 
 Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
@@ -185,7 +200,8 @@ class CaseResult(Result):
 def lines(result: CaseResult) -> Iterator[str]:
     """Yield a line for each backend, its verdict first."""
     for name, got in result.backends.items():
-        yield f"{got.verdict.upper()} {result.id}   {name}"
+        chain = f"   {', '.join(result.samplers)}: {got.detail}" if got.verdict == "timeout" else ""
+        yield f"{got.verdict.upper()} {result.id}   {name}{chain}"
 
 
 class ChangeResult(Result):

@@ -78,7 +78,7 @@ def refuse_changed(folder: Path, run_sha256: str) -> None:
 
 
 # what a backend reports of itself
-_SELF_REPORT = ("name", "version", "build", "device", "capabilities")
+_SELF_REPORT = ("name", "version", "build", "device", "capabilities", "random")
 
 
 def refuse_another(
@@ -245,8 +245,9 @@ def resume(
     misfit: Callable[[Result], str] = lambda result: "",
     inside: Callable[[Path], str] = lambda folder: "",
 ) -> BundleWriter:
-    """Resume an unfinished bundle; a torn last line is cut off. misfit: returns what is wrong with
-    a result, or "". inside: returns the file of a folder of packages that changed, or "".
+    """Resume an unfinished bundle. Removes a torn last line, and items for which a backend was not
+    asked. misfit: returns what is wrong with a result, or "". inside: returns the file of a
+    folder of packages that changed, or "".
 
     Raises InputError if it is another run, by its options, suites, backends or machine, or if
     something else has changed it since; then nothing is cut off.
@@ -257,19 +258,28 @@ def resume(
     refuse_changed(folder, about)
     path = folder / "results.jsonl"
     good = 0
+    unasked: list[tuple[int, int]] = []
     ids: set[str] = set()
     for number, (end, record) in enumerate(records_of(path, torn_ok=True), 1):
         if isinstance(record, Footer):
             check_run_json(folder, record)
             break
+        start, good = good, end
         if isinstance(record, Result):
             if problem := misfit(record):
                 raise InputError(f"{path}:{number}", problem, FIX)
-            ids.add(record.id)
-        good = end
+            if record.unasked:
+                unasked.append((start, end))
+            else:
+                ids.add(record.id)
     sha256 = hashlib.sha256()
     try:
         disk.cut(path, good)
+        if unasked:
+            content = path.read_bytes()
+            begins, ends = [0, *(end for _, end in unasked)], [*(at for at, _ in unasked), good]
+            between = (content[start:end] for start, end in zip(begins, ends, strict=True))
+            disk.write_whole(path, b"".join(between))
         with open_file(path) as file:
             sums = of_run(about) + of_lines(sha256, file)
         disk.write_whole(folder / NAME, sums)  # without those of what was cut off

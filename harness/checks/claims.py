@@ -6,16 +6,20 @@ or if a build is judged by the samplers of its own release.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.checks.support import way_of
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R, Unclaimed
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.reference.chain import parameters_of
 
 
 def parted(
@@ -31,6 +35,8 @@ def parted(
         try:
             for request in case.requests or (way_of(backend),):
                 client.claim(backend, request, chain_of_backend)
+            if _reads_vocabulary(case) and "no_vocab" in backend.hello().capabilities:
+                raise Unclaimed("no vocabulary")
             if case.separates_prompt:
                 client.claim(backend, "origin")
             asking.append(backend)
@@ -43,6 +49,27 @@ def parted(
             silent = failure.verdict != "unsupported"  # else its own replies give the reason
             asking.append(_Failed(backend.name, backend.scratch, failure) if silent else backend)
     return asking, unasked
+
+
+def _reads_vocabulary(case: Case) -> bool:
+    """Return whether a backend needs the vocabulary of a case. On given logits it does not for dry
+    alone: the breakers are sent as tokens."""
+    names = {name for chain in case.claimed for stage in chain for name in stage}
+    readers = {
+        name for name in names & {*ALL_SAMPLERS} if "vocab" in parameters_of(ALL_SAMPLERS[name])
+    }
+    in_tokens = isinstance(case, GivenCase) and readers == {"dry"}
+    return bool(getattr(case, "vocab", None)) and not in_tokens
+
+
+def claimed_by(check: Any, backend: Backend) -> bool:
+    """Return whether a backend claims all that a case or a distribution test needs. Raises
+    BackendFailure without a greeting."""
+    if isinstance(check, Case):
+        return bool(parted(check, [backend], {})[0])
+    hello = backend.hello()
+    request = "speculative" if check.kind == "speculative" else "draws"
+    return request in hello.capabilities and {*check.samplers} <= {*hello.samplers}
 
 
 def _of_release(backend: Backend, releases: Mapping[str, str]) -> bool:

@@ -76,6 +76,7 @@ class Terms:
     files: of each backend at the start of the run. fatal: the backends that ended the run twice, by
     the id of the item. in_flight: the bundle where processes write what they ask; None: nowhere.
     rounds: of a timed chain; None: the profile's. instructions: count those of a timed chain, too.
+    in_a_row: after so many equal failures in a row a backend is not asked any more; 0: it is.
     answers: the cache of the reference's results; None: all are computed.
     """
 
@@ -94,6 +95,7 @@ class Terms:
     rounds: int | None = None
     instructions: bool = False
     answers: Answers | None = None
+    in_a_row: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,15 @@ class Ready:
 @dataclass(frozen=True)
 class RunContext:
     """The tools of a run for each of its items. isolated: the processes of the executor do not see
-    the bundle's folder."""
+    the bundle's folder. announce: prints a line. stopped: backends that are not asked any more."""
 
     terms: Terms
     writer: BundleWriter
     executor: Executor
     progress: ProgressCallback = silent
     isolated: bool = False
+    announce: Callable[[str], object] = str
+    stopped: set[str] = field(default_factory=set)
 
     def record(self, results: Sequence[Result]) -> None:
         """Append results to the bundle, and report them as finished."""

@@ -11,12 +11,19 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
+from sampler_parity.harness.checks.stages.own_random import (
+    ImpossibleToken,
+    has_own,
+    is_random,
+    shares_of,
+)
 from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.checks.stages.ties import SORTS
 from sampler_parity.harness.correct import fairly
@@ -58,6 +65,7 @@ _BY_VALUE = {*SORTS, "temp", "top_n_sigma", "dist"}
 # Draws of a place drawn before, among tokens that equal another. A backend that keeps one more or
 # one fewer of equal ones then passes at most once in 5e7 (nine for eight).
 ENOUGH = 50
+ALPHA = 1e-9  # of a right backend with its own random numbers, to be accused in a case
 LARGEST = 2**28  # bytes of stages that draws may be repeated with
 
 
@@ -85,6 +93,8 @@ def compare_draws(
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:
         return BackendResult(verdict="identical", ns=drawn.ns)
+    if has_own(backend) and any(map(is_random, prepared.build().samplers)):
+        return _by_distribution(prepared, drawn)
     if fairly():
         return _fairly(prepared, backend, drawn)
     at = int(differs[0])
@@ -106,6 +116,28 @@ def compare_draws(
         return result.model_copy(update={"detail": few})
     update = {"verdict": "tied", "stage": prepared.case.samplers[sort], "stage_index": sort}
     return result.model_copy(update=update)
+
+
+def _by_distribution(prepared: Prepared, drawn: DrawnTokens) -> BackendResult:
+    """Require that draws with other random numbers have the distribution of the chain, by the test
+    of Kolmogorov and Smirnov, and that each token is possible."""
+    result = BackendResult(
+        verdict="diverged",
+        ns=drawn.ns,
+        stage=prepared.case.samplers[-1],
+        stage_index=len(prepared.chain) - 1,
+        what="token",
+    )
+    try:
+        spread = [*shares_of(prepared.build(), prepared.rows[0], drawn.tokens.tolist())]
+    except ImpossibleToken as impossible:
+        return result.model_copy(
+            update={"step": impossible.draw, "detail": str(impossible), "values": {}}
+        )
+    if (chance := float(scipy.stats.kstest(spread, "uniform").pvalue)) < ALPHA:
+        detail = f"{len(spread):,} draws have another distribution: by chance {chance:.0e}"
+        return result.model_copy(update={"detail": detail})
+    return BackendResult(verdict="identical", ns=drawn.ns)
 
 
 def _fairly(prepared: Prepared, backend: Backend, drawn: DrawnTokens) -> BackendResult:

@@ -12,6 +12,7 @@ from sampler_parity.harness.checks.repeat import repeated
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.strict import like
+from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import chronology, platforms
 
 Releases = Mapping[str, str]
@@ -33,14 +34,14 @@ def run(case: Case, tools: Ready) -> CaseResult:
     return result if result.ok else result.model_copy(update={"why": case.why})
 
 
-def died(case: Case, terms: Terms, problem: str) -> CaseResult:
-    """Return the result of a case that ends the process that judges it."""
+def died(case: Case, terms: Terms, problem: str, verdict: Verdict = "crashed") -> CaseResult:
+    """Return the result of a case that ends the process that judges it, or is not run."""
     names = short_names(terms.backends)
     return CaseResult(
         id=case.id,
         samplers=case.samplers,
         steps=0,
-        backends={name: BackendResult(verdict="crashed", detail=problem) for name in names},
+        backends={name: BackendResult(verdict=verdict, detail=problem) for name in names},
         required={name: case.required(name) for name in names},
     )
 
@@ -74,6 +75,7 @@ def _judged(
     case: Case, backends: Sequence[Backend], artifacts: Path | None, targets: Releases
 ) -> CaseResult:
     """Judge the backends by the reference on their platforms, and there by their releases."""
+    # of the module that the row of its kind names (rows.py): of stages, checks/stages/run.py
     judge: Judge = KINDS[case.check].module.judge
     parts = {name: chronology.parted(target) for name, target in targets.items()}
     releases = {name: release for name, (release, _) in parts.items()}

@@ -29,7 +29,7 @@ def repeated(ask: Callable[[], CaseResult], times: int, first: CaseResult) -> Ca
 def _together(
     result: BackendResult, verdicts: Counter[Verdict], required: list[Verdict]
 ) -> BackendResult:
-    """Combine the results of a backend. shown: the first that is not as required, if any."""
+    """Combine the results of a backend. result: the first that is not as required, if any."""
     update: dict[str, object] = {"asked": dict(verdicts)}
     wrong = sum(n for verdict, n in verdicts.items() if verdict not in required)
     if 0 < wrong < verdicts.total():

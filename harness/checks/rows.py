@@ -105,7 +105,7 @@ KINDS = (
                       "harness.gate.rules:unruled_cells"),),
     )),
     CheckKind("skip_ratio", 3.0, run=".skip_ratio.run", called="skip ratios", noun="skip ratios",
-         timed=True, each=True, cases=False, tables=(
+         timed=True, each=True, cases=False, unmet=".timed_records:skip_ratios_unmet", tables=(
         SuiteTable("skip_ratio", ".skip_ratio.block:SkipRatiosBlock", "savings of a token trie"),
     ), record=RecordRow(
         "skip_ratio", ".timed_records:SkipRatioResult", "skip ratio", ordered=False,

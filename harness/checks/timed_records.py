@@ -1,6 +1,7 @@
 """The records of timed checks, one line of JSON each: a chain on every backend, tokens a second of
 a chain on a model, and the skip ratio of a workload."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -177,3 +178,10 @@ class SkipRatioResult(StrictFigures, Result):
     def ok(self) -> bool:
         """Whether it was measured and every check is met; False without a check."""
         return self.measured is not None and bool(self.checks) and all(c.met for c in self.checks)
+
+
+def skip_ratios_unmet(results: Sequence[SkipRatioResult]) -> list[SkipRatioResult]:
+    """Return the results that are not as required. Unsupported ones were skipped, unless all
+    were."""
+    judged = [result for result in results if result.verdict != "unsupported"]
+    return [result for result in judged or results if not result.ok]

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from sampler_parity.harness.cli.output import print_line
+from sampler_parity.harness.sanitize import limits
 
 adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 
@@ -12,6 +13,12 @@ adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 @adapter_app.command("check")
 def adapter_check(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...")],
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1, max=limits.SECONDS, help="seconds for one request [10; to start: 60]"
+        ),
+    ] = None,
 ) -> None:
     """Check an adapter and report what it lacks.
 
@@ -23,7 +30,7 @@ def adapter_check(
     from sampler_parity.harness.run.adapter_check import check_adapter
 
     failed = 0
-    for check in check_adapter(command):
+    for check in check_adapter(command, timeout):
         state = {True: "ok", False: "FAILED", None: "not claimed"}[check.passed]
         failed += check.passed is False
         print_line(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))

@@ -13,9 +13,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from sampler_parity.harness.cli.commands import LazyCommands
-from sampler_parity.harness.cli.output import ReaderGone, error, print_line
+from sampler_parity.harness.cli.output import ReaderGone, error, print_line, still
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.processes.interrupts import interrupts_delayed
+from sampler_parity.harness.processes.phase import reported
 from sampler_parity.harness.sanitize.printable import cut
 
 DEFECT = "a defect of sampler-parity"
@@ -65,7 +66,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal may lack characters
             stream.reconfigure(errors="backslashreplace")
     try:
-        with interrupts_delayed():
+        with interrupts_delayed(), reported(still):
             app()
     except SystemExit as end:
         if end.code == INTERRUPTED:  # Typer's status after a Ctrl-C

@@ -69,7 +69,7 @@ def gate_command(
     from sampler_parity.harness.gate.policy import read_policy
     from sampler_parity.harness.gate.statement import difference, released, statement_of
     from sampler_parity.harness.run.asked_again import asked_again, share_of
-    from sampler_parity.harness.run.recomputed import recomputed
+    from sampler_parity.harness.run.resume_check import recomputed
 
     share, outcomes = share_of(replay) if replay else 0.0, []
     file = read_policy(policy)

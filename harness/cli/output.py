@@ -6,12 +6,13 @@ Lines are for people. `lines_to` sends them elsewhere, or drops them, while data
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
 from sampler_parity.harness.cli.colour import coloured, wanted
 from sampler_parity.harness.errors import cannot_write
+from sampler_parity.harness.processes.phase import wait
 from sampler_parity.harness.sanitize.printable import line, lines, visible
 
 Where = Literal["stdout", "stderr", "nowhere"]
@@ -70,6 +71,7 @@ def line_target(data: Path | None, quiet: bool = False) -> Where:
 
 
 def _write(text: str, where: Literal["stdout", "stderr"]) -> None:
+    wait(0)
     stream = sys.stdout if where == "stdout" else sys.stderr
     try:
         print(text, file=stream, flush=True)
@@ -85,7 +87,15 @@ def error(text: str) -> None:
     warn(f"sampler-parity: {text}")
 
 
+def still(what: str) -> None:
+    """Report a long phase on stderr, unless nothing is to be printed."""
+    if _where != "nowhere" and not {"-q", "--quiet"} & {*sys.argv}:
+        with suppress(RuntimeError):  # a signal may come in the middle of a line
+            warn(f"working  {what or ' '.join(sys.argv[1:3])}")
+
+
 def warn(text: str) -> None:
     """Print a line to stderr, if there is one."""
+    wait(0)
     if sys.stderr is not None:
         print(line(text), file=sys.stderr, flush=True)

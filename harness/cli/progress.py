@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sampler_parity.harness.bundle.records import CaseResult, Result
 from sampler_parity.harness.checks.context import ProgressCallback
 from sampler_parity.harness.cli.output import print_line, warn
+from sampler_parity.harness.processes.phase import name, wait
 from sampler_parity.harness.rows import records
 from sampler_parity.harness.run.eta import Pace, Work
 from sampler_parity.harness.verdicts import ORDER
@@ -76,6 +77,7 @@ class Progress:
             (task,) = self._bar.task_ids
             self._bar.update(task, completed=self.pace.done, description=text)
             self._bar.refresh()
+            wait(0)
         elif not self._quiet:
             warn(f"running  {text}")
 
@@ -83,12 +85,13 @@ class Progress:
 def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
     """Return "1,450 of 6,152 cases, about 2 min left, 3 diverged": the current kind, the time for
     all that is left, and the verdicts that are not identical."""
+    note = note or name()
     if pace.under_way is None:
-        return ", ".join(filter(None, [f"{pace.done:,} of {pace.total:,}", note]))
-    work, finished = pace.under_way
-    parts = [f"{finished:,} of {work.total:,} {work.what}"]
-    if pace.fresh:  # before that the estimate is a guess
-        parts.append(f"about {_duration(pace.seconds_left)} left")
+        return f"{pace.done:,} of {pace.total:,}, {note or 'ending'}"
+    noun, finished, total = pace.under_way
+    parts = [f"{finished:,} of {total:,} {noun}"]
+    left = pace.seconds_left(time.monotonic())
+    parts += [f"about {_duration(left)} left"] if left else []
     parts += [f"{verdicts[v]:,} {v}" for v in reversed(ORDER[1:]) if verdicts[v]]
     parts.append(note)
     return ", ".join(filter(None, parts))

@@ -91,7 +91,7 @@ def narrower(stated: Arithmetic) -> dict[str, Arithmetic]:
     """Return arithmetics with smaller errors than the stated one by a text, the narrowest first."""
     arithmetics: dict[str, Arithmetic] = {}
     of_p = SIGNIFICAND[stated.probabilities]
-    if stated.sums == "float64":
+    if stated.sums == "float64" or stated.log_domain:
         return arithmetics
     kinds: tuple[Format, ...] = ("float64", "float32")
     for kind in kinds:

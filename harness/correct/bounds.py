@@ -66,9 +66,13 @@ def of_sum(n: int, arithmetic: Arithmetic) -> float:
 
     Any order: (n - 1) u (Jeannerod and Rump 2013, without a term in u^2 and for every n). A tree of
     depth h: h u to first order; a compensated sum: 2 u + n^2 u^2 (Higham 2002, section 4.3). One u
-    more is for terms that are rounded to the format of the sum.
+    more is for terms that are rounded to the format of the sum. In the log domain the order is any:
+    each log(exp a + exp b) has the errors of two functions and u |log| of its result, whose size is
+    at most log(n).
     """
     u = unit(arithmetic.sums)
+    if arithmetic.log_domain:
+        return n * (u * (2 + math.log(max(n, 1))) + 2 * of_function(arithmetic)) + _OURS
     depth: float = max(n - 1, 0)
     match arithmetic.summation:
         case "pairwise":

@@ -167,6 +167,7 @@ def _powers_of_two(stage: Stage) -> bool:
     p, arithmetic = stage.softmax.p, stage.arithmetic
     return (
         arithmetic.exp_ulps < 1
+        and not arithmetic.log_domain
         and unit(arithmetic.logits) <= unit("float32")
         and bool((np.frexp(p[p > 0])[0] == 0.5).all())
         and float(p[p > 0].min()) >= normal_from(arithmetic.probabilities)

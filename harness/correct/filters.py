@@ -51,6 +51,7 @@ def cut_by_mass(
     sums, exact = stage.arithmetic.sums, exact_sums(stage, p)
     error = 0.0
     away = max(0 if is_exact(1 - t, sums) else abs(1 - t) * unit(sums) for t in threshold)
+    away += of_log(stage, low)
     if not exact:
         error = of_sum(n, stage.arithmetic) + of_report(stage.arithmetic.probabilities)
         away += of_sum(everything - n, stage.arithmetic) * max(0.0, 1 - float(mass[-1]))
@@ -62,14 +63,24 @@ def cut_by_mass(
     if n < min(at_least, everything):
         raise Wrong("survivors", got=n, at_least=min(at_least, everything))
     if n < everything and not _enough(mass[-1] * (1 + error), low - away, strict):
-        raise Wrong("survivors", got=n, mass=float(mass[-1]), threshold=low)
+        least = max(n + 1, 1 + int((_exact_mass(stage) < low).sum()))
+        raise Wrong(
+            "survivors", expected=min(least, everything), mass=float(mass[-1]), threshold=low
+        )
     if n - 1 >= at_least and _enough(mass[-2] * (1 - error), high + away, strict):
-        raise Wrong("survivors", got=n, mass=float(mass[-2]), threshold=high)
+        most = max(at_least, min(n - 1, 1 + int((_exact_mass(stage) < high).sum())))
+        raise Wrong("survivors", expected=most, mass=float(mass[-2]), threshold=high)
     decided: frozenset[Decision] = frozenset()
     for i in range(max(n - 1, at_least), min(n, everything - 1) + 1) if exact else ():
         by = "sum" if i > 1 else "comparison"
         decided |= beside([by], mass[i - 1], (low - away, high + away))
     stage.cuts.append(Cut(_lean(mass, threshold, at_least, everything, strict), decided))
+
+
+def _exact_mass(stage: Stage) -> Reals:
+    """Return the running sums of the survivors' p, then of the others', the largest first."""
+    p = stage.softmax.p
+    return np.cumsum(np.append(p[stage.at], np.sort(p[stage.removed])[::-1]))
 
 
 def _tail(stage: Stage) -> NDArray[np.int64]:
@@ -89,10 +100,21 @@ def _from_the_end(stage: Stage, mass: float, normalizer: tuple[float, float]) ->
 def exact_sums(stage: Stage, p: Reals) -> bool:
     """Return whether no sum of these probabilities is rounded. The report shows only 24 bits of a
     float64; then p must be the exact value, as for equal logits."""
+    if stage.arithmetic.log_domain:
+        return False
     if stage.arithmetic.probabilities == "float64":
         held = stage.softmax.p[stage.at]
         return bool((abs(held - p) <= 2.0**-50 * p).all()) and sums_exactly(p, "float32")
     return sums_exactly(p, stage.arithmetic.sums)
+
+
+def of_log(stage: Stage, threshold: float) -> float:
+    """Return by how much a threshold is off that is compared by its logarithm: log has its stated
+    error, and both logarithms are rounded."""
+    if not stage.arithmetic.log_domain or threshold <= 0:
+        return 0.0
+    u = unit(stage.arithmetic.sums)
+    return threshold * abs(math.log(threshold)) * (of_function(stage.arithmetic) + 2 * u)
 
 
 def _enough(mass: float, threshold: float, strict: bool) -> bool:
@@ -159,19 +181,23 @@ def min_p(stage: Stage) -> None:
     width = 2 * of_function(stage.arithmetic) + 8 * of_p + 6 * u * math.log(len(stage.before.ids))
     if low < 1 or high > 1:
         width += away * (of_function(stage.arithmetic) + 3 * u) + (abs(top) + away) * u
-    cut = (top + math.log(low) - width if low > 0 else -math.inf, top + math.log(high) + width)
+    exact = top + math.log(low) if low > 0 else -math.inf, top + math.log(high)
+    cut = exact[0] - width, exact[1] + width
     if high <= 1:  # max + log(p) is never rounded beyond max
         cut = cut[0], min(cut[1], top)
-    _above(stage, cut, max(1, stage.sampler.min_keep))
+    _above(stage, cut, exact, max(1, stage.sampler.min_keep))
     logits = stage.before.high
     if low == high == 1 and stage.sampler.min_keep <= (logits == top).sum():
         decided = np.append(logits[logits < cut[0]], logits[logits == top][1:])
         stage.cuts.append(Cut(0, beside(["comparison"], decided, (top, top))))
 
 
-def _above(stage: Stage, cut: tuple[float, float], at_least: int) -> None:
+def _above(
+    stage: Stage, cut: tuple[float, float], exact: tuple[float, float], at_least: int
+) -> None:
     """Require all surely above the cut to stay and all surely below to go; between them a larger
-    logit never goes before a smaller one. With fewer than at_least the largest so many stay."""
+    logit never goes before a smaller one. With fewer than at_least the largest so many stay. exact:
+    the cut by both readings of p; one between them does not lean."""
     surely = stage.before.low >= cut[1]
     possibly = stage.before.high >= cut[0]
     n, least, most = len(stage.got.ids), int(surely.sum()), int(possibly.sum())
@@ -185,18 +211,19 @@ def _above(stage: Stage, cut: tuple[float, float], at_least: int) -> None:
         stage.largest_survive()
         return
     if n < at_least or n > max(most, at_least):
-        raise Wrong("survivors", got=n, least=least, most=most)
+        at_least = min(at_least, len(stays))
+        raise Wrong("survivors", got=n, least=max(least, at_least), most=max(most, at_least))
     if (surely & ~stays).any() or (stays & ~possibly).any():
         at = int(((surely & ~stays) | (stays & ~possibly)).argmax())
         raise Wrong("survivors", id=int(stage.before.ids[at]), kept=bool(stays[at]),
+                    expected=min(max(n, least), most),
                     logit=float(stage.before.logits[at]), low=cut[0], high=cut[1])  # fmt: skip
     gone = stage.before.low[stage.removed].max(initial=-np.inf)
     if len(stage.at) and gone >= stage.before.high[stage.at].min() and not gone == -np.inf:
         raise Wrong("survivors", reason="an equal or larger logit is removed")
-    middle = (cut[0] + cut[1]) / 2
     nearly = possibly & ~surely
-    lean = int((nearly & stays & (stage.before.logits < middle)).sum())
-    lean -= int((nearly & ~stays & (stage.before.logits >= middle)).sum())
+    lean = int((nearly & stays & (stage.before.logits < exact[0])).sum())
+    lean -= int((nearly & ~stays & (stage.before.logits >= exact[1])).sum())
     stage.cuts.append(Cut(lean))
 
 
@@ -291,15 +318,17 @@ def _without_top(stage: Stage, t: tuple[float, float], normalizer: tuple[float, 
     ranked, error = exact.p[order], exact.errors[order]
     decided: frozenset[Decision] = frozenset()
     if (
-        sums_exactly(exact.p, stage.arithmetic.probabilities)
+        not stage.arithmetic.log_domain
+        and sums_exactly(exact.p, stage.arithmetic.probabilities)
         and (stage.got.p == exact.p[stage.at]).all()
     ):
         error = np.zeros_like(error)
         normalizer = 1.0, 1.0
         values = [x for x in set(ranked) if left((ranked > x).sum()) != left((ranked >= x).sum())]
         decided = beside(["comparison"], values, t)
-    most = _leading(ranked * (1 + error) * normalizer[1] >= t[0])
-    least = _leading(ranked * (1 - error) * normalizer[0] >= t[1])
+    away = of_log(stage, t[0])
+    most = _leading(ranked * (1 + error) * normalizer[1] >= t[0] - away)
+    least = _leading(ranked * (1 - error) * normalizer[0] >= t[1] + away)
     reachable = {left(top) for top in range(least, most + 1)}
     if n not in reachable:
         raise Wrong("survivors", got=n, reachable=sorted(reachable)[:4])

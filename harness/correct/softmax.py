@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.harness.correct.bounds import (
     Reals,
@@ -102,6 +103,11 @@ class Softmax:
         return bool((np.asarray(got, np.float64) <= most + step).all() and (got >= 0).all())
 
 
+def is_defined(logits: NDArray[Any]) -> bool:
+    """Return whether candidates have probabilities: no NaN, no inf, and not all -inf."""
+    return bool(np.isfinite(logits.max(initial=-np.inf)))
+
+
 @np.errstate(all="ignore")
 def softmax(low: Reals, high: Reals, arithmetic: Arithmetic, is_sorted: bool = False) -> Softmax:
     """Return the probabilities of logits that lie between low and high: float64[n] each.
@@ -114,7 +120,7 @@ def softmax(low: Reals, high: Reals, arithmetic: Arithmetic, is_sorted: bool = F
     """
     middle = np.where(low == high, low, (low + high) / 2)
     top = middle.max(initial=-np.inf)
-    if not np.isfinite(top) or np.isnan(middle).any():
+    if not is_defined(middle):
         nothing = np.full_like(middle, np.nan)
         return Softmax(nothing, nothing, 0.0, arithmetic, defined=False)
     d = middle - top

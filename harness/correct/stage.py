@@ -1,5 +1,6 @@
 """One stage of a run: what the backend had before, and what it left."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,7 @@ from sampler_parity.harness.correct.bounds import (
     unit,
 )
 from sampler_parity.harness.correct.softmax import Softmax, softmax
+from sampler_parity.harness.engines.samplers import threshold_of
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.reference import Candidates
@@ -30,6 +32,72 @@ class Wrong(Exception):  # noqa: N818 - a verdict
     def __init__(self, what: str, **values: Any) -> None:
         super().__init__(what)
         self.what, self.values = what, values
+
+
+def stated(wrong: Wrong, stage: "Stage") -> Wrong:
+    """Add to the values what is broken, as a sentence `rule`; survivors: how many stay, and the
+    nearest number that is right, if that is another."""
+    values, left = wrong.values, len(stage.got.ids)
+    if wrong.what == "survivors" or (wrong.what == "ids" and values.get("got") == left != 0):
+        n = values.pop("got", left)  # an engine may mask what it removes
+        expected = values.pop("expected", None if "mass" in values else len(stage.want))
+        match values:
+            case {"mass": mass, "threshold": threshold}:
+                more = mass >= threshold if expected is None else expected < n
+                expected = (n - 1 if more else n + 1) if expected is None else expected
+                name = threshold_of(stage.sampler.name) or "the threshold"
+                does = "reaches" if more else "misses" if mass < threshold else "only equals"
+                of = "without the last one the" if more else "the kept"
+                # str gives the shortest decimals
+                values["rule"] = f"{of} mass {mass:.9g} {does} {name} = {np.float32(threshold)!s}"
+            case {"least": least, "most": most}:
+                expected = min(max(n, least), most)
+                right = f"{least} to {most}" if least < most else least
+                values["rule"] = f"it keeps {n}, and must keep {right}"
+            case {"reachable": numbers}:
+                expected = min(numbers, key=lambda number: abs(number - n))
+                values["rule"] = f"it keeps {n}, and must keep {' or '.join(map(str, numbers))}"
+            case {"at_least": expected}:
+                values["rule"] = f"it keeps {n}, and must keep at least {expected}"
+            case {"kept": stays, "id": token, "logit": logit, "low": low, "high": high}:
+                values["rule"] = _beside_cut(token, stays, logit, low, high)
+        if expected != n:
+            values["survivors"] = {"got": n, "expected": expected}
+        elif "rule" not in values:
+            values.setdefault("reason", "others stay, or in another order")
+        return wrong
+    got, token = values.get("got"), values.get("id", -1)
+    match values:
+        case {"removed": removed, "rank": _}:
+            values["expected"] = removed
+            values["rule"] = f"token {got} stays, and token {removed} of a larger logit goes"
+        case {"low": low, "high": high, "u": u}:
+            values["rule"] = (
+                f"u = {u:.9g} is outside the piece of token {got}, {low:.9g}..{high:.9g}"
+            )
+        case {"logit": logit, "low": low, "high": high}:
+            stays = got != -np.inf
+            values["expected"] = -np.inf if stays else logit
+            values["rule"] = _beside_cut(token, stays, logit, low, high)
+        case {"low": low, "high": high, "rank": _}:
+            right = f"{(low + high) / 2:.9g} +- {(high - low) / 2:.1g}"
+            right = right if math.isfinite(high - low) else f"{low:.9g} to {high:.9g}"
+            values["expected"] = low if low == high else right
+            values["rule"] = f"token {token} has {got:.9g}, and {values['expected']} is right"
+        case {"expected": expected, "allowed": share}:
+            values["rule"] = (
+                f"token {token} has p = {got:.9g}, and {expected:.9g} +- {share:.1g} is right"
+            )
+        case {"got": _} if "expected" not in values:
+            values["id"] = values.pop("got")  # a place, which has no other side
+    return wrong
+
+
+def _beside_cut(token: int, stays: bool, logit: float, low: float, high: float) -> str:
+    does, side = (
+        ("stays", f"below the cut {low:.9g}") if stays else ("goes", f"not below {high:.9g}")
+    )
+    return f"token {token} {does}, and its logit {logit:.9g} is {side}"
 
 
 def around_report(logits: NDArray[np.float32], arithmetic: Arithmetic) -> tuple[Reals, Reals]:
@@ -125,12 +193,13 @@ class Stage:
         return softmax(before.low, before.high, self.arithmetic, before.sorted)
 
     def hull(self, name: str) -> tuple[float, float]:
-        """Return a parameter as its JSON number and as the nearest float32: the smaller first."""
+        """Return a parameter as its JSON number and as the nearest float32: the smaller first. A
+        default, and the end of a range that clamps it, are the shortest number of that float32."""
         rounded = float(getattr(self.sampler, name))
-        value = self.parameters.get(name, rounded)
-        exact = float(value)
+        shortest = float(str(np.float32(rounded)))
+        exact = float(self.parameters.get(name, shortest))
         if np.float32(exact) != np.float32(rounded):  # the sampler holds it clamped
-            exact = rounded
+            exact = shortest
         return min(exact, rounded), max(exact, rounded)
 
     def parameter(self, name: str) -> Interval:

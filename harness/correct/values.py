@@ -193,6 +193,7 @@ def dry(stage: Stage) -> None:
     A parameter is the JSON number or its nearest float32, so the power has n times the difference
     in base: 0 for 1.75. A power by exp and log has n log(base) (e + u) more. All of it is a share
     of the penalty. A power that is no number of the format is infinite, whatever the multiplier.
+    The limit of the exponent is a quotient cut to a whole number, which rounding may move by one.
     """
     stage.all_but_logits()
     sampler = stage.sampler
@@ -212,10 +213,30 @@ def dry(stage: Stage) -> None:
         away = penalty * (error + grow) + np.where(penalty > 0, 2 * u * (abs(old) + penalty), 0.0)
         away = np.nan_to_num(away, posinf=0.0) + np.nan_to_num(stage.before.high - old)
         low, high = exact - away, exact + away
+        for factor in _by_other_limits(stage, penalty):
+            moved = old - (old - exact) * factor
+            low, high = np.minimum(low, moved - away * factor), np.maximum(high, moved + away)
         # math.exp raises OverflowError above 709
         if math.exp(min(power, 700.0)) * (1 + grow + error) > largest(stage.arithmetic.logits):
             low = np.where((penalty > 0) & (stage.got.logits == -np.inf), -np.inf, low)
     stage.logits_within(_finite_to(stage, Interval(low, high, u)))
+
+
+def _by_other_limits(stage: Stage, penalty: Reals) -> list[Reals]:
+    """Return the factors of the penalties at the limit of the exponent, log(largest float) /
+    log(base), for each other whole number that rounding explains."""
+    base, limited = (
+        float(stage.sampler.dry_base),
+        FLOAT_MAX_LOG / floats.log(stage.sampler.dry_base),
+    )
+    if not penalty.any() or base <= 1.000001 or not math.isfinite(limited):
+        return []
+    error = of_function(stage.arithmetic) + 2 * unit(stage.arithmetic.logits) + 2.0**-28
+    error += _apart(stage, "dry_base") / math.log(base)
+    quotient, limit = float(FLOAT_MAX_LOG) / math.log(base), int(limited)
+    others = {int(quotient * (1 - error)), int(quotient * (1 + error))} - {limit}
+    least = abs(float(stage.sampler.dry_multiplier)) * base**limit * (1 - 2.0**-20)
+    return [np.where(penalty >= least, base ** (other - limit), 1.0) for other in others]
 
 
 def _apart(stage: Stage, parameter: str) -> float:

@@ -21,7 +21,7 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.logits import rows_of
 from sampler_parity.harness.failures.differing import DifferenceKind, kind_of
 from sampler_parity.harness.failures.groups import Group, stage_of
-from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink
+from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, TRIES, shown, shrink
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.verdicts import Verdict
@@ -31,7 +31,8 @@ DIFFERENCES: tuple[Verdict, ...] = ("diverged", "boundary", "close", "tied", "re
 TRIED = 3  # cases of a group, the cheapest first: one may depend on earlier requests
 BY_CHANCE = "not again in a fresh process: it depends on earlier requests or on chance"
 SILENT = "not minimized: a fresh process gave no reply in time"
-NO_TIME = "not minimized: the time went to worse groups"
+TOO_MANY = "not minimized: only the worst groups are"
+CUT = f"not minimized further: {TRIES} simpler cases were tried"
 
 Releases = dict[str, str]
 Looks = tuple[Verdict, str, DifferenceKind]
@@ -56,12 +57,10 @@ def counterexample(
     backend: Backend,
     of: Looks,
     releases: Releases,
-    seconds: float,
     afresh_s: float = 60.0,
 ) -> CounterexampleResult:
     """Minimize the first case that fails in a fresh process as its group does. of: how that is.
-    seconds: for trying simpler cases. afresh_s: limit of a fresh process, whose first request loads
-    what it needs."""
+    afresh_s: limit of a fresh process, whose first request loads what it needs."""
     record = CounterexampleResult(
         id=f"{cases[0].id} on {backend.name}", case=cases[0].id, backend=backend.name
     )
@@ -69,7 +68,7 @@ def counterexample(
     for case in cases:
         afresh = _afresh(case, backend, releases, afresh_s)
         if afresh == of:
-            return _minimized(record, case, backend, of, releases, seconds)
+            return _minimized(record, case, backend, of, releases)
         if afresh is not None and afresh[0] == "timeout":
             reason = SILENT
     return record.model_copy(update={"said": reason})
@@ -98,15 +97,16 @@ def _minimized(
     backend: Backend,
     of: Looks,
     releases: Releases,
-    seconds: float,
 ) -> CounterexampleResult:
-    name = case.id
+    name, cut = case.id, list[bool]()
     if isinstance(case, DeviceCase):
         try:
             case = on_rows(case, rows_of(backend, case.logits))
         except BackendFailure as failure:
             return record.model_copy(update={"case": name, "said": str(failure)})
-    small = shrink(case, lambda smaller: _looks_on(smaller, backend, releases) == of, seconds)
+    small = shrink(
+        case, lambda smaller: _looks_on(smaller, backend, releases) == of, cut=cut.append
+    )
     with tempfile.TemporaryDirectory() as folder:
         result = execute(small, [backend], Path(folder), releases)
         got, expected = _ids(Path(folder), small.id, backend.name)
@@ -114,6 +114,7 @@ def _minimized(
         "id": f"{name} on {backend.name}",
         "case": name,
         "smaller": shown(small),
+        "said": CUT if cut else "",
     }
     update |= {"result": result.backends[backend.name], "got": got, "expected": expected}
     return record.model_copy(update=update)

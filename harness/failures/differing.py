@@ -26,6 +26,7 @@ _WORDS = {
     "order": "keeps the right tokens in another order",
     "tokens": "keeps as many tokens, but others",
     "ids": "keeps other tokens, or in another order",
+    "survivors": "keeps other tokens",
     "not-masked": "leaves a logit that the reference makes -inf",
     "masked": "makes a logit -inf that the reference leaves",
     "logits-nan": "gives NaN as a logit",

@@ -130,8 +130,9 @@ def _values(values: dict[str, Any]) -> str:
     plain.pop("margin", None)
     survivors = plain.pop("survivors", None)
     parts = [f"{key} {value}" for key, value in plain.items()]
-    if isinstance(survivors, dict) and survivors.keys() >= {"got", "expected"}:
-        parts.append(f"survivors: got {survivors['got']}, expected {survivors['expected']}")
+    counts = survivors if isinstance(survivors, dict) else {}
+    if counts.keys() >= {"got", "expected"} and counts["got"] != counts["expected"]:
+        parts.append(f"survivors: got {counts['got']}, expected {counts['expected']}")
     return ", ".join(parts)
 
 

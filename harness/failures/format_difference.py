@@ -63,13 +63,13 @@ def stage_of_row(stage: str) -> str:
 
 
 def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
-    """Return (what, got, expected) of everything that was compared."""
+    """Return (what, got, expected) of everything that differs."""
     values = dict(at.values)
     rows = []
     survivors = values.pop("survivors", None)
     if isinstance(survivors, dict):
         rows.append(("survivors", *_pair(survivors)))
-    if "got" in values or "expected" in values:
+    if "got" in values and "expected" in values:
         label = {"selected": "selected token", "token": "selected token", "ids": "id"}.get(
             at.what, at.what or "value"
         )
@@ -78,12 +78,13 @@ def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
         if "id" in values and at.what != "ids":
             label += f" (id {number(values['id'])})"
         rows.append((label, *_pair(values)))
-    return rows
+    return [row for row in rows if row[1] != row[2]]
 
 
 def other_values(at: Placed) -> list[tuple[str, str]]:
     """Return the values of a result besides got and expected: margin, differing, ..."""
     keys = {"survivors", "got", "expected", "rank", "id", "others", "unlike"}
+    keys |= {"mass", "threshold", "least", "most", "low", "high"} if "rule" in at.values else set()
     formats = {"margin": margin}
     return [
         (key, formats.get(key, number)(item)) for key, item in at.values.items() if key not in keys
@@ -109,10 +110,7 @@ def number(value: Any) -> str:
 
 
 def _pair(values: dict[str, Any]) -> tuple[str, str]:
-    return (
-        number(values["got"]) if "got" in values else "",
-        number(values["expected"]) if "expected" in values else "",
-    )
+    return number(values.get("got")), number(values.get("expected"))
 
 
 def lines(group: Group, backend: str) -> Iterator[str]:
@@ -144,8 +142,7 @@ def differing_lines(at: FailureExample | Small) -> Iterator[str]:
     if at.row is not None:
         yield f"at {place(at)}"
     for what, got, expected in side_by_side(at):
-        if got != expected:
-            yield f"{what}: got {one_line(got)}, expected {one_line(expected)}"
+        yield f"{what}: got {one_line(got)}, expected {one_line(expected)}"
     if isinstance(at, Small) and at.got != at.expected:
         yield f"ids left: got {_listed(at.got)}, expected {_listed(at.expected)}"
     for key, value in other_values(at):

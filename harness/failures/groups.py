@@ -35,6 +35,7 @@ WORST_FIRST: tuple[Verdict, ...] = (
     "boundary",
     "close",
     "correct",
+    "undefined",
     "tied",
     "reordered",
     "unsupported",
@@ -54,6 +55,7 @@ _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
     "boundary": ("case differs near the cut", "cases differ near the cut"),
     "close": ("case differs in last digits", "cases differ in last digits"),
     "correct": ("case is correct in another rounding", "cases are correct in another rounding"),
+    "undefined": ("case has an undefined input", "cases have an undefined input"),
     "tied": (
         "case decides between equal ones otherwise",
         "cases decide between equal ones otherwise",
@@ -169,9 +171,11 @@ def counts_for(case: CaseResult, backend: str) -> set[str]:
     return {stage} if stage in case.samplers else set(case.samplers)
 
 
-def rank(group: Group) -> tuple[int, int, str]:
-    """Return a sort key: the worst verdict, then the most cases."""
-    return WORST_FIRST.index(group.verdict), -len(group.cases), group.anchor
+def rank(group: Group) -> tuple[int, bool, int, str]:
+    """Return a sort key: the worst verdict, then what the suite of the sampler itself shows, then
+    the most cases."""
+    elsewhere = group.example.suite.rpartition("/")[2] != group.stage
+    return WORST_FIRST.index(group.verdict), elsewhere, -len(group.cases), group.anchor
 
 
 def _group(

@@ -3,7 +3,6 @@
 Greedy: each simpler case that still fails replaces the case. The caller defines what "fails" is.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +26,9 @@ from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.reference import ChainError
 
 SCREEN_TOKENS = 24  # lines of a terminal, by convention
+
+TRIES = 400  # simpler cases, each a run of a backend; a large one counts as several
+_OF_A_TRY = 4000  # cost of a case: tokens x steps x stages
 _MOST_TOKENS = 1 << 16  # beyond, logits are not written out as literals
 
 C = TypeVar("C", bound=Case)
@@ -34,10 +36,9 @@ Fails = Callable[[Any], bool]
 Simplify = Callable[[Any], Iterator[Any]]
 
 
-def shrink(case: C, fails: Fails, seconds: float = 5.0) -> C:
-    """Return the smallest case found within the time that still fails; the case itself if none
-    is."""
-    deadline = time.monotonic() + seconds
+def shrink(case: C, fails: Fails, tries: int = TRIES, cut: Callable[[bool], object] = bool) -> C:
+    """Return the smallest case found that still fails; the case itself if none is. tries: the most
+    cases that are tried, whatever the time. cut: called if they were not enough."""
     if not case.shrinks:
         return case
     if isinstance(case, StagesCase):
@@ -45,14 +46,16 @@ def shrink(case: C, fails: Fails, seconds: float = 5.0) -> C:
     if not _holds(case, fails):
         return case
     smaller = True
-    while smaller and time.monotonic() < deadline:
+    while smaller:
         smaller = False
         for simplify in _BATCHED if isinstance(case, BatchCase) else _PLAIN:
             if simplify is _parameters and smaller:
                 continue  # last: a simpler parameter can make other parts necessary
             for candidate in simplify(case):
-                if time.monotonic() > deadline:
+                if tries <= 0:
+                    cut(True)
                     return case
+                tries -= 1 + candidate.cost // _OF_A_TRY
                 if _holds(candidate, fails):
                     case, smaller = candidate, True
                     break

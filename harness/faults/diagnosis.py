@@ -7,32 +7,26 @@ there are more, none is. A backend that orders equal logits otherwise is compare
 under its sort. Each fault is tried with candidates that report whether they are sorted, and with
 ones that do not.
 
-If no planted fault is left, those of families.py are tried: first the planted ones that few passing
-cases refute, with one edit more. The simplest that does the same in all cases is named.
+If no planted fault is left, those of families.py are tried. The simplest that does the same in all
+cases is named.
 """
 
-import os
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import chain, islice, product
-from operator import itemgetter
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends import reference
 from sampler_parity.harness.bundle.records import BackendResult, Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.correct import accepting
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant
-from sampler_parity.harness.faults.families import families, variants
+from sampler_parity.harness.faults.families import families
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.verdicts import RIGHT, Accept, Verdict
 from sampler_parity.reference import Candidates
 
@@ -64,15 +58,12 @@ class LastOfEquals(FirstOfEquals):
 PASSES: tuple[Verdict, ...] = (*RIGHT, "close")
 NEARLY_ALL = 0.9  # Two implementations of one fault differ in edge cases.
 FEW = 2  # Cases that show a fault, at least: any one resembles many.
-CHUNK = 30  # Faults by construction in one call: one of them may end the process.
 MOST = 2  # Faults that are named; more would not help.
-_TIMEOUT_S = 2.0
-_SHORT_S = 0.5  # for one of thousands, some of which are endless
+_TIMEOUT_S = 10.0  # of the processor, for a fault that is endless
 _DIGITS = 5  # of numbers: another library's expf differs in the last
 
 Judged = Sequence[tuple[Case, BackendResult]]
 Did = Literal["the same", "alike", "right", "otherwise"]  # alike: both right, in another order
-How = tuple[type[Candidates], bool]  # the sort, and whether candidates report that they are sorted
 
 
 class Seen(NamedTuple):
@@ -89,13 +80,10 @@ class Seen(NamedTuple):
 
 
 class Resemblance(NamedTuple):
-    """How many failing cases a fault explains, how many passing ones have its verdict, and those
-    that refute it."""
+    """How many failing cases a fault explains, and how many passing ones have its verdict."""
 
     explains: int
     agreeing: int
-    refuted: Judged
-    how: How
 
 
 def diagnose(failure: Seen) -> list[Known]:
@@ -105,7 +93,7 @@ def diagnose(failure: Seen) -> list[Known]:
     with accepting(failure.accept):
         faults = [
             (_known(mutant, match.explains, len(failure.failing)), match.agreeing)
-            for mutant, match in _resemblances(failure, 0)
+            for mutant, match in _resemblances(failure)
         ]
     most = max((fault.explains for fault, _ in faults), default=0)
     best = [(fault, agreeing) for fault, agreeing in faults if fault.explains == most]
@@ -113,87 +101,53 @@ def diagnose(failure: Seen) -> list[Known]:
     return [fault for fault, agreeing in best if agreeing == likest] if len(best) <= MOST else []
 
 
-def constructed(failure: Seen, until: float, begin: int) -> list[Known]:
-    """Return the first fault by construction of CHUNK from `begin` on that does as the backend did
-    on all of these cases; below 0, the first that is nearly a planted one. until: when to end
-    without one."""
-    if threading.current_thread() is not threading.main_thread():
+def constructed(failure: Seen) -> list[Known]:
+    """Return the first fault by construction that does as the backend did on all of these cases."""
+    pairs = [(failure.small, failure.on_small)]
+    pairs += [*failure.failing, *failure.otherwise, *failure.passing]
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or len(failure.failing) + len(failure.otherwise) < FEW
+    ):
         return []
-    everything = [
-        (failure.small, failure.on_small),
-        *failure.failing,
-        *failure.otherwise,
-        *failure.passing,
-    ]
-    if len(failure.failing) + len(failure.otherwise) < FEW:
-        return []
-    with closing(InPlace("right", reference.Worker())) as right:
-        execute(failure.small, [right])  # loads what the first request needs
     with accepting(failure.accept):
-        for mutant, how, refuted in _near(failure) if begin < 0 else _built(failure, begin):
-            if time.time() > until:
-                break
-            try:
-                backend = InProcess(mutant, _SHORT_S, *how)
-            except (InputError, SyntaxError, NameError, TypeError, AttributeError):
-                continue  # the edit makes no sampler
-            with closing(backend):
-                pairs = chain(refuted, everything)
+        for mutant, kind in product(families(failure.on_small.stage), _sorts(failure)):
+            with closing(InProcess(mutant, _TIMEOUT_S, kind)) as backend:
                 if all(_did(*pair, backend) in ("the same", "alike") for pair in pairs):
                     return [_known(mutant, len(failure.failing), len(failure.failing))]
     return []
 
 
-def _near(failure: Seen) -> Iterator[tuple[Mutant, How, Judged]]:
-    """Yield the planted faults that few passing cases refute, with one edit more."""
-    for mutant, match in _resemblances(failure, (1 - NEARLY_ALL) * len(failure.passing)):
-        yield from ((variant, match.how, match.refuted) for variant in variants(mutant))
-
-
-def _built(failure: Seen, begin: int) -> Iterator[tuple[Mutant, How, Judged]]:
-    for mutant in islice(families(failure.on_small.stage), begin, begin + CHUNK):
-        yield from ((mutant, (kind, True), ()) for kind in _sorts(failure))
-
-
-def constructed_apart(*arguments: Any) -> list[Known]:
-    """Return what `constructed` returns, in a process of its own: a broken one complains to
-    stderr."""
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    return constructed(*arguments)
-
-
-def _resemblances(failure: Seen, most: float) -> Iterator[tuple[Mutant, Resemblance]]:
-    """Yield the planted faults that do as the backend did, under the sort that explains most.
-    most: how many passing cases may refute them."""
+def _resemblances(failure: Seen) -> Iterator[tuple[Mutant, Resemblance]]:
+    """Yield the planted faults that do as the backend did, under the sort that explains most."""
     hows = [*product(_sorts(failure), (True, False))]
     for mutant in _of_stage(failure.on_small.stage, failure.small.check):
-        tried = (_resemblance(mutant, failure, how, most) for how in hows)
-        if best := max(filter(None, tried), key=itemgetter(0, 1), default=None):
+        tried = (_resemblance(mutant, failure, *how) for how in hows)
+        if best := max(filter(None, tried), default=None):
             yield mutant, best
 
 
-def _resemblance(mutant: Mutant, failure: Seen, how: How, most: float) -> Resemblance | None:
+def _resemblance(
+    mutant: Mutant, failure: Seen, kind: type[Candidates], reports_sorted: bool
+) -> Resemblance | None:
     """Return None if it does not do as the backend did. Among other failures it may let a case
     pass."""
-    with closing(InProcess(mutant, _TIMEOUT_S, *how)) as backend:
+    with closing(InProcess(mutant, _TIMEOUT_S, kind, reports_sorted)) as backend:
         if _did(failure.small, failure.on_small, backend) != "the same":
             return None
-        agreeing, refuted = 0, []
+        agreeing = 0
         for pair in failure.passing:
             did = _did(*pair, backend)
             agreeing += did == "the same"
             if did in ("right", "otherwise"):
-                refuted.append(pair)
-                if len(refuted) > most:
-                    return None
+                return None
         explains = [_did(*pair, backend) for pair in failure.failing]
         elsewhere = [_did(*pair, backend) for pair in failure.otherwise]
     same = explains.count("the same")
     wrong = [did for did in elsewhere if did in ("the same", "otherwise")]
     nearly_all = same + explains.count("alike") >= NEARLY_ALL * len(explains)
     if nearly_all and wrong.count("the same") >= NEARLY_ALL * len(wrong):
-        return Resemblance(same, agreeing, refuted, how)
+        return Resemblance(same, agreeing)
     return None
 
 
@@ -237,7 +191,8 @@ def observed(result: BackendResult) -> tuple[Any, ...]:
     counts = result.values.get("survivors", {})
     if counts and counts.get("got") != counts.get("expected"):
         return *position, _rounded(counts)
-    return *position, result.what, _rounded(result.values)
+    values = {key: value for key, value in result.values.items() if key != "rule"}
+    return *position, result.what, _rounded(values)
 
 
 def _rounded(value: Any) -> Any:

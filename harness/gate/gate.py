@@ -66,6 +66,7 @@ def gate(
                 backend=allowed.backend,
                 reason=allowed.reason,
                 issue=allowed.issue,
+                owner=allowed.owner,
                 expires=allowed.expires.isoformat(),
                 used=allowances.used[i],
             )
@@ -131,7 +132,7 @@ def _allowances(policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
         subject = f"{allowed.case} on {allowed.backend}"
         if allowances.expired(i):
             figure, limit = f"expired on {allowed.expires}", f"a date from {allowances.today} on"
-            fix = f"resolve {allowed.issue}, or set a later date"
+            fix = f"resolve {allowed.followed_in}, or set a later date"
         elif policy.unused_allowances == "fail" and not allowances.used[i]:
             figure, limit, fix = "matched nothing", "used at least once", "remove it"
         else:
@@ -139,7 +140,7 @@ def _allowances(policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
         entry = f"allow[{i + 1}]"
         failure = finding("failed", subject, figure, limit, fix=fix)
         outcome = RuleOutcome(
-            rule=f"{entry} ({allowed.issue})",
+            rule=f"{entry} ({allowed.followed_in})",
             place=entry,
             state="failed",
             judged=1,
@@ -154,7 +155,8 @@ def _notes(
     bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[str]:
     notes = [
-        f"allow[{i + 1}] ({allowed.issue}) matched nothing: {allowed.case} on {allowed.backend}"
+        f"allow[{i + 1}] ({allowed.followed_in}) matched nothing:"
+        f" {allowed.case} on {allowed.backend}"
         for i, allowed in enumerate(policy.allow)
         if not allowances.used[i] and not allowances.expired(i)
     ]

@@ -1,5 +1,6 @@
 """The outcome of the gate as text for a terminal and as Markdown."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from sampler_parity.harness.gate.records import GateFinding, GateResult, RuleOutcome
@@ -13,15 +14,45 @@ _EXIT = {0: "pass", 1: "FAILED", 2: "COULD NOT JUDGE"}
 
 def terminal_lines(result: GateResult) -> Iterator[str]:
     """Yield the findings, then a line for every rule, then the verdict."""
-    for rule in result.rules:
-        for finding in rule.findings[:MOST_FINDINGS]:
-            yield from _finding(rule, finding)
-        if len(rule.findings) > MOST_FINDINGS:
-            yield f"... and {len(rule.findings) - MOST_FINDINGS:,} more of {rule.rule}"
+    shown, left_out = _shown(result)
+    for rules, finding in shown:
+        yield from _finding(rules, finding)
+    yield from (f"... and {n:,} more of {rules}" for rules, n in left_out.items())
     yield from (f"note     {note}" for note in result.notes)
     for rule in result.rules:
         yield f"rule     {rule.rule}   {_counts(rule)}   {_state(rule)}"
     yield verdict_line(result)
+
+
+def _shown(result: GateResult) -> tuple[list[tuple[str, GateFinding]], Counter[str]]:
+    """Return the first findings of every rule, and how many are left out. What several rules find
+    of one subject is one finding, with the names of these rules."""
+    together: dict[tuple[str, str, int], list[tuple[str, GateFinding]]] = {}
+    first: dict[tuple[str, str, int], None] = {}
+    for rule in result.rules:
+        counted: Counter[tuple[str, str]] = Counter()
+        for finding in rule.findings:
+            named = (finding.state, finding.subject)
+            key = (*named, counted[named])
+            counted[named] += 1
+            together.setdefault(key, []).append((rule.rule, finding))
+            if counted.total() <= MOST_FINDINGS:
+                first[key] = None
+    left_out = Counter(_rules(found) for key, found in together.items() if key not in first)
+    return [(_rules(together[key]), _merged(together[key])) for key in first], left_out
+
+
+def _rules(found: list[tuple[str, GateFinding]]) -> str:
+    return ", ".join(rule for rule, _ in found)
+
+
+def _merged(found: list[tuple[str, GateFinding]]) -> GateFinding:
+    texts = {
+        field: dict.fromkeys(text for _, one in found if (text := getattr(one, field)))
+        for field in ("figure", "limit", "mend")
+    }
+    update = {field: "; ".join(different) for field, different in texts.items()}
+    return found[0][1].model_copy(update=update)
 
 
 def verdict_line(result: GateResult) -> str:
@@ -47,8 +78,8 @@ def _counts(rule: RuleOutcome) -> str:
     return f"{rule.met:,}/{rule.judged:,} met{allowed}{skipped}"
 
 
-def _finding(rule: RuleOutcome, finding: GateFinding) -> Iterator[str]:
-    yield _line(f"{_STATE[finding.state]} {rule.rule}   {finding.subject}")
+def _finding(rules: str, finding: GateFinding) -> Iterator[str]:
+    yield _line(f"{_STATE[finding.state]} {rules}   {finding.subject}")
     yield _line(f"  found: {finding.figure}   asked: {finding.limit}")
     if finding.mend:
         yield _line(f"  fix: {finding.mend}")
@@ -77,17 +108,16 @@ def markdown(result: GateResult) -> str:
             for rule in result.rules
         ),
     ]
-    findings = [(rule, f) for rule in result.rules for f in rule.findings[:MOST_FINDINGS]]
+    findings, left_out = _shown(result)
     if findings:
         lines += ["", "| rule | what | found | asked | replay |", "| --- | --- | --- | --- | --- |"]
         lines += [
-            f"| {_code(rule.rule)} | {_code(f.subject)} | {_code(f.figure)} | {_code(f.limit)}"
+            f"| {_code(rules)} | {_code(f.subject)} | {_code(f.figure)} | {_code(f.limit)}"
             f" | {_code(f.replay or f.mend)} |"
-            for rule, f in findings
+            for rules, f in findings
         ]
-    left_out = sum(len(rule.findings[MOST_FINDINGS:]) for rule in result.rules)
-    if left_out:
-        lines += ["", f"{left_out:,} more are in the JSON and on the terminal."]
+    if more := left_out.total():
+        lines += ["", f"{more:,} more are in the JSON and on the terminal."]
     lines += ["", *(f"- {_code(note)}" for note in result.notes)] if result.notes else []
     return "\n".join(lines) + "\n"
 

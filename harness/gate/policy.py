@@ -155,8 +155,15 @@ class Allowed(_Strict):
     """why it is tolerated"""
     issue: str = Field(min_length=1, pattern=r"\S")
     """link or number of its issue"""
+    owner: str = ""
+    """who resolves it"""
     expires: date
     """last day on which it passes"""
+
+    @property
+    def followed_in(self) -> str:
+        """Return the issue and the owner."""
+        return f"{self.issue}, owner: {self.owner}" if self.owner else self.issue
 
     def covers(self, case: str, backend: str, outcome: str) -> bool:
         return outcome in self.outcomes and fits(case, self.case) and fits(backend, self.backend)

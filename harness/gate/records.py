@@ -46,6 +46,7 @@ class AllowanceUse(Strict):
     backend: str
     reason: str
     issue: str
+    owner: str = ""
     expires: str
     used: int
 

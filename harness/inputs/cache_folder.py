@@ -1,14 +1,30 @@
 """The folder of what this package makes for the user."""
 
+import atexit
 import os
 import sys
 from pathlib import Path
 
 
+def user_folder() -> Path:
+    """Return the user's folder, which may be missing: of what must outlive this process."""
+    return _cache_of_user(sys.platform) / "sampler-parity"
+
+
 def cache_folder() -> Path:
-    """Return where made files live: in the user's cache folder."""
-    folder = _cache_of_user(sys.platform) / "sampler-parity"
-    folder.mkdir(parents=True, exist_ok=True)
+    """Return where made files live: in the user's cache folder. If it cannot be made, in a
+    temporary one of this process and those that it starts, also for Numba. May raise OSError."""
+    folder = user_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        import shutil  # both load more than most commands need
+        import tempfile
+
+        temporary = tempfile.mkdtemp(prefix="sampler-parity-cache-")
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        os.environ["XDG_CACHE_HOME"] = temporary
+        return cache_folder()
     return folder
 
 

@@ -17,6 +17,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import ChainError, Vocab
 from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.registry import ROWS
+from sampler_parity.reference.samplers.dry import breaker_sequences
 
 
 def complete(chain: ChainSpec, n_vocab: int) -> ChainSpec:
@@ -27,6 +28,23 @@ def complete(chain: ChainSpec, n_vocab: int) -> ChainSpec:
         for stage in chain
         for name, parameters in stage.items()
     ]
+
+
+def breakers_as_tokens(chain: ChainSpec, vocab: Vocab) -> ChainSpec:
+    """Return the chain with the text of each sequence breaker of dry as the tokens that it is in a
+    vocabulary."""
+    return [
+        {name: _with_token_breakers(parameters, vocab) for name, parameters in stage.items()}
+        for stage in chain
+    ]
+
+
+def _with_token_breakers(parameters: dict[str, Any], vocab: Vocab) -> dict[str, Any]:
+    if not parameters.get("seq_breakers"):
+        return parameters
+    sequences = breaker_sequences(parameters["seq_breakers"], vocab)
+    lists = sorted([head, *tail] for head, tails in sequences.items() for tail in tails)
+    return parameters | {"seq_breakers": lists}
 
 
 def _defaults(name: str, n_vocab: int) -> dict[str, Any]:

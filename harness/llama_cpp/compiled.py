@@ -12,6 +12,7 @@ from pathlib import Path
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache_folder import cache_folder
 from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.processes.phase import phase
 
 SOURCES = Path(__file__).parent / "native"
 OPTIONS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"]
@@ -47,9 +48,10 @@ def built(stem: str, files: list[Path], options: list[str], read: list[Path]) ->
     if not library.exists():
         library.parent.mkdir(exist_ok=True)
         part = library.with_suffix(f".{os.getpid()}")  # others may compile it, too
-        result = subprocess.run(
-            [*command, "-o", str(part)], capture_output=True, encoding="utf-8", check=False
-        )
+        with phase(f"compiling {files[0].name}"):
+            result = subprocess.run(
+                [*command, "-o", str(part)], capture_output=True, encoding="utf-8", check=False
+            )
         if result.returncode:
             error = next((line for line in result.stderr.splitlines() if "error" in line), "")
             problem = f"{compiler} cannot compile it: {error or result.stderr[-200:]}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.cache_folder import cache_folder
+from sampler_parity.harness.inputs.cache_folder import user_folder
 from sampler_parity.harness.llama_cpp.build_files import (
     check,
     digests,
@@ -60,7 +60,7 @@ class Build(Strict):
 
 
 def builds_folder() -> Path:
-    return cache_folder() / "builds"
+    return user_folder() / "builds"
 
 
 def find(name: str) -> Build | None:

@@ -39,6 +39,8 @@ class Arithmetic(Strict):
     exact result is given exactly"""
     stable_sort: bool = False
     """whether equal logits keep the order of their ids"""
+    log_domain: bool = False
+    """whether probabilities are held, summed and compared as their logarithms"""
     flushes_subnormals: bool = False
     """whether operations may take and return 0 for numbers below the smallest normal one"""
 

@@ -51,7 +51,8 @@ class Setting:
 
     n_prompt: how many tokens of the history are the prompt's; 0 if no sampler of the chain treats
     them differently. dtype: of the rows, which are float32 values of that format; a backend that
-    does not take it gets float32.
+    does not take it gets float32. in_tokens: the chain for a backend without vocabularies; empty if
+    there is none.
     """
 
     chain: p.ChainSpec
@@ -60,10 +61,15 @@ class Setting:
     history: list[int] = field(default_factory=list)
     n_prompt: int = 0
     dtype: Dtype = "float32"
+    in_tokens: p.ChainSpec = field(default_factory=list)
 
-    def fields(self) -> dict[str, Any]:
-        """Return the fields of the requests run, draws and time."""
-        return {k: value for k, value in vars(self).items() if k not in ("n_prompt", "dtype")}
+    def fields(self, backend: Backend) -> dict[str, Any]:
+        """Return the fields of the requests run, draws and time, as the backend reads them."""
+        unsent = ("n_prompt", "dtype", "in_tokens")
+        fields = {k: value for k, value in vars(self).items() if k not in unsent}
+        if self.in_tokens and "no_vocab" in backend.hello().capabilities:
+            fields |= {"chain": self.in_tokens, "vocab": None}
+        return fields
 
 
 @dataclass(slots=True)
@@ -189,7 +195,7 @@ class RunCall:
             table, out = out, backend.scratch.write(out, blank_rows)
         backend.scratch.ensure(out + self.most_bytes)
         request = p.RunRequest(
-            **self.setting.fields(),
+            **self.setting.fields(backend),
             n_prompt=self.setting.n_prompt,
             rows=placed,
             steps=self.steps,
@@ -316,7 +322,7 @@ def draws(
         out = backend.scratch.write(at, uniforms)
     backend.scratch.ensure(out + 4 * n)
     request = p.DrawsRequest(
-        **setting.fields(),
+        **setting.fields(backend),
         rows=placed,
         n=n,
         out=out,
@@ -332,7 +338,7 @@ def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.Ti
     """Return the nanoseconds of each application of the chain to the row."""
     claim(backend, "time", setting.chain)
     placed, _ = put(backend, [row], setting.n_vocab, setting.dtype)
-    request = p.TimeRequest(**setting.fields(), rows=placed, repetitions=repetitions)
+    request = p.TimeRequest(**setting.fields(backend), rows=placed, repetitions=repetitions)
     reply = backend.ask(request, p.TimeReply)
     if len(reply.ns) != repetitions or min(reply.ns) < 0:
         raise backend.violation(f"expected {repetitions} times, each at least 0: {reply.ns[:5]}")

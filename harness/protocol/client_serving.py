@@ -195,7 +195,7 @@ def speculative(
     out = backend.scratch.write(seeds, rounds.seeds)
     backend.scratch.write(out, np.full(n * (drafted + 1), -2, np.int32))
     request = p.SpeculativeRequest(
-        **setting.fields(),
+        **setting.fields(backend),
         rule=rule,
         rows=placed,
         drafted=drafted,

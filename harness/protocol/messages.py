@@ -79,7 +79,7 @@ class HelloReply(Numbered):
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
                 "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
-                "numbers", "table", "many", "batch", "origin", "sequences",
+                "no_vocab", "numbers", "table", "many", "batch", "origin", "sequences",
                 "speculative",
             ]
         ],
@@ -94,6 +94,8 @@ class HelloReply(Numbered):
     """formats of rows that the backend takes for `run`, `batch`, `draws` and `time`"""
     arithmetic: Arithmetic = Arithmetic()
     """formats and sums that it computes with; by default float32, with sums in any order"""
+    random: Literal["mt19937", "own"] = "mt19937"
+    """its random numbers: those of llama.cpp for each seed, or `own`"""
 
 
 class Step(Message):

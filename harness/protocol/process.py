@@ -42,6 +42,7 @@ from sampler_parity.harness.protocol.replies import (
 )
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.sanitize.crash_output import BYTES, error_line, last_lines
+from sampler_parity.harness.strict import first_mistake
 
 START_TIMEOUT_S = 60.0
 _SCRIPT = re.compile(r"^[^-].*\.[A-Za-z]{1,4}$")  # an argument that is the name of a file
@@ -59,7 +60,8 @@ class BackendProcess:
     asked: the number of requests sent, and of the last one. late: what happened after a good reply,
     by the number of its request. check: called before each start and when it has replied. It raises
     for files that are not those of the run. asking: called before each request with the name, and
-    after it with "". refused: why no request is sent, or "". slow: for many cases in one request.
+    after it with "". refused: what every request raises instead of
+    being sent, or None. slow: for many cases in one request.
     """
 
     name: str
@@ -75,7 +77,7 @@ class BackendProcess:
     late: list[tuple[int, str]] = field(default_factory=list)
     check: Callable[[], object] = lambda: None
     asking: Callable[[str], object] = lambda name: None
-    refused: str = ""
+    refused: BackendFailure | None = None
     slow: bool = False
     _first: int = 0
     _sent: int = 0
@@ -88,6 +90,8 @@ class BackendProcess:
         """Return the backend's hello; start the backend if needed. Raises BackendFailure."""
         self.settle()
         if self._hello is None:
+            if self.refused:
+                raise self.refused
             self._start()
         assert self._hello is not None
         self.version = self.version or self._hello.version
@@ -100,7 +104,7 @@ class BackendProcess:
     def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
         """Send a request and wait for its reply. Raises BackendFailure."""
         if self.refused:
-            raise BackendFailure("crashed", self.refused)
+            raise self.refused
         scratch = self.scratch
         self.hello()
         if self.scratch is not scratch:
@@ -237,6 +241,10 @@ class BackendProcess:
         except (ValueError, ValidationError, RecursionError) as error:
             excerpt = line[:_EXCERPT].decode(errors="replace")
             reason = str(error).splitlines()[0]
+            if not line.lstrip().startswith(b"{"):
+                reason = "stdout is for replies: print to stderr"
+            elif isinstance(error, ValidationError):
+                reason = first_mistake(error)
             raise self.violation(f"not a reply: {excerpt!r} ({reason})") from None
 
     def _check_number(self, answer: Any, number: int) -> None:

@@ -144,11 +144,6 @@ class CheckKind:
         """The module that runs its items, or judges its cases."""
         return load(self.run or f".{self.name}")
 
-    @property
-    def runner(self) -> Any:
-        """The module with `run` and `died` for its items."""
-        return load("harness.checks.execute") if self.record.kind == "case" else self.module
-
     def failed(self, results: Sequence[Any]) -> bool:
         """Return whether a result is not as required."""
         if self.unmet:

@@ -4,13 +4,15 @@ The input is small and the expected values are in this file, so that an author s
 The results of the samplers are not checked here; `run` does that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from sampler_parity.harness.checks.batch.relations import changed, first_broken
+from sampler_parity.harness.checks.stages.own_random import is_drawing
 from sampler_parity.harness.checks.stages.reference_cache import digest_of
 from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, separates_prompt
 from sampler_parity.harness.failures.format_difference import row_of
@@ -20,7 +22,7 @@ from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client_serving import Batch, batch
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
-from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.protocol.process import START_TIMEOUT_S, BackendProcess
 
 LOGITS = [0.5, 3.0, -1.0, 2.0]
 ROWS = [np.array(LOGITS, np.float32)] * 2
@@ -36,6 +38,7 @@ BATCH = [
     )
 ]
 TIMEOUT_S = 10.0
+AT_MOST_SILENT = 2
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,20 @@ class ProtocolCheck:
     detail: str = ""
 
 
-def check_adapter(command: list[str]) -> Iterator[ProtocolCheck]:
-    """Start the command and try each part of the protocol."""
-    backend = BackendProcess("adapter", command, TIMEOUT_S)
+def check_adapter(command: list[str], timeout_s: float | None = None) -> Iterator[ProtocolCheck]:
+    """Start the command and try each part of the protocol, up to two parts in a row without a
+    reply. timeout_s: of a request; by default TIMEOUT_S, and START_TIMEOUT_S to start."""
+    limits = timeout_s or TIMEOUT_S, timeout_s or START_TIMEOUT_S
+    backend = BackendProcess("adapter", command, *limits)
+    silent: list[str] = []
     try:
-        yield from check(backend)
+        for result in check(backend):
+            yield result
+            silent = [*silent, result.name] if result.detail.startswith("timeout") else []
+            if len(silent) == AT_MOST_SILENT:
+                detail = f"not run: no reply to {' and '.join(silent)}; `--timeout` gives more time"
+                yield ProtocolCheck("other parts", False, detail)
+                return
     finally:
         backend.close()
 
@@ -68,11 +80,20 @@ def check(backend: Backend) -> Iterator[ProtocolCheck]:
     yield _known_samplers(hello)
     yield from _run(backend, hello)
     yield from _prompt(backend, hello)
-    yield _batch(backend, hello)
+    yield _tried("batch", lambda: _batch(backend, hello))
     yield from _dtypes(backend, hello)
     yield _refuses_unknown_sampler(backend)
-    yield _draws(backend, hello)
-    yield _time(backend, hello)
+    yield _tried("draws", lambda: _draws(backend, hello))
+    yield _tried("time", lambda: _time(backend, hello))
+
+
+def _tried(name: str, part: Callable[[], object]) -> ProtocolCheck:
+    """Return the check that a part returns, one that passed if it returns none, or its failure."""
+    try:
+        result = part()
+    except BackendFailure as failure:
+        return ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
+    return result if isinstance(result, ProtocolCheck) else ProtocolCheck(name, True)
 
 
 def _known_samplers(hello: p.HelloReply) -> ProtocolCheck:
@@ -93,6 +114,11 @@ def _usable(hello: p.HelloReply) -> list[str]:
     return [name for name in hello.samplers if name in ALL_ROWS]
 
 
+def _repeating(hello: p.HelloReply) -> list[str]:
+    """Return those that give the same again: own random numbers may give another token."""
+    return [name for name in _usable(hello) if hello.random != "own" or not is_drawing(name)]
+
+
 def _run(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
     if "run" not in hello.capabilities:
         yield ProtocolCheck("run", False, "the capability `run` is required")
@@ -102,22 +128,19 @@ def _run(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
         yield ProtocolCheck("run", False, "nothing could be tried: hello names no known sampler")
         return
     for sampler in usable:
-        yield _run_one(backend, sampler)
+        yield _tried(f"run {sampler}", partial(_run_one, backend, sampler))
     reset = p.Step(row=1, before=[("reset", 0)])
     clone = p.Step(row=1, instance=1, before=[("clone", 0)])
     yield _answers("run with reset", backend, usable[0], [p.Step(row=0), reset])
     yield _answers("run with clone", backend, usable[0], [p.Step(row=0), clone])
     yield _answers("run, tokens only", backend, usable[0], STEPS, detail="token")
-    if "many" in hello.capabilities:
-        yield _many(backend, usable)
+    if "many" in hello.capabilities and _repeating(hello):
+        yield _tried("many", lambda: _many(backend, _repeating(hello)))
 
 
 def _run_one(backend: Backend, sampler: str) -> ProtocolCheck:
     name = f"run {sampler}"
-    try:
-        ran = client.run(backend, _setting(sampler), ROWS, STEPS, whole_chain=False)
-    except BackendFailure as failure:
-        return ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
+    ran = client.run(backend, _setting(sampler), ROWS, STEPS, whole_chain=False)
     for (stage,) in ran.stages:
         ids = stage.ids.tolist()
         if len(set(ids)) != len(ids) or not all(0 <= token < len(LOGITS) for token in ids):
@@ -132,11 +155,8 @@ def _answers(
     steps: list[p.Step],
     detail: Literal["stages", "token"] = "stages",
 ) -> ProtocolCheck:
-    try:
-        client.run(backend, _setting(sampler), ROWS, steps, detail=detail, whole_chain=False)
-    except BackendFailure as failure:
-        return ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
-    return ProtocolCheck(name, True)
+    run = partial(client.run, backend, _setting(sampler), ROWS, steps)
+    return _tried(name, lambda: run(detail=detail, whole_chain=False))
 
 
 def _many(backend: Backend, usable: list[str]) -> ProtocolCheck:
@@ -147,12 +167,9 @@ def _many(backend: Backend, usable: list[str]) -> ProtocolCheck:
     runs = [client.RunCall(_setting(name), ROWS, STEPS, whole_chain=False) for name in names]
     runs[1] = replace(runs[1], rows=[row[::-1].copy() for row in ROWS])
     runs[-1] = replace(runs[-1], detail="token")
-    try:
-        alone = [_plain(client.one(backend, run)) for run in runs]
-        got = client.many(backend, runs)
-        together = [_plain(ran) if isinstance(ran, client.Ran) else None for ran in got]
-    except BackendFailure as failure:
-        return ProtocolCheck("many", False, f"{failure.verdict}: {failure}")
+    alone = [_plain(client.one(backend, run)) for run in runs]
+    got = client.many(backend, runs)
+    together = [_plain(ran) if isinstance(ran, client.Ran) else None for ran in got]
     places = [i for i, ran in enumerate(together) if ran != alone[i]]
     detail = f"run {places[0] + 1} of {len(runs)} differs from the same run alone" if places else ""
     return ProtocolCheck("many", not places, detail)
@@ -174,12 +191,8 @@ def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
         yield ProtocolCheck(name, None, skipped)
         return
     setting = replace(_setting(using[0]), history=[1, 2], n_prompt=1)
-    try:
-        client.run(backend, setting, ROWS, STEPS, whole_chain=False)
-    except BackendFailure as failure:
-        yield ProtocolCheck(name, False, f"{failure.verdict}: {failure}")
-        return
-    yield ProtocolCheck(name, True, using[0])
+    run = partial(client.run, backend, setting, ROWS, STEPS, whole_chain=False)
+    yield _tried(name, lambda: run() and ProtocolCheck(name, True, using[0]))
 
 
 def _batch(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
@@ -192,11 +205,8 @@ def _batch(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
     setting = _setting(sampler)
     sequences = [p.BatchSequence(chain=setting.chain, prompt=[i], output=[3]) for i in (1, 2)]
     request = Batch(sequences, BATCH, len(LOGITS), setting.vocab)
-    try:
-        ran = batch(backend, request, ROWS)
-        broken = changed(ran) or first_broken(request, ROWS, ran, backend, alone=None)
-    except BackendFailure as failure:
-        return ProtocolCheck("batch", False, f"{failure.verdict}: {failure}")
+    ran = batch(backend, request, ROWS)
+    broken = changed(ran) or first_broken(request, ROWS, ran, backend, alone=None)
     if broken is None:
         return ProtocolCheck("batch", True, f"tokens {ran.tokens}")
     where = f"step {(broken.step or 0) + 1}, {row_of(broken.row)}: " if broken.row else ""
@@ -209,7 +219,7 @@ def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:
     rows = [row[:3] for row in (ROWS[0], ROWS[0][::-1].copy())]
     for dtype in (dtype for dtype in hello.dtypes if dtype != "float32"):
         name = f"rows of {dtype}"
-        usable = [sampler for sampler in _usable(hello) if not ALL_ROWS[sampler].vocab]
+        usable = [sampler for sampler in _repeating(hello) if not ALL_ROWS[sampler].vocab]
         if not usable:
             yield ProtocolCheck(name, None)
             continue
@@ -250,10 +260,7 @@ def _refuses_unknown_sampler(backend: Backend) -> ProtocolCheck:
 def _draws(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
     if "draws" not in hello.capabilities or "dist" not in hello.samplers:
         return ProtocolCheck("draws", None)
-    try:
-        tokens = client.draws(backend, _setting("dist"), ROWS[0], 20).tokens.tolist()
-    except BackendFailure as failure:
-        return ProtocolCheck("draws", False, f"{failure.verdict}: {failure}")
+    tokens = client.draws(backend, _setting("dist"), ROWS[0], 20).tokens.tolist()
     inside = all(0 <= token < len(LOGITS) for token in tokens)
     return ProtocolCheck("draws", inside and len(set(tokens)) > 1, f"tokens {tokens}")
 
@@ -262,8 +269,5 @@ def _time(backend: Backend, hello: p.HelloReply) -> ProtocolCheck:
     if "time" not in hello.capabilities:
         return ProtocolCheck("time", None)
     sampler = next(iter(_usable(hello)), "temp")
-    try:
-        reply = client.time(backend, _setting(sampler), ROWS[0], 5)
-    except BackendFailure as failure:
-        return ProtocolCheck("time", False, f"{failure.verdict}: {failure}")
+    reply = client.time(backend, _setting(sampler), ROWS[0], 5)
     return ProtocolCheck("time", True, f"{reply.ns} ns")

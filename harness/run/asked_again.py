@@ -90,6 +90,7 @@ def _options(bundle: Bundle, items: list[CheckItem], drawn: list[str]) -> RunOpt
         sandbox=any(backend.sandbox for backend in backends.values()),
         accept=cast(Accept, info.options.get("accept", "identical")),
         require_all="require_all" in info.options,
+        keep_going=True,
     )
 
 

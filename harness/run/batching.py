@@ -30,7 +30,7 @@ _BYTES = 1 << 24  # of the scratch file; a larger case is asked for alone
 
 @dataclass
 class AtOnce:
-    """The items of a portion. sent: how many of them each backend was asked for, by name. crashes:
+    """The items of a portion. _sent: how many of them each backend was asked for. _crashes:
     backend, indices and problem of requests that ended it."""
 
     portion: Sequence[CheckItem]

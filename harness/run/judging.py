@@ -15,15 +15,18 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.artifacts import write_content
 from sampler_parity.harness.bundle.info import SHORT
 from sampler_parity.harness.bundle.records import CaseResult, ChangeResult, Result
+from sampler_parity.harness.checks import execute
 from sampler_parity.harness.checks.context import Executor, Ready, RunContext, Terms
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.checks.stages.reference_cache import answering
 from sampler_parity.harness.errors import ChangedFilesError, InputError
 from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run.batching import AtOnce
 from sampler_parity.harness.run.crash_journal import REASON, InFlight
+from sampler_parity.harness.run.early_stop import Streak, stopped_lines
 from sampler_parity.harness.run.started import backend
 from sampler_parity.harness.strict import like
 from sampler_parity.reference import ChainError
@@ -46,16 +49,26 @@ def run_portion(portion: Sequence[CheckItem], terms: Terms, folder: str | None) 
     setup = Ready(backends, Path(folder) / "artifacts" if folder else None, terms)
     records: list[Any] = []
     late_failures = LateFailures(backends)
+    streaks = [Streak(terms, index) for index in range(len(backends))]
     with answering(terms.answers), InFlight(terms.in_flight) as in_flight:
         at_once = AtOnce(portion, setup, in_flight, late_failures)
         try:
             for index, item in enumerate(portion):
                 in_flight.items = [item.id]
-                for process in backends:
+                stopped = [streak.stop() for streak in streaks]
+                for process, stop in zip(backends, stopped, strict=True):
                     process.asking = in_flight.asking
-                    process.refused = REASON if process.name in terms.fatal.get(item.id, ()) else ""
-                at_once.ask(index)
-                records.append(_judged(item, setup))
+                    fatal = process.name in terms.fatal.get(item.id, ())
+                    process.refused = BackendFailure("crashed", REASON) if fatal else stop
+                if len(backends) == 1 and stopped[0] and item.kind.record.kind == "case":
+                    # without the reference, which takes longest
+                    blank = execute.died(item.check, terms, str(stopped[0]), stopped[0].verdict)
+                    records.append(like(blank, suite=item.suite, accept=terms.accept))
+                else:
+                    at_once.ask(index)
+                    records.append(_judged(item, setup))
+                for process, streak in zip(backends, streaks, strict=True):
+                    streak.ended(process.name, records[-1])
                 late_failures.item_ended()
         except ChangedFilesError as error:
             error.records = _stamped(at_once.blame(records), backends)
@@ -74,7 +87,10 @@ def _stamped(records: list[Any], backends: Sequence[BackendProcess]) -> list[Any
 
 def _judged(item: CheckItem, setup: Ready) -> Any:
     try:
-        record = item.kind.runner.run(item.check, setup)
+        if item.kind.record.kind == "case":
+            record = execute.run(item.check, setup)
+        else:  # the module that the row of its kind names, in harness/checks/rows.py
+            record = item.kind.module.run(item.check, setup)
     except ChainError as error:
         where = f"{item.suite}: case {item.id}"
         raise InputError(where, str(error), "correct the chain") from None
@@ -99,7 +115,8 @@ def portions(items: Sequence[CheckItem], first: Sequence[int] = ()) -> Iterator[
         for item in of_kind:
             portion.append(item)
             values += item.cost
-            if len(portion) == size or values > _PORTION_VALUES:
+            alone = item.kind.name == "distribution"  # takes seconds or minutes
+            if alone or len(portion) == size or values > _PORTION_VALUES:
                 yield portion
                 portion, values, size = [], 0, next(sizes)
         if portion:
@@ -148,6 +165,8 @@ def judge(items: Sequence[CheckItem], context: RunContext, fail_fast: int = 0) -
             elif context.isolated:
                 records = _kept(outcome, context)
             context.record(records)
+            for line in stopped_lines(records, context.stopped, items, context.writer.info):
+                context.announce(line)
             ids += [record.id for record in records]
             failed += sum(isinstance(r, CaseResult) and not r.ok for r in records)
     return ids
@@ -167,9 +186,8 @@ def _kept_if_changed(
 
 def _died(item: CheckItem, terms: Terms, how: str) -> Result:
     """Return the record of an item that kills the process that judges it."""
-    record: Any = item.kind.runner.died(
-        item.check, terms, f"the process that judged it died: {how}"
-    )
+    judges_items: Any = execute if item.kind.record.kind == "case" else item.kind.module
+    record: Any = judges_items.died(item.check, terms, f"the process that judged it died: {how}")
     result: Result = record.model_copy(update={"suite": item.suite})
     return result
 

@@ -23,11 +23,13 @@ from sampler_parity.harness.suite.items import files_of, items_of
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
 
+IN_A_ROW = 5  # equal timeouts or crashes, after which a backend is not asked any more
+
 
 @dataclass(frozen=True)
 class RunOptions:
     """The options of `run` that decide what is done. cache: read what the same code computed
-    before."""
+    before. keep_going: ask a backend for every case, however often it fails alike."""
 
     suites: list[str]
     backends: list[str]
@@ -47,6 +49,7 @@ class RunOptions:
     accept: Accept = "identical"
     require_all: bool = False
     cache: bool = False
+    keep_going: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ class Plan:
             profile=options.profile,
             rounds=options.rounds,
             instructions=options.instructions,
+            in_a_row=0 if options.keep_going else IN_A_ROW,
         )
 
     @property
@@ -231,7 +235,8 @@ def lines(plan: Plan, finished: set[str]) -> Iterator[str]:
         yield f"backend  {name}, judged by {release or NEWEST}"
     for name in plan.suites:
         of = replace(plan, items=[item for item in plan.items if item.suite == name])
-        yield f"suite    {name}: {_counted(of)}"
+        if of.items or not options.only:
+            yield f"suite    {name}: {_counted(of)}"
     yield from left_out(plan)
     remaining = plan.left(finished)
     if finished:

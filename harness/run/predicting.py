@@ -20,7 +20,6 @@ from sampler_parity.harness.run.judging import portions
 from sampler_parity.harness.run.plan import Plan
 from sampler_parity.harness.run.run import described, finish
 
-OF_A_CASE = 3.0  # seconds to minimize one, as for a failing case of a run (run/shrinking.py)
 How = tuple[str, tuple[str, ...]]  # the way in which a case differs: a sampler, and its operations
 Predicted = list[tuple[PredictionResult, list[Prediction]]]
 
@@ -63,7 +62,7 @@ def partings(case: StagesCase, how: How, platforms: Sequence[str]) -> list[Parti
     results, remaining = [], [*platforms]
     while remaining:
         first = remaining[0]
-        small = shrink(case, partial(_parts_so, how=how, platform=first), OF_A_CASE)
+        small = shrink(case, partial(_parts_so, how=how, platform=first))
         matches = _alike(small, how, remaining)
         remaining = [name for name in remaining[1:] if name not in matches]
         if matches:

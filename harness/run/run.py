@@ -20,24 +20,28 @@ from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.bundle.writer import resume as resume_bundle
-from sampler_parity.harness.checks import KINDS, OTHERS
+from sampler_parity.harness.checks import KINDS, NOUNS, OTHERS
 from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.item import CheckItem, Checks
+from sampler_parity.harness.checks.stages.own_random import DRAWING
 from sampler_parity.harness.checks.stages.reference_cache import Answers
 from sampler_parity.harness.checks.timed_records import SkipRatioResult
 from sampler_parity.harness.correct.bias import biases
+from sampler_parity.harness.processes.phase import phase
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.crash_journal import deaths, fatal_of
 from sampler_parity.harness.run.eta import Watch, work_of
 from sampler_parity.harness.run.judging import has_changed, judge, portions, run_changes
 from sampler_parity.harness.run.plan import Plan, RunOptions, address_of
-from sampler_parity.harness.run.recomputed import misfit_of
+from sampler_parity.harness.run.resume_check import misfit_of
 from sampler_parity.harness.run.started import Intent, absent_of, describe, versions_of
+from sampler_parity.harness.suite.items import files_of, items_of
 from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.reference.chronology import NEWEST
 
+FREQUENCIES = "distribution/frequencies"
 Say = Callable[[str], object]
 
 
@@ -89,6 +93,7 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
             info = info.model_copy(update={"options": plan.options, "paths": plan.paths})
             if plan.run_options.reference == "own":
                 plan, info = as_reported(plan, info)
+            plan, info = with_frequencies(plan, info, say)
             unavailable = absent_of(info.backends, plan.releases)
             plan = plan.on(name for name in plan.backends if name not in unavailable)
             if not plan.backends:
@@ -116,15 +121,19 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Finis
                 if plan.expansions and not on_cluster
                 else None,
             )
-            context = RunContext(terms, writer, executor, progress, on_cluster)
+            context = RunContext(terms, writer, executor, progress, on_cluster, say)
             unasked = _judge(plan, remaining, context, {item for item, _ in died})
         if unasked:
             stopped = bundle.read(writer.folder)
             footer = _footer(stopped, time.monotonic() - start)
             return FinishedRun(replace(stopped, footer=footer), unavailable, unasked)
-        _measure(plan, remaining, context, say)
+        if not context.stopped:
+            _measure(plan, remaining, context, say)
+        elif timed := sum(item.kind.timed for item in remaining.items):
+            say(f"stopped  {timed:,} timed items are not run: --resume --keep-going runs them")
         if plan.expansions:
-            plan.expansions.spot_check(info.started)  # last, so that no result waits for it
+            with phase("checking the cache"):  # last, so that no result waits for it
+                plan.expansions.spot_check(info.started)
         for name, files in {} if on_cluster else terms.files.items():
             registry.refuse_changed(name, files)
         return FinishedRun(finish(writer, time.monotonic() - start), unavailable)
@@ -139,6 +148,7 @@ def executor_of(options: RunOptions, tasks: int) -> Pool | Cluster:
     return Pool(options.jobs, tasks)
 
 
+@phase("starting the backends")
 def described(intent: Intent, executor: Pool | Cluster | None) -> RunInfo:
     """Describe the run where items will run: the backends then stand ready there. executor: None,
     in this process."""
@@ -160,11 +170,28 @@ def as_reported(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
     return replace(plan, releases=meanings), info.model_copy(update={"backends": backends})
 
 
+def with_frequencies(plan: Plan, info: RunInfo, say: Say) -> tuple[Plan, RunInfo]:
+    """Add the suite of distributions, if a backend draws with random numbers of its own: its
+    other cases follow its draws, whatever they are."""
+    own = [name for name, backend in info.backends.items() if backend.random == "own"]
+    if not own or plan.run_options.only or FREQUENCIES in plan.suites:
+        return plan, info
+    if not any(DRAWING.intersection(item.check.samplers) for item in plan.of("cases")):
+        return plan, info
+    files, _ = files_of([FREQUENCIES])
+    options = plan.run_options
+    items = [*plan.items, *items_of(files, options.profile, options.seed, ())]
+    items.sort(key=lambda item: NOUNS.index(item.kind.noun))
+    suites = plan.suites | {name: file.sha256 for name, file in files.items()}
+    say(f"draws    {FREQUENCIES} is added: {', '.join(own)} draws with its own random numbers")
+    return replace(plan, items=items, suites=suites), info.model_copy(update={"suites": suites})
+
+
 def _judge(plan: Plan, remaining: Plan, context: RunContext, suspects: Collection[str]) -> int:
     """Judge items in processes; then minimize failures and record the changes between releases.
     Return how many cases were not run any more. suspects: items that a process of the run may have
     died of, which run before the others and alone."""
-    writer, start = context.writer, time.monotonic()
+    writer = context.writer
     alone = [item for item in remaining.judged if item.id in suspects]
     ended = {id for item in alone for id in judge([item], context)}
     trusted = [item for item in remaining.judged if item.id not in suspects]
@@ -172,26 +199,26 @@ def _judge(plan: Plan, remaining: Plan, context: RunContext, suspects: Collectio
     unasked = sum(item.id not in ended for item in remaining.of("cases"))
     judged = bundle.read(writer.folder).cases if plan.of("cases") else []
     by_id = Checks(plan.of("cases"))
-    _minimize(judged, by_id, context, time.monotonic() - start)
+    _minimize(judged, by_id, context)
     old = {n: r for n, r in plan.releases.items() if r is not None and has_changed(r)}
     if old and by_id and not unasked:  # else its process would be the first, forked with the lock
         timeout_s = context.terms.timeout_s
-        for change in context.executor.call(run_changes, judged, by_id, old, timeout_s):
-            if change.id not in writer.done:
-                writer.append(change)
+        with phase("comparing the releases"):
+            changes = context.executor.call(run_changes, judged, by_id, old, timeout_s)
+            writer.append(*(change for change in changes if change.id not in writer.done))
     return unasked
 
 
-def _minimize(
-    judged: Sequence[CaseResult], by_id: Mapping[str, Any], context: RunContext, cases_s: float
-) -> None:
-    """Append the counterexamples of the failures. cases_s: the time that the cases took."""
+def _minimize(judged: Sequence[CaseResult], by_id: Mapping[str, Any], context: RunContext) -> None:
+    """Append the counterexamples of the failures."""
     # It loads all kinds of cases, for which the first verdict would wait.
-    from sampler_parity.harness.run.shrinking import minimize, seconds_for, with_known
+    from sampler_parity.harness.run.shrinking import minimize, with_known
 
-    small = [*minimize(judged, by_id, context, seconds_for(cases_s))]
-    for record in with_known(small, judged, by_id, context):
-        context.writer.append(record)
+    with phase("minimizing failures"):
+        small = [*minimize(judged, by_id, context)]
+    with phase("diagnosing failures"):
+        for record in with_known(small, judged, by_id, context):
+            context.writer.append(record)
 
 
 def _measure(plan: Plan, remaining: Plan, context: RunContext, say: Say) -> None:
@@ -211,6 +238,7 @@ def _measure(plan: Plan, remaining: Plan, context: RunContext, say: Say) -> None
                     say(kind.measured.format(n=len(items), names=", ".join(on.terms.backends)))
 
 
+@phase("writing the bundle")
 def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
     """Close a bundle with its footer; return its final content."""
     content = bundle.read(writer.folder)

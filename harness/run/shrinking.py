@@ -1,13 +1,11 @@
-"""Minimize one failure of each group after the cases of a run, within a stated time.
+"""Minimize one failure of each group after the cases of a run, and name the rule that it breaks.
 
 A sampler that is wrong everywhere fails in hundreds of cases but in few groups. The worst groups
-come first, each with its cheapest case. A group that the time does not reach is recorded with that
-reason.
+come first, each with its cheapest case. All limits are counts, so a busy machine finds the same. A
+group that they do not reach is recorded with that reason.
 """
 
 import math
-import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +21,15 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.context import RunContext, Terms
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.failures.counterexample import (
-    NO_TIME,
+    TOO_MANY,
     Looks,
     counterexample,
     looks,
     to_shrink,
 )
 from sampler_parity.harness.failures.groups import Group, groups
-from sampler_parity.harness.processes.pool import Died, Pool
+from sampler_parity.harness.failures.readings import broken_rule, named
+from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.messages import numbers
 from sampler_parity.harness.run.crash_journal import REASON, InFlight
 from sampler_parity.harness.run.started import backend
@@ -40,44 +39,52 @@ from sampler_parity.reference.chronology import NEWEST
 if TYPE_CHECKING:
     from sampler_parity.harness.faults.diagnosis import Judged
 
-# Seconds for a group, and the share of the time of the cases for all groups together. A failing run
-# takes at most twice the time of a passing one, part of it to judge the differences.
-OF_A_GROUP = 3.0
-AT_LEAST = 5.0
-SHARE = 0.3
+MINIMIZED = 40  # groups
+REPLY_S = 3.0  # a reply to a simpler case that takes longer is none
 LOOKED_AT = 32  # failing cases of a group that a fault is compared on.
 PASSING = 1000  # Passing cases: in some a fault shows that the backend does not have.
 WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # Verdicts that are compared with faults.
 MOSTLY = 0.5  # Of the failures at a stage.
-FURTHER_S = 30.0  # For faults by construction, thousands for each stage.
+EVIDENCE = 16  # Failing and passing cases on which readings of a rule are tried.
 AT_MOST = 20_000  # cost of a case that faults are tried on; each takes milliseconds
 
 
-def seconds_for(cases_s: float) -> float:
-    """Return how long a run may minimize failures, from the time that its cases took."""
-    return max(AT_LEAST, SHARE * cases_s)
-
-
 def small_of(
-    cases: list[Case], name: str, of: Looks, terms: Terms, seconds: float
+    cases: list[Case],
+    name: str,
+    of: Looks,
+    terms: Terms,
+    failing: "Judged" = (),
+    otherwise: "Judged" = (),
+    passing: Sequence[Case] = (),
 ) -> CounterexampleResult:
-    """Minimize one of the cases. An executor calls this. name: the one that starts the backend."""
-    process = backend(name, min(terms.timeout_s, OF_A_GROUP), files=terms.files.get(name, ()))
+    """Minimize one of the cases, and name the rule that it breaks. An executor calls this. name:
+    the one that starts the backend. failing, otherwise, passing: cases with its sampler."""
+    process = backend(name, min(terms.timeout_s, REPLY_S), files=terms.files.get(name, ()))
     release = terms.backends[name]
     releases = {process.name: release} if release is not None else {}
     with (
         accepting(terms.accept),
         InFlight(terms.in_flight, _id(cases[0], process.name)) as in_flight,
     ):
-        process.asking, process.refused = in_flight.asking, ""
-        return counterexample(cases, process, of, releases, seconds, terms.timeout_s)
+        process.asking, process.refused = in_flight.asking, None
+        record = counterexample(cases, process, of, releases, terms.timeout_s)
+        result = record.result
+        if release not in (None, NEWEST) or of[0] not in WRONG:
+            return record
+        if result is not None and not result.values.get("rule"):
+            rule = broken_rule(case_of(record), process, result)
+            values = result.values | ({"rule": rule} if rule else {})
+            record = record.model_copy(
+                update={"result": result.model_copy(update={"values": values})}
+            )
+        return record.model_copy(update={"known": named(failing, otherwise, passing, process)})
 
 
 def minimize(
-    judged: Sequence[CaseResult], cases: Mapping[str, Case], context: RunContext, seconds: float
+    judged: Sequence[CaseResult], cases: Mapping[str, Case], context: RunContext
 ) -> Iterator[CounterexampleResult]:
     """Yield a counterexample, or why there is none, for each group that has none in the bundle."""
-    deadline = time.monotonic() + seconds
     info, finished, executor = context.writer.info, context.writer.done, context.executor
     terms = context.terms
     full = {registry.command_of(name)[0]: name for name in context.terms.backends}
@@ -86,28 +93,29 @@ def minimize(
         for group, of_group in to_shrink(groups(info, judged), cases)
         if not any(f"{case} on {group.backend}" in finished for case in group.cases)
     ]
+    wanted, remaining_groups = remaining_groups[MINIMIZED:], remaining_groups[:MINIMIZED]
+    yield from (_without(group, of_group[0], TOO_MANY) for group, of_group in wanted)
     firsts = {group.cases[0] for group, _ in remaining_groups}
     needed = judged if remaining_groups else []  # to read a million results takes long
     results = {result.id: result for result in needed if result.id in firsts}
     total = len(remaining_groups)
     while remaining_groups:
         context.progress([], f"minimizing failure {total - len(remaining_groups) + 1} of {total}")
-        # As many as run at once: the deadline is checked between waves.
         wave, remaining_groups = (
             remaining_groups[: executor.size],
             remaining_groups[executor.size :],
         )
-        remaining = min(OF_A_GROUP, deadline - time.monotonic())
-        if remaining <= 0:
-            yield from (_without(group, of_group[0], NO_TIME) for group, of_group in wave)
-            continue
         calls = []
         fatal = [pair for pair in wave if _id(pair[1][0], pair[0].backend) in terms.fatal]
         yield from (_without(group, of_group[0], REASON) for group, of_group in fatal)
         wave = [pair for pair in wave if pair not in fatal]
         for group, of_group in wave:
-            of = looks(results[group.cases[0]].backends[group.backend])
-            calls.append((of_group, full[group.backend], of, terms, remaining))
+            result = results[group.cases[0]].backends[group.backend]
+            call: list[Any] = [of_group, full[group.backend], looks(result), terms]
+            if result.verdict in WRONG:  # else no rule is looked for, and to read all takes long
+                failing, right, rest = nearby(group.backend, result, judged, cases, EVIDENCE)
+                call += failing, rest, [case for case, _ in right]
+            calls.append(tuple(call))
         for index, outcome in executor.each(small_of, calls):
             group, of_group = wave[index]
             died = isinstance(outcome, Died)
@@ -120,12 +128,14 @@ def with_known(
     cases: Mapping[str, Case],
     context: RunContext,
 ) -> Iterator[CounterexampleResult]:
-    """Yield the records; those that diverge get the planted faults that do the same. Backends
-    judged by an old release get none: the faults are in the newest."""
+    """Yield the records; those that diverge and break no rule by name get the planted faults that
+    do the same. Backends judged by an old release get none: the faults are in the newest."""
     by_release = context.terms.backends.items()
     old = {registry.command_of(name)[0] for name, r in by_release if r not in (None, NEWEST)}
     diverging = [
-        s for s in small if s.result and s.result.verdict in WRONG and s.backend not in old
+        s
+        for s in small
+        if s.result and s.result.verdict in WRONG and s.backend not in old and not s.known
     ]
     yield from (record for record in small if record not in diverging)
     if not diverging:
@@ -134,7 +144,7 @@ def with_known(
 
     accept = context.terms.accept
     calls = [
-        (Seen(case_of(s), s.result, *nearby(s, judged, cases), accept),)
+        (Seen(case_of(s), s.result, *nearby(s.backend, s.result, judged, cases), accept),)
         for s in diverging
         if s.result is not None
     ]
@@ -142,11 +152,9 @@ def with_known(
     for index, outcome in context.executor.each(diagnose, calls):
         known_of[diverging[index].id] = [] if isinstance(outcome, Died) else outcome
     diagnosed = [s.model_copy(update={"known": known_of[s.id]}) for s in diverging]
-    # An edited sampler may write where it must not: these processes do nothing afterwards.
-    with Pool(context.executor.size, os.cpu_count() or 1) as pool:
-        yield from with_constructed(
-            [*settled(diagnosed, judged)], judged, cases, pool.each, FURTHER_S
-        )
+    by_rule = [record for record in small if record.known]  # they explain failures of their stage
+    records = [*settled([*diagnosed, *by_rule], judged)][: len(diagnosed)]
+    yield from with_constructed(records, judged, cases, context.executor.each)
 
 
 def with_constructed(
@@ -154,14 +162,11 @@ def with_constructed(
     judged: Sequence[CaseResult],
     cases: Mapping[str, Case],
     run_each: Callable[[Callable[..., list[Known]], list[Any]], Iterator[tuple[int, Any]]],
-    seconds: float = math.inf,
 ) -> Iterator[CounterexampleResult]:
     """Yield the records. The first at a stage for which no planted fault is known gets the simplest
-    fault by construction that explains it. seconds: after them, no further one is tried."""
-    from sampler_parity.harness.faults.diagnosis import CHUNK, Seen, constructed_apart
-    from sampler_parity.harness.faults.families import families
+    fault by construction that explains it."""
+    from sampler_parity.harness.faults.diagnosis import Seen, constructed
 
-    until = time.time() + seconds  # the clock of all processes
     stages = {(r.backend, r.result.stage) for r in records if r.result and r.known}
     for record in records:
         assert record.result is not None
@@ -170,15 +175,10 @@ def with_constructed(
             yield record
             continue
         stages.add(at)
-        neighbours = nearby(record, judged, cases)
+        neighbours = nearby(record.backend, record.result, judged, cases)
         failure = Seen(case_of(record), record.result, *neighbours, judged[0].accept)
-        built = range(0, sum(1 for _ in families(at[1])), CHUNK)
-        faults: list[Known] = []
-        for begins in ([-1], built):  # in turn, because the first may name one
-            calls = [(failure, until, begin) for begin in begins if not faults]
-            outcomes = dict(run_each(constructed_apart, calls))
-            answers = [outcomes[i] for i in sorted(outcomes) if not isinstance(outcomes[i], Died)]
-            faults = faults or next(filter(None, answers), [])
+        ((_, outcome),) = run_each(constructed, [(failure,)])
+        faults = [] if isinstance(outcome, Died) else outcome
         yield record.model_copy(update={"known": faults})
 
 
@@ -266,12 +266,15 @@ def case_of(record: CounterexampleResult) -> Case:
 
 
 def nearby(
-    record: CounterexampleResult, judged: Sequence[CaseResult], cases: Mapping[str, Case]
+    name: str,
+    like: BackendResult,
+    judged: Sequence[CaseResult],
+    cases: Mapping[str, Case],
+    most: int = 0,
 ) -> "tuple[Judged, Judged, Judged]":
-    """Return cases with the record's sampler, from small to large: those that fail as it does,
-    those that pass, and those that fail there otherwise."""
-    assert record.result is not None
-    of, stage, name = looks(record.result), record.result.stage, record.backend
+    """Return cases with the sampler of a result, from small to large: those that fail as it does on
+    a backend, those that pass, and those that fail there otherwise. most: of each, if not 0."""
+    of, stage = looks(like), like.stage
     failing: list[tuple[Case, BackendResult]] = []
     passing: list[tuple[Case, BackendResult]] = []
     otherwise: list[tuple[Case, BackendResult]] = []
@@ -285,10 +288,12 @@ def nearby(
             failing.append((cases[result.id], got))
         elif got.stage == stage and got.verdict in WRONG:
             otherwise.append((cases[result.id], got))
-    return _spread(failing), _spread(passing, PASSING), _spread(otherwise)
+    limits = (most, most, most) if most else (LOOKED_AT, PASSING, LOOKED_AT)
+    few, right, otherwise_failing = map(_spread, (failing, passing, otherwise), limits)
+    return few, right, otherwise_failing
 
 
-def _spread(pairs: list[tuple[Case, BackendResult]], most: int = LOOKED_AT) -> "Judged":
+def _spread(pairs: list[tuple[Case, BackendResult]], most: int) -> "Judged":
     """Return at most so many pairs, small and large ones: results that agree on few tokens may
     differ on many."""
     ordered = sorted(pairs, key=lambda pair: pair[0].cost)

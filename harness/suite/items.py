@@ -1,14 +1,20 @@
 """The items of suites: everything that a run of them would do."""
 
 import itertools
+from collections.abc import Iterable
 
 from sampler_parity.harness.checks import NOUNS, Profile
 from sampler_parity.harness.checks.item import CheckItem, packed
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes.phase import phase
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.expansion_cache import Expansions
 from sampler_parity.harness.suite.ids import id_fits
+
+SAMPLER = "sampler="  # begins a limit to the cases of a sampler
+# Suites with cases of llama.cpp's samplers that any adapter may run.
+OF_SAMPLERS = ["parity", "batch", "distribution", "grammar", "origin", "properties", "speculative"]
 
 
 def files_of(
@@ -35,6 +41,7 @@ def files_of(
     return dict(named_files), left_out
 
 
+@phase("expanding the suites")
 def items_of(
     files: dict[str, suite.SuiteFile],
     profile: Profile,
@@ -43,17 +50,29 @@ def items_of(
     expansions: Expansions | None = None,
 ) -> list[CheckItem]:
     """Return the items of suites, by name, in the order of their kinds. only: patterns of `--case`,
-    which also name cases of the full profile. expansions: as in `checks_of`. Raises InputError."""
+    which also name cases of the full profile, and samplers (`SAMPLER`NAME). expansions: as in
+    `checks_of`. Raises InputError."""
+    ids = ids_of(only)
     items = [
         item
         for name, file in files.items()
         for item in packed(
-            name, suite.checks_of(file, "full" if only else profile, seed, only, expansions)
+            name, suite.checks_of(file, "full" if ids else profile, seed, ids, expansions)
         )
     ]
     _refuse_repeated(items)
     items.sort(key=lambda item: NOUNS.index(item.kind.noun))
-    return _only(items, only) if only else items
+    if samplers := {word.removeprefix(SAMPLER) for word in only if word not in ids}:
+        items = [item for item in items if samplers & {*getattr(item.check, "samplers", ())}]
+        if not items:
+            problem = "no case of these suites has it"
+            raise InputError(f"--sampler {' '.join(sorted(samplers))}", problem, "leave out SUITES")
+    return _only(items, ids) if ids else items
+
+
+def ids_of(only: Iterable[str]) -> tuple[str, ...]:
+    """Return the patterns of ids among the limits of a run."""
+    return tuple(word for word in only if not word.startswith(SAMPLER))
 
 
 def _refuse_repeated(items: list[CheckItem]) -> None:

@@ -5,6 +5,7 @@ from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
+from sampler_parity.harness.suite.items import ids_of
 
 
 def case_of(bundle: Bundle, record: CaseResult) -> Case:
@@ -15,7 +16,7 @@ def case_of(bundle: Bundle, record: CaseResult) -> Case:
         if file.sha256 != info.suites.get(record.suite):
             raise InputError(path, "has changed since the bundle was made", "run it again")
         # `--case` finds the cases of the full profile, too
-        quick = info.profile == "quick" and not info.only
+        quick = info.profile == "quick" and not ids_of(info.only)
         for case in expand(file, "quick" if quick else "full", info.seed):
             if case.id == record.id:
                 match: Case = case

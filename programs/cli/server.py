@@ -201,11 +201,12 @@ def _checked(name: str, folder: Path, per_chain: int, speed: bool) -> bool:
 
 def dialect_of(name: str) -> "Dialect":
     """Return the dialect of a name. Raises InputError."""
-    from sampler_parity.harness.sanitize.near import meant
+    from sampler_parity.harness.sanitize.near import did_you_mean, meant
     from sampler_parity.programs.servers.dialects import DIALECTS
 
     if name not in DIALECTS:
-        raise InputError(f"dialect {name!r}", "unknown", meant(name, DIALECTS))
+        close = did_you_mean(name, DIALECTS, {"llama": "llama-server"})
+        raise InputError(f"dialect {name!r}", "unknown", close or meant(name, DIALECTS))
     return DIALECTS[name]
 
 

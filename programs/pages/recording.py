@@ -28,6 +28,7 @@ from sampler_parity.programs.recording.tokens import (
     verdict_of,
 )
 from sampler_parity.reference import Candidates
+from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reports.write import write_texts
 from sampler_parity.reports.writers.html import Markup, frame, script, script_digest
 
@@ -241,7 +242,8 @@ def _top(
 
 def parameters(arguments: dict[str, Any]) -> str:
     """Return what a sampler was constructed with; long values are cut."""
-    return ", ".join(f"{k}={_value(v)}" for k, v in arguments.items() if k not in _HIDDEN)
+    values = arguments | ({"seed": "random"} if arguments.get("seed") == DEFAULT_SEED else {})
+    return ", ".join(f"{k}={_value(v)}" for k, v in values.items() if k not in _HIDDEN)
 
 
 def _value(value: Any) -> str:

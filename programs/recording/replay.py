@@ -34,6 +34,7 @@ _AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
 IN_GRAPH = -1  # event number of a token that the graph sampled, without an apply
 DROPPED = "the checker could not follow"
 TOO_SLOW = "the disk was too slow: the recorder dropped the candidates"
+UNREPORTED = "libllama does not report the seed that it drew"
 LOST = "its state is unknown: earlier candidates were not recorded"
 
 
@@ -293,8 +294,6 @@ class ReplayedProcess:
         values = {key: numbers_of(value) for key, value in arguments.items() if key in parameters}
         values.pop("vocab", None)
         n_vocab = arguments.get("n_vocab")
-        if values.get("seed") == DEFAULT_SEED and name in ("xtc", "adaptive_p"):
-            raise ChainError("libllama does not report the seed that it drew")
         chain = build_chain([{name: values}], n_vocab=n_vocab, vocab=vocab, release=self.release)
         return chain.samplers[0]
 
@@ -326,6 +325,7 @@ class ReplayedProcess:
                 mine.lose(theirs.why or "it was copied from another kind of sampler")
             else:
                 vars(mine.sampler).update(vars(theirs.sampler.clone()))
+                mine.arguments = theirs.arguments
 
     def _reset(self, recorded: RecordedSampler, outermost: bool) -> None:
         """Reset a sampler. One whose state was lost is as new, if its arguments are known."""
@@ -399,6 +399,12 @@ class ReplayedProcess:
             if before is None and part.name in _MOVED_BY_APPLY:
                 part.lose(LOST)
             stage.after = self._candidates(array, before)
+            return stage
+        if len(before) > 1 and draws_unreported(part.name, part.arguments):
+            stage.why = UNREPORTED
+            stage.after = self._candidates(array, before)
+            if part.name == "adaptive_p":  # its history has the token that it drew
+                part.lose(UNREPORTED)
             return stage
         stage.earlier, stage.want = part.sampler.clone(), before.copy()
         try:
@@ -479,6 +485,15 @@ class ReplayedProcess:
         if self.gone == TOO_SLOW:
             return TOO_SLOW
         return "the candidates before it are not listed (--detail stages lists all)"
+
+
+def draws_unreported(name: str, arguments: dict[str, Any]) -> bool:
+    """Return whether a sampler draws among several candidates by a seed that libllama does not
+    report. An xtc with p = 0 or t above 0.5 is off; one with p = 1 acts whatever it draws."""
+    if arguments.get("seed") != DEFAULT_SEED or name not in ("xtc", "adaptive_p"):
+        return False
+    p, t = (numbers_of(arguments.get(key, 0)) for key in ("p", "t"))
+    return name != "xtc" or bool(0 < p < 1 and not t > 0.5)
 
 
 def _fits(want: Candidates, array: e.Array) -> bool:

@@ -15,6 +15,7 @@ from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.harness.sanitize.printable import cut
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.programs.recording.reader import Recording
+from sampler_parity.programs.recording.replay import UNREPORTED, draws_unreported
 from sampler_parity.programs.recording.tokens import DRAWN_BY, RecordedToken, tokens_of
 from sampler_parity.reference import Chain, ChainError, UndefinedInputError
 from sampler_parity.reference.chain import parameters_of
@@ -88,17 +89,22 @@ def edited(edits: str) -> Make:
         names: dict[str, None] = {}
         for stage in token.applied.stages:
             name = stage.recorded.name
-            if stage.earlier is None:
-                raise InputError(name, f"cannot be replayed: {stage.why}")
             changed: dict[str, float] = {}
             for parameter, keys in _keys_of(name).items():
                 names |= dict.fromkeys(keys)
                 for key in keys & values.keys():
                     changed[parameter] = values[key]
-            sampler = stage.earlier.clone()
-            if changed:
-                sampler = token.replayed.built(name, stage.recorded.arguments | changed)
+            arguments = stage.recorded.arguments | changed
+            if draws_unreported(name, arguments):
+                fix = f"choose one: {name}.seed=1"
+                raise InputError(name, f"cannot be replayed: {UNREPORTED}", fix)
+            if stage.earlier is None and stage.why != UNREPORTED:
+                raise InputError(name, f"cannot be replayed: {stage.why}")
+            if changed or stage.earlier is None:
+                sampler = token.replayed.built(name, arguments)
                 _take_over(sampler, token, "seed" in changed)
+            else:
+                sampler = stage.earlier.clone()
             chain.append(sampler)
         for key in values.keys() - names:
             full_names = [name for name in names if "." in name]

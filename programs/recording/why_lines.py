@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from sampler_parity.harness.sanitize.printable import cut, visible
 from sampler_parity.programs.recording.what_if import Parting
 from sampler_parity.programs.recording.why import StageEffect, TokenExplanation, distinct
+from sampler_parity.reference.random import DEFAULT_SEED
 
 _LABEL = 9  # columns
 _LONGEST = 32  # characters of a token or a parameter
@@ -63,7 +64,8 @@ def parting_lines(parted: Parting, text: int, width: int) -> Iterator[str]:
 def _details(stage: StageEffect) -> Iterator[str]:
     """Yield what a stage is and did, in parts that stay on one line."""
     for key, value in stage.parameters.items():
-        yield f"{key}={f'{value:.4g}' if isinstance(value, float) else _short(json.dumps(value))};"
+        text = f"{value:.4g}" if isinstance(value, float) else _short(json.dumps(value))
+        yield f"{key}={'random' if (key, value) == ('seed', DEFAULT_SEED) else text};"
     gone = [f"{_short(name)} {logit:.4g}" for name, logit, after in stage.top if after is None]
     moved = [
         f"{_short(name)} {logit:.4g} -> {after:.4g}"

@@ -235,7 +235,7 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
         reports = tuple(
             TokenReport(
                 _by_text(_text(text), math.nan if value is None else float(value)),
-                tuple(_by_text(str(word), float(p)) for word, p in (top or {}).items()),
+                _of_map(top or {}),
             )
             for text, value, top in zip(
                 logprobs.get("tokens") or (),
@@ -250,6 +250,13 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
     ended = str(choice.get("finish_reason") or "")
     first = Answer(sent, _content(choice), tokens, reports, ended, events=(data,))
     return replace(first, siblings=tuple(siblings))
+
+
+def _of_map(top: Mapping[str, Any]) -> tuple[TokenProbability, ...]:
+    """Read a map of tokens, the most likely first: a map has no order, and vLLM's begins with the
+    chosen token."""
+    listed = (_by_text(str(word), float(p)) for word, p in top.items())
+    return tuple(sorted(listed, key=lambda token: -token.logprob))
 
 
 def _by_text(text: str, logprob: float) -> TokenProbability:

@@ -24,6 +24,11 @@ def _tokens(data: Mapping[str, Any]) -> Any:
     return data.get("tokens_predicted", (data.get("usage") or {}).get("completion_tokens"))
 
 
+def _sums(answer: Answer) -> bool:
+    """Return whether the count of tokens is that of several answers to one request (OpenAI's)."""
+    return bool(answer.siblings) and "tokens_predicted" not in answer.last
+
+
 def _stops(stated: Mapping[str, Any]) -> list[str]:
     """Return the stop strings. One that is in no list may be ignored."""
     stop = stated.get("stop") or []
@@ -38,7 +43,8 @@ def _ending(dialect: Dialect, answer: Answer) -> str:
     if type(length) is int and length > 0 and came is not None:
         short = came < length and answer.ended in ("limit", "length")  # the context is full
         truncated = answer.last.get("truncated", False)
-        if came >= length + _CUT or short != truncated:
+        most = (length + _CUT) * (1 + len(answer.siblings) if _sums(answer) else 1)
+        if came >= most or (short != truncated and not _sums(answer)):
             line = f"{came} tokens instead of {length}, ended by {answer.ended}"
             return f"{line}, truncated {truncated}"
     # Where the context ends at a stop string, the server reports both.
@@ -46,7 +52,10 @@ def _ending(dialect: Dialect, answer: Answer) -> str:
     conclusive = not both and answer.ended in ("word", "limit", "eos")
     if conclusive and (word in stops) != (answer.ended == "word"):
         return f"ended by {answer.ended}, at the stop string {word!r}"
-    contained = [stop for stop in stops if stop in answer.text and stop != stated["stop"]]
+    # vLLM looks for a stop string only behind the smallest number of tokens.
+    looks_later = (stated.get("min_tokens") or 0) > 0
+    listed = [] if looks_later else [stop for stop in stops if stop != stated["stop"]]
+    contained = [stop for stop in listed if stop in answer.text]
     return f"the stop string {contained[0]!r} is in the text" if contained else ""
 
 
@@ -63,7 +72,8 @@ def _counts(dialect: Dialect, answer: Answer) -> str:
     came, timings = _tokens(data), data.get("timings") or {}
     equal = {"usage": (counts[0] + counts[1], counts[2])}
     equal["timed"] = (timings.get("predicted_n", came), came)
-    if answer.tokens and not answer.sent.get("stream"):  # a stream does not name all
+    # a stream does not name all
+    if answer.tokens and not answer.sent.get("stream") and not _sums(answer):
         equal["named"] = (len(answer.tokens), came)
         # A character in several tokens is reported once.
         if answer.reports and answer.ended != "word" and answer.text.isascii():

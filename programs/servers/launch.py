@@ -13,10 +13,10 @@ from pathlib import Path
 from sampler_parity.harness.backends import environments
 from sampler_parity.harness.engines.engine_file import Server, engine_file, engine_names
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.programs.servers import http
 from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.hugging_face import write_folder
 
 _LEAVES_S = 30.0  # longer than engines/vllm/server.py gives its processes
 CONTEXT = 512  # of a text, for servers whose server.py sets it

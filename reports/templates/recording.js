@@ -347,7 +347,7 @@
     + ` Tokens with a stage that differs from the reference: ${count(counts[0])}. Not judged: ${count(counts[7])}.`;
   part('property').value = String(Math.max(0, counts.findIndex((n) => n > 0)));
 
-  part('text').addEventListener('change', (event) => open(Number(event.target.value)));
+  part('text').addEventListener('change', (event) => { open(Number(event.target.value)); if (state.spans.length) pick(0); });
   part('property').addEventListener('change', look);
   part('next').addEventListener('click', () => jump(1));
   part('previous').addEventListener('click', () => jump(-1));
@@ -386,6 +386,19 @@
     else if (event.key === 'Escape' && state.picked >= 0) unpick();
   });
 
+  // #42 in the address: the token that `why` calls 42.
+  const addressed = () => {
+    const wanted = Number(location.hash.slice(1));
+    const text = data.texts.findIndex(({ columns }) => columns.number.includes(wanted));
+    if (text < 0) return;
+    if (text !== state.text) open(text);
+    move(data.texts[text].columns.number.indexOf(wanted), false);
+    pick(state.at);
+  };
+  addEventListener('hashchange', addressed);
+
   scale('p');
   if (data.texts.length) { open(0); look(); }
+  if (state.spans.length) pick(0);
+  addressed();
 })();

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from sampler_parity.harness.bundle.records import BackendResult, LiveRow
 from sampler_parity.harness.checks.batch.block import seeded
+from sampler_parity.harness.checks.stages.own_random import has_own, is_drawing
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.client_serving import Batch, BatchRan, batch
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live
-from sampler_parity.harness.protocol.messages import BatchSample, BatchStep, Operation
+from sampler_parity.harness.protocol.messages import BatchSample, BatchStep, ChainSpec, Operation
 
 _JOIN: Operation = ("join", 0)
 _RESET: Operation = ("reset", 0)
@@ -137,7 +138,7 @@ def _relations(
     request: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
 ) -> Iterator[Broken]:
     live = paths(request.steps)
-    judged = [path for path in live if seeded(request.sequences[path.sequence].chain)]
+    judged = [path for path in live if _repeats(request.sequences[path.sequence].chain, backend)]
     repeated = batch(backend, request, rows, "token")
     yield from _changed(repeated)
     yield from _same(judged, ran, repeated.tokens, "asked again")
@@ -151,6 +152,13 @@ def _relations(
             got = ran.tokens[where.step][where.index]
             if tokens[where.nth][0] != got:
                 yield Broken(_message("alone", tokens[where.nth][0], got), where)
+
+
+def _repeats(chain: ChainSpec, backend: Backend) -> bool:
+    """Return whether a row selects the same tokens again. One that draws with the backend's own
+    random numbers need not."""
+    draws = any(is_drawing(name) for stage in chain for name in stage)
+    return seeded(chain) and not (draws and has_own(backend))
 
 
 def _changed(ran: BatchRan) -> Iterator[Broken]:

@@ -17,6 +17,7 @@ from sampler_parity.harness.checks.outcome import outcome, samplers_at
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample, result_of
+from sampler_parity.harness.checks.stages.own_random import has_own, stages_as
 from sampler_parity.harness.checks.stages.prepared import rows_of
 from sampler_parity.harness.correct import fairly
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
@@ -109,17 +110,18 @@ def prepare(case: BatchCase) -> PreparedBatch:
     )
 
 
-def reference_batch(prepared: PreparedBatch) -> ReferenceBatch:
-    """Run the reference, without candidates if only tokens are compared, to save memory."""
+def reference_batch(prepared: PreparedBatch, own_random: BatchRan | None = None) -> ReferenceBatch:
+    """Run the reference, without candidates if only tokens are compared, to save memory.
+    own_random: the run of a backend with its own random numbers, which the reference follows."""
     with_stages = prepared.case.detail == "stages"
     live = Live(lambda s: prepared.chain(prepared.request.sequences[s]), Chain.clone, Chain.reset)
     reference = ReferenceBatch([], [])
     try:
-        for step in prepared.request.steps:
+        for number, step in enumerate(prepared.request.steps):
             live.do(step.before)
             sampled = [
-                _sample(live.rows[sample.at], prepared.rows[sample.row], sample)
-                for sample in step.sample
+                _sample(live.rows[sample.at], prepared.rows[sample.row], sample, shown)
+                for sample, shown in zip(step.sample, _shown(own_random, number, step), strict=True)
             ]
             reference.tokens.append([stages[-1].token for stages in sampled])
             reference.stages.append([stages if with_stages else [] for stages in sampled])
@@ -128,10 +130,25 @@ def reference_batch(prepared: PreparedBatch) -> ReferenceBatch:
     return reference
 
 
-def _sample(chain: Chain, row: Row, sample: p.BatchSample) -> list[Candidates]:
+# The token and the candidates of a backend with random numbers of its own, where one row samples.
+_Shown = tuple[int | None, list[Got]]
+
+
+def _shown(own_random: BatchRan | None, number: int, step: p.BatchStep) -> list[_Shown | None]:
+    if own_random is None:
+        return [None] * len(step.sample)
+    return [*zip(own_random.tokens[number], own_random.stages[number], strict=True)]
+
+
+def _sample(
+    chain: Chain, row: Row, sample: p.BatchSample, own_random: _Shown | None = None
+) -> list[Candidates]:
     """Return the candidates after each stage, and let the chain accept; no other row is changed."""
     fresh = Candidates.from_logits(row)
-    stages = [stage.candidates for stage in chain.trace(fresh)] or [fresh]
+    if own_random is None:
+        stages = [stage.candidates for stage in chain.trace(fresh)] or [fresh]
+    else:
+        stages = stages_as(chain, fresh, *own_random) or [fresh]
     accepted = stages[-1].token if sample.accept == "selected" else sample.accept
     if accepted is not None:
         chain.accept(accepted)
@@ -167,14 +184,22 @@ def _on_backend(
     changed = relations.changed(ran)
     if changed is not None:
         return changed
-    places = list(_differences(prepared, reference, ran)) if prepared.case.batch.reference else []
+    own_random = ran if has_own(backend) else None
+    if own_random:
+        reference = reference_batch(replace(prepared, request=request), own_random)
+    places = (
+        list(_differences(prepared, reference, ran, own_random))
+        if prepared.case.batch.reference
+        else []
+    )
     if places and fairly() and prepared.case.detail == "token" and not ran.apart:
         staged = batch(
             backend, request, prepared.rows, "stages"
         )  # of the same tokens, or it diverges
-        ran = replace(ran, stages=staged.stages)
+        ran = staged if own_random else replace(ran, stages=staged.stages)
     if places and fairly() and _shows_stages(prepared, ran):
-        return fair_batch(prepared, len(reference.tokens), ran, backend.hello().arithmetic)
+        steps, arithmetic = len(reference.tokens), backend.hello().arithmetic
+        return fair_batch(prepared, steps, ran, arithmetic, own_random is not None)
     verdict = worst([mismatch.difference.verdict for mismatch in places])
     # rows that differ are reported by their stage, which locates more than a relation
     if verdict in ("identical", "close") and not ran.apart:
@@ -215,7 +240,11 @@ def _shows_stages(prepared: PreparedBatch, ran: BatchRan) -> bool:
 
 
 def fair_batch(
-    prepared: PreparedBatch, steps: int, ran: BatchRan, arithmetic: Arithmetic
+    prepared: PreparedBatch,
+    steps: int,
+    ran: BatchRan,
+    arithmetic: Arithmetic,
+    own_random: bool = False,
 ) -> BackendResult:
     """Judge each row by the specification. A clone first repeats what its original sampled."""
     all_paths, judged = relations.paths(prepared.request.steps[:steps]), Judged()
@@ -232,7 +261,9 @@ def fair_batch(
             at = places[id(sample)]
             results, token = ran.stages[at.step][at.index], ran.tokens[at.step][at.index]
             row = prepared.rows[sample.row]
-            wrong = judge_sample(memory, sequence.chain, row, results, token, arithmetic, judged)
+            wrong = judge_sample(
+                memory, sequence.chain, row, results, token, arithmetic, judged, own_random
+            )
             if wrong is not None:
                 judged.wrong = replace(wrong, step=at.step)
                 result = result_of(judged, ran.ns)
@@ -254,21 +285,37 @@ class Mismatch:
 
 
 def _differences(
-    prepared: PreparedBatch, reference: ReferenceBatch, ran: BatchRan
+    prepared: PreparedBatch, reference: ReferenceBatch, ran: BatchRan, own_random: BatchRan | None
 ) -> Iterator[Mismatch]:
     """Yield the differences of each judged row, in the order of the steps."""
     steps = prepared.request.steps[: len(reference.tokens)]
-    judged = [
-        path
-        for path in relations.paths(steps)
-        if seeded(prepared.request.sequences[path.sequence].chain)
+    every = relations.paths(steps)
+    judged = [path for path in every if seeded(prepared.request.sequences[path.sequence].chain)]
+    taken = {} if own_random is None else _shown_of(every, own_random)
+    places = [
+        mismatch for path in judged for mismatch in _of_row(prepared, reference, ran, path, taken)
     ]
-    places = [mismatch for path in judged for mismatch in _of_row(prepared, reference, ran, path)]
     yield from sorted(places, key=lambda mismatch: (mismatch.where.step, mismatch.where.index))
 
 
+def _shown_of(every: Sequence[relations.Path], own_random: BatchRan) -> dict[int, _Shown]:
+    """Return what a backend showed of each sample, by the identity of the sample."""
+    return {
+        id(path.taken[at.nth][1]): (
+            own_random.tokens[at.step][at.index],
+            own_random.stages[at.step][at.index],
+        )
+        for path in every
+        for at in path.samples
+    }
+
+
 def _of_row(
-    prepared: PreparedBatch, reference: ReferenceBatch, ran: BatchRan, path: relations.Path
+    prepared: PreparedBatch,
+    reference: ReferenceBatch,
+    ran: BatchRan,
+    path: relations.Path,
+    taken: Mapping[int, _Shown],
 ) -> Iterator[Mismatch]:
     """Yield the differences of a row: the first in the last digit, and the first of any other kind,
     after which nothing can be judged."""
@@ -281,7 +328,8 @@ def _of_row(
             j = k if len(got_stages) == len(names) else len(names) - 1  # the end is all it shows
             if identical(want_stages[j], got):
                 continue
-            difference = classify(want_stages[j], got, *_before(prepared, path, where.nth, j))
+            before = _before(prepared, path, where.nth, j, taken)
+            difference = classify(want_stages[j], got, *before)
             if difference.verdict != "close" or not close:
                 yield Mismatch(path, where, names[j], difference, want_stages[j], got)
             if difference.verdict != "close":
@@ -295,7 +343,11 @@ def _of_row(
 
 
 def _before(
-    prepared: PreparedBatch, path: relations.Path, nth: int, stage: int
+    prepared: PreparedBatch,
+    path: relations.Path,
+    nth: int,
+    stage: int,
+    taken: Mapping[int, _Shown],
 ) -> tuple[Candidates, Sampler]:
     """Return the input of a stage when a row samples for the nth time, and its sampler at that
     time."""
@@ -305,7 +357,7 @@ def _before(
             chain.reset()
         if i == nth:
             break
-        _sample(chain, prepared.rows[sample.row], sample)
+        _sample(chain, prepared.rows[sample.row], sample, taken.get(id(sample)))
     cand = Candidates.from_logits(prepared.rows[sample.row])
     for sampler in chain.samplers[:stage]:
         sampler.apply(cand)
@@ -322,9 +374,11 @@ def _alone(
         prepared, request=replace(prepared.request, sequences=[sequence], steps=steps)
     )
     ran = batch(backend, isolated.request, prepared.rows, prepared.case.detail)
-    want = reference_batch(isolated)
+    own_random = ran if has_own(backend) else None
+    want = reference_batch(isolated, own_random)
     verdicts = {
-        alone_mismatch.difference.verdict for alone_mismatch in _differences(isolated, want, ran)
+        alone_mismatch.difference.verdict
+        for alone_mismatch in _differences(isolated, want, ran, own_random)
     }
     right = mismatch.difference.verdict not in verdicts
     return "alone this row is right: its neighbours change it" if right else "alone it differs, too"

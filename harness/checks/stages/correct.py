@@ -14,19 +14,25 @@ import numpy as np
 from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import classify, identical, read_strictly
-from sampler_parity.harness.checks.stages.prepared import Prepared, prepare, reference_trace
+from sampler_parity.harness.checks.stages.own_random import is_random, steer
+from sampler_parity.harness.checks.stages.prepared import (
+    Prepared,
+    as_it_is,
+    prepare,
+    reference_trace,
+)
 from sampler_parity.harness.correct.bounds import Decision, Interval
 from sampler_parity.harness.correct.draws import accept_adaptive_p
 from sampler_parity.harness.correct.judges import JUDGES, judge_of
-from sampler_parity.harness.correct.stage import Cut, Held, Stage, Wrong
+from sampler_parity.harness.correct.softmax import is_defined
+from sampler_parity.harness.correct.stage import Cut, Held, Stage, Wrong, stated
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import LLAMA_CPP, Arithmetic
 from sampler_parity.harness.protocol.client import Got, Ran
-from sampler_parity.harness.verdicts import BY_ANY_SORT
+from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError
 from sampler_parity.reference.random import Mt19937, discrete
 from sampler_parity.reference.sampler import Sampler
-from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
@@ -37,22 +43,26 @@ _STATELESS = JUDGES.keys() - {"mirostat", "mirostat_v2", "adaptive_p"}
 
 @dataclass
 class Memory:
-    """The state of one chain: the reference's samplers, and intervals of what they compute."""
+    """The state of one chain: the reference's samplers, and intervals of what they compute.
+    undefined: whether a stage had an undefined input, which the state may follow."""
 
     chain: Chain
     intervals: list[dict[str, Interval]]
     latest: dict[int, Stage] = field(default_factory=dict)
+    undefined: bool = False
 
     @classmethod
     def of(cls, chain: Chain) -> "Memory":
         return cls(chain, [{} for _ in chain.samplers])
 
     def clone(self) -> "Memory":
-        return Memory(self.chain.clone(), [dict(by_name) for by_name in self.intervals])
+        intervals = [dict(by_name) for by_name in self.intervals]
+        return Memory(self.chain.clone(), intervals, undefined=self.undefined)
 
     def reset(self) -> None:
         self.chain.reset()
         self.latest.clear()
+        self.undefined = False
         for by_name in self.intervals:
             by_name.clear()
 
@@ -78,14 +88,18 @@ class Place:
 
 @dataclass
 class Judged:
-    """A run. wrong: where it is not correct. explained: the first stage that is right only in the
-    strict reading of a grammar. cuts: by sampler, its decisions.
+    """A run.
 
+    wrong: where it is not correct.
+    undefined: whether this stage or an earlier one had an undefined input.
+    explained: the first stage that is right only in the strict reading of a grammar.
+    cuts: by sampler, its decisions.
     identical: judge also the stages that are identical, of which a judge knows nothing else.
     rounded: whether values differ from the reference's, not only their order.
     """
 
     wrong: Place | None = None
+    undefined: bool = False
     explained: Place | None = None
     identical: bool = False
     rounded: bool = False
@@ -116,8 +130,10 @@ def judge_run(
     steps: int,
     arithmetic: Arithmetic,
     judged: Judged | None = None,
+    own_random: bool = False,
 ) -> Judged:
-    """Judge the first steps of a run. Stops at the first stage that is not correct."""
+    """Judge the first steps of a run. Stops at the first stage that is not correct. own_random: the
+    backend draws with random numbers of its own."""
     judged = judged or Judged()
     memories = [Memory.of(prepared.build()) for _ in range(prepared.instances)]
     for i, step in enumerate(prepared.steps[:steps]):
@@ -128,7 +144,9 @@ def judge_run(
                 memories.append(memories[index].clone())
         memory, token, row = memories[step.instance], ran.tokens[i], prepared.rows[step.row]
         before = judged.explained
-        wrong = judge_sample(memory, prepared.chain, row, ran.stages[i], token, arithmetic, judged)
+        wrong = judge_sample(
+            memory, prepared.chain, row, ran.stages[i], token, arithmetic, judged, own_random
+        )
         if wrong is not None:
             judged.wrong = replace(wrong, step=i)
             return judged
@@ -146,23 +164,36 @@ def judge_sample(
     token: int | None,
     arithmetic: Arithmetic,
     judged: Judged,
+    own_random: bool = False,
 ) -> Place | None:
     """Judge the stages of a step and its token; return the first that is wrong, as of step 0."""
     held, samplers = Held.of_row(row), memory.chain.samplers
     for j, got in enumerate(results):
         if j == len(samplers):  # the chain as one object, on the same input
-            if not _same(results[j - 1], got):
+            drawn_again = own_random and any(map(is_random, samplers))
+            if not drawn_again and not _same(results[j - 1], got):
                 return Place(0, "chain", j, "ids", {})
             break
         (parameters,) = chain[j].values()
+        memory.undefined |= not is_defined(held.logits)
         try:
+            if own_random:
+                steer(samplers[j], held.candidates(), got, by_report=True)
             held = judge_stage(memory, j, parameters, held, got, arithmetic, judged)
         except Wrong as wrong:
+            judged.undefined = memory.undefined and _is_possible(got, held)
             return Place(0, samplers[j].name, j, wrong.what, p.plain(wrong.values))
     if results and token != results[-1].token:
         values = {"got": token, "expected": results[-1].token}
         return Place(0, "token", len(samplers), "token", values)
     return None
+
+
+def _is_possible(got: Got, before: Held) -> bool:
+    """Return whether these are candidates before, each once, and one of them or none is selected:
+    an undefined input excuses nothing else."""
+    once = len(np.unique(got.ids)) == len(got.ids) and np.isin(got.ids, before.ids).all()
+    return bool(once and -1 <= got.selected < len(got.ids))
 
 
 def judge_stage(
@@ -176,7 +207,7 @@ def judge_stage(
 ) -> Held:
     """Judge stage j and return what the backend left. Raises Wrong."""
     sampler = memory.chain.samplers[j]
-    earlier, want = _as_it_is(sampler), before.candidates()
+    earlier, want = as_it_is(sampler), before.candidates()
     try:
         if getattr(sampler, "applies", True):
             sampler.apply(want)
@@ -201,9 +232,7 @@ def judge_stage(
                 judge(stage)
                 _flag(stage)
         except Wrong as wrong:
-            if len(got.ids) != len(want):
-                wrong.values["survivors"] = {"got": len(got.ids), "expected": len(want)}
-            raise
+            raise stated(wrong, stage) from None
         memory.latest[j] = stage
         if isinstance(sampler, Mirostat | MirostatV2) and min(len(want), len(got.ids)) < 2:
             sampler.rng = _drawn(earlier, len(got.ids))
@@ -236,18 +265,6 @@ def _as_another_sort(want: Candidates, got: Got, before: Held, sampler: Sampler)
         raise Wrong(difference.what, **difference.values)
 
 
-def _as_it_is(sampler: Sampler) -> Sampler:
-    """Return the sampler as it is before its stage. In a release without cloning only dry is
-    affected, which changes only as it accepts."""
-    try:
-        earlier = sampler.clone()
-    except UndefinedInputError:
-        return sampler
-    if isinstance(sampler, AdaptiveP):  # its clone begins its random stream again
-        earlier.rng = sampler.rng.clone()  # type: ignore[attr-defined]
-    return earlier
-
-
 def _same(a: Got, b: Got) -> bool:
     result = Candidates(a.ids, a.logits, a.p, bool(a.sorted), a.selected)
     flag = a.sorted if b.sorted is not None else None
@@ -258,8 +275,9 @@ def result_of(judged: Judged, ns: int) -> BackendResult:
     """Return the verdict, with the first stage that is wrong or explained, or with the cuts that
     lean."""
     if (mismatch := judged.wrong or judged.explained) is not None:
+        wrong: Verdict = "undefined" if judged.undefined else "diverged"
         return BackendResult(
-            verdict="diverged" if judged.wrong else "explained",
+            verdict=wrong if judged.wrong else "explained",
             ns=ns,
             step=mismatch.step,
             stage=mismatch.stage,

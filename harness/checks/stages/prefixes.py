@@ -69,10 +69,13 @@ def stages_by_prefixes(prepared: Prepared, ran: Ran, backend: Backend) -> Ran:
         for step, token in zip(prepared.steps, ran.tokens, strict=False)
     ]
     ends: list[list[Got]] = []
-    for length in range(1, len(prepared.chain) + 1):
+    whole = [copied(stages[-1]) for stages in ran.stages] if all(ran.stages) else None
+    for length in range(1, len(prepared.chain) + (whole is None)):
         setting = replace(prepared.setting, chain=prepared.chain[:length])
         rerun = client.run(backend, setting, prepared.rows, steps, instances=prepared.instances)
         ends.append([copied(stages[-1]) for stages in rerun.stages])
+    if whole is not None:
+        ends.append(whole)
     return replace(ran, stages=[list(of_step) for of_step in zip(*ends, strict=True)])
 
 

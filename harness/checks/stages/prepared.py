@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 
 from sampler_parity.harness.checks.stages.block import GivenCase, StagesCase
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
-from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.chains import breakers_as_tokens, complete
 from sampler_parity.harness.inputs.logits import Literals, Logits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
@@ -17,6 +17,7 @@ from sampler_parity.harness.protocol.arithmetic import Dtype, rounded
 from sampler_parity.harness.protocol.client import RunCall, Setting, Settles
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, floats
 from sampler_parity.reference.sampler import Sampler
+from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 
 Trace = list[list[Candidates]]
 
@@ -49,6 +50,7 @@ class Prepared(Generic[C]):
             self.case.past,
             n_prompt=n_prompt,
             dtype=self.case.dtype,
+            in_tokens=breakers_as_tokens(self.chain, self.vocab) if self.vocab else [],
         )
 
     def run(self, steps: int, settles: Settles | None = None) -> RunCall:
@@ -145,3 +147,15 @@ def state_before(
     for sampler in chain.samplers[:at_stage]:
         sampler.apply(cand)
     return cand, chain.samplers[at_stage]
+
+
+def as_it_is(sampler: Sampler) -> Sampler:
+    """Return the sampler as it is before its stage. In a release without cloning only dry is
+    affected, which changes only as it accepts."""
+    try:
+        earlier = sampler.clone()
+    except UndefinedInputError:
+        return sampler
+    if isinstance(sampler, AdaptiveP):  # its clone begins its random stream again
+        earlier.rng = sampler.rng.clone()  # type: ignore[attr-defined]
+    return earlier

@@ -66,7 +66,7 @@ class CachedAnswer:
     def is_of_table(
         self, tokens: list[int | None], n_stages: int, table: Ints, values: Ints
     ) -> bool:
-        """Return whether a run with a table is identical. shown: stages of a step."""
+        """Return whether a run with a table is identical. n_stages: of a step."""
         digest = hashlib.blake2b(np.ascontiguousarray(table[:, ::2]).data, digest_size=16)
         digest.update(values.data)
         same = self._has(n_stages, table[:, 1].tolist(), digest.hexdigest())

@@ -20,12 +20,18 @@ from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
+from sampler_parity.harness.checks.stages.own_random import has_own, is_random
 from sampler_parity.harness.checks.stages.prefixes import (
     by_prefixes,
     by_written_rows,
     stages_by_prefixes,
 )
-from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, state_before
+from sampler_parity.harness.checks.stages.prepared import (
+    Prepared,
+    Trace,
+    reference_trace,
+    state_before,
+)
 from sampler_parity.harness.checks.stages.reference_cache import (
     Expected,
     as_shown,
@@ -41,10 +47,12 @@ from sampler_parity.harness.checks.stages.targets import (
 from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
 from sampler_parity.harness.correct import fairly
 from sampler_parity.harness.correct.bias import is_tried, narrower
+from sampler_parity.harness.correct.softmax import is_defined
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Ran
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.strict import like
 from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict, worst
 from sampler_parity.reference import platforms
 
@@ -102,11 +110,32 @@ def on_backend(
     if isinstance(expected, Expected) and backend.name in expected.case.settled:
         return expected.case.settled.pop(backend.name)
     drawn = prepared.case.n_draws and not expected.refusal
-    return outcome(
+    result = outcome(
         (lambda: _draws_on(prepared, expected, backend))
         if drawn
         else (lambda: _run_on(prepared, expected, backend, artifacts))
     )
+    if result.verdict == "rejected" and fairly() and _has_undefined(prepared, expected, backend):
+        return like(result, verdict="undefined")
+    return result
+
+
+def _has_undefined(
+    prepared: Prepared, expected: ReferenceResult | Expected, backend: Backend
+) -> bool:
+    """Return whether a stage has an undefined input, which a backend may refuse. By random numbers
+    of its own xtc may act in any step."""
+    trace = (expected.computed if isinstance(expected, Expected) else expected).trace
+    inputs = [*prepared.rows, *(c.logits for stages in trace for c in stages[:-1])]
+    if has_own(backend) and "xtc" in prepared.case.samplers:
+        chain = [
+            {k: v | ({"p": 1} if k == "xtc" else {}) for k, v in s.items()} for s in prepared.chain
+        ]
+        acting, refusal = reference_trace(replace(prepared, chain=chain))
+        inputs += [c.logits for stages in acting for c in stages[:-1]]
+        if refusal:
+            return True
+    return not all(map(is_defined, inputs))
 
 
 def _draws_on(
@@ -146,6 +175,8 @@ def _run_on(
 def _compared(
     prepared: Prepared, trace: Trace, ran: Ran, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
+    if has_own(backend) and any(map(is_random, prepared.build().samplers)):
+        return _with_own_draws(prepared, trace, ran, backend, artifacts)
     if fairly():
         return _fairly(prepared, trace, ran, backend)
     followed = Followed()
@@ -165,31 +196,56 @@ def _compared(
     return result
 
 
+def _with_own_draws(
+    prepared: Prepared, trace: Trace, ran: Ran, backend: Backend, artifacts: Path | None
+) -> BackendResult:
+    """Compare a run whose draws are the backend's own. A relation to another run, which draws anew,
+    is not checked."""
+    followed = Followed()
+    follow(prepared, trace, ran, followed, own_random=True)
+    if followed.places and fairly():
+        return _by_specification(prepared, trace, ran, backend)
+    if followed.places:
+        return _result_of(prepared, ran, backend.name, artifacts, followed)
+    return BackendResult(verdict="identical", ns=ran.ns)
+
+
 def _fairly(prepared: Prepared, trace: Trace, ran: Ran, backend: Backend) -> BackendResult:
     """Compare a run to the bit; if it is not identical, judge it by the specification."""
     if _all_identical(trace, ran):
         result = BackendResult(verdict="identical", ns=ran.ns)
     else:
-        hello = backend.hello()
-        if "no_stages" in hello.capabilities:
-            ran = stages_by_prefixes(prepared, ran, backend)
-        elif prepared.case.detail == "token":
-            steps = prepared.steps[: len(trace)]
-            staged = client.run(
-                backend, prepared.setting, prepared.rows, steps, instances=prepared.instances
-            )
-            ran = replace(ran, stages=staged.stages)
-        judged = judge_run(prepared, ran, len(trace), hello.arithmetic)
-        result = result_of(judged, ran.ns)
-        if judged.wrong is None and judged.rounded and is_tried(prepared.case.id):
-            fits = [
-                name
-                for name, arithmetic in narrower(hello.arithmetic).items()
-                if judge_run(prepared, ran, len(trace), arithmetic).wrong is None
-            ]
-            result = result.model_copy(update={"fits": fits})
+        result = _by_specification(prepared, trace, ran, backend)
     if result.verdict in BY_ANY_SORT and prepared.case.relation is not None:
         return check_relation(prepared, trace, prepared.case.relation, backend, result)
+    return result
+
+
+def _by_specification(
+    prepared: Prepared, trace: Trace, ran: Ran, backend: Backend
+) -> BackendResult:
+    hello, own_random = backend.hello(), has_own(backend)
+    if "no_stages" in hello.capabilities:
+        if own_random and "xtc" in prepared.case.samplers:
+            detail = "it shows the end of a chain alone, and xtc draws with its own random numbers"
+            return BackendResult(verdict="skipped", ns=ran.ns, detail=detail)
+        ran = stages_by_prefixes(prepared, ran, backend)
+    elif prepared.case.detail == "token":
+        steps = prepared.steps[: len(trace)]
+        staged = client.run(
+            backend, prepared.setting, prepared.rows, steps, instances=prepared.instances
+        )
+        # own draws are others in each run
+        ran = staged if own_random else replace(ran, stages=staged.stages)
+    judged = judge_run(prepared, ran, len(trace), hello.arithmetic, own_random=own_random)
+    result = result_of(judged, ran.ns)
+    if judged.wrong is None and judged.rounded and is_tried(prepared.case.id):
+        fits = [
+            name
+            for name, arithmetic in narrower(hello.arithmetic).items()
+            if judge_run(prepared, ran, len(trace), arithmetic, own_random=own_random).wrong is None
+        ]
+        result = result.model_copy(update={"fits": fits})
     return result
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
-from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, begin
+from sampler_parity.harness.checks.stages.own_random import is_random, stages_as, steer
+from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, as_it_is, begin
 from sampler_parity.harness.protocol.client import Got, Ran
 from sampler_parity.harness.verdicts import Verdict, worst
-from sampler_parity.reference import Candidates, UndefinedInputError
+from sampler_parity.reference import Candidates, Chain, UndefinedInputError
 from sampler_parity.reference.sampler import Sampler
 
 
@@ -55,36 +56,56 @@ class Followed:
         return next(mismatch for mismatch in self.places if mismatch.difference.verdict in of)
 
 
-def follow(prepared: Prepared, trace: Trace, ran: Ran, followed: Followed) -> None:
-    """Fill `followed` up to the first stage that diverges. trace: the reference's own."""
-    for mismatch in _places(prepared, trace, ran, followed.trace):
-        followed.places.append(mismatch)
-        if mismatch.difference.verdict == "diverged":
-            return
+def follow(
+    prepared: Prepared, trace: Trace, ran: Ran, followed: Followed, own_random: bool = False
+) -> None:
+    """Fill `followed` up to the first stage that diverges. trace: the reference's own.
+    own_random: the backend draws with its own random numbers."""
+    try:
+        for mismatch in _places(prepared, trace, ran, followed.trace, own_random):
+            followed.places.append(mismatch)
+            if mismatch.difference.verdict == "diverged":
+                return
+    except UndefinedInputError:
+        if not own_random:  # its own draws lead to a step that is undefined: those before it count
+            raise
 
 
-def _places(prepared: Prepared, trace: Trace, ran: Ran, replayed: Trace) -> Iterator[RunMismatch]:
-    """Yield each difference in order. left: filled with what the backend should leave."""
+def _places(
+    prepared: Prepared, trace: Trace, ran: Ran, replayed: Trace, own_random: bool
+) -> Iterator[RunMismatch]:
+    """Yield each difference in order. replayed: filled with what the backend should leave."""
     instances = [prepared.build() for _ in range(prepared.instances)]
     for i, (reference, token) in enumerate(zip(trace, ran.tokens, strict=True)):
         step = prepared.steps[i]
         chain, cand = begin(prepared, instances, step)
         replayed.append([])
         before, sampler = cand, chain.samplers[0]
-        for j, got in enumerate(ran.stages[i]):
+        stages = ran.stages[i]
+        if own_random and len(stages) < len(chain.samplers):
+            yield from _at_the_end(i, chain, cand, token, stages)
+            stages = []
+        elif own_random and any(map(is_random, chain.samplers)):
+            stages = stages[: len(chain.samplers)]  # the chain as one object draws once more
+        for j, got in enumerate(stages):
             is_end = j == len(chain.samplers)
             if not is_end:
-                before, sampler = cand.copy(), _as_it_is(chain.samplers[j])
+                before, sampler = cand.copy(), as_it_is(chain.samplers[j])
                 try:
+                    if own_random:
+                        steer(chain.samplers[j], before, got)
                     chain.samplers[j].apply(cand)
                 except UndefinedInputError as error:
+                    if own_random:
+                        raise
                     refused = {"refused": str(error)}
                     yield RunMismatch(i, sampler.name, j, Difference("diverged", "ids", refused))
                     return
             want, difference = cand.copy(), _judged(cand, got, before, sampler, is_end)
             if not is_end:
                 _choose(cand, got, before, difference)
-                difference = _beside(reference[j], cand, difference)
+                if not own_random:
+                    difference = _beside(reference[j], cand, difference)
                 replayed[-1].append(cand.copy())
             if difference.verdict != "identical":
                 yield RunMismatch(i, "chain" if is_end else sampler.name, j, difference, want, got)
@@ -97,13 +118,16 @@ def _places(prepared: Prepared, trace: Trace, ran: Ran, replayed: Trace) -> Iter
             chain.accept(accepted)
 
 
-def _as_it_is(sampler: Sampler) -> Sampler:
-    """Return the sampler as it is before its stage. In a release without cloning only dry is
-    affected, which changes only as it accepts."""
-    try:
-        return sampler.clone()
-    except UndefinedInputError:
-        return sampler
+def _at_the_end(
+    step: int, chain: Chain, cand: Candidates, token: int | None, ends: list[Got]
+) -> Iterator[RunMismatch]:
+    """Apply a chain as a backend did that draws with its own numbers and shows its token, or also
+    the end of its chain; yield a difference at this end."""
+    *before, _ = cand.copy(), *stages_as(chain, cand, token, ends)
+    for got in ends:
+        difference = _judged(cand, got, before[-1], chain.samplers[-1], is_end=True)
+        if difference.verdict != "identical":
+            yield RunMismatch(step, "chain", len(chain.samplers), difference, cand.copy(), got)
 
 
 def _judged(

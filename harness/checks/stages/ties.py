@@ -42,7 +42,7 @@ def tied(
 ) -> bool:
     """Return whether a backend with such a choice left everything else as in the reference.
 
-    own: when a token has its earlier logit; same: when values of different tokens are the same.
+    same_token: when a token has its earlier logit; same: when values of two tokens are equal.
     """
     return (
         want.selected == got.selected

@@ -17,10 +17,9 @@ from sampler_parity.harness.checks.context import RunContext
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.timed_records import TimingResult
-from sampler_parity.harness.checks.timing import rounds as conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.instructions import counted
-from sampler_parity.harness.checks.timing.rounds import RoundPlan, started
+from sampler_parity.harness.checks.timing.rounds import RoundPlan, load, mhz_of, pin, started
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol import client
@@ -67,7 +66,7 @@ class _Lane:
 
     def setting(self, timed: TimedChain) -> client.Setting:
         if self._setting is None:
-            self._setting = _setting(timed, self.backend.name)
+            self._setting = setting_of(timed, self.backend.name)
         return self._setting
 
 
@@ -81,7 +80,7 @@ def measure(items: Sequence[CheckItem], context: RunContext) -> None:
             terms.rounds or ROUNDS[terms.profile],
             terms.seed,
             second,
-            conditions.pin([*backends, second]),
+            pin([*backends, second]),
             context.progress,
         )
         for item in items:
@@ -101,7 +100,7 @@ def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: RoundPlan
     order = random.Random(rounds.seed)
     mhz: list[float] = []
     for turn in rounds.turns():
-        frequency = conditions.mhz_of(under.cpu)
+        frequency = mhz_of(under.cpu)
         for lane in order.sample(lanes + double, len(lanes + double)):
             lane.turn(timed, row, keep=turn > 0)  # the first round warms up
         if turn > 0 and frequency is not None:
@@ -122,11 +121,11 @@ def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: RoundPlan
         last_n=len(timed.history),
         masked=timed.masked,
         steady=timed.steady,
-        conditions=under.model_copy(update={"mhz": mhz, "load": conditions.load()}),
+        conditions=under.model_copy(update={"mhz": mhz, "load": load()}),
     )
 
 
-def _setting(timed: TimedChain, backend: str) -> client.Setting:
+def setting_of(timed: TimedChain, backend: str) -> client.Setting:
     path = vocab_path(timed.vocab) if timed.vocab else None
     n = timed.logits.n
     chain = complete(timed.instead.get(backend, timed.chain), n)

@@ -301,7 +301,7 @@ static void hello(const json *request) {
     printf("{\"ok\": true, \"protocol\": 1, \"name\": \"mine\", \"version\": \"1\", ");
     printf("\"capabilities\": [\"run\"], \"samplers\": [");
     for (size_t i = 0; i < N_SAMPLERS; i++) printf("%s\"%s\"", i ? ", " : "", SAMPLERS[i].name);
-    printf("], \"arithmetic\": {\"logits\": \"float32\", \"sums\": \"float32\"}}\n");
+    printf("], \"arithmetic\": {\"logits\": \"float32\", \"sums\": \"float32\"}, \"random\": \"mt19937\"}\n");
 }
 
 static char *read_line(void) { /* NULL at the end */

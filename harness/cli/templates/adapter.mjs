@@ -37,6 +37,7 @@ function temp(given) {
 const SAMPLERS = { greedy, temp };
 // For `run --accept correct`: the formats of your numbers, and more (docs/reference/protocol.md).
 const ARITHMETIC = { logits: "float32", sums: "float32" };
+const RANDOM = "mt19937"; // or "own", if a seed gives other numbers than in llama.cpp
 
 // What follows is the protocol: docs/reference/protocol.md of sampler-parity.
 
@@ -108,7 +109,8 @@ function answer(request) {
   if (request.do !== "hello" || request.protocol !== 1) throw new Unsupported(`no request ${request.do}`);
   scratch = openSync(request.scratch, "r+");
   const said = { protocol: 1, name: "mine", version: "1", capabilities: ["run"] };
-  return { ok: true, ...said, samplers: Object.keys(SAMPLERS), arithmetic: ARITHMETIC };
+  const how = { arithmetic: ARITHMETIC, random: RANDOM };
+  return { ok: true, ...said, samplers: Object.keys(SAMPLERS), ...how };
 }
 
 function reply(request) {

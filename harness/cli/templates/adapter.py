@@ -63,6 +63,7 @@ class Temp(Sampler):
 SAMPLERS: dict[str, Any] = {"greedy": Greedy, "temp": Temp}
 # For `run --accept correct`: the formats of your numbers, and more (docs/reference/protocol.md).
 ARITHMETIC = {"logits": "float32", "sums": "float32"}
+RANDOM = "mt19937"  # or "own", if a seed gives other numbers than in llama.cpp
 
 # The rest is the protocol: docs/reference/protocol.md of sampler-parity.
 
@@ -131,7 +132,7 @@ def main() -> None:
                 scratch = open(ask["scratch"], "r+b", buffering=0)  # noqa: SIM115
                 reply = {"ok": True, "protocol": 1, "name": "mine", "version": "1"}
                 reply |= {"capabilities": ["run"], "samplers": list(SAMPLERS)}
-                reply |= {"arithmetic": ARITHMETIC}
+                reply |= {"arithmetic": ARITHMETIC, "random": RANDOM}
             elif ask["do"] == "run":
                 reply = run(scratch, ask)
             else:

@@ -300,7 +300,7 @@ fn answer(scratch: &mut Option<File>, request: &Json) -> Result<String, String> 
             Ok(format!(
                 r#"{{"ok": true, "protocol": 1, "name": "mine", "version": "1",
                 "capabilities": ["run"], "samplers": [{names}],
-                "arithmetic": {{"logits": "float32", "sums": "float32"}}}}"#
+                "arithmetic": {{"logits": "float32", "sums": "float32"}}, "random": "mt19937"}}"#
             )
             .replace('\n', " "))
         }

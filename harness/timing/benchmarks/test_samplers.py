@@ -1,17 +1,25 @@
-"""Every chain of the quick timing suites on each backend that pytest can hold in its process."""
+"""Every chain of the quick timing suites on each backend that pytest can hold in its process, or
+on those of `--sampler-backend`, whose own clocks count."""
 
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.engines import worker_module
 from sampler_parity.harness.checks.timing.block import TimedChain
+from sampler_parity.harness.checks.timing.run import setting_of
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
-from sampler_parity.harness.protocol.interface import Instance, Worker
+from sampler_parity.harness.protocol import client
+from sampler_parity.harness.protocol.interface import BackendFailure, Instance, Worker
+from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import suite_id, suites_folder
 from sampler_parity.harness.suite.timings import read_timings
 
@@ -24,10 +32,31 @@ CHAINS = [
 ]
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> Worker:
-    worker: Worker = import_module(worker_module(request.param)).Worker()
-    return worker
+_elapsed_s = [0.0]  # by the clocks of backends in processes of their own
+
+
+def _named(config: pytest.Config) -> list[str]:
+    names: list[str] = config.getoption("sampler_backend") or config.getini("sampler_backend")
+    return names
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    clock = pytest.mark.benchmark(timer=lambda: _elapsed_s[0])
+    named = [
+        pytest.param(name, id=name.partition("=")[0], marks=clock)
+        for name in _named(metafunc.config)
+    ]
+    metafunc.parametrize("backend", named or BACKENDS, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def backend(request: pytest.FixtureRequest) -> Iterator[Worker | BackendProcess]:
+    if _named(request.config):
+        process = registry.start(request.param, request.config.getoption("sampler_timeout"))
+        yield process
+        process.close()
+    else:
+        yield import_module(worker_module(request.param)).Worker()
 
 
 def instance_of(backend: Worker, timed: TimedChain) -> Instance:
@@ -42,17 +71,36 @@ def instance_of(backend: Worker, timed: TimedChain) -> Instance:
 
 
 @pytest.mark.parametrize("timed", CHAINS)
-def test_sampler(timed: TimedChain, backend: Worker, benchmark: Any) -> None:
+def test_sampler(timed: TimedChain, backend: Worker | BackendProcess, benchmark: Any) -> None:
     """One application; making the candidates is pytest-benchmark's set-up, outside its clock."""
-    try:
-        instance = instance_of(backend, timed)
-    except Unsupported as error:
-        pytest.skip(str(error))
     row = timed.row()
     benchmark.group = timed.id
-    benchmark.pedantic(
-        instance.apply,
-        setup=lambda: ((None, backend.candidates(row)), {}),
-        rounds=_ROUNDS,
-        warmup_rounds=1,
-    )
+    target: Callable[..., Any]
+    setup: Callable[[], Any] | None = None
+    try:
+        if isinstance(backend, BackendProcess):
+            target = _request(timed, row, backend)
+        else:
+            target, candidates = instance_of(backend, timed).apply, backend.candidates
+            setup = lambda: ((None, candidates(row)), {})  # noqa: E731
+    except Unsupported as error:
+        pytest.skip(str(error))
+    benchmark.pedantic(target, setup=setup, rounds=_ROUNDS, warmup_rounds=1)
+
+
+def _request(
+    timed: TimedChain, row: NDArray[np.float32], backend: BackendProcess
+) -> Callable[[], None]:
+    """Return a function that lets the backend time one application. Raises Unsupported."""
+    setting = setting_of(timed, backend.name)
+
+    def request() -> None:
+        _elapsed_s[0] += client.time(backend, setting, row, 1).ns[0] / 1e9
+
+    try:
+        request()
+    except BackendFailure as failure:
+        if failure.verdict == "unsupported":
+            raise Unsupported(str(failure)) from None
+        raise
+    return request

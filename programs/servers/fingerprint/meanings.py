@@ -25,7 +25,7 @@ _DEFAULTS: dict[str, tuple[float, ...]] = {
 
 def _unknown(probe: Probe) -> Trait:
     (answer,) = accepted([probe.greedy(**{UNKNOWN: 1})])
-    return Trait("accepted silently", f"{UNKNOWN}: 1 is no error", answer)
+    return Trait("accepted silently", f"{UNKNOWN}: 1 is accepted", answer)
 
 
 def _seed(probe: Probe) -> Trait:

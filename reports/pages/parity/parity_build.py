@@ -267,7 +267,8 @@ def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
     command = replay(info, case.suite, case.id, info.backends)
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
     missing = [name for name in running if name not in case.backends]
-    none = [] if case.steps or case.refusal or not case.judged else ["no step was taken"]
+    stated = case.steps or case.refusal or case.unasked or not case.judged
+    none = [] if stated else ["no step was taken"]
     kinds: list[tuple[str, list[str]]] = [
         ("refused", [case.refusal] if case.refusal else []),
         ("expectation", [case.unmet] if case.unmet else []),

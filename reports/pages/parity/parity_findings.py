@@ -32,7 +32,7 @@ from sampler_parity.reports.pictures.stages import CHART, of_minimized
 
 AS_IF = "; as if: "
 _MOST_NAMES = 6  # backends that a sentence names
-_DIFFERENT = ("diverged", "explained", "boundary", "close", "tied", "reordered")
+_DIFFERENT = ("diverged", "explained", "boundary", "close", "undefined", "tied", "reordered")
 # Findings of a page: so many in full, in folds, and as rows of a table.
 CARDS, FOLDS, LINES = 5, 60, 400
 # Cases of a finding in full and of a folded one.

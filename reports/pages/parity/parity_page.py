@@ -278,6 +278,7 @@ def problem_table(section: Section) -> doc.Table:
             ]
             for p in section.problems
         ],
+        style="stacked",
         most=20,
         what="cases without a result",
     )

@@ -72,14 +72,16 @@ def findings(report: Report) -> list[PageFinding]:
 
 def heat_map(report: Report) -> HeatMap | None:
     """Return the map over all bundles; None without a case."""
-    backends = list(dict.fromkeys(s.name for part in report.sections for s in part.backends))
+    columns = [_columns(report, part) for part in report.sections]
+    backends = list(dict.fromkeys(label for labels in columns for label in labels.values()))
     tallies: dict[tuple[str, str], list[Tally]] = defaultdict(list)
     worst: dict[tuple[str, str], tuple[Group, str]] = {}
-    for part in report.sections:
+    for part, labels in zip(report.sections, columns, strict=True):
         for row in part.matrix:
             for name, tally in row.backends.items():
-                tallies[row.key, name].append(tally)
-        for at, (group, card) in _worst_groups(report, part).items():
+                tallies[row.key, labels[name]].append(tally)
+        for (sampler, name), (group, card) in _worst_groups(report, part).items():
+            at = sampler, labels[name]
             if at not in worst or rank(group) < rank(worst[at][0]):
                 worst[at] = group, card
     rows = [
@@ -94,6 +96,22 @@ def heat_map(report: Report) -> HeatMap | None:
         if rows
         else None
     )
+
+
+def _columns(report: Report, part: Section) -> dict[str, str]:
+    """Return the heads of a bundle's columns, by backend: with the bundle's name if another bundle
+    has a backend of this name and one of its suites, which must not add up."""
+    others = [other for other in report.sections if other is not part]
+    suites = {row.key for row in part.suites}
+    labels = {}
+    for name in (summary.name for summary in part.backends):
+        same = [o for o in others if any(summary.name == name for summary in o.backends)]
+        twice = any(suites & {row.key for row in other.suites} for other in same)
+        number = (
+            f" {report.sections.index(part) + 1}" if part.bundle in [o.bundle for o in same] else ""
+        )
+        labels[name] = f"{name} ({part.bundle}{number})" if twice else name
+    return labels
 
 
 def _failing(part: Section) -> list[Group]:
@@ -294,9 +312,7 @@ def _judged(
 def _message(difference: ParityDifference) -> str:
     parts = [f"{difference.verdict}, required {' or '.join(difference.required)}"]
     parts += [place(difference)] if place(difference) else []
-    for what, got, expected in side_by_side(difference):
-        if got != expected:
-            parts.append(f"{what}: got {got}, expected {expected}")
+    parts += (f"{what}: got {g}, expected {e}" for what, g, e in side_by_side(difference))
     return "; ".join(parts + difference.detail.splitlines()[:1])
 
 

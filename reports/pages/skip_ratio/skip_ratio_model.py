@@ -42,6 +42,11 @@ class SkipRatioRow(_Part):
     deviation: float | None
     replay: str
 
+    @property
+    def skipped(self) -> bool:
+        """Whether the backend does not claim to measure it."""
+        return self.verdict == "unsupported"
+
 
 class SkipRatioBundle(_Part):
     name: str
@@ -81,7 +86,7 @@ def report_of(bundles: list[Bundle]) -> SkipRatioReport | None:
     deviations = [abs(r.deviation) for r in rows if r.deviation is not None and not r.delay_ms]
     longer = [abs(r.deviation) for r in rows if r.deviation is not None and r.delay_ms]
     return SkipRatioReport(
-        ok=all(row.ok for row in rows),
+        ok=any(row.ok for row in rows) and all(row.ok or row.skipped for row in rows),
         bundles=parts,
         rows=sorted(rows, key=lambda row: row.ok),
         points=len(deviations),

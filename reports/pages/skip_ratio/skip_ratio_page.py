@@ -144,14 +144,28 @@ def _vocab(row: SkipRatioRow) -> int:
 
 def document(report: SkipRatioReport) -> doc.Document:
     """Return the page of a report."""
-    met = sum(row.ok for row in report.rows)
     rows = [row for row in report.rows if row.measured is not None]
-    verdict = state(report.ok, f"{met}/{len(report.rows)} measurements as required.")
+    verdict = state(report.ok, f"{_counted(report)}.")
     measured = [*_saved(rows), *_model(report, rows)] if rows else []
     parts = [verdict, *_failures(report), *measured, *_machines(report)]
     title = f"Skip-ratio report: {state_of(report.ok)}"
     blocks = [doc.InHtml(parts), doc.InMarkdown([*_brief(report, rows)])]
     return doc.Document(title, "Skip-ratio report", [doc.Paragraph(INTRO)], blocks)
+
+
+def _counted(report: SkipRatioReport) -> str:
+    """Return how many measurements are as required, and how many were skipped, with the reason."""
+    skipped = [row for row in report.rows if row.skipped]
+    met, judged = sum(row.ok for row in report.rows), len(report.rows) - len(skipped)
+    text = f"{met:,}/{judged:,} measurements as required"
+    if not skipped:
+        return text
+    on = ", ".join(dict.fromkeys(one_line(row.backend, 80) for row in skipped))
+    return f"{text}, {len(skipped):,} skipped on {on}: {one_line(skipped[0].failed[0], 200)}"
+
+
+def _failed(report: SkipRatioReport) -> list[SkipRatioRow]:
+    return [row for row in report.rows if not row.ok and not row.skipped]
 
 
 def _failures(report: SkipRatioReport) -> Iterator[doc.Block]:
@@ -162,13 +176,12 @@ def _failures(report: SkipRatioReport) -> Iterator[doc.Block]:
             doc.TableCell("; ".join(row.failed), kind="wide"),
             doc.Code(row.replay),
         ]
-        for row in report.rows
-        if not row.ok
+        for row in _failed(report)
     ]
     if rows:
         caption = "Measurements that miss what is required, or could not be made."
         yield doc.Heading(2, "Failures", "failures")
-        yield doc.Table(caption, "Workload | Backend | Why | Replay", rows)
+        yield doc.Table(caption, "Workload | Backend | Why | Replay", rows, style="stacked")
 
 
 def _table(
@@ -276,9 +289,11 @@ def _brief(report: SkipRatioReport, rows: Sequence[SkipRatioRow]) -> Iterator[do
             *(doc.Strong("FAILED"), " ", doc.Name(row.workload), " on ", doc.Name(row.backend)),
             *(": ", doc.Name(why), ", replay: ", doc.Code(row.replay)),
         )
-        for row in report.rows
+        for row in _failed(report)
         for why in row.failed
     ]
+    if any(row.skipped for row in report.rows):
+        yield doc.Paragraph(f"{_counted(report)}.")
     if failed:
         yield doc.Items(failed)
     head = "Workload | Backend | V | Skip ratio | Passes saved | Tokens/s | Over grammar first"
@@ -311,17 +326,16 @@ def _brief_row(row: SkipRatioRow) -> list[doc.Inline]:
 
 def summary(report: SkipRatioReport) -> PageSummary:
     """Return failures, a line for each measurement, and how good the model is."""
-    met = sum(row.ok for row in report.rows)
     return PageSummary(
         report.ok,
-        [f"{met:,}/{len(report.rows):,} measurements as required", *_headlines(report)],
-        lines=[*_lines(report, met)],
+        [_counted(report), *_headlines(report)],
+        lines=[*_lines(report)],
         findings=[
             PageFinding(
                 text=f"{row.workload}: {row.failed[0]}, on {row.backend}", anchor="failures"
             )
-            for row in report.rows
-            if not row.ok and row.failed
+            for row in _failed(report)
+            if row.failed
         ],
     )
 
@@ -337,8 +351,8 @@ def _headlines(report: SkipRatioReport) -> Iterator[str]:
         yield f"30 actions at V = {n:,}: {speed_up}"
 
 
-def _lines(report: SkipRatioReport, met: int) -> Iterator[str]:
-    for row in [row for row in report.rows if not row.ok][:PRINTED]:
+def _lines(report: SkipRatioReport) -> Iterator[str]:
+    for row in _failed(report)[:PRINTED]:
         yield f"FAILED {one_line(row.workload)} on {one_line(row.backend)}"
         yield from (f"  {one_line(why)}" for why in row.failed)
         yield f"  replay: {row.replay}"
@@ -346,7 +360,7 @@ def _lines(report: SkipRatioReport, met: int) -> Iterator[str]:
     yield from map(_line, measured[:PRINTED])
     if len(measured) > PRINTED:
         yield f"  ... and {len(measured) - PRINTED:,} more"
-    parts = [f"skip     {met:,}/{len(report.rows):,} as required", model_error(report)]
+    parts = [f"skip     {_counted(report).replace(' measurements', '', 1)}", model_error(report)]
     yield "   ".join([*parts, state_of(report.ok)])
 
 
