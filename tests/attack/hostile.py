@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 TRIGGER = 129
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/adapter.py"
 SCRATCH: list[Path] = []
-STAGE = 12 * TRIGGER  # bytes of a stage of all tokens
 
 
 class Attack(NamedTuple):

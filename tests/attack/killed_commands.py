@@ -26,7 +26,7 @@ from sampler_parity.harness.comparison import history
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.llama_cpp.platforms import make as recipes
-from tests.attack.killed_recordings import command, forked
+from tests.attack.killed_recordings import command, forked, marked
 from tests.support.alive import until
 from tests.support.report_bundles import case, got, run_info, write_bundle
 
@@ -46,20 +46,6 @@ class Victim:
     words: tuple[object, ...]
     before: Callable[[], object]
     after: Callable[[], object]
-
-
-def processes_with(mark: str) -> list[str]:
-    """Return the command lines of other processes that have this text in theirs or in their
-    environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
-        except OSError:
-            continue
-        if mark.encode() in words and int(path.name) != os.getpid():
-            found.append(words[:200].decode(errors="replace"))
-    return found
 
 
 def succeeds(words: tuple[object, ...], folder: Path) -> None:
@@ -174,7 +160,7 @@ def kill_often(kills: int, seed: int, folder: Path) -> str:
         time.sleep(rng.uniform(0, 1.1 * takes[name]))
         os.kill(pid, number)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        until(lambda: not processes_with(str(folder)), 20)
+        until(lambda: not marked(folder), 20)
         text = (folder / "log.err").read_text()
         assert "Traceback" not in text, text
         victim.after()

@@ -146,12 +146,13 @@ def kill_one(victim: str, number: int, rng: random.Random, folder: Path, program
 
 
 def marked(folder: Path) -> list[bytes]:
-    """Return the command lines of processes that record to a folder, or work on it."""
+    """Return the command lines of other processes that have a folder in theirs, or in their
+    environment: they record to it, or work on it."""
     found, mark = [], str(folder).encode()
     for path in Path("/proc").glob("[0-9]*"):
         try:
             words = (path / "cmdline").read_bytes()
-            if mark in words or b"RECORD=" + mark in (path / "environ").read_bytes():
+            if mark in words + (path / "environ").read_bytes() and int(path.name) != os.getpid():
                 found.append(words)
         except OSError:
             continue

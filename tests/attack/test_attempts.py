@@ -73,7 +73,6 @@ def targets(folder: Path) -> Iterator[tuple[dict[str, Any], tuple[int, ...]]]:
 
 
 def outcomes(names: list[str], sandboxed: bool = True) -> Outcomes:
-    """Try these, and return their outcomes."""
     with tempfile.TemporaryDirectory() as name, targets(Path(name)) as (there, files):
         command = [sys.executable, "-I", "-S", attempts.__file__, json.dumps(there), *names]
         if sandboxed:
@@ -99,7 +98,6 @@ def rows(tried: Outcomes) -> list[str]:
 
 
 def stated() -> Outcomes:
-    """Return the outcomes that the page states."""
     table = PAGE.read_text().split(BEGIN)[1].split(f"{END}{END}")[0]
     found: Outcomes = {}
     for line in table.splitlines():

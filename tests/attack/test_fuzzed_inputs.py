@@ -36,15 +36,6 @@ def test_a_wrong_input_is_taken_or_refused_in_one_line(tmp_path: Path, name: str
         assert result in (TAKEN, REFUSED), f"{result}\n{replay}"
 
 
-def test_every_number_has_its_input_again() -> None:
-    row = ROWS["policy"]
-    samples = row.prepare(Path())
-    first = [made(row, samples, 1, number) for number in range(50)]
-    assert first == [made(row, samples, 1, number) for number in range(50)]
-    assert len(set(first)) > 40
-    assert made(row, samples, 2, 0) != first[0]
-
-
 def _row(read: Callable[[Path], object], name: str = "planted") -> Fuzzed:
     return Fuzzed(name, "x", lambda _: [b"abcdefgh"], read, (flip,))
 

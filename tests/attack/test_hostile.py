@@ -6,13 +6,12 @@ import time
 
 import pytest
 
-from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.maintenance.selftest.adapters import ADAPTERS, trial_cases
+from sampler_parity.maintenance.selftest.adapters import ADAPTERS
 from tests.attack import hostile
-from tests.support.alive import alive, until
+from tests.attack.charged import charged
+from tests.support.alive import alive
 from tests.support.examples import one_in
 
 pytestmark = [
@@ -21,30 +20,16 @@ pytestmark = [
 ]
 
 
-def backend_of(attack: hostile.Attack) -> BackendProcess:
-    command = [sys.executable, "-I", "-S", hostile.__file__, attack.name]
-    return BackendProcess(attack.name, command, timeout_s=0.5 if attack.hurried else 20.0)
-
-
 @pytest.mark.parametrize("name", one_in(3, hostile.ATTACKS))
 def test_attack_is_a_verdict_on_its_own_case(name: str) -> None:
     attack = hostile.ATTACKS[name]
-    backend = backend_of(attack)
-    late, results, scratches = LateFailures([backend]), [], {backend.scratch.path}
+    command = [sys.executable, "-I", "-S", hostile.__file__, attack.name]
+    backend = BackendProcess(attack.name, command, timeout_s=0.5 if attack.hurried else 20.0)
     begun = time.monotonic()
-    try:
-        for case in trial_cases():
-            results.append(execute(case, [backend]))
-            late.item_ended()
-            scratches.add(backend.scratch.path)
-            if attack.harms_later and case.logits.n == hostile.TRIGGER:
-                until(backend.scratch.harm)
-        charged = late.blame(results)
-    finally:
-        backend.close()
-    verdicts = [result.backends[name].verdict for result in charged]
+    results, scratches = charged(attack, backend)
+    verdicts = [result.backends[name].verdict for result in results]
     others = attack.verdict if attack.hello else "identical"
-    assert verdicts == [others, attack.verdict, others], charged[1].backends[name].detail
+    assert verdicts == [others, attack.verdict, others], results[1].backends[name].detail
     assert attack.starts in (0, backend.starts)
     assert time.monotonic() - begun < 20
     assert [path for path in scratches if os.path.lexists(path)] == []

@@ -36,11 +36,3 @@ def test_a_change_in_the_middle_is_refused_with_file_and_line(tmp_path: Path, ch
     process.path.write_bytes(b"".join(lines))
     with pytest.raises(InputError, match=rf"{process.name}.events:6: is damaged: its digest does"):
         applies_of(tmp_path)
-
-
-def test_candidates_that_are_cut_short_are_seen(tmp_path: Path) -> None:
-    write_recording(tmp_path, steps=5)
-    (arrays,) = tmp_path.glob("*.arrays")
-    arrays.write_bytes(arrays.read_bytes()[:-4])
-    with pytest.raises(InputError, match="an array is damaged: 320 bytes expected, 316 there"):
-        applies_of(tmp_path)

@@ -162,22 +162,6 @@ def test_a_fault_of_the_trie_is_seen(fault: str, tmp_path: Path) -> None:
         check(tmp_path, planted(tmp_path, SOURCES, file, old, new))
 
 
-@pytest.mark.slow
-def test_a_wrong_end_of_a_program_is_seen() -> None:
-    whole = programs.Answered(0, b"one\ntwo\n", "")
-    ends = {
-        programs.Answered(0, b"one\n", ""): "another answer, and no error",
-        programs.Answered(-6, b"", "terminate"): "dies of signal 6: terminate",
-        programs.Answered(1, b"one\nnot\n", "out of memory"): "another answer before its error",
-        programs.Answered(1, b"one\n", ""): "reports nothing",
-        programs.Answered(1, b"one\ntw", "out of memory\n"): "",
-        programs.Answered(0, b"one\ntwo\n", ""): "",
-    }
-    for now, seen in ends.items():
-        assert programs.wrong(now, whole).startswith(seen or "")
-        assert bool(programs.wrong(now, whole)) == bool(seen)
-
-
 @pytest.mark.nightly
 def test_a_template_without_a_check_of_its_memory_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -205,29 +189,3 @@ def test_a_call_that_lacks_arguments_is_seen(
     program = programs.correct(tmp_path, *programs.sanitized())
     with pytest.raises(AssertionError, match=r"runtime error|AddressSanitizer"):
         programs.wrong_requests(program, programs.session_of_c(), native.REQUESTS, 1)
-
-
-def test_what_is_missing_is_named_before_a_part_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def run(folder: Path) -> str:
-        print("a part runs")
-        return "done"
-
-    parts = {"a": native.Part("", run), "b": native.Part("thread", run)}
-    monkeypatch.setattr(native, "PARTS", parts)
-    monkeypatch.setattr(native, "unavailable", lambda one: "no libtsan")
-    assert native.main([]) == 2
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "unavailable: the sanitizer for thread: no libtsan"
-    assert lines[1] == "a part runs"
-    assert lines[3].split() == ["b", "unavailable"]
-
-
-def test_a_compiler_without_a_sanitizer_is_unavailable_with_its_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sanitizers.FLAGS, "address", ["-fsanitize=nonsense"])
-    assert "`c++ -fsanitize=nonsense` fails: " in sanitizers.unavailable("address")
-    monkeypatch.setenv("PATH", "")
-    assert "there is no C++ compiler" in sanitizers.unavailable("address")

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.maintenance.selftest.adapters import trial_cases
 from tests.attack import hostile
+from tests.attack.charged import charged
 from tests.support.alive import until
 from tests.support.sandboxed import need_sandbox
 
@@ -60,17 +58,7 @@ def test_an_attack_has_the_verdict_that_it_has_outside(name: str) -> None:
     attack = hostile.ATTACKS[name]
     command = [sys.executable, "-I", "-S", hostile.__file__, attack.name]
     backend = BackendProcess(attack.name, command, timeout_s=20.0, sandbox=True)
-    late, results = LateFailures([backend]), []
-    try:
-        for case in trial_cases():
-            results.append(execute(case, [backend]))
-            late.item_ended()
-            if attack.harms_later and case.logits.n == hostile.TRIGGER:
-                until(backend.scratch.harm)
-        charged = late.blame(results)
-    finally:
-        backend.close()
-    verdicts = [result.backends[name].verdict for result in charged]
+    verdicts = [result.backends[name].verdict for result in charged(attack, backend)[0]]
     assert verdicts == ["identical", attack.verdict, "identical"]
     assert not supervisor._marked(f"{hostile.__file__}\0{name}\0".encode())
     assert not os.path.exists(backend.scratch.path)

@@ -8,7 +8,7 @@ a result and its artifact are written as a run writes them.
 import contextlib
 import errno
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +30,7 @@ from sampler_parity.harness.run.run import run
 from sampler_parity.reports.write import write_texts
 from tests.support.command_line import cli, refused
 from tests.support.failing_disk import FailingDisk
+from tests.support.judged import Inline
 from tests.support.report_bundles import case, diverged, run_info
 from tests.support.whole_bundle import Results, results_of
 
@@ -55,14 +56,8 @@ WAYS: dict[str, dict[str, Any]] = {
 TIMES = {"reference_s", "wall_s", "ns"}
 
 
-class InThisProcess(Pool):
-    """Calls one after the other, here, where the disk fails."""
-
-    def each(
-        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        for place, arguments in enumerate(calls):
-            yield place, function(*arguments)
+class InThisProcess(Inline, Pool):
+    """Calls here, where the disk fails."""
 
 
 def computed(one: Case, backends: object, artifacts: Path, *others: object) -> CaseResult:
@@ -232,30 +227,6 @@ def test_a_write_that_takes_a_half_at_a_time_is_gone_on_with(
         assert message == ""
         assert untimed(results_of(folder)) == untimed(results_of(whole)), f"call {nth}"
         assert artifacts(folder) == artifacts(whole)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("nth", [1, 12, 40], ids=["the lock", "the first result", "the last"])
-def test_the_command_ends_with_one_line_and_goes_on(
-    plan: Plan, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
-) -> None:
-    command: list[str | Path] = [
-        "run",
-        plan.run_options.suites[0],
-        "-b",
-        "null",
-        "-o",
-        tmp_path / "b",
-        "--resume",
-    ]
-    disk = FailingDisk(nth, errno.ENOSPC, half=True, for_ever=True)
-    with monkeypatch.context() as patches:
-        for module in ("disk", "lock"):
-            patches.setattr(f"sampler_parity.harness.bundle.{module}.os", disk)
-        line = refused(cli(*command))
-    assert "cannot write: No space left on device - " in line
-    assert cli(*command).returncode == 0
-    assert untimed(results_of(tmp_path / "b")) == untimed(results_of(whole))
 
 
 @pytest.mark.slow

@@ -51,7 +51,3 @@ def test_what_is_compiled_fetched_or_moved_as_a_whole_is_the_same(
     tree.rename(moved)
     monkeypatch.setattr(machine, "_ROOT", moved)
     assert digests() == before
-
-
-def test_this_tree_has_both() -> None:
-    assert all(len(digest) == 64 for digest in digests())

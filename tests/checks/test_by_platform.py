@@ -35,14 +35,6 @@ TIES = of([{"top_k": {"k": 3}}], [1.0, 2.0, 2.0, 2.0, 1.0])
 
 
 @pytest.mark.slow
-def test_a_build_is_identical_to_its_platform_and_reordered_next_to_the_default(
-    wasm: BackendProcess,
-) -> None:
-    assert execute(TIES, [wasm], None, {WASM: "v0.5.0/wasm"}).backends[WASM].verdict == "identical"
-    assert execute(TIES, [wasm]).backends[WASM].verdict == "reordered"
-
-
-@pytest.mark.slow
 def test_a_published_result_is_x86s_wherever_the_build_is_for() -> None:
     """top_k loses the largest logit if it is too large for an int, but not on arm64."""
     (path,) = find_suites(["parity/findings"])
@@ -119,10 +111,3 @@ def test_an_adapter_that_says_an_unknown_platform_is_refused_with_the_names() ->
     infos = {"mine": BackendInfo(command=["a"], platform="amiga")}
     with pytest.raises(InputError, match=r"backend mine=a: .*name a platform: linux-x64-gcc,"):
         registry.references_as_reported({"mine=a": None}, infos)
-
-
-def test_a_reference_of_a_platform_is_its_own() -> None:
-    assert registry.references([WASM, "reference"], "own") == {
-        WASM: "v0.5.0/wasm",
-        "reference": "v0.5.0",
-    }

@@ -7,7 +7,6 @@ import pytest
 from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.cases import AnyCase, case_from
 from sampler_parity.harness.checks.stages.prepared import prepare
-from sampler_parity.harness.inputs.logits import DecodedLogits
 
 GREEDY: list[dict[str, Any]] = [{"greedy": {}}]
 DECODED = {"decoded": "small", "prompt": [1, 2]}
@@ -67,8 +66,3 @@ def test_prompt_and_output_are_a_history_for_who_does_not_tell_them_apart() -> N
     setting = prepare(case).setting
     assert (case.past, setting.history, setting.n_prompt) == ([3, 1, 2], [3, 1, 2], 0)
     assert case_of(GREEDY, {"values": [1.0]}, history=[4]).past == [4]
-
-
-def test_a_model_of_logits_tells_a_kind_as_their_text_does() -> None:
-    decoded = DecodedLogits(decoded="small", prompt=[1])
-    assert case_of(GREEDY, decoded).check == "generation"

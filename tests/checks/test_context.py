@@ -1,6 +1,5 @@
 """The observer of a run gets every result of every kind, and heartbeats in between."""
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,17 +14,13 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks import context as watched
 from sampler_parity.harness.checks import throughput as throughput
 from sampler_parity.harness.checks.context import heartbeat
-from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.timed_records import ThroughputResult
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
-from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.eta import Pace, Work
-from sampler_parity.harness.run.judging import judge
 from sampler_parity.harness.run.plan import RunOptions, plan_of
 from sampler_parity.harness.run.run import run
 from tests.support.context import context_of
-from tests.support.gate_bundles import cell
 from tests.support.report_bundles import run_info
 
 SUITE = """
@@ -70,16 +65,15 @@ def test_a_run_is_watched_to_its_end(tmp_path: Path) -> None:
     assert pace.under_way is None
 
 
-def test_distribution_tests_are_shown_as_they_end(tmp_path: Path) -> None:
-    ended = [cell(name, CellOnBackend(decision="equivalent")) for name in ("s/a", "s/b")]
-    portions = ((i, [one]) for i, one in enumerate(ended))
-    executor: Any = SimpleNamespace(each=lambda function, calls: portions if calls else [])
-    watcher, writer = Watcher(), create(tmp_path / "b", run_info("null"))
-    checks = [SimpleNamespace(id=one.id, cost=math.inf, check="distribution") for one in ended]
-    judge(
-        [CheckItem("s", check) for check in checks], context_of(writer, ["null"], executor, watcher)
-    )
-    assert [result.id for result in watcher.ended] == ["s/a", "s/b"]
+def test_the_observer_gets_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched, "BEAT_S", 0.001)
+    reported: list[int] = []
+    with heartbeat(lambda results, note="": reported.append(len(results))):
+        while len(reported) < 3:
+            time.sleep(0.001)
+    before = len(reported)
+    time.sleep(0.01)
+    assert reported == [0] * before
 
 
 def test_widths_are_shown_with_their_rounds(
@@ -98,24 +92,3 @@ def test_widths_are_shown_with_their_rounds(
     throughput.measure([CheckItem("s", width)], context_of(writer, ["null"], progress=watcher))
     assert [result.id for result in watcher.ended] == ["w"]
     assert watcher.notes == [f"round {n} of 6" for n in range(7)]
-
-
-def test_the_observer_gets_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "BEAT_S", 0.001)
-    reported: list[int] = []
-    with heartbeat(lambda results, note="": reported.append(len(results))):
-        while len(reported) < 3:
-            time.sleep(0.001)
-    before = len(reported)
-    time.sleep(0.01)
-    assert reported == [0] * before
-
-
-@pytest.mark.slow
-def test_a_pool_tells_that_it_waits_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sampler_parity.harness.processes.pool._LOOK_S", 0.01)
-    reported: list[float] = []
-    with Pool(1, 1) as pool:
-        pool.waiting = lambda: reported.append(time.monotonic())
-        pool.call(time.sleep, 0.1)
-    assert reported

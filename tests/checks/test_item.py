@@ -4,7 +4,6 @@ import pickle
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -69,30 +68,3 @@ def bytes_of(items: Iterator[CheckItem]) -> float:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak / len(kept)
-
-
-@pytest.mark.slow
-def test_a_portion_is_sent_with_each_group_once(tmp_path: Path) -> None:
-    items = [*packed("many", suite.checks_of(read(tmp_path), "quick"))]
-    sent = len(pickle.dumps(items[:50]))
-    groups = {items[i]._group for i in range(50)}
-    assert len(groups) == 5
-    assert sum(map(len, groups)) < sent < 2 * sum(map(len, groups))
-
-
-@pytest.mark.slow
-def test_groups_are_unpacked_once_while_they_are_read_in_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    items = [*packed("many", suite.checks_of(read(tmp_path), "quick"))][:100]
-    item._unpacked.cache_clear()
-    unpacked: list[bytes] = []
-    loads = pickle.loads
-
-    def counted(data: bytes) -> Any:
-        unpacked.append(data)
-        return loads(data)
-
-    monkeypatch.setattr(pickle, "loads", counted)
-    assert len({one.check.id for one in items}) == 100
-    assert len(unpacked) == 10

@@ -137,11 +137,6 @@ def test_a_token_that_is_drawn_too_rarely_to_be_missed_is_no_expectation() -> No
     assert judged.unmet == "kept: expected [0], got [0, 1]"
 
 
-def test_an_argmax_that_takes_another_of_equal_ones_is_no_other_sort() -> None:
-    judged = asked(cases()["ties/argmax"], InProcess("greedy/last-of-equal-wins"))
-    assert judged.backends["mutant/greedy/last-of-equal-wins"].verdict == "diverged"
-
-
 class InOwnWords(reference.Worker):
     """An engine that knows nothing but its own sampler, akunu's here."""
 

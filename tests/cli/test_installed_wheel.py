@@ -194,7 +194,7 @@ def test_modules_of_a_project_that_have_our_names_are_not_loaded(
     plan = ["-m", "sampler_parity.harness.cli", "run", "parity/top_p", "--plan"]
     done = installed.run(installed.python, *plan, "-b", "reference", folder=project)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "suite    parity/top_p: stages 369" in done.stdout
+    assert "suite    parity/top_p: stages 393" in done.stdout
 
 
 @pytest.mark.nightly
@@ -240,6 +240,18 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
     outside = [name for name in names if not name.startswith("sampler_parity")]
     assert outside == []
     assert not [name for name in names if "/tests/" in name or "node_modules" in name]
+    tests = [name for name in names if Path(name).name.startswith("test_")]
+    assert tests == ["sampler_parity/harness/timing/benchmarks/test_samplers.py"]
+
+
+@pytest.mark.slow
+def test_the_benchmarks_of_the_documentation_are_collected(
+    installed: Installed, tmp_path: Path
+) -> None:
+    names = ("--pyargs", "sampler_parity.harness.timing.benchmarks", "--collect-only", "-q")
+    done = installed.run(installed.python, "-m", "pytest", *names, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_samplers.py::test_sampler[" in done.stdout
 
 
 @pytest.mark.skipif(

@@ -76,6 +76,8 @@ def test_wrong_backend_fails_with_the_first_stage_and_the_replay(suite: pytest.P
             "  first difference: * (*survivors: got 1, expected 2)",
             "  required: identical",
             f"  replay: sampler-parity run *top_p.toml --case top_p/crossing -b {MUTANT}",
+            "*= sampler-parity: groups of failures =*",
+            f"1 case diverges at top_p: keeps * p allows   {MUTANT}, such as top_p/crossing",
         ]
     )
     assert "Traceback" not in result.stdout.str()
@@ -160,6 +162,20 @@ def test_ties_pass_where_they_are_accepted(
     configured(suite, f"sampler_accept = {accept}")
     result = suite.runpytest_inprocess(*OPTIONS, *adapter("one"), "suites")
     result.assert_outcomes(passed=2 - failed, failed=failed)
+    assert ("groups of failures" in result.stdout.str()) == bool(failed)
+
+
+@pytest.mark.slow
+def test_the_end_has_one_line_for_each_group_of_failures_also_in_parallel(
+    suite: pytest.Pytester,
+) -> None:
+    command = ("--sampler-backend", MUTANT, "--sampler-suite", "parity/top_p", "-n", "2")
+    result = suite.runpytest_subprocess("-p", "no:cacheprovider", *command)
+    *_, text = result.stdout.str().partition("= sampler-parity: groups of failures =")
+    groups = [line for line in text.splitlines() if f"   {MUTANT}, such as " in line]
+    assert groups[0].startswith("123 cases diverge at top_p: keeps one fewer than p allows")
+    counts = [int(line.split()[0]) for line in groups]
+    result.assert_outcomes(failed=sum(counts), passed=242)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """harness/comparison/history.py and its page: bundles of many dates, each counted once."""
 
-import re
 import sqlite3
 from pathlib import Path
 
@@ -64,11 +63,6 @@ def test_a_bundle_added_again_is_not_counted_again(tmp_path: Path) -> None:
     assert [new for _, new in history.add(file, [copy, bundles[1]])] == [False, False]
     assert (history.counts(file), history.measured(file)) == before
     assert len(history.runs(file)) == 3
-
-
-def test_a_bundle_named_twice_in_one_call_is_counted_once(tmp_path: Path) -> None:
-    bundle = three_dates(tmp_path)[0]
-    assert [new for _, new in history.add(tmp_path / "h", [bundle, bundle])] == [True, False]
 
 
 def test_an_unfinished_bundle_is_refused_and_nothing_of_the_call_is_kept(tmp_path: Path) -> None:
@@ -156,14 +150,6 @@ def test_commands_add_and_show_write_the_trend(tmp_path: Path) -> None:
     read = HistoryReport.model_validate_json((tmp_path / "out" / "history.json").read_text())
     assert [point and point.met for point in read.samplers[0].runs] == [2, 1, 2]
     assert "1/2 identical, 1 failed" in (tmp_path / "out" / "history.md").read_text()
-
-
-@pytest.mark.slow
-def test_plot_has_a_mark_for_every_run(tmp_path: Path) -> None:
-    history.add(tmp_path / "h", three_dates(tmp_path))
-    svg = re.findall(r"<svg.*?</svg>", html(document(report_of(tmp_path / "h"))), re.DOTALL)
-    assert svg[0].count("<use") >= 3
-    assert "2026-01-02" in svg[0]
 
 
 @pytest.mark.slow

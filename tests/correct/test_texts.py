@@ -14,7 +14,6 @@ from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.block import GenerationCase
-from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.errors import Unsupported
@@ -28,7 +27,6 @@ from sampler_parity.harness.verdicts import Accept
 from sampler_parity.maintenance.selftest import sequences as made
 from sampler_parity.maintenance.selftest.parts import PARTS
 from sampler_parity.reference import Candidates, build_chain
-from tests.support.slots import COMING_AND_GOING
 
 N, TOKENS = 4096, 48
 CHAIN: p.ChainSpec = [
@@ -105,29 +103,6 @@ def judged(case: Case, of: Any, accept: Accept = "correct") -> CaseResult:
 def test_a_correct_engine_passes(engine: Any, case: Case) -> None:
     result = judged(case, Texts(engine.Worker()))
     assert result.backends["made"].verdict in ("identical", "correct")
-
-
-def many() -> SequencesCase:
-    """Return sequences that join, leave, are copied and reset, each with another sampler."""
-    xtc, dist = {"xtc": {"p": 0.5, "t": 0.05, "seed": 9}}, {"dist": {"seed": 4}}
-    top_k = {"top_k": {"k": 50}}
-    chains: list[p.ChainSpec] = [
-        [{"mirostat": {"seed": 5}}],
-        [{"mirostat_v2": {"seed": 5}}],
-        [{"top_k": {"k": 30}}, {"adaptive_p": {"target": 0.3, "seed": 8}}],
-        [{"dry": {"dry_multiplier": 0.8}}, top_k, {"typical_p": {"p": 0.9}}, xtc, dist],
-        [{"top_n_sigma": {"n": 1.5}}, {"temp_ext": {"temp": 1.0, "delta": 0.5}}, dist],
-    ]
-    texts = {str(i): {"chain": one, "prompt": [5, 6, 7 + i]} for i, one in enumerate(chains)}
-    logits = {"together": "small", "slots": 4, "texts": texts, "script": COMING_AND_GOING}
-    given = {"id": "texts/many", "description": "Many", "why": "Each has a state of its own."}
-    return SequencesCase.model_validate(given | {"steps": 18, "logits": logits})
-
-
-@pytest.mark.slow
-def test_sequences_of_16_bit_probabilities_are_judged_each_on_its_own_logits() -> None:
-    assert judged(many(), Texts(bfloat16.Worker()), "identical").backends["made"].step is not None
-    assert judged(many(), Texts(bfloat16.Worker())).backends["made"].verdict == "correct"
 
 
 @pytest.mark.slow

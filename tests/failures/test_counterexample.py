@@ -1,6 +1,7 @@
 """Which failing cases are minimized, and to what."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,6 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.arrays import MOST_ARRAYS
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.failures import counterexample as module
 from sampler_parity.harness.failures.counterexample import (
     BY_CHANCE,
@@ -23,30 +23,23 @@ from sampler_parity.harness.failures.counterexample import (
 from sampler_parity.harness.failures.differing import DifferenceKind
 from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol.process import BackendProcess
-from tests.support.draws import DRAWS
+from tests.support.cases import stages
 from tests.support.report_bundles import case, diverged, got, run_info
 
 NAME = "mutant/top_k/keeps-one-more"
 
 
 def wrong(n: int, k: int = 4) -> StagesCase:
-    return StagesCase(
-        id=f"wrong-{n}",
-        description="one more of some",
-        why="one more",
-        chain=[{"temp": {"temp": 0.5}}, {"top_k": {"k": k}}, {"greedy": {}}],
-        logits=GeneratedLogits(family="normal", n=n),
-        steps=2,
-    )
+    chain: list[dict[str, Any]] = [{"temp": {"temp": 0.5}}, {"top_k": {"k": k}}, {"greedy": {}}]
+    return stages(chain, {"family": "normal", "n": n}, id=f"wrong-{n}", steps=2)
 
 
 def small_of(*cases: StagesCase) -> CounterexampleResult:
     backend = InProcess("top_k/keeps-one-more")
     try:
         of = looks(execute(cases[-1], [backend]).backends[NAME])
-        return counterexample(cases, backend, of, {}, 5.0)
+        return counterexample(cases, backend, of, {})
     finally:
         backend.close()
 
@@ -73,7 +66,7 @@ def test_a_case_that_does_not_fail_afresh_leaves_its_place_to_the_next() -> None
 def test_what_does_not_fail_afresh_depends_on_chance() -> None:
     backend = InProcess("top_k/keeps-one-more")
     of = looks(execute(wrong(10), [backend]).backends[NAME])
-    record = counterexample([wrong(4, k=4)], backend, of, {}, 5.0)
+    record = counterexample([wrong(4, k=4)], backend, of, {})
     backend.close()
     assert (record.smaller, record.said) == (None, BY_CHANCE)
 
@@ -95,8 +88,8 @@ def test_a_fresh_process_that_loads_at_its_first_request_has_the_time_of_a_run(
     of: Looks = ("diverged", "top_k", DifferenceKind("more"))
     monkeypatch.setattr(module, "_looks_on", slow)
     monkeypatch.setattr(module, "_minimized", lambda record, *rest: record)
-    assert counterexample([wrong(10)], backend, of, {}, 1.0, 60.0).said == ""
-    assert counterexample([wrong(10)], backend, of, {}, 1.0, 5.0).said == SILENT
+    assert counterexample([wrong(10)], backend, of, {}, 60.0).said == ""
+    assert counterexample([wrong(10)], backend, of, {}, 5.0).said == SILENT
     assert (limits, backend.timeout_s) == ([60.0, 5.0], 3.0)
 
 
@@ -115,20 +108,6 @@ def test_one_case_of_each_group_is_minimized_and_its_cheapest_are_tried_first() 
         ["wrong-6"],
     ]
     assert all(len(of_group) <= TRIED for _, of_group in chosen)
-
-
-@pytest.mark.slow
-def test_what_a_fresh_process_does_not_repeat_depends_on_chance() -> None:
-    command = [*WORKER_COMMAND, "mutant", "dist/every-thousandth-draw"]
-    backend = BackendProcess("mine", command)
-    try:
-        results = [execute(DRAWS, [backend]) for _ in range(4)]
-        assert [r.backends["mine"].verdict for r in results] == ["identical"] * 3 + ["diverged"]
-        record = counterexample([DRAWS], backend, looks(results[-1].backends["mine"]), {}, 5.0)
-    finally:
-        backend.close()
-    assert record.smaller is None
-    assert record.said == BY_CHANCE
 
 
 def test_the_arrays_of_so_many_cases_of_a_stage_are_kept_and_no_more(tmp_path: Path) -> None:

@@ -1,22 +1,20 @@
+from typing import Any
+
 import numpy as np
+import pytest
 
 from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink
 from sampler_parity.harness.inputs.logits import LiteralRows
+from tests.support.cases import stages
 
 
 def big() -> StagesCase:
-    return StagesCase(
-        id="x",
-        description="d",
-        why="w",
-        chain=[{"temp": {"temp": 0.7312}}, {"top_k": {"k": 17}}, {"dist": {"seed": 5}}],
-        logits={"family": "normal", "n": 2000, "seed": 1},  # type: ignore[arg-type]
-        history=list(range(40)),
-        steps=6,
-    )
+    chain: list[Any] = [{"temp": {"temp": 0.7312}}, {"top_k": {"k": 17}}, {"dist": {"seed": 5}}]
+    logits = {"family": "normal", "n": 2000, "seed": 1}
+    return stages(chain, logits, history=list(range(40)), steps=6)
 
 
 def test_shrink_keeps_only_what_the_failure_needs() -> None:
@@ -66,16 +64,20 @@ def test_streams_without_a_seed_are_not_minimized_until_they_must_be_alike() -> 
     assert shrink(case, lambda _: True) == case
 
 
-def test_shrink_stops_when_its_time_is_over() -> None:
-    calls = 0
+@pytest.mark.parametrize("tries", [0, 3])
+def test_shrink_stops_after_so_many_tries_and_says_so(tries: int) -> None:
+    calls, cut = list[StagesCase](), list[bool]()
 
-    def fails(_: StagesCase) -> bool:
-        nonlocal calls
-        calls += 1
-        return True
+    def fails(case: StagesCase) -> bool:
+        calls.append(case)
+        return len(calls) == 1
 
-    shrink(big(), fails, seconds=0.0)
-    assert calls <= 2
+    shrink(big(), fails, tries, cut.append)
+    assert len(calls) <= 1 + tries
+    assert cut == [True]
+    calls.clear()
+    shrink(big(), fails, cut=cut.append)
+    assert cut == [True]  # all simpler cases were tried
 
 
 def test_parameters_in_the_chains_of_a_batch_become_simple() -> None:

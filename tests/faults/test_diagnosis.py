@@ -21,17 +21,15 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.failures.counterexample import counterexample, looks, to_shrink
 from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.faults.diagnosis import MOST, Seen, diagnose
-from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.run.shrinking import WRONG, case_of, nearby, settled, with_constructed
 from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support import own_samplers as own
+from tests.support.cases import stages
 
 LARGEST = 2_000  # of a case's cost: the small ones, in plain Python
-SECONDS = 0.1  # to make one small; the same faults are named without
-FURTHER_S = 10.0  # for faults by construction
 NAME = "own"
 VALUES = [3.0, 2.0, 2.0, 1.0, 0.5, 0.25, -1.0]
 
@@ -67,11 +65,11 @@ def named_of(worker: own.Worker | Reference, asked: list[Case]) -> tuple[int, se
         for group, of_group in to_shrink(groups(info(), judged), cases):
             if group.verdict in WRONG:
                 first = next(r for r in judged if r.id == group.cases[0]).backends[NAME]
-                small.append(counterexample(of_group, backend, looks(first), {}, SECONDS))
+                small.append(counterexample(of_group, backend, looks(first), {}))
     records = [r.model_copy(update={"known": known_of(r, judged, cases)}) for r in small]
     found = [r for r in settled(records, judged) if r.result is not None]
-    with Pool(1, 4) as pool:
-        found = [*with_constructed(found, judged, cases, pool.each, FURTHER_S)]
+    with Pool(1, 1) as pool:
+        found = [*with_constructed(found, judged, cases, pool.each)]
     names = {fault.name.split("/")[1] for record in found for fault in record.known}
     return sum(not r.ok for r in judged), names
 
@@ -81,7 +79,9 @@ def known_of(
 ) -> list[Known]:
     if record.smaller is None or record.result is None:
         return []
-    return diagnose(Seen(case_of(record), record.result, *nearby(record, judged, cases)))
+    return diagnose(
+        Seen(case_of(record), record.result, *nearby(NAME, record.result, judged, cases))
+    )
 
 
 class Misordered(Reference):
@@ -102,13 +102,7 @@ class Backwards(Reference):
 
 
 def top_k(k: int, n: int = 7) -> StagesCase:
-    return StagesCase(
-        id=f"k{k}-n{n}",
-        description="A case",
-        why="To be diagnosed.",
-        chain=[{"top_k": {"k": k}}],
-        logits=Literals(values=VALUES[:n]),
-    )
+    return stages([{"top_k": {"k": k}}], VALUES[:n], id=f"k{k}-n{n}")
 
 
 def on(apply: own.Apply, case: StagesCase) -> BackendResult:
@@ -190,26 +184,3 @@ def test_what_differs_behind_the_first_place_and_in_another_sort_tells_a_fault(
     sampler: str, apply: own.Apply, every: int, expected: set[str]
 ) -> None:
     assert named_of(own.Worker(sampler, apply), quick_cases(sampler)[::every])[1] == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("apply", "first"),
-    [
-        (own.top_p(), ""),
-        (own.top_p(before=True), "at top_p: keeps one fewer than p allows"),
-        (own.top_p(more=1), "at top_p: keeps one more than p allows"),
-        (own.top_p(zero=False), "at top_p: keeps no token"),
-        (own.top_p(ties=True), "more than p allows"),
-    ],
-    ids=["right", "one fewer", "one more", "none at 0", "ties stay"],
-)
-def test_the_first_group_of_a_wrong_top_p_is_its_fault_and_a_right_one_passes_with_ties(
-    apply: own.Apply, first: str
-) -> None:
-    with closing(InPlace(NAME, own.Worker("top_p", apply))) as backend:
-        judged = [execute(case, [backend]) for case in quick_cases("top_p")[::8]]
-    accepted = [result.model_copy(update={"accept": "close"}) for result in judged]
-    texts = [group.text for group in groups(info(), accepted)]
-    assert texts[0].endswith(first) if first else texts == []
-    assert all("diverge" in text for text in texts[:1])

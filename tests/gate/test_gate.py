@@ -16,7 +16,7 @@ from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.checks.timed_records import Check
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.gate import gate
-from sampler_parity.harness.gate.labels import markdown, terminal_lines, verdict_line
+from sampler_parity.harness.gate.labels import MOST_FINDINGS, markdown, terminal_lines, verdict_line
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
 from tests.support.gate_bundles import (
@@ -223,11 +223,17 @@ def test_known_divergence_passes_until_its_date(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [wrong, both("b")])
     result = judged(bundle, ALLOW.format(case="top_p/*", expires=TODAY))
     assert (result.exit_status, result.allowances[0].used) == (0, 1)
-    late = judged(bundle, ALLOW.format(case="top_p/*", expires=date(2026, 11, 20)))
+    past = ALLOW.format(case="top_p/*", expires=date(2026, 11, 20))
+    late = judged(bundle, past)
     assert late.exit_status == 1
     named = {rule: f.figure for rule, _, f in findings(late)}
     assert named["allow[1] (#7)"] == "expired on 2026-11-20"
     assert "parity" in named
+    owned = judged(bundle, past + 'owner = "Ada"')
+    assert owned.allowances[0].owner == "Ada"
+    lines = "\n".join(terminal_lines(owned))
+    assert "FAILED allow[1] (#7, owner: Ada)" in lines
+    assert "fix: resolve #7, owner: Ada, or set a later date" in lines
 
 
 def test_known_divergence_covers_no_other_outcome(tmp_path: Path) -> None:
@@ -345,6 +351,25 @@ def test_words_name_rule_figure_limit_and_replay(tmp_path: Path) -> None:
     ]
     assert lines[-1] == "gate     FAILED   1 failed: parity (first: top_p/a on mine)   exit 1"
     assert verdict_line(result) in lines
+
+
+def test_what_two_rules_find_of_a_case_is_said_once(tmp_path: Path) -> None:
+    names = [f"top_p/{i}" for i in range(7)]
+    wrong = [case(name, {"mine": diverged(), "llama.cpp": got()}) for name in names]
+    before = finished(tmp_path / "before", [both(name) for name in names])
+    after = finished(tmp_path / "after", wrong)
+    result = judged(after, "[[parity]]\n[[not_worse]]", before)
+    lines = list(terminal_lines(result))
+    assert lines[:3] == [
+        "FAILED parity, not_worse   top_p/0 on mine",
+        "  found: diverged at stage top_p: p   asked: identical; not worse than identical",
+        "  replay: sampler-parity run parity/top_p --case top_p/0 -b mine",
+    ]
+    assert len([line for line in lines if line.startswith("FAILED")]) == MOST_FINDINGS
+    assert lines[15] == "... and 2 more of parity, not_worse"
+    text = markdown(result)
+    assert text.count("/0 on mine</code>") == 1
+    assert "2 more are in the JSON" in text
 
 
 def test_markdown_escapes_what_an_adapter_says(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.gate.policy import ParityRule, Policy, place_of, read_policy
+from sampler_parity.harness.gate.policy import ParityRule, Policy, read_policy
 
 GOOD = """
 schema_version = 1
@@ -95,10 +95,6 @@ def test_policy_without_a_rule_is_refused_because_nothing_could_fail(tmp_path: P
 def test_missing_policy_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.toml: cannot be read"):
         read_policy(tmp_path / "none.toml")
-
-
-def test_places_are_counted_from_one() -> None:
-    assert place_of(("parity", 1, "verdicts", 0)) == "parity[2].verdicts[1]"
 
 
 def test_a_backend_is_named_as_it_is_printed_and_none_loses_its_build() -> None:

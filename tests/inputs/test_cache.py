@@ -1,6 +1,10 @@
 """The cache of computed values: what it returns, and what it never returns."""
 
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -8,7 +12,7 @@ import pytest
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.inputs import cache
 from sampler_parity.harness.inputs.cache import Cache
-from tests.support.command_line import cli
+from tests.support.command_line import ROOT
 
 
 def test_a_value_is_found_by_its_key_in_its_table_alone(tmp_path: Path) -> None:
@@ -80,14 +84,40 @@ def test_the_files_of_the_last_states_of_the_code_are_kept(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("home", ["/dev/null", "/proc/nothing"])
-def test_without_a_folder_to_write_nothing_is_kept_and_a_run_goes_on(
-    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", home)
+def test_a_read_only_installation_of_a_user_without_a_home_runs(tmp_path: Path) -> None:
+    """A file in the place of `__pycache__` keeps Numba from writing there, even as root."""
+    package, temporary = tmp_path / "sampler_parity", tmp_path / "temporary"
+    shutil.copytree(
+        ROOT / "reference", package / "reference", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (package / "reference" / "__pycache__").touch()
+    for name in ("__init__.py", "harness", "engines", "suites", "golden", "programs"):
+        (package / name).symlink_to(ROOT / "sampler_parity" / name)
+    temporary.mkdir()
+    env = os.environ | {"HOME": "/dev/null", "TMPDIR": str(temporary), "PYTHONPATH": str(tmp_path)}
+    env.pop("XDG_CACHE_HOME", None)
+    sort = (
+        "import numpy as np; from sampler_parity.reference import sorting;"
+        "print(sorting.__file__, sorting.std_sort(np.float32([1, 3, 2])))"
+    )
+    run = "-m sampler_parity.harness.cli run --case greedy/all-masked -b reference -j 1 -o b"
+    for arguments in (["-c", sort], run.split()):  # the first asks for no folder of ours
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith((str(package), "bundle   b"))
+    assert not [*temporary.iterdir()]
+
+
+def test_without_any_folder_to_write_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    monkeypatch.setattr(tempfile, "tempdir", "/proc/nothing")
     kept = cache.of_this_code()
     kept.put("answers", {b"k": b"v"})
     assert kept.get("answers", b"k") is None
-    for arguments in ("run parity/top_k -b reference -j 1 -o b", "list cases parity/top_k"):
-        done = cli(*arguments.split(), folder=tmp_path)
-        assert done.returncode == 0, done.stderr

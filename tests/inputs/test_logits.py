@@ -1,16 +1,11 @@
-from typing import get_args
-
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from sampler_parity.harness.inputs.logits import (
     FAMILIES,
-    Family,
     GeneratedLogits,
-    LiteralRows,
     Literals,
-    LogOfId,
 )
 
 
@@ -48,20 +43,7 @@ def test_probs_become_their_float32_logarithm() -> None:
     assert row[1] == -np.inf
 
 
-def test_log_of_id_starts_with_minus_infinity() -> None:
-    assert LogOfId(log_of_id=3).row(0).tolist() == [-np.inf, 0.0, float(np.float32(0.6931472))]
-
-
-def test_literal_rows_take_turns() -> None:
-    rows = LiteralRows(rows=[[1.0, 2.0], [3.0, 4.0]])
-    assert rows.row(3).tolist() == [3.0, 4.0]
-
-
 @pytest.mark.parametrize("bad", [{"values": [1.0], "probs": [1.0]}, {}], ids=["both", "neither"])
 def test_literals_need_values_or_probs(bad: dict[str, list[float]]) -> None:
     with pytest.raises(ValidationError, match="give either values or probs"):
         Literals(**bad)
-
-
-def test_every_family_that_a_suite_may_name_is_made() -> None:
-    assert set(FAMILIES) == set(get_args(Family))

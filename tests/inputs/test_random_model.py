@@ -11,23 +11,18 @@ from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs import models
-from sampler_parity.harness.inputs.logits import DecodedLogits
 from sampler_parity.harness.inputs.models import (
     Shape,
     grow_words,
     make_weights,
     model_path,
-    n_vocab_of,
     write_model,
 )
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp.decode import Context, Model
 from sampler_parity.harness.llama_cpp.libllama import Libllama
-from sampler_parity.harness.suite.file import expand, suites_folder
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.vocab import _CHAR_OF, TokenType
 
-SUITE = suites_folder() / "generate" / "generation.toml"
 MINI = Shape(n_vocab=600, width=16, heads=2, n_context=32)
 
 
@@ -84,43 +79,6 @@ def test_random_model_without_a_place_to_write_is_refused(cache: Path) -> None:
         make()
 
 
-def test_weights_are_about_normal_and_repeat() -> None:
-    first, again, other = (make_weights(MINI, 4.5, seed)["token_embd.weight"] for seed in (0, 0, 1))
-    assert first.tobytes() == again.tobytes() != other.tobytes()
-    # 9,600 values: mean within 0.05 (five deviations of the mean), deviation within 4%
-    assert abs(first.mean()) < 0.05
-    assert abs(first.std() - 1) < 0.04
-
-
-def test_last_norm_is_uneven_and_has_the_spread_asked_for() -> None:
-    # squares fall as 1/i and sum to 4.5 squared; 1 + 1/2 + ... + 1/16 = 3.380729
-    squares = make_weights(MINI, 4.5)["output_norm.weight"].astype(np.float64) ** 2
-    assert squares.sum() == pytest.approx(20.25)
-    assert squares[0] / squares.sum() == pytest.approx(1 / 3.380729)
-    assert squares[0] / squares[15] == pytest.approx(16)
-
-
-def test_words_are_distinct_and_each_is_made_by_its_merge() -> None:
-    words, merges = grow_words(2000)
-    assert len(set(words) | set(_CHAR_OF.values())) == 2000 + 256
-    assert [merge.replace(" ", "") for merge in merges] == words
-    known = set(_CHAR_OF.values())
-    for word, merge in zip(words, merges, strict=True):
-        assert set(merge.split(" ")) <= known
-        known.add(word)
-
-
-@pytest.mark.slow
-def test_vocabulary_has_bytes_words_and_ends() -> None:
-    vocab = read_vocab(model_path("random-128256"))
-    assert n_vocab_of("random-128256") == len(vocab) == 128_256
-    assert vocab.texts[128_253:] == ("<|bos|>", "<|eos|>", "<|eot|>")
-    assert vocab.types[128_252:] == (TokenType.NORMAL, *[TokenType.CONTROL] * 3)
-    assert (vocab.eos, vocab.eot, set(vocab.eog)) == (128_254, 128_255, {128_254, 128_255})
-    assert [vocab.piece(token) for token in range(256)] == [bytes([b]) for b in range(256)]
-    build_chain([{"infill": {}}], n_vocab=128_256, vocab=vocab)
-
-
 @pytest.mark.slow
 def test_llama_cpp_and_the_reference_agree_on_the_vocabulary(libllama: Libllama) -> None:
     path = model_path("random-128256")
@@ -132,26 +90,6 @@ def test_llama_cpp_and_the_reference_agree_on_the_vocabulary(libllama: Libllama)
         buffer = (ctypes.c_int32 * 32)()
         n = libllama.llama_tokenize(native, piece, len(piece), buffer, 32, False, False)
         assert list(buffer[:n]) == vocab.tokenize(piece), piece
-
-
-@pytest.mark.slow
-def test_quick_profile_generates_few_tokens_of_one_prompt_at_128256() -> None:
-    cases = [c for c in expand(SUITE, "quick") if "large-vocabulary" in c.id]
-    assert [c.id.split("/")[2] for c in cases] == [
-        f"{chain}-bytes"
-        for chain in (
-            "default", "greedy", "mirostat", "mirostat_v2", "adaptive_p", "dry_penalties_xtc",
-        )
-    ]  # fmt: skip
-    assert {(c.logits.n, c.steps) for c in cases} == {(128_256, 8)}
-
-
-@pytest.mark.slow
-def test_full_profile_generates_64_tokens_of_four_prompts_at_128256() -> None:
-    cases = [c for c in expand(SUITE, "full") if "large-vocabulary" in c.id]
-    assert len(cases) == 24
-    assert {c.steps for c in cases} == {64}
-    assert len({tuple(c.logits.prompt) for c in cases if isinstance(c.logits, DecodedLogits)}) == 4
 
 
 def entropy(logits: NDArray[np.float32]) -> float:

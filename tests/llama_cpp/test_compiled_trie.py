@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.llama_cpp import compiled
+from sampler_parity.harness.llama_cpp import compiled, token_trie
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.compiled_trie import CompiledTrie, Worker
 from sampler_parity.harness.llama_cpp.libllama import _KEEP_ERRORS, _LOG, Libllama
@@ -276,14 +276,15 @@ def test_a_letter_off_is_refused_where_the_reference_refuses_it(
 
 
 @pytest.mark.slow
-def test_it_is_identical_to_the_reference_on_the_cases_written_by_hand(worker: Worker) -> None:
+@pytest.mark.parametrize("made", [Worker, token_trie.Worker], ids=["compiled", "python"])
+def test_it_is_identical_to_the_reference_on_the_cases_written_by_hand(made: Any) -> None:
     """All 10,022 of `run trie/token_trie --profile full -b token_trie/compiled` are, too."""
     (path,) = find_suites(["trie/token_trie"])
     file = read_suite(path)
     by_hand = file.suite.model_copy(update={"random_tries": []})
     cases = expand(replace(file, content=by_hand), "quick")
     assert len(cases) > 22
-    with closing(Inside(worker, name="token_trie/compiled")) as backend:
+    with closing(Inside(made(), name="mine")) as backend:
         for case in cases:
             assert execute(case, [backend]).backends[backend.name].verdict == "identical", case.id
 

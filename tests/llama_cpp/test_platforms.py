@@ -2,7 +2,6 @@
 
 import contextlib
 import platform
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from sampler_parity.harness.llama_cpp.build_files import digests_of_all
 from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
 from sampler_parity.harness.llama_cpp.platforms import make, runners
 from sampler_parity.harness.llama_cpp.platforms import worker as worker_of_platforms
-from sampler_parity.harness.llama_cpp.platforms.program import Program, SamplerRefused, encoded
+from sampler_parity.harness.llama_cpp.platforms.program import Program, SamplerRefused
 from sampler_parity.harness.llama_cpp.platforms.worker import Worker
 from sampler_parity.harness.llama_cpp.recorded import Build, register
 from sampler_parity.harness.llama_cpp.sources import PACKAGE
@@ -130,25 +129,6 @@ def test_all_that_several_builds_lack_is_named_before_one_is_made(
     assert "qemu" not in refused(cli("builds", "make", "x64-v3", "arm64-gcc"))
 
 
-@pytest.mark.parametrize("there", [(), ("libc++", "wasm"), ("arm64-gcc", "libc++", "wasm")])
-def test_make_platforms_makes_the_missing_builds_at_once_and_first(
-    there: tuple[str, ...], tmp_path: Path
-) -> None:
-    for name in there:
-        record = tmp_path / "sampler-parity" / "builds" / name / "build.json"
-        record.parent.mkdir(parents=True)
-        record.touch()
-    words = ["make", "-n", "platforms", f"XDG_CACHE_HOME={tmp_path}"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
-    lines = [line for line in done.stdout.splitlines() if "sampler-parity builds " in line]
-    left = [name for name in ("arm64-gcc", "libc++", "wasm") if name not in there]
-    made = [f".venv/bin/sampler-parity builds make {' '.join(left)}"] * bool(left)
-    assert lines[: len(made)] == made
-    assert [line.split()[:3] for line in lines[len(made) :]] == [
-        [".venv/bin/sampler-parity", "builds", "add"]
-    ]
-
-
 def test_a_recipe_that_is_not_there_is_refused_with_those_that_are() -> None:
     assert "no recipe - use libc++, libc++19, x64-v3, musl, wasm, arm64-gcc" in refused(
         cli("builds", "make", "plan9")
@@ -166,12 +146,6 @@ def test_builds_for_webassembly_may_draw_alike_without_a_seed() -> None:
 def test_the_sources_are_those_of_the_pinned_package() -> None:
     pin = PACKAGE.replace("_", "-")
     assert f"{pin} \\" in (ROOT / "locked.txt").read_text().splitlines()
-
-
-def test_values_are_encoded_as_words_hpp_reads_them() -> None:
-    assert encoded(np.float32(-1.5)) == "bfc00000"  # sign, 127, 1.1 binary
-    assert encoded([b"\n", None]) == "2 x0a -"
-    assert encoded(True) == "1"
 
 
 @pytest.mark.parametrize(
@@ -265,20 +239,6 @@ def test_the_installed_llama_cpp_gives_what_was_recorded_of_it() -> None:
     worker, expected = native.Worker(), results()["results"][DEFAULT]
     some = list(cases())[::5]
     assert [name for name in some if outcome(worker, cases()[name]) != expected[name]] == []
-
-
-def test_each_platform_parts_from_the_others_where_it_is_known_to() -> None:
-    """Fixtures with equal results would not show this."""
-    apart = {
-        where: {name.partition("/")[0] for name in outcomes}
-        for where, outcomes in results()["results"].items()
-        if where != DEFAULT
-    }
-    assert "penalties" in apart["linux-arm64-clang"] - apart["linux-arm64-gcc"]
-    for where in ("linux-arm64-clang", "linux-arm64-gcc"):
-        assert apart[where] >= {"temp_ext", "adaptive_p", "mirostat"}
-    for where in ("linux-x64-libc++14", "wasm"):
-        assert apart[where] >= {"top_k", "typical_p", "mirostat", "mirostat_v2", "chain"}
 
 
 @pytest.mark.nightly

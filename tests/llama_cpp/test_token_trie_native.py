@@ -1,8 +1,6 @@
 """The token trie as a llama_sampler: the effects of llama.cpp's own functions on it."""
 
-import ctypes
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +23,12 @@ from sampler_parity.harness.llama_cpp.token_trie import (
 )
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
-from sampler_parity.harness.trie.workloads import leaf_texts
-from sampler_parity.reference import ChainError, UndefinedInputError
+from sampler_parity.reference import ChainError
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.trie import Leaf, build_trie
 from tests.support.tiny_model import write_tiny_model
-from tests.support.tries import LEAF_LISTS, SEED, payload, without_prefixes
+from tests.support.tries import LEAF_LISTS, payload, without_prefixes
 
-INF = np.inf
 LEAVES = (Leaf("THINK", (100, 101)), Leaf("EXECUTE", (200,)))
 
 
@@ -48,38 +44,6 @@ def apply(library: Libllama, sampler: int, ids: list[int], logits: list[float]) 
     candidates.data["id"] = ids
     library.apply(sampler, candidates.array)
     return candidates
-
-
-def logits_of(candidates: NativeCandidates) -> list[float]:
-    return list(candidates.current()["logit"].tolist())
-
-
-def test_llama_cpp_knows_it_by_its_name(libllama: Libllama) -> None:
-    trie = NativeTrie(libllama, FlatTrie(LEAVES), 0, compact=False)
-    assert libllama.llama_sampler_name(trie.pointer) == b"token_trie"
-    libllama.llama_sampler_free(trie.pointer)
-
-
-def test_the_seed_masks_and_walks(libllama: Libllama) -> None:
-    trie = NativeTrie(libllama, FlatTrie(LEAVES), 0, compact=False)
-    left = apply(libllama, trie.pointer, [100, 200, 999], [5.0, 4.0, 6.0])
-    assert (logits_of(left), left.array.selected) == ([5.0, 4.0, -INF], 0)
-    libllama.llama_sampler_accept(trie.pointer, 100)
-    assert logits_of(apply(libllama, trie.pointer, [101, 7], [1.0, 2.0])) == [1.0, -INF]
-    libllama.llama_sampler_accept(trie.pointer, 101)
-    assert logits_of(apply(libllama, trie.pointer, [101, 7], [1.0, 2.0])) == [1.0, 2.0]
-    libllama.llama_sampler_free(trie.pointer)
-
-
-@pytest.mark.parametrize("compact", [False, True])
-def test_masked_candidates_no_longer_count_as_sorted(libllama: Libllama, compact: bool) -> None:
-    trie = NativeTrie(libllama, FlatTrie(LEAVES), 1, compact)
-    candidates = NativeCandidates(np.array([3.0, 2.0, 1.0], np.float32))
-    candidates.data["id"], candidates.array.sorted = [7, 200, 100], True
-    libllama.apply(trie.pointer, candidates.array)
-    assert candidates.array.sorted == compact
-    assert logits_of(candidates) == ([2.0, 1.0] if compact else [-INF, 2.0, 1.0])
-    libllama.llama_sampler_free(trie.pointer)
 
 
 def test_a_chain_clones_and_frees_it(libllama: Libllama) -> None:
@@ -197,21 +161,6 @@ def test_masking_and_compacting_select_the_same_tokens(
             chain.accept(tokens[0])
 
 
-def test_greedy_after_a_masked_out_trie_goes_on_without_a_crash(libllama: Libllama) -> None:
-    """Neither version leaves an empty array, which llama.cpp would abort at."""
-    for compact in (False, True):
-        trie = NativeTrie(libllama, FlatTrie(LEAVES), 1, compact)
-        chain = chain_of(libllama, trie.pointer, Worker()._init({"greedy": {}}, 3, None))
-        left = apply(libllama, chain, [1, 2, 3], [1.0, 3.0, 2.0])
-        assert (left.array.selected, logits_of(left)) == (0, [-INF] * 3)
-        libllama.llama_sampler_free(chain)
-
-
-def test_the_seeds_payload_with_a_vocabulary_too_small_is_refused_by_the_reference_too() -> None:
-    with pytest.raises((ChainError, UndefinedInputError), match="no token 200"):
-        build_chain([{"token_trie": {"trie_descriptor_json": SEED}}], n_vocab=150)
-
-
 BEHIND: dict[str, dict[str, Any]] = {
     "typical_p": {"p": 0.5},
     "mirostat": {"seed": 1, "tau": 3.0, "eta": 0.1},
@@ -302,39 +251,3 @@ def test_in_a_graph_the_trie_runs_on_the_cpu_on_what_the_graph_hands_back(
     assert token == max((20, 30, 40), key=lambda t: row[t])
     context.close()
     plain.close()
-
-
-def apply_ns(library: Libllama, sizes: tuple[int, ...], compact: bool) -> list[int]:
-    """Return the least ns of 41 applications of the trie of `actions`, for each size in turns.
-
-    Compacting, only the children are touched between two turns.
-    """
-    flat = FlatTrie(tuple(Leaf(text, tuple(text.encode())) for text in leaf_texts("actions")))
-    rows = [NativeCandidates(np.zeros(n, np.float32)) for n in sizes]
-    first = rows[0].data[: len(flat.children(0))].copy()
-    sampler = NativeTrie(library, flat, 1, compact).pointer
-    times: list[list[int]] = [[] for _ in sizes]
-    for _ in range(41):
-        for row, n, ns in zip(rows, sizes, times, strict=True):
-            array = ctypes.byref(row.array)
-            start = time.perf_counter_ns()
-            library.llama_sampler_apply(sampler, array)
-            ns.append(time.perf_counter_ns() - start)
-            if compact:
-                row.data[: len(first)], row.array.size = first, n
-            else:
-                row.data["logit"] = 0
-    library.llama_sampler_free(sampler)
-    return [min(ns) for ns in times]
-
-
-def test_compacting_costs_the_same_at_any_vocabulary_and_masking_does_not(
-    libllama: Libllama,
-) -> None:
-    """With 256 times the tokens, masking takes many times as long, because it looks at all of them.
-
-    The least time of each, because other work of the machine only adds to it.
-    """
-    sizes = (4096, 1 << 20)
-    masking, compacting = (apply_ns(libllama, sizes, way) for way in (False, True))
-    assert compacting[1] / compacting[0] < 4 < masking[1] / masking[0]  # measured: 1 and 8 to 10

@@ -51,12 +51,6 @@ def test_what_is_no_wheel_is_refused(tmp_path: Path) -> None:
         wheels.extension(path, NAME)
 
 
-def test_the_version_says_the_build() -> None:
-    assert wheels.release_of("xllamacpp", "2026.10.11549") == "b11549"
-    with pytest.raises(InputError, match="does not report its release"):
-        wheels.release_of("xllamacpp", "0.2.7")
-
-
 def test_a_version_that_says_no_build_is_refused_before_anything_is_fetched() -> None:
     line = refused(cli("builds", "add", "xllamacpp@0.2.7"))
     assert line.endswith("does not report its release of llama.cpp - write one as 2026.10.11549")

@@ -71,12 +71,6 @@ def test_elsewhere_an_interrupt_comes_at_once() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
-def test_afterwards_all_is_as_before() -> None:
-    with interrupts_delayed():
-        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_who_ignores_interrupts_still_does() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

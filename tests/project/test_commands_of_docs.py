@@ -11,14 +11,13 @@ from tests.support.doc_commands import (
     PAGES,
     ROOT,
     Command,
-    blocks,
     commands_in,
     commands_of,
     mentioned,
     name_of,
 )
 from tests.support.doc_folder import BETWEEN, prepare
-from tests.support.doc_homes import Home, home_of, is_here, stale, table
+from tests.support.doc_homes import home_of, is_here, stale, table
 from tests.support.doc_runs import merged, own_path, run_inside, run_pasted, selected
 
 ALL = [command for page in PAGES for command in commands_of(page)]
@@ -148,32 +147,3 @@ def test_a_command_with_no_home_is_one_of_every_commit() -> None:
     assert home_of(Command("new.md", "npm publish")).kind == "commit"
     with pytest.raises(AssertionError, match="needs a shell"):
         run_inside("npm publish", ROOT)
-
-
-def test_what_a_command_needs_is_a_module_a_program_or_a_file(tmp_path: Path) -> None:
-    (tmp_path / "libc.a").touch()
-    assert all(is_here(needed) for needed in ("sampler_parity", "git", str(tmp_path / "libc.a")))
-    gone = ("no_such_module", "no-such-program++", str(tmp_path / "no.a"))
-    assert not any(is_here(needed) for needed in gone)
-
-
-def test_commands_that_differ_in_their_cases_alone_are_one_run() -> None:
-    runs = ["run a --case x", "run a --case y", "run b", "run a --case z -o c", "run b"]
-    homes = [Home("commit", run) for run in runs]
-    assert [home.run for home in merged(homes)] == [
-        "run a --case x --case y", "run b", "run a --case z -o c"
-    ]  # fmt: skip
-
-
-def test_a_command_reads_as_a_shell_would_read_it() -> None:
-    block = ["B=llama.cpp", "sampler-parity run a \\", "    -b $B  # all of it", "make  test"]
-    assert list(commands_in(block)) == [
-        "B=llama.cpp; sampler-parity run a -b $B", "B=llama.cpp; make test"
-    ]  # fmt: skip
-    assert list(commands_in(["$ make test", "ok"])) == ["make test"]
-    assert list(commands_in(["parity   1/1 identical"])) == []
-
-
-def test_a_block_with_a_language_holds_no_command() -> None:
-    text = "a\n\n    make a\n\n```toml\nmake b\n```\n```\nmake c\n```\n1. x\n\n       make d\n"
-    assert list(blocks(text)) == [["make a"], ["make c"], ["make d"]]

@@ -3,11 +3,9 @@
 The tests pass there, and both run. If one place is left out, the test of completeness names it.
 """
 
-import ast
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,78 +25,6 @@ QUICK = ("-m", "not slow and not nightly", "-p", "no:cacheprovider")
 # How many lines the core may have is no matter of the toys.
 BUDGET = "tests/project/test_size.py::test_the_core_is_within_its_limit"
 
-# The lists that a new sampler, engine, fault or suite changes, by module; None: all its names.
-LISTS: dict[str, set[str] | None] = {
-    "harness.backends.engines": {"ENGINES"},
-    "harness.backends.environments": {"all_environments"},
-    "harness.engines.engine_file": {"engine_names"},
-    "harness.engines.samplers": {"ALL_ROWS", "ALL_SAMPLERS", "engine_samplers"},
-    "harness.faults": {"MUTANTS"},
-    "maintenance.selftest.engine_faults": {"faults"},
-    "harness.llama_cpp.signatures": {"SIGNATURES"},
-    "harness.suite.ids": {"shipped"},
-    "harness.suite.timings": None,
-    "reference": {"SAMPLERS"},
-    "reference.registry": None,
-    "scripts.engines_index": None,
-}
-
-# Two tests with the mistake that this file is for: a list that is written out.
-PLANTED = "tests/suite/test_planted.py"
-WRITTEN_OUT = """
-from sampler_parity.harness.engines.engine_file import engine_names
-from sampler_parity.reference.registry import ROWS
-
-def test_samplers() -> None:
-    assert len(ROWS) == {samplers}
-
-def test_engines() -> None:
-    assert len(engine_names()) == {engines}
-"""
-
-
-# A file with each way in which a test may read a list, and two tests that read none.
-READING = """
-import pytest
-from sampler_parity.reference import SAMPLERS as ours
-from sampler_parity.reference.registry import ROWS
-
-FEW = [*ours][:2]
-OTHER = [1]
-
-@pytest.fixture
-def few():
-    return FEW
-
-def test_itself():
-    assert ROWS
-
-@pytest.mark.parametrize("name", FEW)
-def test_by_a_table(name):
-    pass
-
-def test_by_a_fixture(few):
-    pass
-
-class TestClass:
-    def test(self):
-        helper()
-
-def helper():
-    return ROWS
-
-def test_inside():
-    from sampler_parity.harness.faults import MUTANTS
-    assert MUTANTS
-
-@pytest.mark.parametrize("name", OTHER)
-def test_of_nothing(name):
-    assert OTHER
-
-def test_without():
-    pass
-"""
-
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -110,46 +36,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def cli(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return python(tree, "-m", "sampler_parity.harness.cli", *arguments)
-
-
-def reading_tests(path: Path) -> list[str]:
-    """Return the tests of a file that use one of LISTS, themselves or by a name of their file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    reached = {*_lists_of(tree)}
-    uses: dict[str, set[str]] = {}  # of each name of the file: the names in its statement
-    for statement in tree.body if reached else ():
-        found = [*ast.walk(statement)]
-        used = {node.id for node in found if isinstance(node, ast.Name)}
-        used |= {node.arg for node in found if isinstance(node, ast.arg)}  # fixtures
-        defined = getattr(statement, "name", None)
-        for name in [defined] if defined else used:
-            uses.setdefault(name, set()).update(used)
-    while more := {name for name in uses.keys() - reached if uses[name] & reached}:
-        reached |= more
-    names = [getattr(statement, "name", "") for statement in tree.body]
-    return [name for name in names if name in reached and name.lower().startswith("test")]
-
-
-def _lists_of(tree: ast.AST) -> Iterator[str]:
-    """Yield the names by which a file imports LISTS."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = LISTS.get(node.module.removeprefix("sampler_parity."), set())
-            for alias in node.names:
-                if names is None or alias.name in names:
-                    yield alias.asname or alias.name
-
-
-def readers(root: Path) -> dict[str, list[str]]:
-    """Return the tests that use a list, by file."""
-    files = [
-        path
-        for folder in ("tests", "engines")
-        for path in sorted((root / folder).rglob("test_*.py"))
-        if "node_modules" not in path.parts and path.name != Path(__file__).name
-    ]
-    found = {path.relative_to(root).as_posix(): reading_tests(path) for path in files}
-    return {file: tests for file, tests in found.items() if tests}
 
 
 def failures(done: subprocess.CompletedProcess[str]) -> set[str]:
@@ -166,46 +52,6 @@ def test_the_toys_are_where_the_page_says(page: str, places: list[str]) -> None:
     text = (ROOT / "docs" / "background" / f"{page}.md").read_text(encoding="utf-8")
     for path in places:
         assert f"`{path.replace('top_even', 'NAME').replace('toy', 'NAME')}`" in text
-
-
-@pytest.mark.slow
-def test_the_files_that_once_wrote_a_list_out_are_read() -> None:
-    found = readers(ROOT)
-    assert {
-        "tests/checks/timing/test_run.py",
-        "tests/cli/test_list.py",
-        "tests/reference/test_hard_input.py",
-        "tests/suite/test_non_finite.py",
-    } <= found.keys()
-    assert len(found) < 60  # some, not all
-
-
-def test_a_test_reads_a_list_by_names_of_its_file_too(tmp_path: Path) -> None:
-    path = tmp_path / "test_x.py"
-    path.write_text(READING, encoding="utf-8")
-    read = ["test_itself", "test_by_a_table", "test_by_a_fixture", "TestClass", "test_inside"]
-    assert reading_tests(path) == read
-
-
-@pytest.mark.slow
-def test_the_tests_that_read_a_list_pass_and_one_that_writes_it_out_does_not(tree: Path) -> None:
-    """Run the tests of `readers`: those without parameters, or with a toy among their parameters.
-
-    The others were the same in the tree itself. The test below runs all.
-    """
-    from sampler_parity.harness.engines.engine_file import engine_names
-    from sampler_parity.reference.registry import ROWS
-
-    text = WRITTEN_OUT.format(samplers=len(ROWS), engines=len(engine_names()))
-    (tree / PLANTED).write_text(text, encoding="utf-8")
-    try:
-        options = ("-p", "no:xdist", "-p", "tests.support.toys", *QUICK)
-        tests = [f"{file}::{name}" for file, names in readers(tree).items() for name in names]
-        done = python(tree, "-m", "pytest", *options, *tests)
-    finally:
-        (tree / PLANTED).unlink()
-    planted = {f"{PLANTED}::test_samplers", f"{PLANTED}::test_engines"}
-    assert failures(done) == planted, done.stdout
 
 
 @pytest.mark.nightly

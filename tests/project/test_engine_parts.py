@@ -2,7 +2,6 @@
 
 import pytest
 
-from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.engines.engine_file import Engine
 from scripts.engines_index import PAGE, cells, engines_of_others, readme_of, with_table
 
@@ -18,17 +17,3 @@ def test_the_table_of_the_page_is_that_of_today() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert with_table(text) == text, "run python -m scripts.engines_index"
     assert with_table(text.replace("| `draws/vllm` |", "| |")) == text
-
-
-@pytest.mark.parametrize(
-    ("page", "cell"),
-    [
-        ("`sampler-parity run timing/engines -b llama.cpp -b vllm`", "`timing/engines`"),
-        ("`sampler-parity run timing/engines -b llama.cpp -b vllm_too`", ""),
-        ("Not timed apart: the chain is llama.cpp's.", "the same"),
-        ("", ""),
-    ],
-    ids=["a command", "of another", "a reason", "neither"],
-)
-def test_a_page_without_a_timing_and_without_a_reason_is_a_hole(page: str, cell: str) -> None:
-    assert cells(ENGINES["vllm"], page)[4] == cell

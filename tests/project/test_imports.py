@@ -40,3 +40,33 @@ def test_an_editor_resolves_every_import_of_the_core_in_a_clone_without_packages
 @pytest.mark.slow
 def test_an_editor_resolves_every_import_of_the_core_where_all_is_installed() -> None:
     assert unresolved(ROOT, *CORE) == []
+
+
+def test_tests_of_a_user_in_a_folder_of_a_clone_need_no_package_of_our_tests(
+    tmp_path: Path,
+) -> None:
+    """The first commands of the README make a folder and an environment inside the clone."""
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    mine, support = tmp_path / "my-sampler", tmp_path / "tests" / "support"
+    support.mkdir(parents=True)
+    mine.mkdir()
+    for folder in (support, support.parent):
+        (folder / "__init__.py").touch()
+    (support / "fixtures.py").write_text("raise ImportError('hypothesis')\n")
+    (mine / "test_mine.py").write_text("def test_mine():\n    pass\n")
+    for folder, arguments, works in (
+        (mine, [], True),
+        (tmp_path, ["my-sampler/test_mine.py::test_mine"], True),
+        (tmp_path, [], False),
+        (mine, ["../tests"], False),
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=folder,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        assert (ran.returncode == 0) == works, ran.stdout + ran.stderr
+        assert ("ImportError" in ran.stdout + ran.stderr) != works

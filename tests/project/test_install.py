@@ -104,13 +104,6 @@ def test_each_package_of_npm_is_locked_with_its_integrity_and_no_registry() -> N
     assert "npm ci" in (ROOT / "Makefile").read_text()
 
 
-def test_llama_cpp_is_compiled_from_the_locked_source_and_all_else_is_left() -> None:
-    llama, others = script()["divided"](LOCKED.read_text(), "llama-cpp-python")
-    assert list(entries(llama)) == ["llama-cpp-python"]
-    assert entries(llama) | entries(others) == entries(LOCKED.read_text())
-    assert "llama-cpp-python" not in entries(others)
-
-
 @pytest.mark.parametrize(
     ("backends", "compiled"),
     [
@@ -121,6 +114,7 @@ def test_llama_cpp_is_compiled_from_the_locked_source_and_all_else_is_left() -> 
         ("mine=node my-adapter.js\nllama.cpp", True),
         ("old=llama.cpp@b4753", True),
         ("mlx_lm", True),
+        ("fork=llama.cpp@/home/me/build", False),
         ("reference@b4753", False),
     ],
 )

@@ -112,23 +112,6 @@ most = MOST
 """
 POLICY = 'schema_version = 1\n[[parity]]\n[[toy]]\nresult = "*"\n'
 
-BOX = {
-    "__init__.py": "",
-    "rows.py": """
-from sampler_parity.harness.rows import RecordRow
-
-RECORDS = (RecordRow("box", "toybox.box:BoxResult", ordered=False),)
-""",
-    "box.py": """
-from typing import Literal
-
-from sampler_parity.harness.bundle.records import Result
-
-class BoxResult(Result):
-    kind: Literal["box"] = "box"
-""",
-}
-
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -164,14 +147,3 @@ def test_one_file_and_one_row_make_a_kind(tree: Path, most: int, status: int) ->
     assert index["bundles"][0]["others"] == {"toy": 1}
     printed = cli("gate", str(folder), "--policy", "gate.toml")
     assert f"rule     toy   {int(most == 2)}/1 met" in printed
-
-
-@pytest.mark.slow
-def test_a_folder_beside_the_harness_adds_a_kind_of_record(tree: Path) -> None:
-    (tree / "toybox").mkdir()
-    (tree / "sampler_parity/toybox").symlink_to("../toybox")
-    for name, text in BOX.items():
-        (tree / "toybox" / name).write_text(text, encoding="utf-8")
-    asked = "from sampler_parity.harness.bundle.bundle import model_of; print(model_of('box'))"
-    done = python(tree, "-c", asked)
-    assert done.stdout.strip() == "<class 'sampler_parity.toybox.box.BoxResult'>", done.stderr

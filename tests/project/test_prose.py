@@ -81,15 +81,3 @@ def test_a_planted_breach_is_found(file: str, text: str, rule: str) -> None:
 )
 def test_a_correct_text_has_no_breach(file: str, text: str) -> None:
     assert [str(breach) for breach in breaches(file, text)] == []
-
-
-def test_a_page_is_read_by_heading_paragraph_item_and_cell() -> None:
-    text = "# A title\n\nOne. Two\nlines.\n\n- item\n\n| cell | other |\n| --- | --- |\n"
-    assert [one.text for one in sentences_of("a.md", text)] == [
-        "A title",
-        "One.",
-        "Two lines.",
-        "item",
-        "cell",
-        "other",
-    ]

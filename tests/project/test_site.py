@@ -1,6 +1,5 @@
 """docs/ as a site: `make docs`."""
 
-import re
 import runpy
 import shutil
 import subprocess
@@ -9,25 +8,16 @@ from typing import Any
 
 import pytest
 
+from scripts.site.links import problems
 from tests.support.chromium import See
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 WIDTHS = [390, 1024, 1250, 1280]
-# A browser fetches the address of such an element, except a <link> that only names another page.
-FETCHED = re.compile(r"<(?:script|img|iframe|source|link)\b(?![^>]*rel=\"(?:next|prev)\")[^>]*")
-ADDRESS = re.compile(r"\b(?:src|href)=[\"']?([^\"'\s>]+)")
-OF_STYLES = re.compile(r"(?:url\(|@import)\s*[\"']?([^)\"'\s]+)")
 
 
 def conf() -> dict[str, Any]:
     return runpy.run_path(str(DOCS / "conf.py"))
-
-
-def of_other_hosts(text: str) -> list[str]:
-    """Return the addresses on other hosts that a browser fetches for a page or a stylesheet."""
-    named = [name for element in FETCHED.findall(text) for name in ADDRESS.findall(element)]
-    return [name for name in named + OF_STYLES.findall(text) if re.match(r"(?:https?:)?//", name)]
 
 
 def test_every_page_stands_in_the_menu_once() -> None:
@@ -39,29 +29,11 @@ def test_every_page_stands_in_the_menu_once() -> None:
     assert pages == sorted([*at_top, *ours, *engines])
 
 
-def test_the_guide_has_fourteen_pages_and_docs_has_no_others() -> None:
-    """A page answers one question: the fourteenth is about another version of an engine."""
-    guide = conf()["NAVIGATION"]["Guide"]
-    assert len(guide) == 14
-    assert {path.stem for path in DOCS.glob("*.md")} == {*guide, "README"} - {"../CONTRIBUTING"}
-
-
 def test_a_link_to_a_folder_is_its_text_and_a_link_to_a_file_stays() -> None:
     text = "[samplers](../reference/samplers), [one](../reference/samplers/top_p.py), [x](#a)"
     assert conf()["without_folders"](text, DOCS) == text.replace(
         "[samplers](../reference/samplers)", "samplers"
     )
-
-
-def test_what_is_loaded_from_another_host_is_noticed() -> None:
-    page = (
-        '<link rel="stylesheet" href="//fonts.example/a.css"><link rel="next" href="https://b/">'
-        '<a href="https://c/">c</a><script async src=https://d/e.js></script><img src="f.png">'
-    )
-    assert of_other_hosts(page) == ["//fonts.example/a.css", "https://d/e.js"]
-    assert of_other_hosts("@import 'https://x.example/y'; a { b: url(z.png) }") == [
-        "https://x.example/y"
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -75,20 +47,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_the_site_has_every_page_and_begins_at_its_index(site: Path) -> None:
-    names = {str(path.relative_to(site)) for path in site.rglob("*.html")}
-    assert {"index.html", "CONTRIBUTING.html", "docs/write-an-adapter.html"} <= names
-    assert {f"docs/{path.stem}.html" for path in DOCS.glob("*.md")} <= names
-    text = (site / "index.html").read_text(encoding="utf-8")
-    assert all(f'<span class="caption-text">{part}' in text for part in conf()["NAVIGATION"])
-
-
-@pytest.mark.nightly
 def test_no_page_asks_another_host_for_anything(site: Path) -> None:
-    files = [path for path in site.rglob("*") if path.suffix in (".html", ".css")]
-    assert len(files) > 40
-    asked = {path.name: of_other_hosts(path.read_text(encoding="utf-8")) for path in files}
-    assert {name: hosts for name, hosts in asked.items() if hosts} == {}
+    assert len([*site.rglob("*.html")]) > 40
+    assert [line for line in problems(site) if "fetches" in line] == []
 
 
 @pytest.mark.nightly

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts import size
-from scripts.size import LIMIT, ROOT, core, main, measured
+from scripts.size import LIMIT, ROOT, WHOLE, core, main, measured
 from tests.support.commits import commit, git
 
 
@@ -32,9 +32,16 @@ def printed(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
     return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_core_is_within_its_limit() -> None:
-    lines = core(measured(ROOT))
-    assert lines <= LIMIT
+def test_the_core_and_the_repository_are_within_their_limits() -> None:
+    sizes = measured(ROOT)
+    assert core(sizes) <= LIMIT
+    assert sum(sizes.values()) <= WHOLE
+
+
+@pytest.mark.parametrize(("folder", "most"), [("docs", 90_000), ("docs/results", 10_000)])
+def test_the_documentation_is_within_its_limit(folder: str, most: int) -> None:
+    words = sum(len(path.read_text("utf-8").split()) for path in (ROOT / folder).rglob("*.md"))
+    assert words <= most
 
 
 def test_lines_are_counted_by_package_and_by_feature(

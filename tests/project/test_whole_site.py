@@ -10,9 +10,9 @@ import pytest
 from sampler_parity.harness.errors import InputError
 from scripts.site import measured
 from scripts.site.__main__ import source
-from scripts.site.findings import STATUS, anchor, read
+from scripts.site.findings import STATUS, read
 from scripts.site.links import problems
-from scripts.site.measured import badges, bundles_of, page, reported, trended
+from scripts.site.measured import badges, bundles_of, page, reported
 from scripts.site.pages import index, linked, write
 from tests.support.chromium import See
 from tests.support.gate_bundles import finished
@@ -96,17 +96,6 @@ def test_every_finding_has_a_page_whatever_kind_of_case_shows_it(tmp_path: Path)
     assert all("\nlogits   {" in text for text in of_generation)
 
 
-def test_programs_of_one_finding_stand_below_one_heading(project: Path) -> None:
-    folder = project / "studies" / "findings"
-    (folder / "programs.toml").write_text(PROGRAMS.replace(".py", '.py", "finding_01_again.py', 1))
-    (folder / "finding_01_again.py").write_text("print('expected 2, got 3')\n")
-    write(read(project), project, project / "out")
-    text = (project / "out" / "1.md").read_text()
-    assert text.count("## Programs that stand alone") == 1
-    assert "expected 1, got 2" in text
-    assert "expected 2, got 3" in text
-
-
 def test_the_page_over_all_leads_to_each(project: Path) -> None:
     text = index(read(project))
     assert "| [1. A first `[^...]`](1.md) | open | ask |" in text
@@ -156,10 +145,6 @@ def test_links_of_a_page_in_a_folder_of_docs_are_resolved_from_there() -> None:
     )
 
 
-def test_a_heading_has_the_place_that_the_site_gives_it() -> None:
-    assert anchor("20. `[^...]` isn't Top-P") == "20--isnt-top-p"
-
-
 def measured_in(folder: Path, **cases: object) -> Path:
     results = [case(f"top_p/{name}", {"mine": result}) for name, result in cases.items()]  # type: ignore[dict-item]
     finished(folder, results, run_info("mine"))
@@ -200,11 +185,6 @@ def test_a_bundle_that_was_cut_short_is_refused_and_not_left_out(tmp_path: Path)
     (folder / "results.jsonl").write_text("".join(records[:-1]))
     with pytest.raises(InputError, match="did not finish"):
         reported(tmp_path / "bundles", tmp_path / "extra")
-
-
-def test_without_bundles_and_history_there_is_no_trend(tmp_path: Path) -> None:
-    assert not trended(tmp_path / "bundles", tmp_path / "history.sqlite", tmp_path / "extra")
-    assert "| History | not measured here |" in page([], trend=False)
 
 
 def test_pages_of_engines_are_copied_and_their_other_files_linked(project: Path) -> None:

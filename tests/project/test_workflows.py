@@ -25,6 +25,7 @@ from tests.support.makefiles import MAKEFILES, targets
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".github" / "workflows"
 FILES = sorted(FOLDER.glob("*.yml"))
+EXAMPLE = ROOT / "examples" / "workflow.yml"
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 # by commit, for a tag can be moved; the version is a comment behind it
 CURRENT = {
@@ -81,13 +82,6 @@ def commands(script: str) -> list[list[str]]:
 ALL = [call for step in steps() for call in commands(step.get("run", ""))]
 
 
-def test_workflows_call_the_harness_and_make_one_report() -> None:
-    called = {" ".join(call[:2]) for call in ALL}
-    assert {"run parity", "run devices", "builds add", "builds list"} <= called
-    assert {"gate bundles/$NAME", "gate bundles/$NAME-devices", "gate $BUNDLE"} <= called
-    assert ["report", "${usable[@]}", "-o", "report"] in ALL
-
-
 @pytest.mark.parametrize("arguments", ALL, ids=" ".join)
 def test_every_command_of_the_workflows_is_one_of_the_cli(arguments: list[str]) -> None:
     check_command(arguments)
@@ -102,29 +96,6 @@ def test_a_command_that_the_cli_lacks_is_noticed(line: str) -> None:
     (arguments,) = commands(line)
     with pytest.raises(Exception, match=r"no command runs|[Nn]o such option|no such suite"):
         check_command(arguments)
-
-
-def test_matrix_has_the_six_configurations() -> None:
-    runners = {entry["name"]: json.loads(entry["runner"]) for entry in matrix()}
-    assert runners == {
-        "linux-x86-64": ["ubuntu-24.04"],
-        "linux-arm64": ["ubuntu-24.04-arm"],
-        "macos-metal": ["macos-15"],
-        "windows": ["windows-2025"],
-        "vulkan-llvmpipe": ["ubuntu-24.04"],
-        "cuda": ["self-hosted", "linux", "x64", "cuda"],
-    }
-
-
-def test_only_what_computes_as_the_reference_does_must_be_exact() -> None:
-    exact = {entry["name"] for entry in matrix() if entry.get("exact")}
-    assert exact == {"linux-x86-64", "vulkan-llvmpipe", "cuda"}  # x86-64 with glibc
-
-
-def test_what_the_reference_predicts_to_the_bit_fails_where_it_is_not_so() -> None:
-    """On macOS and Windows the last bit of the C library is not known."""
-    predicted = {entry["name"] for entry in matrix() if entry.get("predicted")}
-    assert predicted == {"linux-arm64"}
 
 
 def test_backends_of_the_matrix_are_builds_that_it_fetches() -> None:
@@ -153,27 +124,6 @@ def test_our_tests_run_on_every_python_that_we_support() -> None:
     assert oldest == f">={job['strategy']['matrix']['python'][0]}"
     allow = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
     assert [step["run"] for step in job["steps"] if "run" in step] == [allow, "make test"]
-
-
-def test_every_commit_makes_the_pages_a_site() -> None:
-    steps = read("tests.yml")["jobs"]["docs"]["steps"]
-    assert [step["run"] for step in steps if "run" in step] == ["make docs"]
-
-
-def test_every_tag_has_its_archives_checked() -> None:
-    workflow = read("release.yml")
-    assert workflow[True] == {"push": {"tags": ["v*"]}}
-    runs = [step["run"] for step in workflow["jobs"]["archives"]["steps"] if "run" in step]
-    assert runs == ['make release-check TAG="$GITHUB_REF_NAME"']
-
-
-def test_every_night_the_extras_run() -> None:
-    nightly = read("nightly.yml")
-    assert [len(entry["cron"].split()) for entry in nightly[True]["schedule"]] == [5]
-    steps = nightly["jobs"]["extras"]["steps"]
-    assert [step["run"] for step in steps if "run" in step][1:] == ["make nightly"]
-    steps = nightly["jobs"]["commands"]["steps"]
-    assert [step["run"] for step in steps if "run" in step][1:] == ["make commands"]
 
 
 def test_where_the_sandbox_is_tested_namespaces_are_allowed_first() -> None:
@@ -273,13 +223,6 @@ def test_every_target_of_make_that_a_workflow_names_is_one() -> None:
     assert {"setup", "test", "nightly"} <= named <= {*targets(*MAKEFILES)}
 
 
-def test_own_runner_is_used_only_where_the_repository_says_so() -> None:
-    enabled = read("parity.yml")["jobs"]["configurations"]["with"]["enabled"]
-    assert enabled == "${{ !matrix.self-hosted || vars.CUDA_RUNNER == 'true' }}"
-    assert [entry["name"] for entry in matrix() if entry.get("self-hosted")] == ["cuda"]
-    assert read("configuration.yml")["jobs"]["run"]["if"] == "inputs.enabled"
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_workflow_may_only_read_and_knows_no_secrets(path: Path) -> None:
     text = path.read_text()
@@ -313,16 +256,6 @@ def test_no_job_that_compiles_nothing_fills_the_cache_of_the_compiled_llama_cpp(
                 assert (ROOT / cache["cache-dependency-path"]).is_file()
 
 
-def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
-    uploads = [s for s in steps() if s.get("uses", "").startswith("actions/upload-artifact@")]
-    paths = [step["with"]["path"] for step in uploads]
-    fuzzed = ["bundles/fuzzed/", "bundles/fuzz-*/"]
-    night = ["bundles/", *fuzzed, "report/", *["bundles/"] * 5, "site/"]
-    assert paths == ["bundles/", *night, "report/", "dist/", "site/"]
-    assert {step["if"] for step in uploads} == {"${{ !cancelled() }}"}
-    assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"
-
-
 def actions_of(text: str) -> list[tuple[str, str]]:
     """Return every third-party action in a workflow: its name, and its version after the @."""
     return [
@@ -331,7 +264,7 @@ def actions_of(text: str) -> list[tuple[str, str]]:
 
 
 def test_actions_are_official_and_pinned_by_commit() -> None:
-    pages = (ROOT / "action.yml", ROOT / "docs" / "ci-and-gate.md")
+    pages = (ROOT / "action.yml", ROOT / "docs" / "ci-and-gate.md", EXAMPLE)
     texts = [path.read_text() for path in (*FILES, *pages)]
     used = [action for text in texts for action in actions_of(text)]
     assert dict(used) == CURRENT
@@ -361,7 +294,15 @@ def test_action_uses_every_input_and_only_those() -> None:
     assert all(step["shell"] == "bash" for step in ACTION["runs"]["steps"] if "run" in step)
 
 
+def test_the_example_of_a_workflow_names_inputs_of_the_action() -> None:
+    (job,) = yaml.safe_load(EXAMPLE.read_text())["jobs"].values()
+    (use,) = [s for s in job["steps"] if s.get("uses", "").startswith("OWNER/")]
+    assert use["with"].keys() <= ACTION["inputs"].keys()
+    assert [s["run"] for s in job["steps"] if "${{" in s.get("run", "")] == []
+
+
 STUB = """#!/bin/bash
+if [ "$1" = gate ]; then echo gated >> report/gate.md; fi
 printf '%s\\n' "$*" >> calls
 if [ "$1" = report ] && [ "$FAILING" != report ]; then
   for page in index $PAGES; do echo "# $page" > report/$page.md; done
@@ -389,6 +330,27 @@ def run_step(folder: Path, name: str, **env: str) -> tuple[int, list[str]]:
         timeout=30,
     )
     return done.returncode, (folder / "calls").read_text().splitlines()
+
+
+PYTHON = """#!/bin/bash
+mkdir -p "$3/bin"
+for name in python sampler-parity; do
+  printf '#!/bin/bash\necho "$0" "$@" >> calls\n' > "$3/bin/$name"; chmod +x "$3/bin/$name"
+done
+"""
+
+
+def test_action_leaves_the_python_of_the_job_first_on_the_path(tmp_path: Path) -> None:
+    (python := tmp_path / "python3.11").write_text(PYTHON)
+    python.chmod(0o755)
+    code, calls = run_step(
+        tmp_path, "Install", PYTHON=str(python), BACKENDS="mine=python my.py",
+        GITHUB_PATH=str(tmp_path / "path"), GITHUB_ACTION_PATH="/action",
+    )  # fmt: skip
+    (added,) = (tmp_path / "path").read_text().splitlines()
+    assert (code, [path.name for path in Path(added).iterdir()]) == (0, ["sampler-parity"])
+    installed = f"{tmp_path}/sampler-parity/bin/python /action/scripts/install.py"
+    assert calls == [f"{installed} --for mine=python my.py"]
 
 
 @pytest.mark.parametrize(("status", "expected"), [("0", 0), ("1", 0), ("2", 1)])
@@ -424,7 +386,7 @@ def test_gate_of_the_action_decides_and_writes_the_summary(
     assert calls[0].startswith("gate b --policy gate.toml --json report/gate.json --md ")
     assert calls[1] == "report b -o report"
     written = "".join(f"# {page}\n" for page in ["index", *sorted(pages.split())])
-    assert (tmp_path / "summary").read_text() == written
+    assert (tmp_path / "summary").read_text() == f"gated\n{written}"
     assert (tmp_path / "out").read_text() == f"status={status}\n"
 
 
@@ -434,3 +396,9 @@ def test_gate_of_the_action_has_its_status_where_no_report_can_be_made(tmp_path:
     )
     assert code == 2
     assert (tmp_path / "out").read_text() == "status=0\n"
+
+
+def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
+    uploads = [s for s in steps() if s.get("uses", "").startswith("actions/upload-artifact@")]
+    assert {step["if"] for step in uploads} == {"${{ !cancelled() }}"}
+    assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"

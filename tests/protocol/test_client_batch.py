@@ -122,12 +122,3 @@ def test_logits_that_are_changed_in_place_are_named(ask_with: Any) -> None:
 def test_a_reply_of_another_shape_breaks_the_protocol(wrong: dict[str, Any], ask_with: Any) -> None:
     with pytest.raises(BackendFailure, match="wrong number of steps, rows or stages"):
         ask_with(edit=lambda backend, reply: reply.model_copy(update=wrong))
-
-
-def test_a_sampler_that_hello_does_not_claim_is_not_asked_for(ask_with: Any) -> None:
-    odd = SCRIPT.sequences[0].model_copy(update={"chain": [{"no_such": {}}]})
-    backend = Edited()
-    with pytest.raises(BackendFailure, match="no sampler no_such"):
-        batch(backend, Batch([odd], SCRIPT.steps[:1], V), ROWS)
-    assert backend.sent == []
-    backend.close()

@@ -158,7 +158,7 @@ def test_the_timeout_spans_the_reading_of_the_reply(monkeypatch: pytest.MonkeyPa
         ("1" + "0" * 400, "the whole number 10000000000000000000... (401 digits) is larger"),
         ("-1" + "0" * 5000, "the whole number -1000000000000000000... (5,002 digits) is larger"),
         ("NaN", "NaN is not valid JSON"),
-        ("1e999", "1 validation error"),
+        ("1e999", "ns.0: Input should be a finite number"),
     ],
 )
 def test_a_number_that_no_reader_holds_is_no_reply(ns: str, reason: str) -> None:

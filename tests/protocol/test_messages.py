@@ -88,12 +88,6 @@ def test_data_of_a_line_have_their_numbers(line: bytes) -> None:
     assert repr(p.data_of(line)) == repr(p.numbers(json.loads(line)))
 
 
-def test_a_line_has_the_number_that_it_is_given() -> None:
-    reply = p.RunReply(tokens=[None], ns=3)
-    assert p.to_line(reply, 7) == '{"number":7,"ok":true,"tokens":[null],"stages":[],"ns":3}'
-    assert p.to_line(reply) == '{"ok":true,"tokens":[null],"stages":[],"ns":3}'
-
-
 def test_every_text_of_requests_and_samplers_is_known_as_one() -> None:
     settings = [
         values

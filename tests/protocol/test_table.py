@@ -104,8 +104,3 @@ def test_a_table_of_an_earlier_request_is_no_answer(tabulating: Tabulating) -> N
 def test_an_index_beyond_int32_stays_no_index(tabulating: Tabulating) -> None:
     tabulating.worker = Far()
     assert {got.selected for stages in run(tabulating).stages for got in stages} == {2**31 - 1}
-
-
-def test_tokens_alone_need_no_table(tabulating: Tabulating) -> None:
-    client.run(tabulating, SETTING, [ROW], [p.Step(row=0)], detail="token")
-    assert tabulating.asked == [None]

@@ -1,5 +1,6 @@
 """build_chain's checks, and properties of every chain: apply, trace, reset, clone."""
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import SAMPLERS, Candidates, Chain, ChainError, Vocab, build_chain
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from tests.support.applied import Spec
+from tests.support.inside import Inside
 
 VOCAB = Vocab("bpe", ("a", "ab", "b", "<end>"), (1, 1, 1, 3), eog=frozenset({3}), eos=3, eot=3)
 
@@ -18,55 +23,56 @@ VOCAB = Vocab("bpe", ("a", "ab", "b", "<end>"), (1, 1, 1, 3), eog=frozenset({3})
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
+        ([{"topp": {}}], "stage 1: unknown sampler 'topp'; did you mean top_p or top_k?"),
         (
-            [{"top_q": {}}],
-            f"stage 0: unknown sampler 'top_q'; known: {', '.join(sorted(REFERENCE_SAMPLERS))}",
+            [{"nothing": {}}],
+            f"stage 1: unknown sampler 'nothing'; known: {', '.join(sorted(REFERENCE_SAMPLERS))}",
         ),
-        ([{"greedy": {}}, {"top_k": {}}], "stage 1 (top_k): missing parameter 'k'"),
-        ([{"top_p": {"min_keep": 1}}], "stage 0 (top_p): missing parameter 'p'"),
+        ([{"greedy": {}}, {"top_k": {}}], "stage 2 (top_k): missing parameter 'k'"),
+        ([{"top_p": {"min_keep": 1}}], "stage 1 (top_p): missing parameter 'p'"),
         (
             [{"top_p": {"q": 0.5}}],
-            "stage 0 (top_p): unknown parameter 'q'; known: p, min_keep",
+            "stage 1 (top_p): unknown parameter 'q'; known: p, min_keep",
         ),
-        ([{"greedy": {"k": 1}}], "stage 0 (greedy): unknown parameter 'k'; known: none"),
+        ([{"greedy": {"k": 1}}], "stage 1 (greedy): unknown parameter 'k'; known: none"),
         (
             [{"dry": {"dry_multiplier": 1, "vocab": 3}}],
-            "stage 0 (dry): unknown parameter 'vocab'; known: dry_multiplier, dry_base,"
+            "stage 1 (dry): unknown parameter 'vocab'; known: dry_multiplier, dry_base,"
             " dry_allowed_length, dry_penalty_last_n, seq_breakers",
         ),
-        ([{"mirostat": {"seed": 1}}], "stage 0 (mirostat): missing parameter 'n_vocab'"),
-        ([{"top_k": {"k": 1.0}}], "stage 0 (top_k): k must be an integer, got 1.0"),
-        ([{"top_k": {"k": True}}], "stage 0 (top_k): k must be an integer, got True"),
-        ([{"top_k": {"k": "40"}}], "stage 0 (top_k): k must be an integer, got '40'"),
+        ([{"mirostat": {"seed": 1}}], "stage 1 (mirostat): missing parameter 'n_vocab'"),
+        ([{"top_k": {"k": 1.0}}], "stage 1 (top_k): k must be an integer, got 1.0"),
+        ([{"top_k": {"k": True}}], "stage 1 (top_k): k must be an integer, got True"),
+        ([{"top_k": {"k": "40"}}], "stage 1 (top_k): k must be an integer, got '40'"),
         (
             [{"top_k": {"k": 2**31}}],
-            "stage 0 (top_k): k must be in -2147483648..2147483647, got 2147483648",
+            "stage 1 (top_k): k must be in -2147483648..2147483647, got 2147483648",
         ),
-        ([{"dist": {"seed": -1}}], "stage 0 (dist): seed must be in 0..4294967295, got -1"),
+        ([{"dist": {"seed": -1}}], "stage 1 (dist): seed must be in 0..4294967295, got -1"),
         (
             [{"min_p": {"p": 0.1, "min_keep": -1}}],
-            "stage 0 (min_p): min_keep must be in 0..9223372036854775807, got -1",
+            "stage 1 (min_p): min_keep must be in 0..9223372036854775807, got -1",
         ),
-        ([{"temp": {"temp": "1"}}], "stage 0 (temp): temp must be a number, got '1'"),
-        ([{"temp": {"temp": None}}], "stage 0 (temp): temp must be a number, got None"),
-        ([{"temp": {"temp": False}}], "stage 0 (temp): temp must be a number, got False"),
-        ([{"temp": {"temp": float("nan")}}], "stage 0 (temp): temp must not be NaN"),
+        ([{"temp": {"temp": "1"}}], "stage 1 (temp): temp must be a number, got '1'"),
+        ([{"temp": {"temp": None}}], "stage 1 (temp): temp must be a number, got None"),
+        ([{"temp": {"temp": False}}], "stage 1 (temp): temp must be a number, got False"),
+        ([{"temp": {"temp": float("nan")}}], "stage 1 (temp): temp must not be NaN"),
         (
             [{"temp": {"temp": 1e39}}],
-            "stage 0 (temp): temp must be a finite float32, got 1e+39",
+            "stage 1 (temp): temp must be a finite float32, got 1e+39",
         ),
         (
             [{"penalties": {"penalty_last_n": 1, "penalty_repeat": 0}}],
-            "stage 0 (penalties): penalty_repeat must be greater than 0, got 0",
+            "stage 1 (penalties): penalty_repeat must be greater than 0, got 0",
         ),
         (
             [{"top_k": {"k": 1}, "temp": {"temp": 1}}],
-            "stage 0 must name one sampler with its parameters:"
+            "stage 1 must name one sampler with its parameters:"
             " {'top_k': {'k': 1}, 'temp': {'temp': 1}}",
         ),
-        (["greedy"], "stage 0 must name one sampler with its parameters: 'greedy'"),
-        ([{}], "stage 0 must name one sampler with its parameters: {}"),
-        ([{"top_k": 40}], "stage 0 (top_k): parameters must be a table, got 40"),
+        (["greedy"], "stage 1 must name one sampler with its parameters: 'greedy'"),
+        ([{}], "stage 1 must name one sampler with its parameters: {}"),
+        ([{"top_k": 40}], "stage 1 (top_k): parameters must be a table, got 40"),
     ],
 )
 def test_build_chain_names_stage_sampler_parameter_rule_and_value(spec: Any, message: str) -> None:
@@ -86,42 +92,8 @@ def test_build_chain_gives_the_vocabulary_size_where_it_is_needed() -> None:
 def test_build_chain_takes_other_samplers() -> None:
     made = build_chain([{"mine": {}}], samplers={"mine": SAMPLERS["greedy"]})
     assert made.samplers[0].name == "greedy"
-    with pytest.raises(ChainError, match=r"^stage 0: unknown sampler 'top_k'; known: mine$"):
+    with pytest.raises(ChainError, match=r"^stage 1: unknown sampler 'top_k'; known: mine$"):
         build_chain([{"top_k": {"k": 1}}], samplers={"mine": SAMPLERS["greedy"]})
-
-
-class Recorder:
-    """Accepts tokens, and records which tokens are reported to it as prompt."""
-
-    name = "recorder"
-
-    def __init__(self) -> None:
-        self.prompt: list[int] = []
-        self.output: list[int] = []
-
-    def accept(self, token: int) -> None:
-        self.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.prompt.append(token)
-
-
-def test_a_prompt_is_sent_to_samplers_that_know_one_and_accepted_by_the_others() -> None:
-    recorder = Recorder()
-    penalties = build_chain([{"penalties": {"penalty_last_n": 9}}]).samplers[0]
-    chain = Chain([recorder, penalties])  # type: ignore[list-item]
-    chain.accept_prompt(3)
-    chain.accept(4)
-    assert (recorder.prompt, recorder.output) == ([3], [4])
-    assert list(penalties.history) == [3, 4]  # type: ignore[attr-defined]
-
-
-def test_an_empty_chain_leaves_the_candidates() -> None:
-    cand = Candidates.from_logits([1.0, 2.0])
-    chain = build_chain([])
-    chain.apply(cand)
-    assert list(chain.trace(cand)) == []
-    assert (cand.logits.tolist(), cand.token) == ([1.0, 2.0], None)
 
 
 def test_candidates_refuse_logits_of_two_dimensions() -> None:
@@ -137,6 +109,17 @@ def test_candidates_share_no_memory_with_the_logits_given() -> None:
     copy = cand.copy()
     copy.logits[0], copy.ids[0], copy.p[0] = 8, 7, 6
     assert (cand.logits[0], cand.ids[0], cand.p[0]) == (9, 0, 0)
+
+
+@pytest.mark.slow
+def test_every_expectation_of_a_case_is_met_by_the_reference() -> None:
+    """By hand with the reason of each, and those of llama.cpp's own tests/test-sampling.cpp."""
+    paths = find_suites(["parity", "removed", "trie/token_trie"])
+    cases = [case for path in paths for case in expand(path, "quick") if vars(case).get("expect")]
+    with closing(Inside(Worker(), name="mine")) as mine:
+        results = [execute(case, [mine]) for case in cases]
+    assert [result.id for result in results if not result.met("mine")] == []
+    assert len(results) > 200
 
 
 # A stage of every kind, each of which changes something.

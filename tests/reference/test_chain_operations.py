@@ -8,7 +8,6 @@ import ctypes
 import faulthandler
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,7 +24,6 @@ from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.harness.llama_cpp.token_trie import Interface
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, build_chain
-from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reference.sampler import Custom
 
 N = 48
@@ -207,52 +205,6 @@ def test_some_of_each_operation_is_the_references(worker: Worker) -> None:
     both = Both(worker)
     _some_of_each(both)
     both.free()
-
-
-@pytest.mark.parametrize(
-    ("names", "seed"),
-    [
-        (["dist"], 7),
-        (["dist", "mirostat_v2", "top_k"], 8),
-        (["top_k", "xtc", "adaptive_p"], DEFAULT_SEED),
-        ([], DEFAULT_SEED),
-    ],
-)
-def test_the_seed_of_a_chain_is_the_last_that_is_set(
-    names: list[str], seed: int, worker: Worker
-) -> None:
-    both = Both(worker)
-    for name in names:
-        both.add(name)
-    assert worker.library.llama_sampler_get_seed(both.chain) == both.twin.seed == seed
-    both.free()
-
-
-def test_the_counted_time_is_within_that_of_our_clock(worker: Worker) -> None:
-    """t_sample_ms counts microseconds of apply and accept, inside of what we time around them."""
-    both, library = Both(worker), worker.library
-    for name in ("top_k", "dist"):
-        both.add(name)
-    rows = [NativeCandidates(np.arange(200_000, dtype=np.float32)) for _ in range(12)]
-    start = time.perf_counter_ns()
-    for row in rows:
-        library.llama_sampler_apply(both.chain, ctypes.byref(row.array))
-    ours = (time.perf_counter_ns() - start) / 1e6
-    counted = library.llama_perf_sampler(both.chain)
-    assert 0 < counted.t_sample_ms <= ours
-    assert counted.n_sample == 0  # nothing was accepted
-    library.llama_perf_sampler_reset(both.chain)
-    assert library.llama_perf_sampler(both.chain).t_sample_ms == 0
-    both.free()
-
-
-def test_a_chain_of_no_perf_counts_tokens_and_no_time(worker: Worker) -> None:
-    chain = worker.build([{"top_k": {"k": 3}}], N, None)
-    for _ in range(12):
-        chain.apply(None, NativeCandidates(np.arange(200_000, dtype=np.float32)))
-        worker.library.llama_sampler_accept(chain.chain, 1)
-    counted = worker.library.llama_perf_sampler(chain.chain)
-    assert (counted.t_sample_ms, counted.n_sample) == (0, 12)
 
 
 # Samplers of one's own.

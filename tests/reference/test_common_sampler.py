@@ -58,64 +58,6 @@ def test_refused_token_costs_a_draw() -> None:
     assert sampler.sample(SKEWED) == 1
 
 
-def test_grammar_first_and_a_token_that_fits_cost_one_draw_each() -> None:
-    """The second draw, 0.835, selects token 0 of .9 .1."""
-    for allowed, grammar_first in ([{1}, {0, 1}], True), ([{0}, {0, 1}], False):
-        sampler = CommonSampler(DRAW, 2, grammar=AllowList(allowed))
-        sampler.accept(sampler.sample(EVEN, grammar_first), True)
-        assert sampler.sample(SKEWED, grammar_first) == 0
-
-
-def test_grammar_leaves_its_mark_on_candidates_only_where_it_was_applied() -> None:
-    sampler = CommonSampler(DRAW, 2, grammar=AllowList([{0}]))
-    sampler.sample(EVEN)
-    assert np.isfinite(sampler.get_candidates().logits).all()
-    sampler.sample(EVEN, grammar_first=True)
-    assert sampler.get_candidates().logits[1] == -np.inf
-
-
-def test_prompt_reaches_chain_and_history_but_neither_grammar_nor_budget() -> None:
-    grammar = AllowList([{0, 1, 2, 3}])
-    params = SamplingParams(
-        samplers=("penalties",), penalty_repeat=2.0, reasoning_budget_tokens=0,
-        reasoning_budget_start=(1,), reasoning_budget_end=((2,),),
-    )  # fmt: skip
-    sampler = CommonSampler(params, 4, grammar=grammar)
-    sampler.accept(1, is_generated=False)
-    assert (grammar.accepted, list(sampler.prev)) == ([], [1])
-    assert _state(sampler) == BudgetState.IDLE
-    sampler.sample(Output(np.ones(4, np.float32)))
-    assert sampler.get_candidates().logits.tolist() == [1, 0.5, 1, 1]
-    sampler.accept(1, is_generated=True)
-    assert grammar.accepted == [1]
-    assert _state(sampler) == BudgetState.FORCING
-
-
-def test_spent_budget_forces_its_tokens() -> None:
-    sampler = CommonSampler(thinking(2), 5)
-    for token in (1, 4, 4):
-        sampler.accept(token, True)
-    forced = []
-    for _ in range(2):
-        forced.append(sampler.sample(Output(np.zeros(5, np.float32))))
-        sampler.accept(forced[-1], True)
-    assert forced == [3, 2]
-    assert _state(sampler) == BudgetState.DONE
-
-
-def test_lazy_grammar_rests_inside_a_block_and_is_given_its_end() -> None:
-    grammar = AllowList([{0}])
-    sampler = CommonSampler(thinking(-1, grammar_lazy=True), 5, grammar=grammar)
-    for token in (0, 1, 4, 4, 2, 0):
-        sampler.accept(token, True)
-    assert grammar.accepted == [0, 1, 2, 0]
-    eager = AllowList([{0}])
-    sampler = CommonSampler(thinking(9), 5, grammar=eager)
-    for token in (0, 1, 4, 4, 2, 0):
-        sampler.accept(token, True)
-    assert eager.accepted == [0, 1, 4, 4, 2, 0]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "exists"),
@@ -136,15 +78,6 @@ def test_budget_exists_where_llama_cpp_makes_one(
     driver.init(0, params)
     assert (driver.budget_of(0) is not None) == exists
     assert (CommonSampler(params, 5).budget is not None) == exists
-
-
-def test_reasoning_is_ended_by_hand_without_a_limit() -> None:
-    sampler = CommonSampler(thinking(-1, reasoning_control=True), 5)
-    assert not sampler.force_reasoning_end()
-    sampler.accept(1, True)
-    assert sampler.force_reasoning_end()
-    assert sampler.sample(Output(np.zeros(5, np.float32))) == 3
-    assert not CommonSampler(DRAW, 5).force_reasoning_end()
 
 
 def test_prefill_reaches_the_budget_and_a_grammar_that_needs_it() -> None:
@@ -188,72 +121,6 @@ def test_reset_leaves_grammar_and_budget(driver: Driver) -> None:
     assert budget is not None
     assert budget.state == _state(sampler) == BudgetState.COUNTING
     assert driver.sample(0, zeros) == sampler.sample(zeros) == first
-
-
-def test_history_holds_32_tokens_or_n_prev() -> None:
-    for n_prev, size in (0, 32), (32, 32), (40, 40):
-        sampler = CommonSampler(SamplingParams(n_prev=n_prev), 300, read_vocab(BPE))
-        for token in range(65, 115):
-            sampler.accept(token, False)
-        assert len(sampler.prev) == size
-        assert sampler.last == 114
-        assert sampler.prev_str(3) == b"pqr"
-        assert sampler.prev_str(99) == bytes(range(115 - size, 115))
-        assert sampler.prev_str(0) == sampler.prev_str(-1) == b""
-
-
-def test_candidates_of_in_graph_samplers_are_taken_as_they_are() -> None:
-    ids, logits, p = np.array([7, 3], np.int32), logs(0.25, 0.75), np.array([0.1, 0.9], np.float32)
-    cand = Output(logits, ids, p).candidates()
-    assert (cand.ids.tolist(), cand.p.tolist()) == ([7, 3], p.tolist())
-    assert Output(logits, ids).candidates().p.tolist() == [0, 0]
-    sampler = CommonSampler(DRAW, 8)
-    assert sampler.sample(Output(logits, ids, p, token=3)) == 3
-    assert sampler.get_candidates().selected == 1
-    assert sampler.sample(EVEN) == 0, "no draw was taken before: u1 = 0.135"
-
-
-def test_candidates_are_sorted_by_p_and_keep_their_selection() -> None:
-    sampler = CommonSampler(DRAW, 3)
-    token = sampler.sample(Output(logs(0.2, 0.3, 0.5)))
-    cand = sampler.get_candidates(do_sort=True)
-    assert cand.ids.tolist() == [2, 1, 0]
-    assert cand.sorted
-    assert cand.token == token == 0
-
-
-def test_candidates_of_equal_p_are_sorted_as_natively(driver: Driver) -> None:
-    output = Output((np.arange(303) % 5).astype(np.float32))
-    sampler = CommonSampler(DRAW, driver.start(BPE))
-    driver.init(0, DRAW)
-    assert driver.sample(0, output) == sampler.sample(output)
-    ours, native = sampler.get_candidates(do_sort=True), driver.candidates(0, True)
-    assert ours.ids.tolist() == native.ids.tolist()
-    assert ours.selected == native.selected
-
-
-def test_draft_is_followed_until_the_sampler_disagrees() -> None:
-    def peaked(token: int) -> Output:
-        logits = np.zeros(303, np.float32)
-        logits[token] = 100
-        return Output(logits)
-
-    vocab = read_vocab(BPE)
-    eog = min(vocab.eog)
-
-    def along(draft: list[int], wanted: list[int]) -> list[int]:
-        sampler = CommonSampler(DRAW, 303, vocab)
-        tokens = sampler.sample_and_accept_n([peaked(token) for token in wanted], draft)
-        assert list(sampler.prev) == tokens
-        return tokens
-
-    assert along([], [5]) == [5]
-    assert along([5, 6], [5, 6, 7]) == [5, 6, 7]
-    assert along([5, 6], [5, 8, 7]) == [5, 8]
-    assert along([eog, 6], [eog, 6, 7]) == [eog]
-    assert along([5, eog], [5, eog, 7]) == [5, eog, 7]
-    with pytest.raises(ValueError, match=r"^a draft of 1 needs 2 outputs, got 1$"):
-        along([5], [5])
 
 
 def test_ignore_eos_bans_every_token_that_ends_a_generation() -> None:

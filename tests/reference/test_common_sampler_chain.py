@@ -7,34 +7,10 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.reference import Candidates, ChainError, build_chain
-from sampler_parity.reference.pipelines.common_chain import default_chain, sampler_name
+from sampler_parity.reference import ChainError, build_chain
+from sampler_parity.reference.pipelines.common_chain import default_chain
 from sampler_parity.reference.pipelines.common_sampler import SamplingParams
 from tests.support.applied import assert_as_native
-
-# As llama.cpp prints its names, with the one that is not the sampler's own name with dashes.
-PRINTED = {"typical_p": "typical"}
-
-
-def _names(params: SamplingParams, **context: Any) -> list[str]:
-    return [name for stage in default_chain(params, 10, **context) for name in stage]
-
-
-def test_pipeline_order_is_what_the_notes_on_the_api_print() -> None:
-    """Its build had logit-bias in every chain; v0.5.0 only where there is a bias."""
-    printed = (
-        "logits -> logit-bias -> penalties -> dry -> top-n-sigma"
-        " -> top-k -> typical -> top-p -> min-p -> xtc -> temp-ext -> dist"
-    )
-    names = _names(SamplingParams(logit_bias=((1, 2.0),)))
-    shown = [PRINTED.get(name, name.replace("_", "-")) for name in names]
-    assert " -> ".join(["logits", *shown]) == printed
-    assert _names(SamplingParams()) == names[1:]
-
-
-def test_pipeline_samplers_are_the_list_that_the_notes_on_the_api_print() -> None:
-    printed = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
-    assert ";".join(SamplingParams().samplers) == printed
 
 
 def test_pipeline_defaults_are_what_the_notes_on_the_api_print() -> None:
@@ -129,31 +105,6 @@ def test_pipeline_moves_adaptive_p_to_the_end_in_place_of_dist() -> None:
     ]
 
 
-def test_pipeline_takes_the_samplers_in_any_order_and_number() -> None:
-    params = SamplingParams(samplers=("temperature", "top_k", "infill", "top_k"))
-    assert _names(params) == ["temp_ext", "top_k", "infill", "top_k", "dist"]
-    assert _names(SamplingParams(samplers=())) == ["dist"]
-
-
-@pytest.mark.parametrize(
-    ("written", "name"),
-    [
-        ("top-k", "top_k"),
-        ("topk", "top_k"),
-        ("TOP_K", "top_k"),
-        ("top-n-sigma", "top_n_sigma"),
-        ("topnsigma", "top_n_sigma"),
-        ("nucleus", "top_p"),
-        ("temp", "temperature"),
-        ("typ", "typ_p"),
-        ("typ-p", "typ_p"),
-        ("adaptivep", "adaptive_p"),
-    ],
-)
-def test_pipeline_knows_the_other_names_of_samplers(written: str, name: str) -> None:
-    assert sampler_name(written) == name
-
-
 @pytest.mark.parametrize(
     ("n_ctx", "expected"), [(None, -1), (4096, 4096)], ids=["v0.5.0", "earlier releases"]
 )
@@ -188,15 +139,6 @@ def test_pipeline_refuses_what_common_sampler_init_refuses(
 ) -> None:
     with pytest.raises(ChainError, match=message):
         default_chain(SamplingParams(**{field: value}), 10)
-
-
-def test_pipeline_chain_is_built_and_samples() -> None:
-    """p = .5 .3 .15 .05: top_p .95 is reached by three, min_p .05 removes none of them."""
-    chain = build_chain(default_chain(SamplingParams(seed=1), 4), n_vocab=4)
-    cand = Candidates.from_logits(np.log([0.5, 0.3, 0.1501, 0.0499]))
-    chain.apply(cand)
-    assert cand.ids.tolist() == [0, 1, 2]
-    assert cand.token in (0, 1, 2)
 
 
 def test_pipeline_chain_runs_as_natively(native: BackendProcess) -> None:

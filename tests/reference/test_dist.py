@@ -34,12 +34,6 @@ def test_dist_normalizes_the_probabilities() -> None:
     assert not cand.sorted
 
 
-@pytest.mark.parametrize(("first", "token"), [(0.13547, 1), (0.13548, 0)])
-def test_dist_selects_the_first_whose_sum_reaches_the_number(first: float, token: int) -> None:
-    """The number is .1354770..: a first probability just below it is passed, just above taken."""
-    assert applied("dist", {"seed": SEED}, logs(first, 1 - first)).token == token
-
-
 @pytest.mark.parametrize(
     ("high", "logits", "token"),
     [
@@ -62,36 +56,6 @@ def test_dist_selects_where_the_number_is_reached_exactly(
     assert cand.token == token
 
 
-def test_dist_depends_on_the_order_of_the_candidates() -> None:
-    cand = Candidates.from_logits(logs(0.1, 0.9))
-    cand.keep(np.array([1, 0]))
-    chain_of(("dist", {"seed": SEED})).apply(cand)
-    assert cand.token == 1  # sums .9, 1 over the ids 1, 0; in vocabulary order .135 is id 1 too
-    cand = Candidates.from_logits(logs(0.2, 0.8))
-    cand.keep(np.array([1, 0]))
-    chain_of(("dist", {"seed": SEED})).apply(cand)
-    assert cand.token == 1
-    assert applied("dist", {"seed": SEED}, logs(0.2, 0.8)).token == 0
-
-
-def test_dist_never_draws_a_banned_token() -> None:
-    assert set(_draws([-np.inf, 0.0, -np.inf, 0.0, -np.inf], 1000)) == {1, 3}
-
-
-def test_dist_with_one_candidate_uses_up_a_draw() -> None:
-    """llama.cpp's test_dist_singleton_rng: one candidate leaves the stream where two would."""
-    single, control = chain_of(("dist", {"seed": 4242})), chain_of(("dist", {"seed": 4242}))
-    one = Candidates.from_logits([0.0])
-    single.apply(one)
-    assert (one.token, one.p.tolist()) == (0, [1.0])
-    control.apply(Candidates.from_logits([0.0, 0.0]))
-    for _ in range(4):
-        a, b = (Candidates.from_logits(np.zeros(256)) for _ in range(2))
-        single.apply(a)
-        control.apply(b)
-        assert a.token == b.token
-
-
 def test_dist_with_no_candidates_selects_none_and_draws_nothing() -> None:
     chain = chain_of(("dist", {"seed": SEED}))
     none, two = Candidates.from_logits([]), Candidates.from_logits(logs(0.5, 0.5))
@@ -99,34 +63,6 @@ def test_dist_with_no_candidates_selects_none_and_draws_nothing() -> None:
     chain.apply(two)
     assert none.token is None
     assert two.token == 0  # by .135; the second number, .835, would give 1
-
-
-@pytest.mark.parametrize(
-    "logits",
-    [[-np.inf] * 3, [0.0, np.nan, 0.0], [0.0, np.inf, 0.0]],
-    ids=["all -inf", "a NaN", "a +inf"],
-)
-def test_dist_selects_the_last_where_every_p_is_nan(logits: list[float]) -> None:
-    cand = applied("dist", {"seed": SEED}, logits)
-    assert cand.token == 2
-    assert np.isnan(cand.p).all()
-
-
-def test_dist_starts_over_on_reset_and_goes_on_in_a_clone() -> None:
-    chain = chain_of(("dist", {"seed": SEED}))
-    logits = logs(0.4, 0.3, 0.2, 0.1)
-
-    def draw(of: object = chain) -> int | None:
-        cand = Candidates.from_logits(logits)
-        of.apply(cand)  # type: ignore[attr-defined]
-        return cand.token
-
-    assert draw() == 0
-    twin = chain.clone()
-    assert [draw(), draw(twin)] == [2, 2]
-    assert [draw(twin), draw()] == [3, 3]
-    chain.reset()
-    assert [draw(), draw(twin) is not None] == [0, True]
 
 
 def test_dist_with_the_default_seed_is_random() -> None:

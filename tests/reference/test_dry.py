@@ -12,45 +12,11 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, ChainError, Vocab
 from sampler_parity.reference.samplers.dry import Dry, breaker_sequences, suffix_repeats
-from tests.support.applied import applied, assert_as_native, chain_of, logs
+from tests.support.applied import applied, assert_as_native, chain_of
 from tests.support.examples import examples
 
 # a b ab xab xa, and newline
 VOCAB = Vocab("bpe", ("a", "b", "ab", "xab", "xa", "Ċ"), (1,) * 6)
-
-
-@pytest.mark.parametrize(
-    ("history", "multiplier", "allowed", "last_n", "breakers", "expected"),
-    [
-        ([0, 1], 1.0, 2, 4, [], [0.25] * 4),
-        ([0, 1, 2, 0, 1], 1.0, 2, 5, [], [0.296923, 0.296923, 0.109232, 0.296923]),
-        ([0, 1, 3, 4, 0, 1], 1.0, 2, 6, [[3]], [0.2] * 5),
-        ([0, 1, 2, 0, 1], 2.0, 2, 5, [], [0.241818, 0.241818, 0.032727, 0.241818, 0.241818]),
-        ([0, 1, 2, 3, 4, 0, 1], 1.0, 4, 7, [], [0.2] * 5),
-    ],
-)
-def test_dry_leaves_the_published_probabilities(
-    history: list[int],
-    multiplier: float,
-    allowed: int,
-    last_n: int,
-    breakers: list[list[int]],
-    expected: list[float],
-) -> None:
-    """llama.cpp's test_dry: equals, base 1.1, normalized by dist."""
-    parameters = {
-        "dry_multiplier": multiplier,
-        "dry_base": 1.1,
-        "dry_allowed_length": allowed,
-        "dry_penalty_last_n": last_n,
-        "seq_breakers": breakers,
-    }
-    chain = chain_of(("dry", parameters), ("dist", {"seed": 0}))
-    for token in history:
-        chain.accept(token)
-    cand = Candidates.from_logits(logs(*[1 / len(expected)] * len(expected)))
-    chain.apply(cand)
-    assert cand.p == pytest.approx(expected, abs=1e-5)
 
 
 def _penalties(history: Sequence[int], n: int = 10, **parameters: Any) -> dict[int, float]:
@@ -60,83 +26,11 @@ def _penalties(history: Sequence[int], n: int = 10, **parameters: Any) -> dict[i
     return {i: -logit for i, logit in enumerate(cand.logits.tolist()) if logit}
 
 
-@pytest.mark.parametrize(
-    ("allowed", "expected"),
-    [
-        (3, {}),
-        (2, {3: 0.5}),  # .5 * 2**(2 - 2)
-        (1, {3: 1.0}),  # .5 * 2**(2 - 1)
-        (0, {1: 0.5, 2: 0.5, 3: 2.0}),  # every token that came, for a repetition of length 0
-        (-1, {1: 1.0, 2: 1.0, 3: 4.0}),
-    ],
-)
-def test_dry_grows_with_the_length_beyond_the_allowed(
-    allowed: int, expected: dict[int, float]
-) -> None:
-    """1 2 3 1 2: after "1 2" came 3."""
-    assert _penalties([1, 2, 3, 1, 2], dry_allowed_length=allowed) == expected
-
-
-def test_dry_takes_the_longest_repetition_of_each_token() -> None:
-    """2 5 | 1 2 6 | 9 1 2 6 | 8 9 1 2: 6 followed "9 1 2" (3) and "1 2" (2), 5 followed "2" (1)."""
-    history = [2, 5, 1, 2, 6, 9, 1, 2, 6, 8, 9, 1, 2]
-    assert _penalties(history, dry_allowed_length=1) == {6: 0.5 * 2**2, 5: 0.5}
-
-
-@pytest.mark.parametrize(("last_n", "expected"), [(5, {3: 0.5}), (4, {}), (3, {})])
-def test_dry_searches_the_last_n_tokens(last_n: int, expected: dict[int, float]) -> None:
-    """In 2 3 1 2 only the length 1 is left of "1 2"."""
-    assert _penalties([1, 2, 3, 1, 2], dry_penalty_last_n=last_n) == expected
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"dry_multiplier": 0.0},
-        {"dry_base": 0.999},
-        {"dry_base": -2.0},
-        {"dry_penalty_last_n": 0},
-        {"dry_penalty_last_n": -1},
-    ],
-    ids=["multiplier 0", "base below 1", "base negative", "last_n 0", "last_n -1"],
-)
-def test_dry_is_disabled(parameters: dict[str, Any]) -> None:
-    assert _penalties([1, 2, 3, 1, 2], **parameters) == {}
-
-
-def test_dry_with_a_negative_multiplier_favours_repetition() -> None:
-    assert _penalties([1, 2, 3, 1, 2], dry_multiplier=-0.5) == {3: -0.5}
-
-
-def test_dry_with_base_one_does_not_grow() -> None:
-    assert _penalties([1] * 50, dry_base=1.0) == {1: 0.5}
-
-
 def test_dry_caps_the_exponent_at_the_range_of_float() -> None:
     """log(FLT_MAX) / log(1.75) = 158.5: 1.75**158 = 2.5e38, though the length is 299."""
     history = [1] * 300
     penalties = _penalties(history, dry_multiplier=1.0, dry_base=1.75, dry_penalty_last_n=400)
     assert penalties == {1: pytest.approx(1.75**158, rel=1e-6)}
-
-
-@pytest.mark.parametrize(
-    ("history", "breakers", "allowed", "expected"),
-    [
-        ([1, 2, 3, 1, 2], [[3]], 2, {}),  # 3 is a breaker itself
-        ([3, 1, 2, 4, 3, 1, 2], [[3]], 2, {4: 0.5}),  # "3 1 2" counts as "1 2"
-        ([3, 1, 2, 4, 3, 1, 2], [], 2, {4: 1.0}),
-        ([7, 3, 4, 1, 5, 7, 3, 4, 1], [[3, 4]], 1, {5: 0.5}),  # "3 4" ends the search before 1
-        ([7, 3, 4, 1, 5, 7, 3, 4, 1], [[3, 9]], 1, {5: 0.5 * 2**3}),  # no "3 9" in the history
-        ([7, 3, 4, 1, 5, 7, 3, 4, 1], [[3, 4]], 2, {}),  # 1 < 2 is left
-        ([7, 3, 4, 1, 5, 7, 3, 4, 1], [[3], [3, 4]], 1, {5: 0.5}),  # the longest tail counts
-        ([1, 2, 3, 1, 2], [[]], 2, {3: 0.5}),  # an empty one is none
-    ],
-)
-def test_dry_does_not_look_beyond_a_breaker(
-    history: list[int], breakers: list[list[int]], allowed: int, expected: dict[int, float]
-) -> None:
-    penalties = _penalties(history, dry_allowed_length=allowed, seq_breakers=breakers)
-    assert penalties == expected
 
 
 def test_dry_finds_string_breakers_in_tokens() -> None:
@@ -185,32 +79,6 @@ def test_dry_clears_the_sorted_flag_where_the_history_is_long_enough(
     cand.sorted = True
     chain.apply(cand)
     assert (cand.logits.tolist(), cand.sorted) == ([2.0, 1.0], is_sorted)
-
-
-def test_dry_keeps_infinities_and_ignores_ids_outside() -> None:
-    history = [0, 1, 99, 0, 1]
-    assert _penalties(history) == {}
-    logits = [0.0, -np.inf, np.inf]
-    for ends in (1, 2):
-        history = [5, 6, ends, 5, 6]
-        cand = applied("dry", {"dry_multiplier": 1.0}, logits, history=history)
-        assert cand.logits.tolist() == logits
-
-
-def test_dry_forgets_on_reset_and_copies_history_and_breakers_into_a_clone() -> None:
-    sampler = Dry(0.5, 2.0, seq_breakers=[[4]])
-    for token in (1, 2, 3, 1):
-        sampler.accept(token)
-    twin = sampler.clone()
-    twin.accept(2)
-    sampler.reset()
-    logits = []
-    for each in (sampler, twin):
-        cand = Candidates.from_logits(np.zeros(5))
-        each.apply(cand)
-        logits.append(cand.logits.tolist())
-    assert logits == [[0.0] * 5, [0.0, 0.0, 0.0, -0.5, 0.0]]
-    assert twin.breakers == {4: {()}}
 
 
 @pytest.mark.parametrize("kind", ["bpe", "spm"])

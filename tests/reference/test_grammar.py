@@ -122,7 +122,7 @@ def test_bad_grammar_is_refused_with_its_place(text: str, message: str) -> None:
 def test_chain_says_which_stage_has_the_bad_grammar() -> None:
     with pytest.raises(
         ChainError,
-        match=r"^stage 1 \(grammar\): grammar_str: line 1, column 10: undefined rule 'x'$",
+        match=r"^stage 2 \(grammar\): grammar_str: line 1, column 10: undefined rule 'x'$",
     ):
         build_chain([{"greedy": {}}, {"grammar": {"grammar_str": "root ::= x"}}], vocab=VOCAB)
     with pytest.raises(ChainError, match="can be read in over 10000 ways"):

@@ -8,7 +8,6 @@ from sampler_parity.reference.grammar import Machine, parse
 from sampler_parity.reference.grammar.strict import strictly_allowed
 
 # 0..255: the bytes; then a word, a token without text, and the end
-CHARACTERS = [chr(b) for b in range(256)]
 WORD, EMPTY, END = 256, 257, 258
 PIECES = (*(bytes([b]) for b in range(256)), b"ab", b"", b"</s>")
 

@@ -247,8 +247,3 @@ def test_a_nan_makes_llama_cpps_sort_depend_on_where_it_stands(native: BackendPr
     assert np.isnan(first.logits[0])
     ((inside,),) = native_stages(native, stage, [1.0, NAN, 2.0])
     assert inside.logits.tolist() == [2.0]
-
-
-def test_greedy_with_no_candidates_points_nowhere_natively_too(native: BackendProcess) -> None:
-    ((got,),) = native_stages(native, [{"greedy": {}}], [])
-    assert (got.selected, got.token) == (0, None)

@@ -22,5 +22,5 @@ def test_without_an_eos_token_nothing_is_banned() -> None:
 
 
 def test_without_a_vocabulary_it_is_refused() -> None:
-    with pytest.raises(ChainError, match=r"stage 0 \(ignore_eos\): missing parameter 'vocab'"):
+    with pytest.raises(ChainError, match=r"stage 1 \(ignore_eos\): missing parameter 'vocab'"):
         build_chain([{"ignore_eos": {}}], n_vocab=4)

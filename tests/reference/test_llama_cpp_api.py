@@ -11,11 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.pipelines.common_chain import default_chain
 from sampler_parity.reference.pipelines.common_sampler import SamplingParams
-from tests.support.applied import Spec, applied, chain_of, logs
+from tests.support.applied import Spec
 from tests.support.stages import ACTIVE, NAME_IDS
 
 # id, logit, p: the 27 candidates that top_p left of top_k's 40, and the first that it dropped.
@@ -88,36 +87,10 @@ def test_candidates_start_with_their_position_as_id_and_nothing_selected() -> No
     assert (cand.selected, cand.sorted) == (-1, False)
 
 
-def test_the_position_is_no_longer_the_id_after_a_sort() -> None:
-    assert applied("top_k", {"k": 2}, [0.5, -1.0, 2.0]).ids.tolist() == [2, 0]
-
-
-def test_greedy_selects_the_position_of_the_highest_logit_not_its_id() -> None:
-    chain = chain_of(("top_k", {"k": 2}), ("greedy", {}))
-    cand = Candidates.from_logits([0.5, -1.0, 2.0])
-    chain.apply(cand)
-    assert (cand.selected, cand.token) == (0, 2)
-
-
 def test_top_p_of_95_per_cent_keeps_the_27_printed() -> None:
     """The printed p are normalized over the 40 of top_k: 26 stay below .95, the 27th reaches it."""
     sums = list(itertools.accumulate(_column(AFTER_TOP_P, 2)))
     assert sums[25] < np.float32(0.95) <= sums[26]
-
-
-def test_probabilities_do_not_add_up_to_one_after_top_p() -> None:
-    cand = applied("top_p", {"p": 0.6}, logs(0.4, 0.3, 0.2, 0.1))
-    assert cand.p.sum() == pytest.approx(0.7, abs=1e-6)
-    assert _column(AFTER_TOP_P, 2)[:27].sum() == pytest.approx(0.95397, abs=1e-5)
-
-
-def test_probabilities_add_up_to_one_after_a_top_p_that_removes_nothing() -> None:
-    assert applied("top_p", {"p": 0.99}, [0.0, 0.0]).p.sum() == 1
-
-
-def test_the_printed_probabilities_are_the_softmax_of_the_printed_logits() -> None:
-    logits, p = _column(AFTER_TOP_P, 1), _column(AFTER_TOP_P, 2)
-    assert np.exp(logits.astype(float) - logits[0]) == pytest.approx(p / p[0], rel=1e-6)
 
 
 def test_min_p_leaves_the_16_printed() -> None:
@@ -137,60 +110,10 @@ def test_dist_gives_the_printed_probabilities_to_the_bit() -> None:
     assert np.array_equal(cand.p, (before / sum(before)).astype(np.float32))
 
 
-def test_a_large_negative_bias_keeps_a_token_from_being_sampled() -> None:
-    chain = chain_of(("logit_bias", {"logit_bias": [[0, -1000.0]]}), ("dist", {"seed": 3}))
-    for _ in range(200):
-        cand = Candidates.from_logits([5.0, 0.0])
-        chain.apply(cand)
-        assert cand.token == 1
-
-
-def test_penalties_apply_repetition_first_and_presence_once() -> None:
-    """6 / 2 = 3, then minus 2 * .25 + 1 = 1.5; the other order would be (6 - 1.5) / 2 = 2.25."""
-    parameters = {
-        "penalty_last_n": 64,
-        "penalty_repeat": 2.0,
-        "penalty_freq": 0.25,
-        "penalty_present": 1.0,
-    }
-    assert applied("penalties", parameters, [6.0], history=[0, 0]).logits.tolist() == [1.5]
-
-
-def test_temp_of_zero_leaves_the_highest_logit_and_masks_the_rest() -> None:
-    assert applied("temp", {"temp": 0.0}, [1.0, 3.0]).logits.tolist() == [-np.inf, 3.0]
-
-
-def test_typical_p_reorders_and_says_so() -> None:
-    cand = applied("typical_p", {"p": 0.3}, logs(0.6, 0.2, 0.1, 0.06, 0.04))
-    assert (cand.ids.tolist(), cand.sorted) == ([1, 0], False)
-
-
-def test_top_n_sigma_no_longer_sorts_or_writes_probabilities() -> None:
-    """Wrong at v0.5.0: the notes' version ended in a softmax with a sort."""
-    cand = applied("top_n_sigma", {"n": 1.0}, [0.0, 9.0, 8.5])
-    assert (cand.ids.tolist(), cand.p.tolist(), cand.sorted) == ([0, 1, 2], [0.0] * 3, False)
-
-
-def test_softmax_and_tail_free_are_no_longer_provided(libllama: Libllama) -> None:
-    """Wrong at v0.5.0: the notes list them among the samplers of llama.h."""
-    for name in ("softmax", "tail_free"):
-        assert not hasattr(libllama._library, f"llama_sampler_init_{name}")
-    assert hasattr(libllama._library, "llama_sampler_init_top_k")
-
-
 def test_logit_bias_is_no_longer_in_every_chain() -> None:
     """Wrong at v0.5.0: only where there is a bias."""
     first, *_ = default_chain(SamplingParams(), 10)
     assert list(first) == ["penalties"]
-
-
-def test_dist_samples_from_the_logits_not_from_the_probabilities() -> None:
-    """Wrong as worded: it computes its own probabilities; those it is given have no effect."""
-    cand = Candidates.from_logits([200.0, 0.0])
-    cand.p = np.array([0.0, 1.0], np.float32)
-    chain_of(("dist", {"seed": 1})).apply(cand)
-    assert cand.token == 0
-    assert cand.p.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("stage", ACTIVE, ids=NAME_IDS)

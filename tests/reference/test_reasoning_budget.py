@@ -96,37 +96,6 @@ def test_budget_masks_only_while_forcing_and_all_but_the_forced_token() -> None:
     assert budget.end_match == END
 
 
-def test_budget_takes_the_longest_sequence_that_ends_here() -> None:
-    budget = ReasoningBudget([START], [(4,), (3, 4), (5, 3, 4), ()], [], 9, BudgetState.COUNTING)
-    states(budget, [6, 3, 4])
-    assert budget.end_match == (3, 4)
-
-
-def test_budget_forgets_the_match_unless_it_ends_with_the_last_forced_token() -> None:
-    budget = ReasoningBudget([START], [END], [3, 4, 7], 0, BudgetState.COUNTING)
-    assert states(budget, [3, 4, 7]) == "FFD"
-    assert budget.end_match is None
-
-
-def test_budget_forgets_half_an_end_sequence_when_it_forces() -> None:
-    budget = ReasoningBudget([START], [END], END[1:], 1, BudgetState.COUNTING)
-    assert states(budget, END) == "FD"
-    assert budget.end_match is None
-
-
-def test_budget_of_another_block_forgets_half_an_end_sequence() -> None:
-    budget = ReasoningBudget([START], [END], END[:1], 1, BudgetState.COUNTING)
-    assert states(budget, [7, END[0], *START, END[1]]) == "FDDCF"
-
-
-def test_budget_that_forces_nothing_lets_a_token_pass() -> None:
-    budget = ReasoningBudget([START], [END], [], 0, BudgetState.COUNTING)
-    cand = Candidates.from_logits(np.zeros(10))
-    budget.apply(cand)
-    assert not cand.logits.any()
-    assert states(budget, [5]) == "D"
-
-
 @pytest.mark.parametrize(
     ("tokens", "expected"),
     [
@@ -151,15 +120,6 @@ def test_budget_waits_beyond_the_end_of_a_character_of_byte_tokens(
     assert native == expected
 
 
-def test_budget_ends_while_waiting_if_the_model_ends_it() -> None:
-    budget = budget_of(1, BudgetState.COUNTING, vocab=read_vocab(BPE))
-    assert states(budget, [E_ACUTE[0], *END]) == "WFF"  # 3 is a complete piece, so 4 is too late
-    half = ReasoningBudget([START], [E_ACUTE], [9], 1, BudgetState.COUNTING, read_vocab(BPE))
-    assert states(half, E_ACUTE) == "WW"  # begun with the last token of the budget: too late
-    early = ReasoningBudget([START], [(E_ACUTE[1],)], [9], 1, BudgetState.COUNTING, read_vocab(BPE))
-    assert states(early, E_ACUTE) == "WD"
-
-
 @pytest.mark.parametrize(
     ("piece", "complete"),
     [
@@ -173,29 +133,6 @@ def test_utf8_is_complete_by_its_last_lead_byte(piece: bytes, complete: bool) ->
     assert is_complete_utf8(piece) == complete
 
 
-def test_budget_is_forced_by_hand_only_while_counting() -> None:
-    budget = budget_of(5)
-    assert not budget.force()
-    states(budget, START)
-    assert budget.force()
-    assert not budget.force()
-    assert budget.state is BudgetState.FORCING
-    assert not budget_of(5, BudgetState.WAITING_UTF8).force()
-
-
-def test_budget_reset_goes_to_idle_from_any_first_state() -> None:
-    budget = budget_of(5, BudgetState.COUNTING)
-    budget.reset()
-    assert budget.state is BudgetState.IDLE
-
-
-def test_budget_clone_goes_its_own_way() -> None:
-    budget = budget_of(5)
-    budget.accept(1)
-    twin = budget.clone()
-    assert (states(twin, [2]), states(budget, [5, 2])) == ("C", "II")
-
-
 def test_budget_refuses_a_token_that_is_none(driver: Driver) -> None:
     budget = budget_of(5, BudgetState.COUNTING, vocab=read_vocab(BPE))
     with pytest.raises(UndefinedInputError, match=r"^token 303 is not in the vocabulary"):
@@ -203,6 +140,13 @@ def test_budget_refuses_a_token_that_is_none(driver: Driver) -> None:
     driver.ask("budget", 0, True, [START], [END], [9], 5, int(BudgetState.COUNTING))
     with pytest.raises(NativeError):
         driver.ask("budget_accept", 0, 303)
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_a_budget_that_counts_without_any_token_left_forces_at_once(driver: Driver, n: int) -> None:
+    budget = budget_of(n, BudgetState.COUNTING)
+    driver.ask("budget", 0, False, [START], [END], [MESSAGE, *END], n, int(BudgetState.COUNTING))
+    assert budget.state == driver.budget_state(0).state == BudgetState.FORCING
 
 
 TOKENS = st.integers(0, 2) | st.integers(0, N_VOCAB - 1)

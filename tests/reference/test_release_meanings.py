@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -120,21 +118,6 @@ def test_the_samplers_that_keep_one_of_sixteen_equals_kept_another() -> None:
     ):
         assert left([stage], [1.0] * 16, "std-sort").ids.tolist() == [range(16)[at]]
         assert left([stage], [1.0] * 16).ids.tolist() == [by_heap[at]]
-
-
-def test_infill_left_four_equals_as_they_stood() -> None:
-    """Each has a quarter: more than a fifth, and than 1 / (4 + 1)."""
-    by_heap = left([{"top_k": {"k": 4}}], [1.0] * 4).ids.tolist()
-    assert by_heap != [0, 1, 2, 3]
-    assert left([{"infill": {}}], [1.0] * 4, "std-sort", vocab=BPE).ids.tolist() == [0, 1, 2, 3]
-    assert left([{"infill": {}}], [1.0] * 4, vocab=BPE).ids.tolist() == by_heap
-
-
-def test_typical_p_sorted_equals_by_insertion_before_its_own_sort() -> None:
-    """All are as typical: the second sort too leaves them."""
-    stage = {"typical_p": {"p": 0.999}}
-    assert left([stage], [1.0] * 16, "std-sort").ids.tolist() == list(range(16))
-    assert left([stage], [1.0] * 16).ids.tolist() != list(range(16))
 
 
 def test_top_k_of_zero_sorted() -> None:
@@ -297,49 +280,6 @@ def test_infill_without_an_eot_token_ended_with_no_token() -> None:
 
 
 # sets of changes ---------------------------------------------------------------------------------
-
-STAGES: dict[str, dict[str, Any]] = {
-    "greedy": {},
-    "dist": {"seed": 3},
-    "top_k": {"k": 0},
-    "top_p": {"p": 0.8},
-    "min_p": {"p": 0.3},
-    "typical_p": {"p": 0.7},
-    "temp": {"temp": 0.0},
-    "temp_ext": {"temp": 0.5, "delta": 0.4},
-    "xtc": {"p": 0.5, "t": 0.1, "seed": 3},
-    "top_n_sigma": {"n": 0.0},
-    "mirostat": {"seed": 3},
-    "mirostat_v2": {"seed": 3},
-    "penalties": {"penalty_last_n": 4, "penalty_freq": 0.5},
-    "dry": {"dry_multiplier": 1.0, "dry_penalty_last_n": -1},
-    "infill": {},
-}
-
-
-@settings(deadline=None, max_examples=60)
-@given(
-    names=st.sets(st.sampled_from([name for name in NAMES if name != "dry-no-clone"])),
-    sampler=st.sampled_from(sorted(STAGES)),
-    logits=st.lists(st.sampled_from([-np.inf, -3.0, 0.0, 0.5, 2.0]), min_size=2, max_size=40),
-)
-def test_any_set_of_old_meanings_is_built_and_a_clone_has_it(
-    names: set[str], sampler: str, logits: list[float]
-) -> None:
-    """A clone before the first step does what its original does, also of every old meaning."""
-    chain = chain_with([{sampler: STAGES[sampler]}], *names, n_vocab=len(logits), vocab=BPE)
-    twin = chain.clone()
-    assert type(twin.samplers[0]) is type(chain.samplers[0])
-    for token in (0, 1, 0, 1):
-        one, other = Candidates.from_logits(logits), Candidates.from_logits(logits)
-        chain.apply(one)
-        twin.apply(other)
-        np.testing.assert_equal(
-            (one.ids, one.logits, one.p, one.sorted, one.selected),
-            (other.ids, other.logits, other.p, other.sorted, other.selected),
-        )
-        chain.accept(token)
-        twin.accept(token)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=NAMES)

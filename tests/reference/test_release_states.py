@@ -110,17 +110,6 @@ def test_the_scripts_cover_every_sampler_that_changed() -> None:
     assert set(STAGES) == {sampler for change in CHANGES for sampler in change.samplers}
 
 
-def test_a_clone_of_infill_ends_with_no_token_either() -> None:
-    """SPM has no EOT: up to b6673 all becomes the token -1, from b7347 on the EOS token, 2."""
-    logits = np.zeros(len(SPM), np.float32)
-    logits[2] = -np.inf
-    chain = build_chain([{"infill": {}}], release="b5590", vocab=SPM)
-    for instance in (chain, chain.clone(), chain.clone().clone()):
-        cand = Candidates.from_logits(logits)
-        instance.apply(cand)
-        assert cand.ids.tolist() == [-1]
-
-
 def test_a_forgetful_clone_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     from sampler_parity.reference.older.infill_b6673 import InfillB6673
     from sampler_parity.reference.older.xtc_b6133 import XtcB6133

@@ -35,28 +35,6 @@ def distribution_of_round(
     return enumerate_outcomes(experiment)
 
 
-def test_one_round_has_the_distribution_that_is_worked_out_by_hand() -> None:
-    """Accepted: min(p, q) = (2, 3, 1)/10, then one of p. Else, 4/10: 3/4 of it 0, 1/4 of it 2."""
-    distribution = distribution_of_round(one_draft.verify, [Q], [P, P])
-    rejected = {tokens: p for tokens, p in distribution.items() if len(tokens) == 1}
-    assert rejected == {(0,): Fraction(3, 10), (2,): Fraction(1, 10)}
-    accepted = {tokens: p for tokens, p in distribution.items() if len(tokens) == 2}
-    expected = {
-        (first, second): Fraction(share, 10) * P[second]
-        for first, share in enumerate([2, 3, 1])
-        for second in range(3)
-    }
-    assert accepted == expected
-
-
-def test_matching_accepts_as_often_as_two_draws_meet() -> None:
-    """p q: 5*2 + 3*7 + 2*1 = 33 of 100, where rejection accepts 60."""
-    distribution = distribution_of_round(verify_by_matching, [Q], [P, P])
-    met = sum(p for tokens, p in distribution.items() if len(tokens) == 2)
-    assert met == acceptance_by_matching(P, Q) == Fraction(33, 100)
-    assert one_draft.acceptance(P, Q) == Fraction(60, 100)
-
-
 @pytest.mark.parametrize("verify", VERIFIERS.values(), ids=VERIFIERS)
 @settings(max_examples=examples(60), deadline=None)
 @given(p=rows(4), q=rows(4))
@@ -164,11 +142,3 @@ def test_a_rule_with_another_q_than_the_drafts_splits_as_worked_out_by_hand() ->
     accepted, replaced = split_of(RULES["rejection"], p, q, drawn)
     assert accepted.tolist() == [Fraction(2, 3), 0]
     assert replaced.tolist() == [0, Fraction(1, 3)]
-
-
-@pytest.mark.parametrize("rule", ["rejection", "matching"])
-def test_a_rule_with_the_q_of_the_drafts_splits_as_in_closed_form(rule: str) -> None:
-    p = np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
-    q = np.array([Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)])
-    got, want = split_of(RULES[rule], p, q, q), RULES[rule].split(p, q)
-    assert [part.tolist() for part in got] == [part.tolist() for part in want]

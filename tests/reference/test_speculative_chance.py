@@ -33,13 +33,6 @@ def test_a_number_compared_twice_is_one_number() -> None:
     }
 
 
-def test_two_numbers_are_independent() -> None:
-    def two(chance: Chance) -> tuple[bool, bool]:
-        return chance.below(chance.uniform(), THIRD), chance.below(chance.uniform(), HALF)
-
-    assert set(enumerate_outcomes(two).values()) == {Fraction(1, 6), THIRD}
-
-
 def test_a_certain_comparison_is_followed_one_way_only() -> None:
     distribution = enumerate_outcomes(lambda chance: chance.below(chance.uniform(), 1))
     assert distribution == {True: 1}

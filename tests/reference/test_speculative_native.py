@@ -229,3 +229,5 @@ def test_outputs_and_proposals_must_fit_the_draft() -> None:
     reference = CommonSampler(PLAIN, N_VOCAB, VOCAB)
     with pytest.raises(ValueError, match="2 outputs and 0 proposals for a draft of 1"):
         reference.sample_and_accept_n_rejection([Output(logits)] * 2, [1], [])
+    with pytest.raises(ValueError, match=r"^a draft of 1 needs 2 outputs, got 1$"):
+        reference.sample_and_accept_n([Output(logits)], [5])

@@ -51,18 +51,6 @@ def test_beyond_128_the_least_recently_used_that_is_not_in_use_goes() -> None:
     assert len(built) == CACHE_SIZE + 1
 
 
-def test_what_is_in_use_is_kept_beyond_the_size_until_it_is_released() -> None:
-    tries, _ = cache(size=2)
-    keys = [tries.acquire(payload([i]))[0] for i in range(4)]
-    assert len(tries.entries) == 4
-    tries.release(keys[0])
-    assert list(tries.entries) == keys[1:]
-    tries.release(keys[2])
-    assert list(tries.entries) == [keys[1], keys[3]]
-    tries.release(keys[3])
-    assert list(tries.entries) == [keys[1], keys[3]]
-
-
 def test_a_release_too_many_is_refused() -> None:
     tries, _ = cache()
     key, _ = tries.acquire(payload([1]))

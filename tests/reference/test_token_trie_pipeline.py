@@ -10,9 +10,7 @@ import pytest
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.token_trie import Worker
-from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
-from sampler_parity.reference.pipelines.reasoning_budget import ReasoningBudget
 from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.samplers.token_trie import TokenTrie
 from tests.support.tries import payload
@@ -72,21 +70,6 @@ def test_a_span_that_is_open_while_the_budget_forces_leaves_no_token() -> None:
     assert sampler.sample(Output(rows(1)[0])) in (5, 9)
 
 
-def test_the_order_of_budget_and_trie_changes_no_mask() -> None:
-    for row in rows(20):
-        left = []
-        for order in ([0, 1], [1, 0]):
-            budget = ReasoningBudget([(THINK,)], [(END,)], [END], 0)
-            budget.accept(THINK)
-            stages: list[Any] = [budget, TokenTrie(payload([END, 3], [9]), 1)]
-            cand = Candidates.from_logits(row)
-            for i in order:
-                stages[i].apply(cand)
-            left.append(cand.logits.tolist())
-        assert left[0] == left[1]
-        assert np.isfinite(left[0]).sum() == 1
-
-
 def test_mode_0_ends_the_chain_and_mode_1_does_not() -> None:
     """Child 9 has the larger logit of the two; a temperature of 50 draws both about alike."""
     row = np.zeros(N, np.float32)
@@ -98,20 +81,6 @@ def test_mode_0_ends_the_chain_and_mode_1_does_not() -> None:
             sampler.set_token_trie(TokenTrie(LEAVES, mode))
             tokens.add(sampler.sample(Output(row)))
     assert drawn == {0: {9}, 1: {5, 9}}
-
-
-def test_behind_the_leaf_the_chain_is_the_samplers_own_again() -> None:
-    sampler = CommonSampler(SamplingParams(seed=3, **PLAIN), N)  # type: ignore[arg-type]
-    sampler.set_token_trie(TokenTrie(payload([9]), 0))
-    assert sampler.sample(Output(rows(1)[0])) == 9
-    sampler.accept(9, True)
-    row = np.full(N, -30.0, np.float32)
-    row[4] = 30.0
-    assert sampler.sample(Output(row)) == 4
-    twin = sampler.clone()
-    twin.clear_token_trie()
-    assert twin.trie is None
-    assert sampler.trie is not None
 
 
 @pytest.mark.parametrize("grammar_first", [True, False], ids=["grammar-first", "resampling"])

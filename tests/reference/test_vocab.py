@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.reference import ChainError, Vocab
-from sampler_parity.reference.vocab import TokenType, decode, split_gpt2
+from sampler_parity.reference.vocab import TokenType
 
 Tokenizer = Callable[[bytes], list[int]]
 KINDS = ["bpe", "spm"]
@@ -154,59 +154,6 @@ def test_built_in_vocabularies_end_where_llama_cpp_ends(
             native: Any = getattr(libllama._library, f"llama_vocab_{name}")
             native.argtypes = [ctypes.c_void_p]
             assert native(models[kind]) == value
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("hello world", ["hello", " world"]),
-        ("a  b", ["a", " ", " b"]),
-        ("it's 12x", ["it", "'s", " 12", "x"]),
-        ("a\n\nb  ", ["a", "\n", "\n", "b", "  "]),
-        ("...?  ", ["...?", "  "]),
-        ("", []),
-    ],
-)
-def test_split_gpt2_keeps_one_space_with_the_word(text: str, parts: list[str]) -> None:
-    assert split_gpt2(text) == parts
-    assert "".join(parts) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (b"ab", "ab"),
-        ("é".encode()[:1], "�"),
-        ("🙂".encode()[:3], "���"),
-        (b"\xff" + "é".encode(), "�é"),
-    ],
-)
-def test_decode_replaces_each_byte_that_belongs_to_no_character(text: bytes, expected: str) -> None:
-    assert decode(text) == expected
-
-
-def test_merges_are_taken_by_rank_then_from_the_left() -> None:
-    """b+c before a+b; in aaa the first pair."""
-    vocab = Vocab(
-        "bpe",
-        ("a", "b", "c", "ab", "bc", "aa"),
-        (1,) * 6,
-        merges={("b", "c"): 0, ("a", "b"): 1, ("a", "a"): 2},
-    )
-    assert vocab.tokenize(b"abc") == [0, 4]
-    assert vocab.tokenize(b"aaa") == [5, 0]
-
-
-def test_spm_merges_by_score() -> None:
-    """bc scores higher than ab. Text that is no piece falls back to byte tokens."""
-    vocab = Vocab(
-        "spm",
-        ("<unk>", "<0xC3>", "<0xA9>", "a", "b", "c", "ab", "bc"),
-        (TokenType.UNKNOWN, TokenType.BYTE, TokenType.BYTE, *[TokenType.NORMAL] * 5),
-        scores=(0, 0, 0, -9, -9, -9, -2, -1),
-    )
-    assert vocab.tokenize(b"abc") == [3, 7]
-    assert vocab.tokenize("é".encode()) == [1, 2]
 
 
 def test_vocab_refuses_what_it_does_not_cover() -> None:

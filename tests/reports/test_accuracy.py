@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read
-from sampler_parity.harness.checks.accuracy import AccuracyResult
 from sampler_parity.reports.page import terminal_lines
 from sampler_parity.reports.pages.accuracy import (
     AccuracyReport,
@@ -13,11 +12,8 @@ from sampler_parity.reports.pages.accuracy import (
     document,
     report_of,
     summary,
-    ulps,
 )
 from sampler_parity.reports.writers.ci import markdown
-from sampler_parity.reports.writers.html import html
-from tests.support.html_page import problems
 from tests.support.several_bundles import accuracy_in
 
 
@@ -47,13 +43,6 @@ def test_markdown_has_the_largest_vocabulary(report: AccuracyReport) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_has_a_plot_for_all_and_for_each_sampler(report: AccuracyReport) -> None:
-    text = html(document(report))
-    assert text.count("<svg") == 3
-    assert problems(text) == []
-
-
-@pytest.mark.slow
 def test_a_panel_without_errors_is_left_out(report: AccuracyReport) -> None:
     def titles(sampler: str) -> list[str]:
         drawn = by_size([row for row in report.rows if row.sampler == sampler], "a")
@@ -68,16 +57,3 @@ def test_backends_of_several_bundles_have_the_name_of_theirs(tmp_path: Path) -> 
     made = report_of([read(accuracy_in(tmp_path / name)) for name in ("a", "b")])
     assert made is not None
     assert {row.backend for row in made.rows} == {f"{x} of {y}" for x in "xyz" for y in "ab"}
-
-
-def test_a_bundle_without_such_a_measurement_has_no_page(tmp_path: Path) -> None:
-    bundle = read(accuracy_in(tmp_path / "b"))
-    bundle.of(AccuracyResult).clear()
-    assert report_of([bundle]) is None
-
-
-@pytest.mark.parametrize(
-    ("error", "text"), [(0.4984, "0.498"), (99.96, "100"), (463.2, "463"), (28512.0, "28,500")]
-)
-def test_an_error_has_three_digits(error: float, text: str) -> None:
-    assert ulps(error) == text

@@ -138,13 +138,6 @@ def test_a_change_is_shown_with_its_command_and_its_texts_escaped(tmp_path: Path
     assert "<old>" not in text
 
 
-def test_a_report_without_an_old_release_has_no_table(tmp_path: Path) -> None:
-    report = report_of(three(tmp_path)[:1])
-    assert report.drift is None
-    assert "Drift" not in html(document(report))
-    assert "Drift" not in markdown(document(report))
-
-
 def test_a_case_counts_for_a_sampler_only_by_the_changes_of_that_sampler(tmp_path: Path) -> None:
     chained = case(
         "a", {"llama.cpp@b4753": got(changes=[CHANGE.name])}, samplers=["temp", "top_n_sigma"]

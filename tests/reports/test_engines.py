@@ -9,13 +9,11 @@ from sampler_parity.harness.checks.distribution.record import CellOnBackend, Dis
 from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.reports.pages.matrix.matrix_build import matrix_of
 from sampler_parity.reports.pages.matrix.matrix_model import (
-    DrawTally,
     EngineRow,
     Matrix,
     MatrixCell,
 )
 from sampler_parity.reports.pages.matrix.matrix_page import (
-    decisions_of,
     differing_at,
     distance,
     document,
@@ -191,13 +189,6 @@ def test_the_distribution_of_an_engines_draws_stands_next_to_its_properties(tmp_
     assert of_draws is not None
     assert (of_draws.tests, of_draws.equivalent, of_draws.met) == (1, 1, 1)
     assert "distribution.html" in html(document(matrix))
-
-
-def test_the_draws_of_an_engine_say_what_is_decided_of_those_that_are_not_equivalent() -> None:
-    distribution = DrawTally(
-        tests=4, equivalent=1, met=3, others={"different": 1, "undecided": 2}, draws=10, anchor=""
-    )
-    assert decisions_of(distribution) == ["1 different", "2 undecided"]
 
 
 def test_the_reference_is_none_of_the_engines_that_ran(tmp_path: Path) -> None:

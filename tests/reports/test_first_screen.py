@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records import (
     BackendResult,
     CaseResult,
@@ -18,11 +18,10 @@ from sampler_parity.reports.pages.index.index_model import Index
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_findings import agreements, merged, named
 from sampler_parity.reports.pages.parity.parity_page import document
-from sampler_parity.reports.pages.parity.parity_summary import terminal_lines
+from sampler_parity.reports.pages.parity.parity_summary import heat_map, terminal_lines
 from sampler_parity.reports.parts import times
 from sampler_parity.reports.write import write_report
 from sampler_parity.reports.writers.ci import markdown
-from sampler_parity.reports.writers.html import html
 from tests.support.chromium import See
 from tests.support.html_page import Page, lost_links
 from tests.support.report_bundles import (
@@ -90,10 +89,23 @@ def pages(folder: Path, bundle: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in files}
 
 
-def test_what_is_folded_is_not_shown() -> None:
-    text = "<p>a</p><details><summary>b</summary><p>c</p><details open><p>d</p></details></details>"
-    assert shown(text) == "a"
-    assert shown(text.replace("<details>", "<details open>")) == "a b c d"
+def test_bundles_of_one_backend_and_suite_have_a_column_each(tmp_path: Path) -> None:
+    def of(folder: str, suite: str, **result: Any) -> Bundle:
+        info = run_info("mine", suites={suite: "1"})
+        cases = [case(name, result, suite=suite) for name in ("a", "b")]
+        return read_back(tmp_path / folder, info, cases, [])
+
+    before, after = of("before", "s/x", mine=diverged()), of("after", "s/x", mine=got())
+    for bundles, names, counts in (
+        ([before, after], ["mine (before)", "mine (after)"], [(2, 2), (0, 2)]),
+        ([before, of("other", "s/y", mine=got())], ["mine"], [(2, 4)]),
+        ([before, of("x/before", "s/x", mine=got())], ["mine (before 1)", "mine (before 2)"],
+         [(2, 2), (0, 2)]),
+    ):  # fmt: skip
+        drawn = heat_map(report_of(bundles))
+        assert drawn is not None
+        assert drawn.backends == names
+        assert [(cell.failing, cell.cases) for cell in drawn.rows[0].cells] == counts
 
 
 @pytest.mark.slow
@@ -268,51 +280,17 @@ def test_parity_page_of_many_failures_is_at_most_a_megabyte(tmp_path: Path) -> N
     assert re.search(r"[\d,]+ more findings are in the JSON", text["parity.html"])
 
 
-@pytest.mark.slow
-def test_parity_page_of_six_bundles_is_at_most_a_megabyte(tmp_path: Path) -> None:
-    read = []
-    for name in ENGINES:
-        cases = [
-            case(f"c{i:04}", {name: diverged(stage=f"s{i % 200}")}, suite=f"parity/s{i % 20}")
-            for i in range(1000)
-        ]
-        read.append(read_finished(write_bundle(tmp_path / name, run_info(name), cases)))
-    assert len(html(document(report_of(read))).encode()) <= MOST_BYTES
-
-
 BOXES = """(page) => {
   page.querySelectorAll('article').forEach(a => { a.style.contentVisibility = 'visible'; });
   const box = (css) => page.querySelector(css)?.getBoundingClientRect();
-  const heads = [...page.querySelectorAll('.sides th')].filter(h => h.textContent === 'Expected');
-  const wide = [...page.querySelectorAll('.scroll')].filter(s => s.checkVisibility());
   return JSON.stringify({
-    map: box('#map'), example: box('#example'), card: box('article'), picture: box('.chart svg'),
-    replay: box('article pre'), expected: heads[0]?.getBoundingClientRect(),
-    stretched: Math.max(...wide.map(s => s.scrollWidth - s.clientWidth)),
-    paragraph: [...page.querySelectorAll('p.long')].map(p => p.getBoundingClientRect().width)[0],
-    text: page.querySelector('main').clientWidth,
+    card: box('article'), picture: box('.chart svg'), replay: box('article pre'),
   });
 }"""
 
 
 @pytest.mark.slow
 class TestInChromium:
-    def test_map_and_picture_are_next_to_each_other_where_there_is_room(
-        self, see: See, tmp_path: Path
-    ) -> None:
-        text = pages(tmp_path / "r", passing(tmp_path))["index.html"]
-        long = f'<main id="content"><p class="long">{"word " * 100}</p>'
-        text = text.replace('<main id="content">', long)
-        stacked = text.replace(".columns { display: grid;", ".columns { display: block;")
-        seen = see([text, stacked], 390, 1280, act=BOXES)
-        narrow, wide, _, below = (json_of(one.answer) for one in seen)
-        assert wide["map"]["top"] == wide["example"]["top"]
-        assert wide["map"]["right"] < wide["example"]["left"]
-        assert narrow["map"]["bottom"] < narrow["example"]["top"]
-        assert narrow["map"]["left"] == narrow["example"]["left"]
-        assert wide["paragraph"] == wide["text"] > 1000
-        assert below["map"]["top"] < below["example"]["top"]
-
     def test_the_first_screen_of_a_failure_is_the_finding(self, see: See, tmp_path: Path) -> None:
         text = pages(tmp_path / "r", failing(tmp_path, "a", "b", "c").folder)
         right = [text[name] for name in ("index.html", "parity.html")]
@@ -325,25 +303,6 @@ class TestInChromium:
             assert boxes["card"]["top"] < boxes["replay"]["top"] < boxes["picture"]["top"]
             assert boxes["picture"]["bottom"] < 900
         assert [boxes["picture"]["bottom"] > 900 for boxes in low] == [True, True]
-
-    def test_expected_stays_on_a_phone_and_a_build_does_not_stretch_its_table(
-        self, see: See, tmp_path: Path
-    ) -> None:
-        info = run_info("x")
-        facts = info.backends["x"].model_copy(update={"build": "GCC " + "sha256 0a1b2c " * 40})
-        info = info.model_copy(update={"backends": {"x": facts}})
-        values = {"got": " ".join(map(str, range(300))), "expected": "1 2 3"}
-        bundle = write_bundle(tmp_path / "b", info, [case("a", {"x": diverged(values=values)})])
-        text = pages(tmp_path / "r", bundle)["parity.html"]
-        loose = text.replace(".sides { table-layout: fixed; width: 100%;", ".sides {")
-        loose = loose.replace(
-            ".sides th, .sides td { overflow-wrap: anywhere; }", "td { white-space: nowrap; }"
-        )
-        seen = see([text, loose], 390, 1280, act=BOXES)
-        narrow, wide, cut, _ = (json_of(one.answer) for one in seen)
-        assert 0 < narrow["expected"]["left"] < narrow["expected"]["right"] <= 390
-        assert wide["stretched"] == 0
-        assert cut["expected"]["right"] > 390
 
 
 def json_of(answer: str) -> dict[str, Any]:

@@ -1,11 +1,8 @@
 """The invariance page: a row for each backend, a chart where logits differ."""
 
-from pathlib import Path
-
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read
-from sampler_parity.harness.checks.invariance import InvarianceResult
 from sampler_parity.reports.page import terminal_lines
 from sampler_parity.reports.pages.invariance import InvarianceReport, document, report_of, summary
 from sampler_parity.reports.writers.ci import markdown
@@ -30,13 +27,6 @@ def test_the_terminal_says_at_which_widths_logits_differ(report: InvarianceRepor
     ]
 
 
-def test_headlines_count_the_configurations_that_are_invariant(report: InvarianceReport) -> None:
-    assert summary(report).headlines == [
-        "1/2 configurations decode a batch as each text alone, to the bit",
-        "largest difference of two logits 0.25",
-    ]
-
-
 def test_markdown_has_a_row_for_each_width(report: InvarianceReport) -> None:
     rows = [line for line in markdown(document(report)).splitlines() if line.startswith("| <code>")]
     assert len(rows) == 3 + 2 + 1
@@ -52,11 +42,3 @@ def test_the_chart_is_drawn_where_logits_differ(report: InvarianceReport) -> Non
     assert problems(text) == []
     same = InvarianceReport(rows=[row for row in report.rows if row.backend == "x"])
     assert "<svg" not in html(document(same))
-
-
-def test_a_bundle_without_such_a_measurement_has_no_page(tmp_path: Path) -> None:
-    folder = invariance_in(tmp_path / "b")
-    bundle = read(folder)
-    assert report_of([bundle]) is not None
-    bundle.of(InvarianceResult).clear()
-    assert report_of([bundle]) is None

@@ -3,11 +3,11 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_summary import junit_tests
 from sampler_parity.reports.writers.ci import junit
-from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
+from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
 
 
 def parsed(*bundles: Bundle) -> ElementTree.Element:
@@ -96,14 +96,6 @@ def test_junit_failure_names_the_smallest_case_of_its_group(tmp_path: Path) -> N
     assert "the smallest like it:" in bodies["a"]
     assert "why: one too many" in bodies["a"]
     assert "the smallest like it:" not in bodies["b"]
-
-
-def test_junit_of_hostile_texts_parses_and_keeps_them_as_text(tmp_path: Path) -> None:
-    root = parsed(read_finished(hostile_bundle(tmp_path / "x")))
-    assert counts(root) == ("4", "3", "0", "0")
-    names = {test.get("name") for test in root.iter("testcase")}
-    assert "a<script>alert(1)</script>&\"'|`*_[x](y)\\x00\\x1b[31m\\u202e\n@you" in names
-    assert not list(root.iter("script"))
 
 
 def test_a_control_character_of_a_backend_leaves_the_file_well_formed(tmp_path: Path) -> None:

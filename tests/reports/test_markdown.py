@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.sanitize.printable import safe
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_findings import GROUPS
 from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.writers.ci import MOST_CHARACTERS, markdown
-from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
+from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
 
 
 @pytest.mark.parametrize(
@@ -26,18 +25,6 @@ from tests.support.report_bundles import bundle_of, case, diverged, got, hostile
 )
 def test_markdown_text_of_others_is_neither_markup_nor_mention(text: str, expected: str) -> None:
     assert safe(text) == expected
-
-
-def test_markdown_of_hostile_texts_has_no_markup_but_its_own(tmp_path: Path) -> None:
-    text = markdown(document(report_of([read_finished(hostile_bundle(tmp_path / "x"))])))
-    own = text.replace("<code>", "").replace("</code>", "")
-    assert "alert(1)" in own
-    for character in "<>@`\\":
-        assert character not in own
-    tables = [line for line in text.splitlines() if line.startswith("| ")]
-    # findings, cases without a result, backends, matrix: 4 columns, 3, 5, 4 and 3 lines; speed: 8
-    # columns, 5 lines; samplers by implementation: 3 columns, 3 lines
-    assert [line.count(" | ") for line in tables] == [3] * 15 + [7] * 5 + [2] * 3
 
 
 def test_markdown_shows_counts_matrix_and_failures(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.explanations import (
     Key,
-    all_explanations,
     read_explanations,
 )
 from sampler_parity.reports.pages.parity.parity_build import report_of
@@ -144,7 +143,3 @@ def test_a_bad_file_of_explanations_is_refused(tmp_path: Path, text: str, wanted
     with pytest.raises(InputError) as caught:
         read_explanations(path)
     assert wanted in str(caught.value)
-
-
-def test_the_committed_explanations_are_read() -> None:
-    assert ("tsampler", "top_n_sigma", "diverged") in all_explanations()

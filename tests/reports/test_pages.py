@@ -1,20 +1,17 @@
 """Every page of the reports: links, accessibility, and rendering in headless Chromium."""
 
-import json
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
+from sampler_parity.harness.bundle.bundle import digest
 from sampler_parity.harness.bundle.records import CaseResult
-from sampler_parity.reports.pages.compare.compare_model import report_of
-from sampler_parity.reports.pages.compare.compare_page import document
 from sampler_parity.reports.pages.index.index_model import Index
 from sampler_parity.reports.pages.index.index_page import heat_text, heat_tone
 from sampler_parity.reports.write import write_report
 from sampler_parity.reports.writers.ci import MOST_CHARACTERS
-from sampler_parity.reports.writers.html import MARK, html
+from sampler_parity.reports.writers.html import MARK
 from tests.support.chromium import See, Seen
 from tests.support.every_page import PAGES, history_page, report_pages
 from tests.support.html_page import Page, lost_links, problems
@@ -27,7 +24,6 @@ from tests.support.report_bundles import (
     run_info,
     write_bundle,
 )
-from tests.support.several_bundles import ten_bundles, two_that_differ
 
 TITLES = {
     "matrix": "Engines: FAILED",
@@ -126,8 +122,8 @@ def test_the_worst_of_all_bundles_is_the_first_finding(tmp_path: Path) -> None:
     states = [finding.text.partition(":")[0] for finding in index.findings]
     assert states == ["bad", "mild", "mild"]
     assert index.heat_map is not None
-    (cell,) = index.heat_map.rows[0].cells
-    assert (cell.failing, cell.worst) == (3, "diverged")
+    cells = index.heat_map.rows[0].cells
+    assert [(cell.failing, cell.worst) for cell in cells] == [(2, "close"), (1, "diverged")]
 
 
 def test_the_index_begins_with_the_verdict_the_findings_and_the_map(tmp_path: Path) -> None:
@@ -225,17 +221,6 @@ def test_index_is_ok_where_every_page_is(tmp_path: Path) -> None:
     assert (tmp_path / "overview" / "index.md").read_text().startswith("# sampler-parity: ok\n")
 
 
-def test_index_of_hostile_texts_escapes_them(tmp_path: Path) -> None:
-    overview(tmp_path, hostile_bundle(tmp_path / "x"))
-    text = (tmp_path / "overview" / "index.html").read_text()
-    assert not Page(text).all("script")
-    assert Page(text).text.count("<script>alert(1)</script>") > 5
-    assert "\u202e" not in text
-    note = (tmp_path / "overview" / "index.md").read_text()
-    assert "<script" not in note
-    assert "@you" not in note
-
-
 @pytest.mark.slow
 def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
     name = HOSTILE.replace("\x00", "") * 3
@@ -265,38 +250,3 @@ class TestInChromium:
         overview(tmp_path, long, hostile_bundle(tmp_path / "hostile"))
         text = (tmp_path / "overview" / "index.html").read_text()
         assert see(text, 360) == [Seen(360, "sampler-parity: FAILED", [])]
-
-    @pytest.mark.slow
-    @pytest.mark.nightly
-    def test_comparison_of_ten_bundles_opens_little_later_than_that_of_two(
-        self, see: See, pages: dict[str, str], tmp_path: Path
-    ) -> None:
-        ten = report_of(ten_bundles(tmp_path, 300))
-        assert ten is not None
-        (seen,) = see(html(document(ten)), 1280)
-        assert seen == Seen(1280, "Comparison: DIFFERENT", [])
-        (two,) = see(pages["compare.html"], 1280)
-        assert 0 < seen.opened_ms < 20 * two.opened_ms
-
-
-def test_bundles_of_the_index_are_those_given(tmp_path: Path) -> None:
-    first, second = two_that_differ(tmp_path)
-    index = overview(tmp_path, first.folder, second.folder)
-    assert [made.name for made in index.bundles] == ["xeon", "mac"]
-    assert json.loads(index.model_dump_json())["kind"] == "index"
-    read: Bundle = read_finished(first.folder)
-    assert index.bundles[0].cases == len(read.cases)
-
-
-@pytest.mark.slow
-def test_pages_show_a_short_device_and_the_json_all_of_it(tmp_path: Path) -> None:
-    device = "CPU (AMD EPYC) | CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 1 | "
-    info = run_info("llama.cpp")
-    facts = info.backends["llama.cpp"].model_copy(update={"device": device})
-    info = info.model_copy(update={"backends": {"llama.cpp": facts}})
-    bundle = write_bundle(tmp_path / "x", info, [case("a", {"llama.cpp": got()})])
-    for path in write_report([bundle], tmp_path / "out", ["json", "md", "html"]):
-        text = path.read_text()
-        assert (path.name, "SSE3" in text) == (path.name, path.suffix == ".json")
-        if path.name in ("index.html", "parity.html", "parity.md"):
-            assert "AMD EPYC, AVX-512" in text

@@ -93,10 +93,6 @@ def test_a_build_that_another_reference_judged_confirms_nothing(tmp_path: Path) 
     assert (report.ok, report.builds) == (None, [])
 
 
-def test_without_predictions_there_is_no_such_page(tmp_path: Path) -> None:
-    assert report_of([of_a_build(tmp_path)]) is None
-
-
 def test_a_platform_that_this_version_does_not_know_is_shown_by_its_name(tmp_path: Path) -> None:
     """A bundle of a later version may have one; and names of others are escaped."""
     record = prediction("a/a", "top_k").model_copy(

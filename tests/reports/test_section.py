@@ -119,15 +119,6 @@ def test_run_without_a_backend_is_not_ok(tmp_path: Path) -> None:
     assert [p.detail for p in part.problems] == ["no backend of the run runs here"]
 
 
-def test_suite_without_a_case_is_a_row_of_none(tmp_path: Path) -> None:
-    info = run_info("native", suites={"parity/top_p": "abc", "parity/empty": "def"})
-    part = section_of(tmp_path, info, case("a", {"native": got()}))
-    assert [(row.key, row.cases, row.digest) for row in part.suites] == [
-        ("parity/empty", 0, "def"),
-        ("parity/top_p", 1, "abc"),
-    ]
-
-
 def test_failures_come_worst_first(tmp_path: Path) -> None:
     part = section_of(
         tmp_path,

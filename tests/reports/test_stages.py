@@ -20,7 +20,6 @@ from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.pictures.stages import (
     Left,
     changes,
-    drawn,
     of_counterexample,
     probabilities,
 )
@@ -188,7 +187,3 @@ def test_explain_draws_nothing_that_is_not_what_ran(tmp_path: Path) -> None:
         error = explained(bundle, *arguments).exception
         assert isinstance(error, InputError)
         assert shown in str(error)
-
-
-def test_stages_without_a_change_make_no_picture() -> None:
-    assert drawn([], "s") == ""

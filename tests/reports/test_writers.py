@@ -4,7 +4,7 @@ import pytest
 
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.page import PageSummary, terminal_lines
-from sampler_parity.reports.writers.ci import junit, markdown
+from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE
@@ -90,10 +90,3 @@ def test_a_region_ends_with_an_empty_line_in_markdown() -> None:
 
 def test_lines_of_a_terminal_are_lines() -> None:
     assert terminal_lines(PageSummary(None, [], ["a\nb", "c\td"])) == ["a b", "c d"]
-
-
-def test_junit_counts_by_suite() -> None:
-    test = doc.JunitTest("s", "2026", "n", "c", 0.5)
-    text = junit([test, test.ended("failure", "diverged", "why", "body")])
-    assert '<testsuite name="s" timestamp="2026" tests="2" failures="1" errors="0"' in text
-    assert '<failure message="why" type="diverged">body</failure>' in text

@@ -11,7 +11,6 @@ from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.protocol import arithmetic, sampling
 from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.protocol.messages import HelloReply, StageResult
-from sampler_parity.harness.protocol.schema import protocol_schema
 from sampler_parity.harness.protocol.server import in_version
 from sampler_parity.harness.run.adapter_check import ProtocolCheck, check, check_adapter
 from tests.support import many_adapter
@@ -52,6 +51,28 @@ def test_an_adapter_that_talks_garbage_fails_hello() -> None:
     (check,) = check_adapter([sys.executable, "-c", "print('hi')"])
     assert check.passed is False
     assert "not a reply: 'hi'" in check.detail
+
+
+SILENT = """
+import json, sys, time
+for line in sys.stdin:
+    if '"hello"' not in line:
+        time.sleep(600)
+    said = {"name": "s", "version": "1", "capabilities": ["run"], "samplers": ["greedy", "temp"]}
+    print(json.dumps({"ok": True} | said), flush=True)
+"""
+
+
+def test_a_silent_adapter_is_asked_twice() -> None:
+    checks = [*check_adapter([sys.executable, "-c", SILENT], 1)]
+    assert [made.name for made in checks if not made.passed] == [
+        "run greedy",
+        "run temp",
+        "other parts",
+    ]
+    assert "no reply to run greedy and run temp" in checks[-1].detail
+    (made,) = check_adapter([sys.executable, "-c", "input(); import time; time.sleep(60)"], 0.3)
+    assert (made.name, made.passed, made.detail) == ("hello", False, "no reply within 0.3 s")
 
 
 class Claims(Worker):
@@ -188,10 +209,3 @@ def test_what_claims_many_is_asked_for_many(faults: list[str], says: str) -> Non
     (made,) = [check for check in check_adapter(words) if check.name == "many"]
     assert (made.passed, made.detail) == (not says, says)
     assert "many" not in checks_of(Worker())
-
-
-@pytest.mark.slow
-def test_schema_names_every_message() -> None:
-    text = protocol_schema()
-    for name in ("HelloRequest", "HelloReply", "RunRequest", "RunReply", "ErrorReply"):
-        assert f'"{name}"' in text

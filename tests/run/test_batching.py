@@ -116,12 +116,6 @@ def test_an_adapter_without_the_capability_is_asked_one_by_one(adapters: Adapter
     assert adapters.asked == ALONE
 
 
-def test_a_portion_of_one_item_is_asked_as_ever(adapters: Adapters) -> None:
-    for item in adapters.items[:2]:
-        assert verdicts(adapters.run(items=[item])) == ["identical"]
-        assert len(adapters.asked) == 1
-
-
 @pytest.mark.slow
 def test_a_request_holds_no_more_than_its_bytes(
     adapters: Adapters, monkeypatch: pytest.MonkeyPatch
@@ -174,14 +168,6 @@ def test_a_crash_of_many_that_no_case_alone_repeats_is_not_lost(
 
 
 @pytest.mark.slow
-def test_a_crash_in_a_case_is_of_that_case_alone(adapters: Adapters) -> None:
-    records = adapters.run("crashes=3")
-    assert verdicts(records) == ["identical"] * 2 + ["crashed"] + ["identical"] * 3
-    assert details(records)[2] == "exit status 3"
-    assert adapters.asked == [EVERY, *ALONE]
-
-
-@pytest.mark.slow
 def test_a_case_that_hangs_is_the_only_one_blamed_and_then_no_more_are_asked_at_once(
     adapters: Adapters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,12 +183,6 @@ def test_a_timeout_of_many_alone_blames_nobody(adapters: Adapters) -> None:
     records = adapters.run("hangs-at-many", timeout_s=0.5)
     assert verdicts(records) == ["identical"] * N
     assert adapters.asked == [EVERY, *ALONE]
-
-
-def test_a_refused_case_is_the_only_one_rejected(adapters: Adapters) -> None:
-    records = adapters.run("refuses=4")
-    assert verdicts(records) == ["identical"] * 3 + ["rejected"] + ["identical"] * 2
-    assert adapters.asked == [EVERY]
 
 
 @pytest.mark.slow

@@ -102,16 +102,6 @@ def test_cases_with_unseen_classes_come_first_and_take_the_place_of_others(numbe
 
 
 @pytest.mark.slow
-def test_the_classes_of_a_chunk_are_kept_in_its_line(in_process: None, tmp_path: Path) -> None:
-    ended = done(tmp_path, 0.01, FAULT)
-    assert ended.classes == campaign.read(tmp_path).classes
-    assert 0 < max(ended.classes.values()) <= sum(chunk.cases for chunk in ended.chunks)
-    before = set(ended.classes)
-    again = done(tmp_path, 0.01, FAULT, resume=True)
-    assert before < set(again.classes)
-
-
-@pytest.mark.slow
 def test_the_chunks_reach_state_scripts_hostile_logits_and_large_vocabularies() -> None:
     made: list[Any] = [case for number in range(18) for case in drawn(1, number)]
     assert {name for case in made for name in case.samplers} >= set(of_newest()) - OF_GRAMMARS
@@ -253,22 +243,6 @@ def test_a_campaign_that_another_process_writes_is_left_as_it_is(tmp_path: Path)
     assert path.read_bytes() == before
 
 
-class Dying(Here):
-    def each(
-        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        for place, _ in enumerate(calls):
-            yield place, Died("killed by signal 11")
-
-
-def test_a_chunk_whose_process_dies_is_a_finding_and_not_the_end(tmp_path: Path) -> None:
-    begun = campaign.begin(tmp_path, 7, [FAULT], resume=False)
-    campaign.go_on(begun, tmp_path, Dying(), campaign.Limits(0.1, 10), lambda _: None)
-    assert begun.findings[0].verdict == "crashed"
-    assert begun.findings[0].stage == "killed by signal 11"
-    assert campaign.read(tmp_path) == begun
-
-
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("20m", 1200), ("8h", 28800)])
 def test_a_time_has_a_unit(text: str, seconds: float) -> None:
     assert seconds_of(text) == seconds
@@ -344,18 +318,6 @@ def of_a_large_one(executor: Large, folder: Path) -> list[campaign.Chunk]:
 
 def blank(seed: int, number: int, *_: object) -> campaign.Chunk:
     return campaign.Chunk(chunk=number, cases=1, steps=seed, refused=0, seconds=0)
-
-
-@pytest.mark.slow
-def test_of_many_workers_each_task_has_several_chunks_and_none_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(campaign, "run_number", blank)
-    executor = Large(kills=False)
-    chunks = of_a_large_one(executor, tmp_path)
-    assert executor.tasks[:2] == [[0, 1, 2], [3, 4, 5]]
-    assert [chunk.chunk for chunk in chunks] == list(range(len(chunks)))
-    assert len(chunks) % 300 == 0
 
 
 @pytest.mark.slow

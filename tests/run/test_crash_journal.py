@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.run.crash_journal import FOLDER, REASON, InFlight, deaths, fatal_of
+from sampler_parity.harness.run.crash_journal import FOLDER, REASON, InFlight, deaths
 from tests.support import exchanged, many_adapter
 from tests.support.command_line import COMMAND, ROOT
 
@@ -92,15 +92,6 @@ def test_run_that_dies_of_one_of_many_cases_at_once_gets_past_it(tmp_path: Path)
     assert crashed == {guilty: REASON}
 
 
-@pytest.mark.slow
-def test_items_that_are_asked_for_at_once_each_count(tmp_path: Path) -> None:
-    died(tmp_path, "a", "mine", "b", "c")
-    assert interrupted(tmp_path) == {(item, "mine"): 1 for item in "abc"}
-    died(tmp_path, "b", "mine")
-    with deaths(tmp_path) as known:
-        assert fatal_of(known) == {"b": {"mine"}}
-
-
 def test_a_shorter_request_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
     asked = InFlight(tmp_path, *(f"item {i}" for i in range(50)))
     asked.asking("mine")
@@ -133,15 +124,6 @@ def interrupted(folder: Path, item: str = "") -> dict[tuple[str, str], int]:
     return found
 
 
-def test_deaths_are_counted_by_item_and_backend_over_runs(tmp_path: Path) -> None:
-    for times in (1, 2):
-        died(tmp_path, "a", "mine")
-        assert interrupted(tmp_path) == {("a", "mine"): times}
-    with deaths(tmp_path) as known:
-        assert fatal_of(known) == {"a": {"mine"}}
-    assert not (tmp_path / FOLDER).exists()
-
-
 def test_request_that_was_answered_or_a_run_that_ended_counts_for_nothing(tmp_path: Path) -> None:
     asked = InFlight(tmp_path, "a")
     asked.asking("mine")
@@ -169,9 +151,3 @@ def test_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     with InFlight(tmp_path, "a") as asked:
         asked.asking("mine")
     assert other.read_text() == "kept"
-
-
-def test_line_is_json_of_item_and_backend(tmp_path: Path) -> None:
-    died(tmp_path, "a \n b", "mine")
-    (path,) = (tmp_path / FOLDER).iterdir()
-    assert json.loads(path.read_text()) == ["a \n b", "mine"]

@@ -190,16 +190,6 @@ def test_worker_killed_in_mid_run_costs_no_result(tmp_path: Path, suite: Path) -
     assert all(case.ok for case in done.cases)
 
 
-def test_comparison_of_bundles_sees_one_other_verdict(tmp_path: Path) -> None:
-    from tests.support.report_bundles import bundle_of, case, got, run_info
-
-    info = run_info("a")
-    one = bundle_of(tmp_path / "1", info, [case("x", {"a": got(wall_s=1.0)})])
-    same = bundle_of(tmp_path / "2", info, [case("x", {"a": got(wall_s=2.0)})])
-    other = bundle_of(tmp_path / "3", info, [case("x", {"a": got("close", wall_s=1.0)})])
-    assert timeless(one) == timeless(same) != timeless(other)
-
-
 @pytest.mark.slow
 def test_calls_go_to_the_workers_that_have_the_label(address: str) -> None:
     with cluster.Cluster(address, ["gpu"]) as labelled, cluster.Cluster(address, []) as anywhere:
@@ -282,38 +272,29 @@ def test_labels_are_the_devices_of_the_backends(
     assert cluster.labels(names, others) == wanted
 
 
-def test_worker_of_another_configuration_refuses_to_compute(described: RunInfo) -> None:
-    def alone(**others: object) -> object:
-        machine = described.machine.model_copy(update=others)
-        expected = described.model_copy(update={"machine": machine})
-        return cluster._alone((expected, ASKED), max, (1, 2))
-
-    assert alone(memory_bytes=1, cores=999) == 2
-    with pytest.raises(InputError, match="joined the cluster differs in cpu_flags, libc"):
-        alone(cpu_flags=["x"], libc="musl")
-
-
 @pytest.mark.parametrize(
     ("others", "apart"),
-    [({"code": "another"}, "code"), ({"suites": "another"}, "suites")],
-    ids=["reference", "suites"],
+    [
+        ({"cpu_flags": ["x"], "libc": "musl"}, "cpu_flags, libc"),
+        ({"code": "another"}, "code"),
+        ({"suites": "another"}, "suites"),
+        ({}, "backend null"),
+    ],
+    ids=["machine", "reference", "suites", "library"],
 )
-def test_worker_of_the_same_version_with_other_files_refuses_to_compute(
-    described: RunInfo, others: dict[str, str], apart: str
+def test_worker_that_is_not_as_the_first_refuses_to_compute(
+    described: RunInfo, others: dict[str, Any], apart: str
 ) -> None:
-    machine = described.machine.model_copy(update=others)
-    described = described.model_copy(update={"machine": machine})
-    with pytest.raises(InputError, match=f"a worker that joined the cluster differs in {apart}"):
-        cluster._alone((described, ASKED), max, (1, 2))
+    def alone(info: RunInfo, **others: object) -> object:
+        machine = info.machine.model_copy(update=others)
+        return cluster._alone((info.model_copy(update={"machine": machine}), ASKED), max, (1, 2))
 
-
-def test_worker_with_another_library_of_the_same_version_refuses_to_compute(
-    described: RunInfo,
-) -> None:
-    backend = described.backends["null"].model_copy(update={"build": "libllama.so, sha256 other"})
-    described = described.model_copy(update={"backends": {"null": backend}})
-    with pytest.raises(InputError, match="that joined the cluster differs in backend null"):
-        cluster._alone((described, ASKED), max, (1, 2))
+    assert alone(described, memory_bytes=1, cores=999) == 2
+    build = {} if others else {"build": "libllama.so, sha256 other"}
+    null = described.backends["null"].model_copy(update=build)
+    expected = described.model_copy(update={"backends": {"null": null}})
+    with pytest.raises(InputError, match=f"that joined the cluster differs in {apart}"):
+        alone(expected, **others)
 
 
 @pytest.mark.slow

@@ -16,23 +16,16 @@ from sampler_parity.harness.backends.environments import folder_of
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.checks.item import CheckItem
-from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import ChangedFilesError
-from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.run import started
 from sampler_parity.harness.run.judging import run_portion
+from tests.support.cases import stages
 from tests.support.environments import only, place
 
 ROW = Environment(name="theirs", kind="python", needs=["theirs==1.2"])
-TOP_K = StagesCase(
-    id="top_k/two",
-    description="Two stay",
-    why="A count.",
-    chain=[{"top_k": {"k": 2}}],
-    logits=Literals(values=[1.0, 3.0, 2.0]),
-)
+TOP_K = stages([{"top_k": {"k": 2}}], [1.0, 3.0, 2.0], id="top_k/two")
 # Greets with the version in the file next to the environment, then does this and no more.
 SCRIPT = """
 import json, os, sys, time
@@ -77,19 +70,6 @@ def test_an_engine_that_crashes_is_a_verdict_and_is_started_again() -> None:
         assert (result.verdict, result.detail) == ("crashed", "exit status 1: segmentation fault")
     (process,) = started._started.values()
     assert process.starts == 2
-
-
-@pytest.mark.slow
-def test_an_engine_that_hangs_is_a_verdict() -> None:
-    engine("time.sleep(60)")
-    assert judged(timeout_s=0.3).verdict == "timeout"
-
-
-@pytest.mark.slow
-def test_a_sampler_that_an_engine_lacks_is_skipped_with_the_reason() -> None:
-    engine("pass", samplers=("temp",))
-    result = judged()
-    assert (result.verdict, result.detail) == ("skipped", "no sampler top_k")
 
 
 def test_an_engine_that_becomes_another_version_is_a_verdict_that_names_both() -> None:

@@ -1,7 +1,5 @@
 """harness/run/eta.py: the progress of a run, and its remaining time."""
 
-import pytest
-
 from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.run.eta import Pace, Work, work_of
@@ -12,29 +10,35 @@ TIMED = TimingResult(id="timing/a", sampler="a", n_vocab=1, repetitions=1, ns={}
 WORKS = [Work("cases", 100, 20, 0.5), Work("timed chains", 10, 0, 3.0)]
 
 
-def test_before_anything_is_done_the_estimates_say_how_long() -> None:
-    pace = Pace(WORKS, now=1000.0)
-    assert (pace.done, pace.total) == (20, 110)
-    assert pace.seconds_left == 80 * 0.5 + 10 * 3.0
-
-
 def test_what_a_kind_took_says_how_long_the_rest_of_it_takes() -> None:
     pace = Pace(WORKS, now=1000.0)
+    assert pace.seconds_left(1001.0) is None  # all would be a guess
     pace.ended([CASE] * 10, now=1020.0)  # 2 s each
     pace.ended([], now=1029.0)
-    assert (pace.done, pace.seconds_left) == (30, 70 * 2.0 + 10 * 3.0)
+    assert (pace.done, pace.seconds_left(1020.0)) == (30, 70 * 2.0 + 10 * 3.0)
+    assert pace.seconds_left(1029.0) == 70 * 2.0 + 10 * 3.0 - 9
     pace.ended([CASE] * 70, now=1090.0)
+    assert pace.seconds_left(1090.0) is None  # the rest would be a guess
     pace.ended([TIMED], now=1100.0)  # 10 s
-    assert (pace.done, pace.seconds_left) == (101, 9 * 10.0)
+    assert (pace.done, pace.seconds_left(1100.0)) == (101, 9 * 10.0)
+    assert pace.seconds_left(1191.0) is None  # it was too short
+
+
+def test_a_slow_kind_of_cases_is_measured_by_itself() -> None:
+    pace = Pace([Work("cases", 100, 0, 0.1), Work("cases", 4, 0, 0.1, frozenset("wxyz"))], now=0.0)
+    pace.ended([CASE] * 50, now=5.0)
+    pace.ended([CASE.model_copy(update={"id": "w"})], now=35.0)
+    assert pace.under_way == ("cases", 51, 104)
+    assert pace.seconds_left(35.0) == 50 * 0.1 + 3 * 30.0
 
 
 def test_the_kind_under_way_is_the_first_that_is_not_done() -> None:
     pace = Pace(WORKS, now=0.0)
     pace.ended([CASE] * 80, now=1.0)
-    assert pace.under_way == (WORKS[1], 0)
+    assert pace.under_way == ("timed chains", 0, 10)
     pace.ended([TIMED] * 10, now=2.0)
     assert pace.under_way is None
-    assert pace.seconds_left == 0
+    assert pace.seconds_left(2.0) is None
 
 
 def test_work_is_all_of_the_plan_and_what_the_bundle_has_of_it() -> None:
@@ -63,9 +67,3 @@ def test_work_is_all_of_the_plan_and_what_the_bundle_has_of_it() -> None:
 def test_a_full_run_of_parity_has_the_timed_chains_of_the_rule() -> None:
     plan = plan_of(RunOptions(["parity/greedy"], ["llama.cpp"], "full"))
     assert [work.what for work in work_of(plan, set())] == ["cases", "timed chains"]
-
-
-@pytest.mark.parametrize("kind", ["cases", "timed chains"])
-def test_what_ended_twice_is_never_less_than_nothing_left(kind: str) -> None:
-    pace = Pace([Work(kind, 1, 1, 5.0)], now=0.0)
-    assert pace.seconds_left == 0

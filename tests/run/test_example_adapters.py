@@ -52,11 +52,6 @@ def verdicts(command: list[str], suite: str) -> set[Verdict]:
         backend.close()
 
 
-@pytest.mark.parametrize("path", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
-def test_an_example_adapter_with_batches_has_under_180_lines(path: Path) -> None:
-    assert len(path.read_text().splitlines()) < 180
-
-
 def test_the_python_example_needs_only_the_standard_library() -> None:
     imports = [
         alias.name if isinstance(node, ast.Import) else str(node.module)

@@ -8,23 +8,15 @@ from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult, Result
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.item import CheckItem
-from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run.judging import judge
+from tests.support.cases import stages
 from tests.support.context import context_of
 from tests.support.report_bundles import run_info
 
 
 def case(name: str) -> CheckItem:
-    made = StagesCase(
-        id=name,
-        description="A case",
-        why="To be lost or not.",
-        chain=[{"greedy": {}}],
-        logits=Literals(values=[0.0, 1.0]),
-    )
-    return CheckItem("suite", made)
+    return CheckItem("suite", stages([{"greedy": {}}], [0.0, 1.0], id=name))
 
 
 def identical(name: str) -> CaseResult:

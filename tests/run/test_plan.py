@@ -75,11 +75,6 @@ def test_a_case_is_found_without_expanding_other_suites(monkeypatch: pytest.Monk
         plan("parity", only=("gredy/first-of-equals",))
 
 
-def test_pattern_that_names_nothing_is_refused() -> None:
-    with pytest.raises(InputError, match=r"--case nothing/\*: no such case"):
-        plan("parity/greedy", only=("nothing/*",))
-
-
 def test_timings_are_refused_on_a_cluster_before_it_is_asked() -> None:
     with pytest.raises(InputError, match="measured on this machine only"):
         plan("timing/disabled", executor="dask:tcp://127.0.0.1:9")
@@ -167,3 +162,40 @@ def test_a_run_records_the_state_that_its_cache_was_chosen_by_and_a_cluster_its_
     assert described(planted, elsewhere).machine == machine.describe()
     assert elsewhere.asked[0].state is None
     assert plan_of(replace(asked, cache=False)).intent.state is None
+
+
+@pytest.mark.slow
+def test_a_run_of_a_sampler_has_the_quick_cases_of_all_suites_that_exercise_it() -> None:
+    suites = ["parity/xtc", "parity/state", "batch/rows", "distribution/frequencies"]
+    limited = plan(*suites, only=("sampler=xtc",))
+    expected = [item.id for item in plan(*suites).items if "xtc" in item.check.samplers]
+    assert [item.id for item in limited.items] == expected
+    assert {item.suite for item in limited.items} == {*suites}
+    named = plan(*suites, only=("xtc/*", "sampler=xtc"))
+    assert {item.suite for item in named.items} == {"parity/xtc"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sampler", "xtcc"], "--sampler xtcc: no such sampler - did you mean xtc?"),
+        (
+            ["parity/greedy", "--sampler", "dry"],
+            "--sampler dry: no case of these suites has it - leave out SUITES",
+        ),
+    ],
+)
+def test_a_sampler_without_cases_is_refused(arguments: list[str], message: str) -> None:
+    done = cli("run", *arguments, "--plan")
+    assert (done.returncode, message in done.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_run_of_a_sampler_is_judged_by_a_gate_that_allows_parts(tmp_path: Path) -> None:
+    bundle, policy = tmp_path / "bundle", tmp_path / "gate.toml"
+    policy.write_text("schema_version = 1\npartial = true\n\n[[parity]]\n")
+    done = cli("run", "parity/state", "--sampler", "xtc", "-b", "reference", "-o", bundle)
+    assert done.returncode == 0, done.stderr
+    assert cli("gate", bundle).returncode == 2  # the default policy wants whole suites
+    judged = cli("gate", bundle, "--policy", policy)
+    assert judged.returncode == 0, judged.stdout + judged.stderr

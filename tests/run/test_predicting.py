@@ -7,9 +7,8 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.records import PartingResult, PredictionResult
-from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.run.predicting import partings, predicted
+from sampler_parity.harness.run.predicting import partings
 from tests.support.command_line import cli
 from tests.support.predicted import DRAWN, SORTED
 
@@ -31,13 +30,6 @@ why = "Another library leaves them otherwise."
 chain = [{ top_k = { k = 3 } }]
 logits = { rows = [[1.0, 2.0, 2.0, 2.0, 1.0]] }
 """
-
-
-def test_a_record_holds_only_the_platforms_on_which_its_bits_are_others() -> None:
-    ((record, _),) = predicted([CheckItem("parity/a", TIES)], ["wasm", "linux-arm64-gcc"])
-    assert record.platforms == ["wasm", "linux-arm64-gcc"]
-    assert [*record.apart] == ["wasm"]
-    assert (record.apart["wasm"].sampler, record.draws) == ("top_k", True)
 
 
 def test_a_case_that_parts_is_minimized_and_keeps_its_operation() -> None:

@@ -1,4 +1,4 @@
-"""harness/run/recomputed.py:
+"""harness/run/resume_check.py:
 
 `--resume` takes no row that its suite would not have made, even if its digests are right.
 """
@@ -15,7 +15,7 @@ from sampler_parity.harness.checks.logits import DecodeResult, LogitsFigures
 from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.plan import Plan, RunOptions, plan_of
-from sampler_parity.harness.run.recomputed import misfit_of
+from sampler_parity.harness.run.resume_check import misfit_of
 from tests.support.report_bundles import case, diverged, run_info
 
 SUITE = """

@@ -47,45 +47,37 @@ def test_run_of_a_wrong_backend_fails_and_explains(tmp_path: Path, suite: Path) 
 
 
 @pytest.mark.slow
-def test_run_of_a_broken_suite_file_names_file_and_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [("top_k = {", "top_kk = {", ["many", "top_kk"]), ("[[matrix]]", "[[matrix]", ["line 3"])],
+    ids=["parameter", "no TOML"],
+)
+def test_run_of_a_broken_suite_file_names_file_and_place(
+    tmp_path: Path, old: str, new: str, words: list[str]
+) -> None:
     path = tmp_path / "broken.toml"
-    path.write_text(SMALL.replace("top_k = {", "top_kk = {"))
+    path.write_text(SMALL.replace(old, new))
     line = refused(cli("run", path, "-o", tmp_path / "b"))
-    assert str(path) in line
-    assert "many" in line
-    assert "top_kk" in line
+    assert all(word in line for word in [str(path), *words])
 
 
 @pytest.mark.slow
-def test_run_of_a_suite_that_is_no_toml_names_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "broken.toml"
-    path.write_text('name = "x"\n[[matrix]\n')
-    assert "line 2" in refused(cli("run", path, "-o", tmp_path / "b"))
-
-
-@pytest.mark.parametrize("name", ["no-such-backend", "mutant/none"])
-@pytest.mark.slow
-def test_run_on_an_unknown_backend_says_so(tmp_path: Path, suite: Path, name: str) -> None:
-    line = refused(cli("run", suite, "-b", name, "-o", tmp_path / "b"))
-    assert name in line
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-b", "no-such-backend"], "no-such-backend"),
+        (["-b", "mutant/none"], "mutant/none"),
+        (["-b", "mine=/no/such/program"], "does not run here"),
+        (["-b", "llama.cpp@/dev"], "no libllama"),
+        (["--case", "x"], "no such case"),
+    ],
+    ids=["backend", "mutant", "program", "folder", "case"],
+)
+def test_run_on_what_is_not_there_says_so(
+    tmp_path: Path, suite: Path, options: list[str], words: str
+) -> None:
+    assert words in refused(cli("run", suite, *options, "-o", tmp_path / "b"))
     assert not (tmp_path / "b").exists()
-
-
-@pytest.mark.slow
-def test_run_on_a_backend_that_does_not_start_says_why(tmp_path: Path, suite: Path) -> None:
-    line = refused(cli("run", suite, "-b", "mine=/no/such/program", "-o", tmp_path / "b"))
-    assert "does not run here" in line
-
-
-@pytest.mark.slow
-def test_run_on_a_folder_without_libllama_says_so(tmp_path: Path, suite: Path) -> None:
-    line = refused(cli("run", suite, "-b", f"llama.cpp@{tmp_path}", "-o", tmp_path / "b"))
-    assert "no libllama" in line
-
-
-@pytest.mark.slow
-def test_run_with_an_unknown_case_says_so(tmp_path: Path, suite: Path) -> None:
-    assert "no such case" in refused(cli("run", suite, "--case", "x", "-o", tmp_path / "b"))
 
 
 @pytest.mark.slow

@@ -11,20 +11,12 @@ from sampler_parity.harness.bundle.records import BackendResult, CounterexampleR
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.failures.counterexample import NO_TIME
-from sampler_parity.harness.inputs.logits import Literals
+from sampler_parity.harness.failures.counterexample import TOO_MANY
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run import shrinking as smaller
 from sampler_parity.harness.run.judging import judge
-from sampler_parity.harness.run.shrinking import (
-    AT_LEAST,
-    OF_A_GROUP,
-    case_of,
-    minimize,
-    nearby,
-    seconds_for,
-    settled,
-)
+from sampler_parity.harness.run.shrinking import case_of, minimize, nearby, settled
+from tests.support.cases import stages
 from tests.support.context import context_of
 from tests.support.report_bundles import case, diverged, got, run_info
 
@@ -33,13 +25,7 @@ WRONG = [f"{stage}-{i}" for stage in STAGES for i in range(200)]
 
 
 def suite_case(name: str) -> StagesCase:
-    return StagesCase(
-        id=name,
-        description="A case",
-        why="To fail.",
-        chain=[{"greedy": {}}],
-        logits=Literals(values=[0.0, 1.0]),
-    )
+    return stages([{"greedy": {}}], [0.0, 1.0], id=name)
 
 
 class Counting:
@@ -59,9 +45,7 @@ class Counting:
             yield place, Died("signal SIGBUS") if first.id.startswith("temp") else made
 
 
-def made(
-    folder: Path, seconds: float, done: Sequence[str] = ()
-) -> tuple[Counting, list[CounterexampleResult]]:
+def made(folder: Path, done: Sequence[str] = ()) -> tuple[Counting, list[CounterexampleResult]]:
     """Minimize 600 cases that all fail, at one of three stages."""
     executor = Counting()
     results = [
@@ -71,32 +55,37 @@ def made(
     writer = create(folder / "b", run_info("null"))
     writer.done.update(done)
     context = context_of(writer, ["null"], executor)
-    records = minimize(results, {name: suite_case(name) for name in WRONG}, context, seconds)
+    records = minimize(results, {name: suite_case(name) for name in WRONG}, context)
     return executor, list(records)
 
 
 @pytest.mark.slow
 def test_of_hundreds_of_failures_one_of_each_group_is_made_small(tmp_path: Path) -> None:
-    executor, records = made(tmp_path, 60.0)
+    executor, records = made(tmp_path)
     assert [len(wave) for wave in executor.waves] == [2, 1]
     assert len(records) == len({record.case.partition("-")[0] for record in records}) == 3
-    assert all(call[-1] <= OF_A_GROUP for wave in executor.waves for call in wave)
+    assert all(
+        len(evidence) <= 16 for wave in executor.waves for call in wave for evidence in call[4:]
+    )
 
 
-def test_where_there_is_no_time_nothing_is_asked_and_it_is_reported(tmp_path: Path) -> None:
-    executor, records = made(tmp_path, 0.0)
-    assert executor.waves == []
-    assert [record.said for record in records] == [NO_TIME] * 3
+def test_of_many_groups_the_worst_are_minimized_and_the_others_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smaller, "MINIMIZED", 1)
+    executor, records = made(tmp_path)
+    assert [len(wave) for wave in executor.waves] == [1]
+    assert [record.said for record in records] == [TOO_MANY] * 2 + [records[-1].said]
 
 
 def test_what_a_bundle_has_is_not_minimized_again(tmp_path: Path) -> None:
-    _, records = made(tmp_path, 60.0, ["top_k-7 on null", "temp-0 on null"])
+    _, records = made(tmp_path, ["top_k-7 on null", "temp-0 on null"])
     assert [record.case.partition("-")[0] for record in records] == ["top_p"]
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_of_it_is_reported(tmp_path: Path) -> None:
-    _, records = made(tmp_path, 60.0)
+    _, records = made(tmp_path)
     (dead,) = (record for record in records if record.case.startswith("temp"))
     assert (dead.smaller, dead.said) == (None, "its process died: signal SIGBUS")
 
@@ -139,15 +128,18 @@ def test_nothing_is_named_where_most_cases_of_the_stage_fail_otherwise(
     assert names_of({"x": 5, "y": more}, *records)[0] == names
 
 
-def test_a_small_case_with_a_ban_can_be_asked_again() -> None:
-    smaller = {
-        "chain": [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}],
-        "logits": {"rows": [["-inf", 1.0]]},
+def test_a_small_case_or_batch_with_a_ban_can_be_asked_again() -> None:
+    chain = [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}]
+    steps = [{"before": [["join", 0]], "sample": [{"at": 0, "row": 0}]}]
+    of_batch = {
+        "batch": {"sequences": [{"chain": chain}], "steps": steps},
+        "logits": {"families": ["normal"], "n": 2, "seed": 0},
     }
-    record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=smaller)
-    of: Any = case_of(record)
-    (stage,) = of.chain
-    assert stage["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
+    for small in ({"chain": chain, "logits": {"rows": [["-inf", 1.0]]}}, of_batch):
+        record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=small)
+        of: Any = case_of(record)
+        (stages,) = of.chains
+        assert stages == [{"logit_bias": {"logit_bias": [[0, float("-inf")]]}}]
 
 
 @pytest.mark.slow
@@ -156,28 +148,8 @@ def test_a_fault_is_compared_on_more_cases_that_pass_than_fail() -> None:
     failing = [case(f"bad-{i}", {"b": diverged()}) for i in range(500)]
     passing = [case(f"good-{i}", {"b": got()}) for i in range(500)]
     cases = {one.id: suite_case(one.id) for one in [*failing, *passing]}
-    record = CounterexampleResult(id="a on b", case="a", backend="b", result=diverged())
-    looked_at = nearby(record, [*failing, *passing], cases)
+    looked_at = nearby("b", diverged(), [*failing, *passing], cases)
     assert [len(pairs) for pairs in looked_at] == [32, 500, 0]
-
-
-def test_a_batch_that_was_minimized_is_a_case_again() -> None:
-    chain = [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}]
-    steps = [{"before": [["join", 0]], "sample": [{"at": 0, "row": 0}]}]
-    small = {
-        "batch": {"sequences": [{"chain": chain}], "steps": steps},
-        "logits": {"families": ["normal"], "n": 2, "seed": 0},
-    }
-    record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=small)
-    of: Any = case_of(record)
-    batch = of.batch
-    assert batch.sequences[0].chain[0]["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
-
-
-def test_the_time_is_a_share_of_what_the_cases_took_and_never_less_than_some() -> None:
-    assert seconds_for(0.1) == AT_LEAST
-    assert seconds_for(1000.0) == smaller.SHARE * 1000.0
-    assert smaller.SHARE < 1  # with the cases themselves, less than twice their time
 
 
 @pytest.mark.slow

@@ -27,11 +27,6 @@ def test_g_p_value_of_a_wrong_sampler_is_small() -> None:
     assert fit.g_p_value(np.array([7]), np.array([1.0])) == 1.0
 
 
-def test_exact_p_value_by_hand() -> None:
-    # of (2,0), (1,1), (0,2) with probabilities 1/4, 1/2, 1/4 the first and last are as likely
-    assert fit.exact_p_value(np.array([2, 0]), np.array([0.5, 0.5])) == pytest.approx(0.5)
-
-
 @pytest.mark.parametrize("x", [0, 3, 9, 14])
 def test_exact_p_value_of_two_tokens_is_the_binomial_test(x: int) -> None:
     got = fit.exact_p_value(np.array([x, 20 - x]), np.array([0.3, 0.7]))

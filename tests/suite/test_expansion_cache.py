@@ -6,13 +6,11 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.cache import Cache, _connected, of_this_code
@@ -22,7 +20,6 @@ from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.expansion_cache import Expansions, packed, unpacked
 from sampler_parity.harness.suite.ids import shipped
 from tests.support.command_line import cli, refused
-from tests.support.once import checked_once
 
 SUITE = """
 name = "one"
@@ -109,24 +106,6 @@ def test_other_surroundings_are_not_those_of_the_value(
     assert not made(cache, written(tmp_path))[0]
 
 
-def test_a_changed_sampler_is_never_answered_from_before(
-    tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`outcomes` blocks solve their parameters with the samplers of the reference."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(machine, "_ROOT", tmp_path / "package")
-    sampler = tmp_path / "package" / "reference" / "samplers" / "top_p.py"
-    sampler.parent.mkdir(parents=True)
-    sampler.write_text("P = 0.9\n", encoding="utf-8")
-
-    def of(checks: list[Any]) -> list[Any]:
-        return [*Expansions(of_this_code()).of(tmp_path / "a" / "b.toml", "0", (), lambda: checks)]
-
-    assert (of([1]), of([2])) == ([1], [1])
-    sampler.write_text("P = 0.8\n", encoding="utf-8")
-    assert of([2]) == [2]
-
-
 def test_a_suite_of_a_user_is_always_expanded(tmp_path: Path) -> None:
     (tmp_path / "private").mkdir(mode=0o700)
     own = Cache(tmp_path / "private" / "a.sqlite")
@@ -195,44 +174,6 @@ def test_the_spot_check_names_the_file_with_another_value(
         wrong.spot_check("")
 
 
-def test_the_spot_check_draws_every_suite_and_cheap_ones_more_often(cache: Cache) -> None:
-    drawn: list[str] = []
-
-    def make(name: str) -> list[str]:
-        drawn.append(name)
-        return []
-
-    expansions = Expansions(cache)
-    for name, seconds in (("cheap", 0.1), ("dear", 1.0)):
-        parts = [kept._Read(name, [], s, partial(make, name)) for s in (0.0, seconds)]
-        expansions._read.extend(parts)
-    for seed in range(400):
-        expansions.spot_check(str(seed))
-    assert {*drawn} == {"cheap", "dear"}
-    assert drawn.count("cheap") > drawn.count("dear")
-
-
-def test_in_tests_a_run_of_one_suite_is_checked_until_it_has_passed_once(cache: Cache) -> None:
-    checked: list[str] = []
-
-    def check(kept: Expansions, seed: str) -> None:
-        checked.append(seed)
-        if seed == "fails":
-            raise InputError(cache.path, "other cases", "")
-
-    def of(*suites: str) -> Expansions:
-        expansions = Expansions(cache)
-        expansions._read.extend(kept._Read(name, [], 0.0, list) for name in suites)
-        return expansions
-
-    spot_check = checked_once(check)
-    with pytest.raises(InputError):
-        spot_check(of("a"), "fails")
-    for seed, suites in (("a", "a"), ("again", "a"), ("b", "b"), ("both", "ab"), ("both", "ab")):
-        spot_check(of(*suites), seed)
-    assert checked == ["fails", "a", "b", "both", "both"]
-
-
 @pytest.mark.slow
 def test_a_run_with_a_planted_value_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -282,17 +223,6 @@ def other(folder: Path, profile: Profile) -> Iterator[str]:
         kinds = [type(check) for check in fresh] == [type(check) for check in read]
         if len(again._read) != 2 or not kinds or repr(read) != repr(fresh):
             yield name
-
-
-@pytest.mark.slow
-def test_list_reads_the_ids_that_it_listed_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for arguments in (["parity/top_p"], ["parity/top_p", "-v"], ["top_p/*tie*"], ["graph"]):
-        want = cli("list", "cases", *arguments, "--no-cache").stdout
-        assert want.count("\n") > 5
-        assert [cli("list", "cases", *arguments).stdout for _ in range(2)] == [want, want]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import math
 
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
-from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.llama_cpp.signatures import SIGNATURES
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates, UndefinedInputError
@@ -33,14 +32,3 @@ def _takes_nan(name: str) -> bool:
     except UndefinedInputError:
         return False
     return True
-
-
-def test_the_sum_of_the_draw_equals_u_times_the_total_to_the_bit() -> None:
-    (path,) = find_suites(["parity/dist"])
-    (case,) = (case for case in expand(path, "quick") if case.id == "dist/sum-equal-to-u")
-    chain = prepare(case).build()
-    cand = Candidates.from_logits(case.logits.row(0))
-    sums = [sum(map(float, cand.weights()[: i + 1])) for i in range(len(cand))]
-    u = chain.samplers[0].rng.uniform_double()  # type: ignore[attr-defined]
-    assert sums[-1] == 2.0
-    assert sums[3] == 2.0 * u

@@ -11,6 +11,7 @@ from unittest import mock
 import typer
 
 from sampler_parity.harness.cli.app import DEFECT, app, main
+from sampler_parity.harness.processes import phase
 from sampler_parity.harness.suite.file import find_suites
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -41,8 +42,9 @@ class Done(NamedTuple):
     stderr: str
 
 
-def cli(*arguments: str | Path, folder: Path = ROOT) -> Done:
-    """Run `sampler-parity` in the root of the repository, without starting another process."""
+def cli(*arguments: str | Path, folder: Path = ROOT, after_s: float = 3600.0) -> Done:
+    """Run `sampler-parity` in the root of the repository, in this process. after_s: seconds without
+    output, after which it names its phase."""
     out, err = io.StringIO(), io.StringIO()
     status: object = 0
     with (
@@ -50,6 +52,7 @@ def cli(*arguments: str | Path, folder: Path = ROOT) -> Done:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         mock.patch.object(sys, "argv", ["sampler-parity", *map(str, arguments)]),
+        mock.patch.object(phase, "AFTER_S", after_s),
     ):
         try:
             main()
@@ -74,7 +77,6 @@ def check_command(arguments: list[str]) -> None:
 
 
 def refused(done: Done) -> str:
-    """Return the one line of a refusal."""
     assert done.returncode == 2, done.stdout + done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr

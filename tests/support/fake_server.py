@@ -21,7 +21,8 @@ import numpy as np
 
 from sampler_parity.programs.servers import http
 from sampler_parity.programs.servers.address import Address
-from sampler_parity.programs.servers.dialects import DIALECTS
+from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.dialects import DIALECTS, Dialect
 from sampler_parity.programs.servers.oracle.samplers import params_of
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output
@@ -43,13 +44,14 @@ Sent = dict[str, Any]
 Answered = tuple[int, Any]
 Answering = Callable[[Sent], Answered]
 
-_NUMBERS = {row.name for row in DIALECTS["llama-server"].parameters if row.wrong == "a word"}
+LLAMA = DIALECTS["llama-server"]
+_NUMBERS = {row.name for row in LLAMA.parameters if row.wrong == "a word"}
 _ORDER = ("top_k", "penalties", "dry", "top_n_sigma", "typ_p", "top_p", "min_p", "xtc")
 NAMES = dict(zip("kedsypmxta", (*_ORDER, "temperature", "adaptive_p"), strict=True))
 _LISTS = {"stop", "samplers", "dry_sequence_breakers", "logit_bias"}
-_WHOLE = {row.name for row in DIALECTS["llama-server"].parameters if type(row.default) is int}
-ANYTHING = DIALECTS["llama-server"].together["grammar"]
-_OURS = {row.name for row in DIALECTS["llama-server"].parameters}
+_WHOLE = {row.name for row in LLAMA.parameters if type(row.default) is int}
+ANYTHING = LLAMA.together["grammar"]
+_OURS = {row.name for row in LLAMA.parameters}
 
 
 def answered(sent: Sent) -> Answered:
@@ -291,15 +293,21 @@ def _words(data: Any) -> list[tuple[str, list[int]]]:
     return [(word, data["tokens"][i : i + 1]) for i, word in enumerate(words)]
 
 
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 64  # of socketserver's five, clients that come at once are reset
+class FakeServer(ThreadingHTTPServer):
+    request_queue_size = 128  # of socketserver's five, clients that come at once are reset
     daemon_threads = True
 
 
 @contextmanager
 def fake_server(answering: Answering = answered) -> Iterator[Address]:
     handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
-    server = _Server(("127.0.0.1", 0), handler)
+    with serving(FakeServer(("127.0.0.1", 0), handler)) as address:
+        yield address
+
+
+@contextmanager
+def serving(server: ThreadingHTTPServer) -> Iterator[Address]:
+    """Serve in a thread, and give the address."""
     thread = threading.Thread(target=server.serve_forever, args=(0.001,))
     thread.start()
     try:
@@ -310,15 +318,24 @@ def fake_server(answering: Answering = answered) -> Iterator[Address]:
         thread.join()
 
 
-class _Inside:
-    """What a client uses of a socket, for one request: HTTP without a connection or a thread."""
+@contextmanager
+def fake_client(answering: Answering = answered, dialect: Dialect = LLAMA) -> Iterator[Client]:
+    """Yield a client of this server, which knows its last token."""
+    with fake_server(answering) as address:
+        yield Client(address, dialect, eos=EOS)
 
-    def __init__(self, answering: Answering) -> None:
+
+class Connection:
+    """What a client uses of a socket, for one request: HTTP without a connection or a thread.
+
+    reply: the bytes that come. Without them the request is answered.
+    """
+
+    def __init__(self, answering: Answering = answered, reply: bytes | None = None) -> None:
         self.answering, self.sent = answering, b""
-        self.reply: io.BytesIO | None = None
+        self.reply = None if reply is None else io.BytesIO(reply)
 
-    def settimeout(self, seconds: float) -> None:
-        pass
+    def settimeout(self, seconds: float) -> None: ...
 
     def sendall(self, content: bytes) -> None:
         self.sent += content
@@ -330,8 +347,7 @@ class _Inside:
             self.reply = io.BytesIO(f"{head}\r\n\r\n".encode() + body)
         return self.reply.readinto(buffer)
 
-    def close(self) -> None:
-        pass
+    def close(self) -> None: ...
 
 
 @contextmanager
@@ -340,7 +356,7 @@ def fake_server_inside(answering: Answering) -> Iterator[Address]:
     ours, connected = Address("http", "127.0.0.1", 1), vars(http)["connected"]
 
     def connected_inside(address: Address, until: float) -> Any:
-        return _Inside(answering) if address == ours else connected(address, until)
+        return Connection(answering) if address == ours else connected(address, until)
 
     with mock.patch.object(http, "connected", connected_inside):
         yield ours

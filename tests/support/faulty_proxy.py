@@ -8,43 +8,37 @@ import json
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPResponse
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from sampler_parity.programs.servers.address import Address
+from tests.support.fake_server import FakeServer, serving
 
 Body = dict[str, Any]
 
 
-@dataclass
-class Exchange:
-    """asked: the body of the client. sent: the body for the server, which a fault may change."""
-
-    asked: Body
-    sent: Body
+def _nothing(*_: Body) -> None:
+    """Change nothing."""
 
 
+@dataclass(frozen=True)
 class Fault:
-    """A faithful proxy. A subclass overrides what it does wrong."""
+    """A faithful proxy, but for what these functions change in place.
 
-    def ask(self, body: Body, exchange: Exchange) -> None:
-        """Change the body that the server gets, in place."""
+    ask: the body that the server gets. answer: a whole answer; it gets what the client asked, too.
+    piece: a piece of a stream.
+    """
 
-    def answer(self, answer: Body, exchange: Exchange) -> None:
-        """Change a whole answer in place."""
-
-    def piece(self, piece: Body, exchange: Exchange) -> bool:
-        """Change a piece of a stream in place. Returns False to leave it out."""
-        return True
+    ask: Callable[[Body], object] = _nothing
+    answer: Callable[[Body, Body], object] = _nothing
+    piece: Callable[[Body], object] = _nothing
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
+class Server(FakeServer):
     fault: Fault
     upstream: Address
     lock: threading.Lock
@@ -53,6 +47,7 @@ class Server(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Server
+    echoed: Body
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -69,12 +64,13 @@ class Handler(BaseHTTPRequestHandler):
         if not (isinstance(body, dict) and self.path == "/completion"):
             self._forward(data, None)
             return
-        exchange = Exchange(json.loads(data), body)
         with self.server.lock:
-            self.server.fault.ask(body, exchange)
-        self._forward(json.dumps(body).encode(), exchange)
+            self.server.fault.ask(body)
+        asked = json.loads(data)
+        self.echoed = asked if asked != body else {}
+        self._forward(json.dumps(body).encode(), asked)
 
-    def _forward(self, data: bytes | None, exchange: Exchange | None) -> None:
+    def _forward(self, data: bytes | None, asked: Body | None) -> None:
         upstream = self.server.upstream
         connection = HTTPConnection(upstream.host, upstream.port, timeout=60)
         kept = {k: v for k, v in self.headers.items() if k.lower() in ("content-type", "accept")}
@@ -82,16 +78,16 @@ class Handler(BaseHTTPRequestHandler):
             connection.request(self.command, self.path, data, kept)
             got = connection.getresponse()
             if "event-stream" in (got.getheader("Content-Type") or ""):
-                return self._stream(got, exchange)
+                return self._stream(got, asked)
             read = got.read()
             kind = got.getheader("Content-Type") or "application/json"
-            if exchange is None or got.status != 200:
+            if asked is None or got.status != 200:
                 return self._bytes(got.status, read, kind)
             answer = json.loads(read)
             with self.server.lock:
                 for each in answer if isinstance(answer, list) else [answer]:
-                    _echo(each, exchange)
-                    self.server.fault.answer(each, exchange)
+                    _echo(each, self.echoed)
+                    self.server.fault.answer(each, asked)
             self._bytes(200, json.dumps(answer).encode(), "application/json; charset=utf-8")
         finally:
             connection.close()
@@ -103,19 +99,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _stream(self, got: HTTPResponse, exchange: Exchange | None) -> None:
+    def _stream(self, got: HTTPResponse, asked: Body | None) -> None:
         self.send_response(got.status)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         try:
             while line := got.readline():
-                if exchange is not None and line.startswith(b"data: {"):
+                if asked is not None and line.startswith(b"data: {"):
                     piece = json.loads(line[6:])
-                    _echo(piece, exchange)
-                    if not self.server.fault.piece(piece, exchange):
-                        got.readline()
-                        continue
+                    _echo(piece, self.echoed)
+                    self.server.fault.piece(piece)
                     line = b"data: " + json.dumps(piece).encode() + b"\n"
                 if self._gone():
                     raise ConnectionError
@@ -129,12 +123,12 @@ class Handler(BaseHTTPRequestHandler):
         return bool(ready) and self.connection.recv(1, socket.MSG_PEEK) == b""
 
 
-def _echo(answer: Body, exchange: Exchange) -> None:
+def _echo(answer: Body, asked: Body) -> None:
     """Report the settings as the client gave them, so that they do not give a fault away. The
     settings have no null."""
     settings = answer.get("generation_settings")
-    if isinstance(settings, dict) and exchange.asked != exchange.sent:
-        settings |= {k: v for k, v in exchange.asked.items() if k in settings and v is not None}
+    if isinstance(settings, dict):
+        settings |= {k: v for k, v in asked.items() if k in settings and v is not None}
 
 
 @contextmanager
@@ -143,10 +137,5 @@ def between(address: Address, fault: Fault) -> Iterator[Address]:
     server = Server(("127.0.0.1", 0), Handler)
     server.fault, server.upstream = fault, address
     server.lock = threading.Lock()
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield Address("http", "127.0.0.1", server.server_port)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(server) as own:
+        yield own

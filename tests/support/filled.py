@@ -66,7 +66,6 @@ def _value(kind: Any, place: str, text_of: TextOf) -> Any:
 
 
 def texts_of(model: type[BaseModel]) -> Iterator[str]:
-    """Return the places of all texts of a model."""
     places: list[str] = []
     filled(model, lambda place: places.append(place) or place)  # type: ignore[func-returns-value]
     return iter(dict.fromkeys(places))

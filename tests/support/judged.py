@@ -38,6 +38,6 @@ def judged(folder: Path, name: str, cases: Sequence[Case], accept: Accept) -> Bu
             for case in cases
         ]
     context = context_of(create(folder / "judged", info), [name], here)
-    small = [*minimize(results, by_id, context, 30.0)]
+    small = [*minimize(results, by_id, context)]
     known = [*with_known(small, results, by_id, context)]
     return read_back(folder, info, results, known)

@@ -53,23 +53,6 @@ def top_k(more: int = 0, lowest: bool = False) -> Apply:
     return apply
 
 
-def top_p(before: bool = False, more: int = 0, zero: bool = True, ties: bool = False) -> Apply:
-    def apply(tokens: list[Token], given: Given, _: History) -> list[Token]:
-        if given["p"] >= 1:
-            return tokens
-        if given["p"] <= 0 and not zero:
-            return []
-        tokens, mass = softmax(tokens), 0.0
-        for i, token in enumerate(tokens):
-            mass = float(F(mass + token[2]))
-            if mass >= given["p"] and i + 1 >= given.get("min_keep", 0):
-                n = max(1, i + more + (not before))
-                return [t for t in tokens if t[2] >= tokens[n - 1][2]] if ties else tokens[:n]
-        return tokens
-
-    return apply
-
-
 def min_p_of_the_sum(tokens: list[Token], given: Given, _: History) -> list[Token]:
     """Cut at log sum exp + log p: a share of everything, by logits."""
     if given["p"] <= 0 or not tokens or max(t[1] for t in tokens) == NEVER:

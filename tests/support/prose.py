@@ -45,7 +45,6 @@ class Breach:
 
 @cache
 def rules() -> dict[str, Any]:
-    """Return the rules of prose.toml."""
     return tomllib.loads(RULES.read_text(encoding="utf-8"))
 
 

@@ -3,14 +3,19 @@
 import subprocess
 from pathlib import Path
 
-from sampler_parity.harness.llama_cpp.compiled import flags
+from sampler_parity.harness.llama_cpp.compiled import built, flags
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "programs" / "recording" / "programs"
 
 
 def compile_program(name: str, binary: Path, *options: str) -> Path:
-    """Compile a program; return it."""
     command = ["c++", "-std=c++17", "-O1", str(PROGRAMS / f"{name}.cpp"), "-o", str(binary)]
     command += [*flags(), "-lggml", "-lggml-base", "-pthread", *options]
     subprocess.run(command, check=True)
     return binary
+
+
+def between(name: str, folder: Path = PROGRAMS.parent) -> Path:
+    """Compile a library that comes between a program and the libraries that it calls."""
+    source = folder / f"{name}.cpp"
+    return built(name, [source], ["-fvisibility=default", "-ldl"], [source])

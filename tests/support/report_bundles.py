@@ -11,7 +11,7 @@ from sampler_parity.harness.bundle.info import BackendInfo, Footer, MachineInfo,
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.timed_records import TimingResult
+from sampler_parity.harness.checks.timed_records import SkipRatioResult, TimingResult
 from sampler_parity.harness.verdicts import Verdict
 
 HOSTILE = "<script>alert(1)</script>&\"'|`*_[x](y)\x00\x1b[31m\u202e\n@you"
@@ -107,7 +107,9 @@ def read_back(
     writer = create(folder, info)
     writer.append(*cases, *records)
     cells = sum(isinstance(record, DistributionResult) for record in records)
-    writer.close(Footer(cases=len(cases), steps=1, wall_s=1.0, cells=cells))
+    skipped = sum(isinstance(record, SkipRatioResult) for record in records)
+    footer = Footer(cases=len(cases), steps=1, wall_s=1.0, cells=cells, skip_ratios=skipped)
+    writer.close(footer)
     return read_finished(folder)
 
 

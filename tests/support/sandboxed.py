@@ -18,6 +18,5 @@ def _reason() -> str:
 
 
 def need_sandbox() -> None:
-    """Skip the test if there is no sandbox."""
     if _reason():
         pytest.skip(_reason())

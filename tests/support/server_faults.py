@@ -331,47 +331,6 @@ def _lists_the_chosen(place: Any) -> None:
         top.insert(0, {k: v for k, v in place.items() if k != "top_logprobs"})
 
 
-# Mechanisms of faults that were written before any check was read.
-BLIND = (
-    Fault(
-        *("has no temperature above 2", "parameter/temperature", "clamped"),
-        makes("temperature", lambda t: t if t == "a word" else min(t, 2.0)),
-    ),
-    Fault(
-        *("has no top_k above 100", "parameter/top_k", "clamped"),
-        makes("top_k", lambda k: k if k == "a word" else min(k, 100)),
-    ),
-    Fault(
-        *("has a fixed seed without one", "parameter/seed", "other meaning"),
-        _request(lambda sent: sent if sent.get("seed", -1) != -1 else {**sent, "seed": 99}),
-    ),
-    Fault(
-        *("loses biases of an object", "parameter/logit_bias", "other meaning"),
-        makes("logit_bias", lambda biases: [] if isinstance(biases, dict) else biases),
-    ),
-    Fault(
-        *("takes four stop strings", "parameter/stop", "other meaning"),
-        makes("stop", lambda stops: stops[:4] if isinstance(stops, list) else stops),
-    ),
-    Fault(
-        *("takes a length of 0 for the default", "parameter/n_predict", "other meaning"),
-        makes("n_predict", lambda n: 16 if n == 0 else n),
-    ),
-    Fault(
-        *("reports of each text that it ended", "parameter/n_predict", "other meaning"),
-        _answer(lambda _, data: {**data, "stop_type": "eos"}),
-    ),
-    Fault(
-        *("keeps grammars by their beginning", "parameter/grammar", "clamped"),
-        _caches_grammars,
-    ),
-    Fault(
-        *("lists the chosen token, too", "probabilities/how many", "other meaning"),
-        _places(_lists_the_chosen),
-    ),
-)
-
-
 def _counts_a_stop(sent: Sent, data: Any) -> Any:
     return {**data, "stopping_word": ""} if data.get("stop_type") == "word" else data
 
@@ -411,75 +370,6 @@ def _of_ids(biases: list[Any]) -> list[Any]:
 def _beside(name: str, other: str) -> Faulty:
     """Drop a parameter where another one is sent."""
     return _request(lambda s: {k: v for k, v in s.items() if k != name or not s.get(other)})
-
-
-# Mechanisms that the checks of single values and of pairs of requests did not ask for.
-GENERATED = (
-    Fault(
-        *("rounds top_p to two decimals", "parameter/top_p", "other meaning"),
-        makes("top_p", lambda p: round(p, 2) if isinstance(p, float) else p),
-    ),
-    Fault(
-        *("has a window of at most 64", "parameter/repeat_last_n", "other meaning"),
-        makes("repeat_last_n", lambda n: min(n, 64) if isinstance(n, int) else n),
-    ),
-    Fault(
-        *("takes null for 0", "parameter/temperature", "other meaning"),
-        _request(lambda sent: {k: 0 if v is None else v for k, v in sent.items()}),
-    ),
-    Fault(
-        *("loses whole numbers with a point", "parameter/top_k", "other meaning"),
-        makes("top_k", lambda k: 40 if isinstance(k, float) else k),
-    ),
-    Fault(
-        *("loses biases of texts", "parameter/logit_bias", "other meaning"),
-        makes("logit_bias", lambda b: _of_ids(b) if isinstance(b, list) else b),
-    ),
-    Fault(
-        *("has one seed for two", "parameter/seed", "clamped"),
-        makes("seed", lambda s: s & ~(1 << 20) if isinstance(s, int) else s),
-    ),
-    Fault(
-        *("loses typical_p beside top_p", "state/parameters together", "other meaning"),
-        _beside("typical_p", "top_p"),
-    ),
-    Fault(
-        *("loses stop strings with a grammar", "parameter/grammar", "other meaning"),
-        _beside("stop", "grammar"),
-    ),
-    Fault(
-        *("strips prompts", "state/prompts that differ", "other meaning"),
-        makes("prompt", lambda p: p.strip() if isinstance(p, str) else p),
-    ),
-    Fault(
-        *("keeps prompts by their beginning", "state/a kept prompt", "other meaning"),
-        _keeps_prompts_by_length,
-    ),
-    Fault(
-        *("keeps the stops of streams", "state/after another stream", "other meaning"),
-        _keeps_the_stops_of_streams,
-    ),
-    Fault(
-        *("does not name the stop string", "state/every answer: ending", "other meaning"),
-        _answer(_counts_a_stop),
-    ),
-    Fault(
-        *("counts one token more", "state/every answer: counts", "other meaning"),
-        _answer(lambda _, data: {**data, "tokens_predicted": data.get("tokens_predicted", 0) + 1}),
-    ),
-    Fault(
-        *("sends other bytes", "state/every answer: bytes", "other meaning"),
-        _places(lambda place: place.update(bytes=[65])),
-    ),
-    Fault(
-        *("tells other settings", "state/every answer: settings", "other meaning"),
-        _answer(lambda _, data: {**data, "generation_settings": {"temperature": 0.7}}),
-    ),
-    Fault(
-        *("ends a stream twice", "state/every answer: pieces", "other meaning"),
-        _answer(lambda sent, data: {**data, "stop": not sent.get("stream")}),
-    ),
-)
 
 
 def _worker_s_seed(server: Answering) -> Answering:
@@ -563,43 +453,6 @@ def _applies_the_temperature(samplers: Any) -> Any:
     return [*samplers, "temperature"] if apart else samplers
 
 
-# Mechanisms of the second blind list that the checks before did not ask for.
-AGAIN = (
-    Fault(*("has four seeds", "state/nothing left", "other meaning"), _worker_s_seed),
-    Fault(
-        *("keeps the temperature that it refused", "state/nothing left", "other meaning"),
-        _keeps_what_it_refused,
-    ),
-    Fault(
-        *("takes the second for a seed", "state/32 answered", "other meaning"),
-        _request(lambda sent: {"seed": int(time.time()), **sent}),
-    ),
-    Fault(
-        *("splits characters in streams", "state/texts of a grammar", "other meaning"),
-        _answer(_splits_characters),
-    ),
-    Fault(
-        *("takes a stop string for its letters", "parameter/stop", "other meaning"),
-        makes("stop", lambda stops: [*stops] if isinstance(stops, str) else stops),
-    ),
-    Fault(
-        *("has no top_k above 250", "state/ranks", "other meaning"),
-        makes("top_k", lambda k: k if isinstance(k, str) or 0 < k < 250 else 250),
-    ),
-    Fault(
-        *("drops the limits of schemas", "state/limits of schemas", "other meaning"),
-        makes("json_schema", lambda schema: without(schema, _LIMITS)),
-    ),
-    Fault(*("answers in the order of ends", "state/several prompts", "other meaning"), _by_end),
-    Fault(*("has one text for completions", "state/three answers", "other meaning"), _one_text),
-    Fault(*("draws in company", "state/kinds at once", "other meaning"), _draws_in_company),
-    Fault(
-        *("applies a temperature that is not listed", "parameter/samplers", "other meaning"),
-        makes("samplers", _applies_the_temperature),
-    ),
-)
-
-
 def _bans_below(least: float) -> Callable[[Any], Any]:
     """Ban a token for a bias that is large and negative."""
 
@@ -622,227 +475,250 @@ def _left_grammar_stays(server: Answering) -> Answering:
     return answering
 
 
-# Mechanisms of the third blind list that the checks before did not ask for, and of each field.
-THIRD = (
-    Fault(
-        *("bans tokens of negative biases", "parameter/logit_bias", "other meaning"),
-        makes("logit_bias", _bans_below(-10)),
-    ),
-    Fault(
-        *("cuts tau to a whole number", "parameter/mirostat_tau", "clamped"),
-        makes("mirostat_tau", lambda tau: int(tau) if isinstance(tau, float) else tau),
-    ),
-    Fault(
-        *("has a top_p of a hundredth at least", "parameter/top_p", "other meaning"),
-        makes("top_p", lambda p: p if isinstance(p, str) or p is None else max(p, 0.01)),
-    ),
-    Fault(
-        *("lets min_keep hold for top_k", "state/parameters together", "other meaning"),
-        _request(
+def ascii_only(text: str) -> str:
+    return text.encode("ascii", "ignore").decode()
+
+
+_STREAMED = ("repeat_penalty", "presence_penalty", "frequency_penalty", "dry_multiplier")
+# By the verdict of the result that reports each: the result, the name of the fault. Half of them
+# were listed before any check was read.
+_BY_VERDICT: dict[str, dict[tuple[str, str], Faulty]] = {
+    "other meaning": {
+        ("parameter/top_p", "rounds top_p to two decimals"): makes(
+            "top_p", lambda p: round(p, 2) if isinstance(p, float) else p
+        ),
+        ("parameter/repeat_last_n", "has a window of at most 64"): makes(
+            "repeat_last_n", lambda n: min(n, 64) if isinstance(n, int) else n
+        ),
+        ("parameter/temperature", "takes null for 0"): _request(
+            lambda sent: {k: 0 if v is None else v for k, v in sent.items()}
+        ),
+        ("parameter/top_k", "loses whole numbers with a point"): makes(
+            "top_k", lambda k: 40 if isinstance(k, float) else k
+        ),
+        ("parameter/logit_bias", "loses biases of texts"): makes(
+            "logit_bias", lambda b: _of_ids(b) if isinstance(b, list) else b
+        ),
+        ("state/parameters together", "loses typical_p beside top_p"): _beside(
+            "typical_p", "top_p"
+        ),
+        ("parameter/grammar", "loses stop strings with a grammar"): _beside("stop", "grammar"),
+        ("state/prompts that differ", "strips prompts"): makes(
+            "prompt", lambda p: p.strip() if isinstance(p, str) else p
+        ),
+        ("state/a kept prompt", "keeps prompts by their beginning"): _keeps_prompts_by_length,
+        ("state/after another stream", "keeps the stops of streams"): _keeps_the_stops_of_streams,
+        ("state/every answer: ending", "does not name the stop string"): _answer(_counts_a_stop),
+        ("state/every answer: counts", "counts one token more"): _answer(
+            lambda _, data: {**data, "tokens_predicted": data.get("tokens_predicted", 0) + 1}
+        ),
+        ("state/every answer: bytes", "sends other bytes"): _places(
+            lambda place: place.update(bytes=[65])
+        ),
+        ("state/every answer: settings", "tells other settings"): _answer(
+            lambda _, data: {**data, "generation_settings": {"temperature": 0.7}}
+        ),
+        ("state/every answer: pieces", "ends a stream twice"): _answer(
+            lambda sent, data: {**data, "stop": not sent.get("stream")}
+        ),
+        ("state/nothing left", "has four seeds"): _worker_s_seed,
+        ("state/nothing left", "keeps the temperature that it refused"): _keeps_what_it_refused,
+        ("state/32 answered", "takes the second for a seed"): _request(
+            lambda sent: {"seed": int(time.time()), **sent}
+        ),
+        ("state/texts of a grammar", "splits characters in streams"): _answer(_splits_characters),
+        ("parameter/stop", "takes a stop string for its letters"): makes(
+            "stop", lambda stops: [*stops] if isinstance(stops, str) else stops
+        ),
+        ("state/ranks", "has no top_k above 250"): makes(
+            "top_k", lambda k: k if isinstance(k, str) or 0 < k < 250 else 250
+        ),
+        ("state/limits of schemas", "drops the limits of schemas"): makes(
+            "json_schema", lambda schema: without(schema, _LIMITS)
+        ),
+        ("state/several prompts", "answers in the order of ends"): _by_end,
+        ("state/three answers", "has one text for completions"): _one_text,
+        ("state/kinds at once", "draws in company"): _draws_in_company,
+        ("parameter/samplers", "applies a temperature that is not listed"): makes(
+            "samplers", _applies_the_temperature
+        ),
+        ("parameter/logit_bias", "bans tokens of negative biases"): makes(
+            "logit_bias", _bans_below(-10)
+        ),
+        ("parameter/top_p", "has a top_p of a hundredth at least"): makes(
+            "top_p", lambda p: p if isinstance(p, str) or p is None else max(p, 0.01)
+        ),
+        ("state/parameters together", "lets min_keep hold for top_k"): _request(
             lambda sent: (
                 sent | {"top_k": max(sent["top_k"] or 0, sent.get("min_keep") or 0)}
                 if isinstance(sent.get("top_k"), int) and sent["top_k"] > 0
                 else sent
             )
         ),
-    ),
-    Fault(
-        *("reports a limit as truncated", "state/every answer: ending", "other meaning"),
-        _answer(lambda _, data: {**data, "truncated": data["stop_type"] == "limit"}),
-    ),
-    Fault(
-        *("reports another prompt", "state/every answer: prompt", "other meaning"),
-        _answer(lambda _, data: {**data, "prompt": str(data.get("prompt", "")).strip(",")}),
-    ),
-    Fault(
-        *("counts one prompt token less", "state/every answer: counts", "other meaning"),
-        _answer(lambda _, data: {**data, "tokens_evaluated": data.get("tokens_evaluated", 9) - 1}),
-    ),
-    Fault(
-        *("reports its own default", "state/every answer: settings", "other meaning"),
-        _answer(lambda _, data: {**data, "generation_settings": {"min_p": 0.1}}),
-    ),
-    Fault(
-        *("collapses blank lines", "state/texts of a grammar", "other meaning"),
-        _answer(lambda _, data: {**data, "content": data["content"].replace("\n\n\n", "\n\n")}),
-    ),
-    Fault(
-        *("drops long stop strings", "state/long stop strings", "other meaning"),
-        makes("stop", lambda stops: [s for s in stops if len(s) < 40] if stops != 5 else stops),
-    ),
-    Fault(
-        *("normalizes prompts", "state/a prompt as tokens", "other meaning"),
-        makes("prompt", lambda p: p.replace("\r\n", "\n") if isinstance(p, str) else p),
-    ),
-    Fault(
-        *("keeps the grammar of one that left", "state/nothing left", "other meaning"),
-        _left_grammar_stays,
-    ),
-    Fault(
-        *("reads schemas as ASCII", "state/texts of schemas", "other meaning"),
-        makes("json_schema", lambda s: json.loads(ascii_only(json.dumps(s, ensure_ascii=False)))),
-    ),
-    Fault(
-        *("loses biases of texts above ASCII", "state/biases of texts", "other meaning"),
-        makes(
+        ("state/every answer: ending", "reports a limit as truncated"): _answer(
+            lambda _, data: {**data, "truncated": data["stop_type"] == "limit"}
+        ),
+        ("state/every answer: prompt", "reports another prompt"): _answer(
+            lambda _, data: {**data, "prompt": str(data.get("prompt", "")).strip(",")}
+        ),
+        ("state/every answer: counts", "counts one prompt token less"): _answer(
+            lambda _, data: {**data, "tokens_evaluated": data.get("tokens_evaluated", 9) - 1}
+        ),
+        ("state/every answer: settings", "reports its own default"): _answer(
+            lambda _, data: {**data, "generation_settings": {"min_p": 0.1}}
+        ),
+        ("state/texts of a grammar", "collapses blank lines"): _answer(
+            lambda _, data: {**data, "content": data["content"].replace("\n\n\n", "\n\n")}
+        ),
+        ("state/long stop strings", "drops long stop strings"): makes(
+            "stop", lambda stops: [s for s in stops if len(s) < 40] if stops != 5 else stops
+        ),
+        ("state/a prompt as tokens", "normalizes prompts"): makes(
+            "prompt", lambda p: p.replace("\r\n", "\n") if isinstance(p, str) else p
+        ),
+        ("state/nothing left", "keeps the grammar of one that left"): _left_grammar_stays,
+        ("state/texts of schemas", "reads schemas as ASCII"): makes(
+            "json_schema", lambda s: json.loads(ascii_only(json.dumps(s, ensure_ascii=False)))
+        ),
+        ("state/biases of texts", "loses biases of texts above ASCII"): makes(
             "logit_bias",
             lambda biases: (
                 [b for b in biases if str(b[0]).isascii()] if isinstance(biases, list) else biases
             ),
         ),
-    ),
-)
-
-
-def ascii_only(text: str) -> str:
-    return text.encode("ascii", "ignore").decode()
-
-
-FAULTS = (
-    *GENERATED,
-    *AGAIN,
-    *THIRD,
-    Fault("drops min_p", "parameter/min_p", "ignored", drops("min_p")),
-    Fault("drops top_k", "parameter/top_k", "ignored", drops("top_k")),
-    Fault("drops the stop words", "parameter/stop", "ignored", drops("stop")),
-    Fault("ignores logit_bias", "parameter/logit_bias", "ignored", drops("logit_bias")),
-    Fault("ignores the grammar", "parameter/grammar", "ignored", drops("grammar")),
-    Fault("ignores DRY", "parameter/dry_multiplier", "ignored", drops("dry_multiplier")),
-    Fault("ignores mirostat", "parameter/mirostat", "ignored", drops("mirostat")),
-    Fault("ignores the order", "parameter/samplers", "ignored", drops("samplers")),
-    Fault("forgets ignore_eos", "parameter/ignore_eos", "ignored", drops("ignore_eos")),
-    Fault(
-        *("renames repeat_penalty", "parameter/repeat_penalty", "ignored"),
-        renames("repeat_penalty", "repetition_penalty"),
-    ),
-    Fault("keeps the seed", "parameter/seed", "ignored", makes("seed", lambda _: 1)),
-    Fault(
-        "keeps 16 bits of a seed", "parameter/seed", "clamped", makes("seed", lambda s: s % 65536)
-    ),
-    Fault(
-        *("keeps 31 bits of a seed", "parameter/seed", "clamped"),
-        makes("seed", lambda s: s % 2**31),
-    ),
-    Fault(
-        *("rounds a low temperature to 0", "parameter/temperature", "clamped"),
-        makes("temperature", lambda t: t if t == "a word" or t >= 0.1 else 0.0),
-    ),
-    Fault(
-        *("takes 256 biases", "parameter/logit_bias", "other meaning"),
-        makes("logit_bias", lambda biases: biases[:256] if isinstance(biases, list) else biases),
-    ),
-    Fault(
-        *("takes the last five biases", "parameter/logit_bias", "other meaning"),
-        makes("logit_bias", lambda biases: biases[-5:] if isinstance(biases, list) else biases),
-    ),
-    Fault(
-        *("ends a text after 200 tokens", "parameter/n_predict", "other meaning"),
-        makes("n_predict", lambda n: min(n, 200)),
-    ),
-    *(
-        Fault(
-            *(f"ignores {name} in streams", f"parameter/{name}", "other meaning"),
-            _in_streams(drops(name)),
-        )
-        for name in ("repeat_penalty", "presence_penalty", "frequency_penalty", "dry_multiplier")
-    ),
-    Fault("draws a new seed", "state/a seed repeats", "other meaning", _new_seed),
-    Fault(
-        *("clamps the temperature", "parameter/temperature", "clamped"),
-        makes("temperature", lambda t: min(t, 1.0)),
-    ),
-    Fault(
-        *("clamps nonsense", "parameter/top_p", "clamped"),
-        makes("top_p", lambda p: min(p, 1.0) if isinstance(p, float) else p),
-    ),
-    Fault(*("has a top_p of its own", "parameter/top_p", "other meaning"), _default("top_p", 0.5)),
-    Fault(
-        *("has a temperature of its own", "parameter/temperature", "other meaning"),
-        _default("temperature", 0.3),
-    ),
-    Fault("keeps one more", "parameter/top_k", "other meaning", makes("top_k", lambda k: k + 1)),
-    Fault(
-        *("takes the reciprocal of min_p", "parameter/min_p", "other meaning"),
-        makes("min_p", lambda p: p / 3 if isinstance(p, float) else p),
-    ),
-    Fault(
-        *("sends a token too much", "parameter/n_predict", "other meaning"),
-        makes("n_predict", lambda n: n + 1 if n == 5 else n),
-    ),
-    Fault(
-        *("sends the stop word, too", "parameter/stop", "other meaning"),
-        _answer(
+        ("parameter/logit_bias", "takes 256 biases"): makes(
+            "logit_bias", lambda biases: biases[:256] if isinstance(biases, list) else biases
+        ),
+        ("parameter/logit_bias", "takes the last five biases"): makes(
+            "logit_bias", lambda biases: biases[-5:] if isinstance(biases, list) else biases
+        ),
+        ("parameter/n_predict", "ends a text after 200 tokens"): makes(
+            "n_predict", lambda n: min(n, 200)
+        ),
+        ("state/a seed repeats", "draws a new seed"): _new_seed,
+        ("parameter/top_p", "has a top_p of its own"): _default("top_p", 0.5),
+        ("parameter/temperature", "has a temperature of its own"): _default("temperature", 0.3),
+        ("parameter/top_k", "keeps one more"): makes("top_k", lambda k: k + 1),
+        ("parameter/min_p", "takes the reciprocal of min_p"): makes(
+            "min_p", lambda p: p / 3 if isinstance(p, float) else p
+        ),
+        ("parameter/n_predict", "sends a token too much"): makes(
+            "n_predict", lambda n: n + 1 if n == 5 else n
+        ),
+        ("parameter/stop", "sends the stop word, too"): _answer(
             lambda sent, data: (
                 {**data, "content": data["content"] + sent["stop"][0]}
                 if data["stop_type"] == "word"
                 else data
             )
         ),
-    ),
-    Fault(
-        *("takes the presence penalty for a reward", "parameter/presence_penalty", "other meaning"),
-        makes("presence_penalty", lambda x: -x if isinstance(x, float) else x),
-    ),
-    *BLIND,
-    Fault("refuses top_k", "parameter/top_k", "error", _refuses("top_k", 400)),
-    Fault("fails at top_k", "parameter/top_k", "error", _refuses("top_k", 500)),
-    Fault("reuses a slot's penalty", "state/after another request", "other meaning", _remembers),
-    Fault(
-        *("remembers who left", "state/after a client that left", "other meaning"),
-        _remembers_one_that_left,
-    ),
-    Fault(
-        *("loses the seed after a stream", "state/after a stream", "other meaning"),
-        _next_after(lambda before: bool(before.get("stream")), _without_seed),
-    ),
-    Fault(
-        *("loses the seed after a refusal", "state/after a refusal", "other meaning"),
-        _next_after(lambda before: before.get("temperature") == "a word", _without_seed),
-    ),
-    Fault(
-        *("keeps the grammar for the next request", "state/after a grammar", "other meaning"),
-        _next_after(
+        ("parameter/presence_penalty", "takes the presence penalty for a reward"): makes(
+            "presence_penalty", lambda x: -x if isinstance(x, float) else x
+        ),
+        ("parameter/seed", "has a fixed seed without one"): _request(
+            lambda sent: sent if sent.get("seed", -1) != -1 else {**sent, "seed": 99}
+        ),
+        ("parameter/logit_bias", "loses biases of an object"): makes(
+            "logit_bias", lambda biases: [] if isinstance(biases, dict) else biases
+        ),
+        ("parameter/stop", "takes four stop strings"): makes(
+            "stop", lambda stops: stops[:4] if isinstance(stops, list) else stops
+        ),
+        ("parameter/n_predict", "takes a length of 0 for the default"): makes(
+            "n_predict", lambda n: 16 if n == 0 else n
+        ),
+        ("parameter/n_predict", "reports of each text that it ended"): _answer(
+            lambda _, data: {**data, "stop_type": "eos"}
+        ),
+        ("probabilities/how many", "lists the chosen token, too"): _places(_lists_the_chosen),
+        ("state/after another request", "reuses a slot's penalty"): _remembers,
+        ("state/after a client that left", "remembers who left"): _remembers_one_that_left,
+        ("state/after a stream", "loses the seed after a stream"): _next_after(
+            lambda before: bool(before.get("stream")), _without_seed
+        ),
+        ("state/after a refusal", "loses the seed after a refusal"): _next_after(
+            lambda before: before.get("temperature") == "a word", _without_seed
+        ),
+        ("state/after a grammar", "keeps the grammar for the next request"): _next_after(
             lambda before: "grammar" in before,
             lambda before, sent: {"grammar": before["grammar"], **sent},
         ),
-    ),
-    Fault(
-        *("keeps the parameters of one that left", "state/after a client that left"),
-        "other meaning",
-        _next_after(
+        ("state/after a client that left", "keeps the parameters of one that left"): _next_after(
             lambda before: before.get("n_predict") == 200,
             lambda before, sent: {"repeat_penalty": before["repeat_penalty"], **sent},
         ),
-    ),
-    Fault("pools the parameters of clients", "state/32 at once", "error", _pools),
-    Fault("answers one at a time", "state/32 answered", "error", _one_at_a_time),
-    Fault("swaps two texts", "state/32 at once", "error", _swaps),
-    Fault(
-        "loses a token of a stream",
-        "state/after a plain request",
-        "other meaning",
-        _answer(_loses_a_token),
-    ),
-    Fault("rounds logprobs", "probabilities/digits", "other meaning", _places(_rounds)),
-    Fault(
-        *("sends the list unsorted", "state/every answer: probabilities", "other meaning"),
-        _places(lambda place: place.get("top_logprobs", []).reverse()),
-    ),
-    Fault(
-        *("sends one too few", "probabilities/how many", "other meaning"),
-        _places(lambda place: place.get("top_logprobs", [0]).pop()),
-    ),
-    Fault(
-        *("sends logprobs after the temperature", "probabilities/before temperature"),
-        *("other meaning", _answer(_tempered)),
-    ),
-    Fault(
-        *("sends logprobs after the filters", "probabilities/before filters", "other meaning"),
-        _answer(_cut),
-    ),
-    Fault("sends no logprobs", "probabilities/how many", "ignored", drops("n_probs")),
-    Fault(
-        *("sends the wrong token's logprob", "probabilities/the chosen token", "other meaning"),
-        _places(lambda place: place.update(logprob=place.get("logprob", 0.0) - 0.1)),
-    ),
+        ("state/after a plain request", "loses a token of a stream"): _answer(_loses_a_token),
+        ("probabilities/digits", "rounds logprobs"): _places(_rounds),
+        ("state/every answer: probabilities", "sends the list unsorted"): _places(
+            lambda place: place.get("top_logprobs", []).reverse()
+        ),
+        ("probabilities/how many", "sends one too few"): _places(
+            lambda place: place.get("top_logprobs", [0]).pop()
+        ),
+        ("probabilities/before temperature", "sends logprobs after the temperature"): _answer(
+            _tempered
+        ),
+        ("probabilities/before filters", "sends logprobs after the filters"): _answer(_cut),
+        ("probabilities/the chosen token", "sends the wrong token's logprob"): _places(
+            lambda place: place.update(logprob=place.get("logprob", 0.0) - 0.1)
+        ),
+        **{
+            (f"parameter/{name}", f"ignores {name} in streams"): _in_streams(drops(name))
+            for name in _STREAMED
+        },
+    },
+    "clamped": {
+        ("parameter/seed", "has one seed for two"): makes(
+            "seed", lambda s: s & ~(1 << 20) if isinstance(s, int) else s
+        ),
+        ("parameter/mirostat_tau", "cuts tau to a whole number"): makes(
+            "mirostat_tau", lambda tau: int(tau) if isinstance(tau, float) else tau
+        ),
+        ("parameter/seed", "keeps 16 bits of a seed"): makes("seed", lambda s: s % 65536),
+        ("parameter/seed", "keeps 31 bits of a seed"): makes("seed", lambda s: s % 2**31),
+        ("parameter/temperature", "rounds a low temperature to 0"): makes(
+            "temperature", lambda t: t if t == "a word" or t >= 0.1 else 0.0
+        ),
+        ("parameter/temperature", "clamps the temperature"): makes(
+            "temperature", lambda t: min(t, 1.0)
+        ),
+        ("parameter/top_p", "clamps nonsense"): makes(
+            "top_p", lambda p: min(p, 1.0) if isinstance(p, float) else p
+        ),
+        ("parameter/temperature", "has no temperature above 2"): makes(
+            "temperature", lambda t: t if t == "a word" else min(t, 2.0)
+        ),
+        ("parameter/top_k", "has no top_k above 100"): makes(
+            "top_k", lambda k: k if k == "a word" else min(k, 100)
+        ),
+        ("parameter/grammar", "keeps grammars by their beginning"): _caches_grammars,
+    },
+    "ignored": {
+        ("parameter/min_p", "drops min_p"): drops("min_p"),
+        ("parameter/top_k", "drops top_k"): drops("top_k"),
+        ("parameter/stop", "drops the stop words"): drops("stop"),
+        ("parameter/logit_bias", "ignores logit_bias"): drops("logit_bias"),
+        ("parameter/grammar", "ignores the grammar"): drops("grammar"),
+        ("parameter/dry_multiplier", "ignores DRY"): drops("dry_multiplier"),
+        ("parameter/mirostat", "ignores mirostat"): drops("mirostat"),
+        ("parameter/samplers", "ignores the order"): drops("samplers"),
+        ("parameter/ignore_eos", "forgets ignore_eos"): drops("ignore_eos"),
+        ("parameter/repeat_penalty", "renames repeat_penalty"): renames(
+            "repeat_penalty", "repetition_penalty"
+        ),
+        ("parameter/seed", "keeps the seed"): makes("seed", lambda _: 1),
+        ("probabilities/how many", "sends no logprobs"): drops("n_probs"),
+    },
+    "error": {
+        ("parameter/top_k", "refuses top_k"): _refuses("top_k", 400),
+        ("parameter/top_k", "fails at top_k"): _refuses("top_k", 500),
+        ("state/32 at once", "pools the parameters of clients"): _pools,
+        ("state/32 answered", "answers one at a time"): _one_at_a_time,
+        ("state/32 at once", "swaps two texts"): _swaps,
+    },
+}
+FAULTS = tuple(
+    Fault(name, result, verdict, between)
+    for verdict, rows in _BY_VERDICT.items()
+    for (result, name), between in rows.items()
 )

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.bundle.info import Footer
-from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
 from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock, Workload
 from sampler_parity.harness.checks.timed_records import SkipRatioResult
@@ -17,7 +15,7 @@ from sampler_parity.harness.protocol.measured import (
     Way,
 )
 from sampler_parity.harness.trie.model import modelled
-from tests.support.report_bundles import case, got, run_info
+from tests.support.report_bundles import case, got, read_back, run_info
 
 BLOCK: dict[str, Any] = {
     "id": "x",
@@ -105,11 +103,8 @@ def result(measurement: Measured | None, **changes: Any) -> SkipRatioResult:
 
 
 def bundle_with(folder: Path, *results: SkipRatioResult, cases: bool = False) -> Bundle:
-    writer = create(folder, run_info("llama.cpp"))
     own = [case("a", {"llama.cpp": got()})] if cases else []
-    footer = Footer(cases=len(own), steps=1, wall_s=1.0, skip_ratios=len(results))
-    writer.append(*own, *results, footer)
-    return read_finished(folder)
+    return read_back(folder, run_info("llama.cpp"), own, results)
 
 
 def named(name: str, measurement: Measured | None, **changes: Any) -> SkipRatioResult:

@@ -1,11 +1,5 @@
-"""The model of tests/support/fake_server.py as a backend.
+"""The model of tests/support/fake_server.py as a backend."""
 
-`python -m tests.support.table_model N` dies at its Nth text.
-"""
-
-import os
-import signal
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +8,6 @@ from numpy.typing import NDArray
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
-from sampler_parity.harness.protocol.serve import run_worker
 from sampler_parity.programs.servers.oracle.decoder import ModelLogits
 from sampler_parity.programs.servers.oracle.model import KnownModel
 from tests.support.fake_server import TABLE, VOCAB, N
@@ -24,18 +17,12 @@ PROMPTS = {"one": [5, 9, 20], "two": [7, 7, 31, 8], "three": [200]}
 
 
 class Worker:
-    def __init__(self, dies_at: int = -1) -> None:
-        self.left = dies_at
-
     def hello(self) -> p.HelloReply:
         return p.HelloReply(name="table", version="1", capabilities=["sequences"], samplers=[])
 
     def sequences(
         self, request: SequencesRequest, rows: NDArray[np.float32]
     ) -> tuple[SequencesReply, list[Result]]:
-        self.left -= 1
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
         text = request.texts[0]
         rows[:] = TABLE[[text.prompt[-1], *text.forced[:-1]]]
         return SequencesReply(tokens=text.forced, ns=0), []
@@ -46,6 +33,3 @@ def logits() -> ModelLogits:
 
 
 KNOWN = KnownModel(VOCAB, PROMPTS, logits)
-
-if __name__ == "__main__":
-    run_worker(lambda: Worker(int(sys.argv[1])))  # type: ignore[arg-type, return-value]

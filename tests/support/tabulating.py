@@ -42,7 +42,6 @@ class Tabulating(InPlace):
 
 
 def put(row: int, column: int, value: int) -> Edit:
-    """Return an edit of the table."""
 
     def edit(table: Any, values: Any) -> None:
         table[row, column] = value

@@ -1,8 +1,7 @@
 """A toy sampler, a toy engine, and a copy of the tree to which they are added.
 
 Each place of SAMPLER and ENGINE is a file of the copy, SAMPLER_ROW goes into a list. The sampler's
-name begins like others, so that a selection by prefix selects it, too. In the copy this file is a
-plugin of pytest, which leaves out tests that the toys do not affect.
+name begins like others, so that a selection by prefix selects it, too.
 """
 
 import os
@@ -10,8 +9,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TSAMPLER = "engines/tsampler"
@@ -312,7 +309,6 @@ Not timed apart: it is NumPy's generator. None was found that differs from its d
 """,
     "engines/toy/test_toy.py": '''"""toy: what it has not."""
 
-import pytest
 
 from sampler_parity.engines.toy.worker import Stage
 from sampler_parity.harness.errors import Unsupported
@@ -380,14 +376,3 @@ def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True
     )
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep tests without parameters, and those with a toy among their parameters."""
-    kept = []
-    for item in items:
-        parameters = item.name.partition("[")[2]
-        if not parameters or "top_even" in parameters or "toy" in parameters:
-            kept.append(item)
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept

@@ -24,7 +24,7 @@ def make_bundles(folder: Path, suites: tuple[str, ...] = SUITES, minimized: bool
 
     minimized: false to leave failures as they are, which saves seconds.
     """
-    limits = {} if minimized else {"AT_LEAST": 0.0, "SHARE": 0.0}
+    limits = {} if minimized else {"MINIMIZED": 0}
     for name, arguments in (("wrong", ["mutant", FAULT]), ("right", ["reference"])):
         program = folder / f"{name}.py"
         program.write_text(PROGRAM.format(arguments=["worker", *arguments]))

@@ -9,12 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.llama_cpp.token_trie import Worker
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.trie import exact
 from sampler_parity.harness.trie.bench import Bench, agreement, measure, ratio, run, tokens_per_s
-from sampler_parity.harness.trie.exact import count_spellings, divergence, pieces_of, spellings
+from sampler_parity.harness.trie.exact import divergence
 from sampler_parity.harness.trie.grammar import Span, prefix_free
 from sampler_parity.harness.trie.session import Session
 from sampler_parity.harness.trie.workloads import (
@@ -46,11 +44,6 @@ def span(n: int, ns: int) -> Span:
 
 def test_tokens_per_second_is_of_totals() -> None:
     assert tokens_per_s([span(3, 10**9), span(1, 3 * 10**9)]) == 1.0
-
-
-def test_the_ratio_of_pairs_that_are_all_alike_has_no_width() -> None:
-    middle, (low, high) = ratio([(span(4, 10**6), span(4, 3 * 10**6))] * 5, seed=0)
-    assert (middle, low, high) == pytest.approx((3, 3, 3))
 
 
 def test_the_interval_of_a_ratio_holds_what_its_pairs_vary_by() -> None:
@@ -101,13 +94,6 @@ def test_a_file_that_is_no_payload_is_named(tmp_path: Path) -> None:
 def test_grammars_quote_what_gbnf_would_read_otherwise() -> None:
     assert text_grammar(['a"b\\', "c\n"]) == 'root ::= "a\\"b\\\\" | "c\\x0A"'
     assert token_grammar([(1, 2), (3,)]) == "root ::= <[1]> <[2]> | <[3]>"
-
-
-def test_spellings_are_every_way_to_cut_a_text_into_tokens() -> None:
-    pieces = {b"a": [1], b"b": [2], b"ab": [3, 4], b"c": [5]}
-    cuts = set(spellings(b"abc", pieces))
-    assert cuts == {(1, 2, 5), (3, 5), (4, 5)}
-    assert count_spellings(b"abc", pieces) == 3
 
 
 def test_divergence_is_kullback_leiblers() -> None:
@@ -166,11 +152,6 @@ def test_too_many_spellings_are_counted_and_not_walked(monkeypatch: pytest.Monke
     vocab: Any = Letters()
     known = exact.divergences(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
     assert (known.kl_trie, known.kl_grammar, known.spellings) == (None, None, 3)
-
-
-def test_special_tokens_spell_nothing() -> None:
-    vocab: Any = Letters()
-    assert pieces_of(vocab) == {b"a": [0], b"b": [1], b"ab": [2], b"c": [3]}
 
 
 @pytest.mark.slow
@@ -260,9 +241,3 @@ def test_a_grammar_that_llama_cpp_cannot_read_is_refused(tiny: Path) -> None:
     with pytest.raises(InputError, match="grammar"):
         measure(bench, "strict-guided", 1, 0)
     bench.close()
-
-
-def test_tokens_are_those_of_the_references_tokenizer(tiny: Path) -> None:
-    session = Session(Worker(), tiny, [{"greedy": {}}], n_tokens=16)
-    assert session.tokenize("the SEND", special=False) == read_vocab(tiny).tokenize(b"the SEND")
-    session.close()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 from sampler_parity.programs.servers import http
@@ -11,6 +10,7 @@ from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import DIALECTS
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import JSON
+from tests.support.fake_server import Connection
 from tests.support.raw_server import http_bytes
 
 _PLACE = (
@@ -32,30 +32,11 @@ _CHAT = (
 _SENT = {"n_predict": 8, "max_tokens": 8, "n_probs": 2}
 
 
-class _Sent:
-    """A connection on which these bytes come, without a network."""
-
-    def __init__(self, content: bytes) -> None:
-        self._left = memoryview(content)
-
-    def settimeout(self, _seconds: float) -> None: ...
-
-    def sendall(self, _content: bytes) -> None: ...
-
-    def close(self) -> None: ...
-
-    def recv_into(self, buffer: memoryview) -> int:
-        count = min(len(buffer), len(self._left))
-        buffer[:count] = self._left[:count]
-        self._left = self._left[count:]
-        return count
-
-
 def _read(dialect: str, streams: bool = False) -> Callable[[Path], None]:
     """Return a reader of the bytes, as those of an answer to a request."""
 
     def read(path: Path) -> None:
-        sent: Any = _Sent(http_bytes(path.read_bytes()))
+        sent = Connection(reply=http_bytes(path.read_bytes()))
         client = Client(Address("http", "127.0.0.1", 9), DIALECTS[dialect])
         with mock.patch.object(http, "connected", return_value=sent):
             answer = (client.streamed if streams else client.complete)("a", _SENT)

@@ -32,7 +32,6 @@ DISK: dict[str, Way] = {
     "ENOSPC for ever": {"ERROR": errno.ENOSPC, "HALF": 1, "FOR_EVER": 1},
 }
 STOPPED = b'{"e":"stopped"'
-WHOLE = {"a half", "halves for ever"}  # after these nothing is missing
 
 
 @dataclass

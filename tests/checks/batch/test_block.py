@@ -1,14 +1,10 @@
 """Blocks of batches: their cases, and that every script is accepted."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from sampler_parity.harness.checks.batch.block import SCRIPTS, Batches, Name, Writer
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.live import check_script, sequences_of
-from sampler_parity.harness.suite.file import expand
 
 BLOCK = {
     "id": "b",
@@ -55,14 +51,3 @@ def test_the_quick_profile_takes_what_is_named_and_refuses_what_is_not_there() -
     wrong = Batches.model_validate(BLOCK | {"quick": {"rows": [2]}})
     with pytest.raises(ValueError, match=r"quick\.rows: 2 is not in the block"):
         list(wrong.items(quick=False))
-
-
-def test_a_bad_parameter_in_a_sequence_is_reported_with_its_block(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(
-        'name = "mine"\n[[batch]]\nid = "b"\ndescription = "d"\nwhy = "w"\nfamilies = ["one"]\n'
-        'sizes = [4]\nrows = [1]\nscripts = ["steady"]\nsteps = 1\n'
-        "chains.wrong = [{ top_k = { q = 1 } }]\n"
-    )
-    with pytest.raises(InputError, match=r"batch 'b': batch\.sequences\.0\.chain: .*unknown"):
-        expand(path, "quick")

@@ -157,64 +157,6 @@ def test_seeds_are_equal_neighbours_and_differ_in_one_bit_beside_each_other() ->
     assert max(seeds) > 2**32 - 2**24
 
 
-def operations(case: BatchCase) -> set[str]:
-    """Return what a script does, in words."""
-    found, live = set[str](), Live(lambda s: s, lambda s: s, lambda s: None)
-    fresh, clones, left = set[int](), set[int](), dict[int, int]()
-    identities: list[int] = []
-    count = itertools.count()
-    for step in case.batch.steps:
-        before, joined = None, set[int]()
-        for operation in step.before:
-            name, at, *other = operation
-            if name == "join":
-                found |= {"live twice"} if at in live.rows else set()
-                if at in left:
-                    found.add("again at its place" if left[at] == len(live.rows) else "elsewhere")
-                identities.append(next(count))
-                joined.add(identities[-1])
-                fresh.add(identities[-1])
-            elif name == "clone":
-                found |= {"clone of a clone"} if identities[at] in clones else set()
-                found |= (
-                    {"clone of a row that has not sampled"} if identities[at] in fresh else set()
-                )
-                identities.append(next(count))
-                clones.add(identities[-1])
-            elif name == "leave":
-                found |= {"leaves at once"} if identities[at] in joined else set()
-                found |= {"leaves from the middle"} if at < len(identities) - 1 else set()
-                left[live.rows[at]] = at
-                del identities[at]
-            elif name == "swap":
-                found |= {"swap with itself"} if at == other[0] else {"swap"}
-                identities[at], identities[other[0]] = identities[other[0]], identities[at]
-            elif operation == before:
-                found.add("reset twice")
-            before = operation
-            live.do([operation])
-            found |= set() if live.rows else {"empty"}
-        fresh -= {identities[one.at] for one in step.sample}
-    return found
-
-
-def test_scripts_have_all_operations_also_in_one_step_twice_and_with_themselves() -> None:
-    found = set().union(*map(operations, generated()))
-    assert found == {
-        "live twice",
-        "again at its place",
-        "elsewhere",
-        "clone of a clone",
-        "clone of a row that has not sampled",
-        "leaves at once",
-        "leaves from the middle",
-        "swap with itself",
-        "swap",
-        "reset twice",
-        "empty",
-    }
-
-
 def pairs() -> Iterator[tuple[BatchSequence, BatchSequence]]:
     for case in generated():
         yield from itertools.combinations(case.batch.sequences[:120], 2)
@@ -257,18 +199,6 @@ def test_two_sequences_differ_in_any_one_thing_alone() -> None:
         left |= {f"{name}.{key}" for key in needed} - found
     assert len(left) <= 3  # of 43, by chance
     assert not left & {"grammar.grammar_str", "grammar.grammar_root", "dry.seq_breakers"}
-
-
-def test_chains_have_a_sampler_twice_no_selection_or_one_stage_alone() -> None:
-    ways = set[str]()
-    for case in generated():
-        for sequence in case.batch.sequences:
-            names = [name for name, _ in stages(sequence)]
-            ways |= {"twice"} if len({*names}) < len(names) else set()
-            ways |= {"no selection"} if ROWS[names[-1]].kind != "select" else set()
-            ways |= {"one stage"} if len(names) == 1 else set()
-            ways |= {"many stages"} if len(names) > 7 else set()
-    assert ways == {"twice", "no selection", "one stage", "many stages"}
 
 
 def test_biases_have_none_one_or_several_tokens_also_minus_infinity_twice_and_beyond() -> None:

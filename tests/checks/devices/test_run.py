@@ -3,7 +3,6 @@
 import math
 import platform
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,7 @@ from sampler_parity.harness.checks.logits import DecodeResult, LogitsFigures
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.counterexample import counterexample, looks
 from sampler_parity.harness.inputs.logits import Computed
-from sampler_parity.harness.llama_cpp import builds, recorded
-from sampler_parity.harness.llama_cpp.build_files import device_files
+from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.worker import Worker
@@ -44,7 +42,7 @@ from tests.support.context import ready
 from tests.support.inside import HELLO
 from tests.support.report_bundles import case as case_result
 from tests.support.report_bundles import got, run_info
-from tests.support.tiny_model import N_VOCAB, compute_logits
+from tests.support.tiny_model import N_VOCAB
 
 linux_only = pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"),
@@ -83,37 +81,12 @@ def folder_with_variant(folder: Path, variant: str, score: int) -> Path:
     return folder
 
 
-@pytest.mark.slow
-@linux_only
-def test_a_variant_that_this_processor_lacks_is_refused_with_the_reason(tmp_path: Path) -> None:
-    folder = folder_with_variant(tmp_path / "f", "mainframe", 0)
-    assert registry.inspect(f"llama.cpp@{folder}:mainframe").unavailable == (
-        "libggml-cpu-mainframe.so: this processor lacks what it needs - choose another device"
-    )
-
-
 @linux_only
 @pytest.mark.parametrize("device", ["mainfraim", "cuda"])
 def test_a_device_that_the_build_does_not_have_is_refused(tmp_path: Path, device: str) -> None:
     folder = folder_with_variant(tmp_path / "f", "mainframe", 1)
     with pytest.raises(InputError, match=f"the build has no device '{device}' - mainframe"):
         registry.command_of(f"llama.cpp@{folder}:{device}")
-
-
-@linux_only
-def test_a_device_of_a_build_that_links_its_devices_is_refused() -> None:
-    name = f"llama.cpp@{default_folder()}"
-    with pytest.raises(InputError, match="no device 'haswell' - its devices are linked"):
-        registry.command_of(f"{name}:haswell")
-    why = registry.inspect(f"{name}:vulkan").unavailable
-    assert "has no device 'vulkan' to load - it has none: they are linked" in why
-
-
-def test_a_folder_with_a_colon_is_no_folder_with_a_device(tmp_path: Path) -> None:
-    folder = tmp_path / "a:b"
-    folder.mkdir()
-    with pytest.raises(InputError, match="no libllama"):
-        builds.worker_arguments(str(folder))
 
 
 @pytest.mark.slow
@@ -154,19 +127,6 @@ def test_a_library_that_aborts_or_hangs_is_listed_and_ends_no_list(
     assert second.strip() == f"not here: mainframe ({says})"
 
 
-def test_every_variant_of_a_build_runs_here_or_says_what_is_missing() -> None:
-    build = recorded.find("v0.5.0")
-    if build is None:
-        pytest.skip("build v0.5.0 is not in the cache: see docs/background/builds.md")
-    devices_here = builds.probe(Path(build.folder))
-    variants = {device.name: (device.runs, device.about) for device in devices_here}
-    assert {"x64", "sandybridge", "haswell", "skylakex", "cascadelake"} <= set(variants)
-    assert variants.keys() == device_files(Path(build.folder)).keys()
-    assert variants["x64"] == (True, "")
-    assert all(runs or "this processor lacks" in about for runs, about in variants.values())
-    assert not any("what it needs" in about for _, about in variants.values())
-
-
 @pytest.mark.slow
 def test_run_goes_on_without_a_backend_that_does_not_run_here(tiny: Path, tmp_path: Path) -> None:
     suite = tmp_path / "mine.toml"
@@ -192,17 +152,6 @@ chains = {{ greedy = [{{ greedy = {{}} }}] }}
     done = cli("run", suite, *both, "-o", tmp_path / "b", "--if-available", "--resume")
     assert done.returncode == 0, done.stderr
     assert bundle.read_finished(tmp_path / "b").of(DecodeResult) == read.of(DecodeResult)
-
-
-def test_logits_after_every_token_are_those_of_the_text_so_far(
-    tiny: Path, worker: Worker, inside: Any
-) -> None:
-    """Against a second program: the same network in float64 with numpy."""
-    rows = logits.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
-    assert rows.shape == (len(HELLO), N_VOCAB)
-    # llama.cpp keeps keys and values in float16
-    assert np.abs(rows - compute_logits(HELLO)).max() < 0.05
-    assert np.abs(rows[1:] - rows[:-1]).max(axis=1).min() > 0.2  # neighbours are far apart
 
 
 def test_each_backend_samples_the_logits_of_its_own_device(
@@ -287,14 +236,6 @@ def test_a_device_without_logits_is_recorded_with_the_reason(
     assert (result.backends["lazy"].verdict, result.ok) == ("rejected", False)
 
 
-def test_another_release_does_not_claim_to_decode(
-    tiny: Path, worker: Worker, inside: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker.library, "release", "b4753")
-    with pytest.raises(BackendFailure, match="decodes no model"):
-        logits.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
-
-
 def test_tokens_of_another_vocabulary_are_rejected(tiny: Path, worker: Worker, inside: Any) -> None:
     unknown = p.DecodeRequest(model=str(tiny), n_vocab=N_VOCAB, tokens=[1, 4090], out=0)
     with pytest.raises(BackendFailure, match="has no token 4090, which the prompt holds"):
@@ -373,7 +314,7 @@ def test_the_suite_has_every_sampler_on_every_golden_prompt() -> None:
     assert samplers == set(Worker().hello().samplers) - grammars - biases
 
 
-def decoded(folder: Path, name: str, shift: float, **change: Any) -> bundle.Bundle:
+def decoded(folder: Path, name: str, shift: float) -> bundle.Bundle:
     """A bundle of two backends and two prompts; the second's logits lie apart by shift."""
     info = run_info("first", "second")
     absent = BackendInfo(command=["x"], unavailable="no driver")
@@ -381,32 +322,23 @@ def decoded(folder: Path, name: str, shift: float, **change: Any) -> bundle.Bund
     writer = create(folder / name, info)
     rows = {"first": np.zeros(4, np.float32), "second": np.full(4, shift, np.float32)}
     rows["second"][0] += np.float32(shift)
+    figures = {
+        backend: LogitsFigures(
+            sha256=row.tobytes().hex(),
+            difference=2 * float(row[1]),
+            kl_max=0.5,
+            kl_mean=0.25,
+            top1=3,
+        )
+        for backend, row in rows.items()
+    }
     for prompt in ("a", "b"):
-        figures = {
-            backend: LogitsFigures(
-                sha256=f"{row.tobytes().hex()}",
-                difference=2 * shift if backend == "second" else 0.0,
-                kl_max=0.5,
-                kl_mean=0.25,
-                top1=3,
-            )
-            for backend, row in rows.items()
-        }
-        facts = {
-            "id": f"x/logits-{prompt}",
-            "model_sha256": "m",
-            "prompt_sha256": prompt,
-            "rows": 4,
-            "first": "first",
-            "kept": prompt == "a",
-            "backends": figures,
-        }
-        writer.append(DecodeResult.model_validate(facts | change))
+        id = f"x/logits-{prompt}"
+        facts: dict[str, Any] = {"model_sha256": "m", "prompt_sha256": prompt, "rows": 4}
+        facts |= {"id": id, "first": "first", "kept": prompt == "a", "backends": figures}
+        writer.append(DecodeResult.model_validate(facts))
         for backend, row in rows.items() if prompt == "a" else ():
-            np.save(
-                folder / name / "artifacts" / row_file(f"x/logits-{prompt}", backend),
-                row,
-            )
+            np.save(folder / name / "artifacts" / row_file(id, backend), row)
     part = Parted(step=4, token=1, first_token=2, margin=0.125, difference=0.25)
     texts = {"first": got(text_sha256="t"), "second": got(text_sha256="u", parted=part)}
     writer.append(case_result("text", texts, samplers=["greedy"]))
@@ -447,30 +379,3 @@ def test_bundles_of_several_machines_are_compared_by_the_rows_that_they_keep(
     wanted = float((0.25 * np.log(0.25 / (q / q.sum()))).sum())
     assert second.kl_max == pytest.approx(wanted)
     assert "Across bundles" in html(document(report))
-
-
-def test_bundles_of_other_models_have_nothing_in_common(tmp_path: Path) -> None:
-    other = decoded(tmp_path, "two", 0.25, model_sha256="another")
-    report = report_of([decoded(tmp_path, "one", 0.5), other])
-    assert report.devices is not None
-    assert [(a.prompts, a.difference) for a in report.devices.across] == [(0, None)] * 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda path: path.unlink(), "missing or malformed"),
-        (lambda path: path.write_bytes(path.read_bytes()[:100]), "missing or malformed"),
-        (lambda path: np.save(path, np.zeros(4)), "is not a row of float32 logits"),
-        (lambda path: np.save(path, np.zeros(5, np.float32)), "a different number of logits"),
-    ],
-    ids=["missing", "cut", "float64", "longer"],
-)
-def test_a_kept_row_that_is_damaged_is_refused(
-    tmp_path: Path, damage: Callable[[Path], Any], message: str
-) -> None:
-    both = [decoded(tmp_path, "one", 0.5), decoded(tmp_path, "two", 0.25)]
-    damage(tmp_path / "two" / "artifacts" / row_file("x/logits-a", "second"))
-    with pytest.raises(InputError, match=message):
-        report_of(both)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.checks.distribution import exact
-from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.statistics import tv
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.random import Mt19937, uniforms
+from tests.support.cases import stages
 
 FILTERS: list[dict[str, Any]] = [
     {"penalties": {"penalty_last_n": 8, "penalty_repeat": 1.3}},
@@ -27,18 +26,8 @@ FILTERS: list[dict[str, Any]] = [
 
 
 def ready(chain: list[dict[str, Any]], n: int = 64, history: tuple[int, ...] = ()) -> Prepared:
-    return prepare(
-        StagesCase.model_validate(
-            {
-                "id": "c",
-                "description": "d",
-                "why": "w",
-                "chain": chain,
-                "logits": {"family": "normal", "n": n, "seed": 1},
-                "history": list(history),
-            }
-        )
-    )
+    logits = {"family": "normal", "n": n, "seed": 1}
+    return prepare(stages(chain, logits, history=list(history)))
 
 
 def likely(count: int) -> tuple[int, ...]:
@@ -66,23 +55,11 @@ def test_filters_applied_once_give_the_draws_of_filters_applied_every_time(count
     assert got.tolist() == one_by_one(prepared, 200)
 
 
-def test_filters_applied_once_on_llama_cpp(native: BackendProcess) -> None:
-    from sampler_parity.harness.checks.distribution.draws import Source
-
-    prepared = ready([*FILTERS, {"dist": {"seed": 7}}], history=likely(3))
-    assert Source(prepared, native, 0).draw(500).tolist() == one_by_one(prepared, 500)
-
-
 def test_a_stage_that_acts_by_chance_is_not_applied_once() -> None:
     chance = {"xtc": {"p": 0.5, "t": 0.2, "seed": 3}}
     assert not exact.filters_once(ready([chance, {"dist": {"seed": 1}}]).chain)
     with pytest.raises(Unsupported, match="final dist"):
         exact.walk(ready([chance, {"dist": {"seed": 1}}]))
-
-
-def test_uniforms_are_those_of_the_generator() -> None:
-    rng = Mt19937(11)
-    assert uniforms(Mt19937(11), 20).tolist() == [rng.uniform_double() for _ in range(20)]
 
 
 def test_law_is_the_softmax_of_what_survives() -> None:

@@ -20,7 +20,6 @@ from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.statistics import look
 from sampler_parity.harness.statistics.plan import Budget, Errors
-from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 from sampler_parity.reference.speculative import one_draft
 from sampler_parity.reference.speculative.chance import Chance, Drawn, Row
 from sampler_parity.reference.speculative.rules import RULES
@@ -39,6 +38,7 @@ CELL: dict[str, Any] = {
     "draft": {"rows": [[-0.5, 1.0, 0.5], [1.0, 0.0, 0.5]]},
     "margin": 0.2,
 }
+WIDE = {"family": "flat", "n": 40, "seed": 1}
 PENALISED = {
     "chain": [{"penalties": {"penalty_last_n": 8, "penalty_repeat": 9.0}}, *CELL["chain"]],
     "logits": {"rows": [[2.0, 1.0, 0.5]]},
@@ -188,6 +188,7 @@ def test_right_counts_are_alarms_no_oftener_than_stated() -> None:
         ({"chain": [{"xtc": {"p": 0.5, "t": 0.1, "seed": 1}}, *CELL["chain"]]}, "may be random"),
         ({"draft_chain": PENALISED["chain"]}, "the draft's chain looks at the history"),
         ({**PENALISED, "bins": 3}, "does not look at the history"),
+        ({"logits": WIDE, "draft": WIDE}, "set bins"),
     ],
 )
 def test_what_has_no_distribution_of_rounds_is_refused(
@@ -197,13 +198,6 @@ def test_what_has_no_distribution_of_rounds_is_refused(
     with pytest.raises(Unsupported, match=message):
         Outcomes(asked, prepared(asked))
     assert message in result_of(asked).detail
-
-
-def test_too_many_rounds_ask_for_bins() -> None:
-    wide = {"family": "flat", "n": 40, "seed": 1}
-    asked = cell(logits=wide, draft=wide)
-    with pytest.raises(Unsupported, match="set bins"):
-        Outcomes(asked, prepared(asked))
 
 
 @pytest.mark.parametrize(
@@ -229,36 +223,22 @@ def test_a_backend_that_verifies_no_drafts_is_skipped() -> None:
     assert (result.decision, result.detail) == ("skipped", "verifies no drafts")
 
 
-def test_the_suites_hold_both_rules_with_the_same_rounds() -> None:
-    names = {
-        rule: [
-            cell.id.partition("/")[2]
-            for path in find_suites([f"speculative/{rule}"])
-            for cell in expand_kind("distribution", read_suite(path), "full")
-        ]
-        for rule in RULES
-    }
-    assert len(names["rejection"]) == 12
-    assert names["rejection"] == names["matching"]
+def of_grammar(rule: str, text: str, *drafted: int) -> Speculative:
+    """Draft these tokens alone, of 303 equal ones."""
+    equal = {"family": "equal", "n": 303}
+    favoured = {"logit_bias": {"logit_bias": [[token, 9.0] for token in drafted]}}
+    return cell(
+        rule=rule, vocab="bpe", logits=equal, draft=equal,
+        chain=[{"grammar": {"grammar_str": text, "grammar_root": "root"}}, *CELL["chain"]],
+        draft_chain=[favoured, {"top_k": {"k": len(drafted)}}, *CELL["chain"]],
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", ["rejection", "matching"])
 def test_an_accepted_draft_moves_the_grammar(rule: str) -> None:
     """After a or b only the other one fits; c fits nowhere, so nothing is made behind it."""
     text = 'root ::= "a" "b" "a" | "b" "a" "b"'
-    grammar = {"grammar": {"grammar_str": text, "grammar_root": "root"}}
-    favoured = {"logit_bias": {"logit_bias": [[97, 9.0], [98, 9.0], [99, 9.0]]}}
-    result = result_of(
-        cell(
-            rule=rule,
-            vocab="bpe",
-            logits={"family": "equal", "n": 303},
-            draft={"family": "equal", "n": 303},
-            chain=[grammar, *CELL["chain"]],
-            draft_chain=[favoured, {"top_k": {"k": 3}}, *CELL["chain"]],
-        )
-    )
-    assert result.decision == "equivalent"
+    assert result_of(of_grammar(rule, text, 97, 98, 99)).decision == "equivalent"
 
 
 @pytest.mark.parametrize("rule", ["rejection", "matching"])
@@ -272,18 +252,7 @@ def test_a_draft_that_the_grammar_refuses_is_named_if_it_is_accepted(
         "RULES",
         {rule: replace(right, verify=lambda chance, draft, rows, targets: (*draft, 97))},
     )
-    grammar = {"grammar": {"grammar_str": 'root ::= [ab] "a" [ab]', "grammar_root": "root"}}
-    favoured = {"logit_bias": {"logit_bias": [[97, 9.0], [98, 9.0]]}}
-    result = result_of(
-        cell(
-            rule=rule,
-            vocab="bpe",
-            logits={"family": "equal", "n": 303},
-            draft={"family": "equal", "n": 303},
-            chain=[grammar, *CELL["chain"]],
-            draft_chain=[favoured, {"top_k": {"k": 2}}, *CELL["chain"]],
-        )
-    )
+    result = result_of(of_grammar(rule, 'root ::= [ab] "a" [ab]', 97, 98))
     assert result.decision == "different"
     assert result.detail.startswith("accept ")
 

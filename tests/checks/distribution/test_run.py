@@ -200,25 +200,23 @@ def test_a_margin_below_rounding_is_refused_with_the_reason(plant: Plant) -> Non
     assert result.backends["planted"].decision == "undecided"
 
 
-def test_a_test_is_skipped_on_a_backend_without_draws_and_no_failure(plant: Plant) -> None:
-    result = execute_cell(frequency(), [plant(drawn([1.0]), ("run",))], ERRORS)
+@pytest.mark.parametrize(
+    ("requires", "require_all", "decision", "met"),
+    [
+        ({}, False, "skipped", True),
+        ({}, True, "unsupported", False),
+        ({"planted": ["unsupported"]}, False, "unsupported", True),
+    ],
+    ids=["claimed alone", "all", "by the suite"],
+)
+def test_a_backend_without_draws_is_skipped_but_where_they_are_required(
+    plant: Plant, requires: dict[str, Any], require_all: bool, decision: str, met: bool
+) -> None:
+    backend, cell = plant(drawn([1.0]), ("run",)), frequency(requires=requires)
+    result = execute_cell(cell, [backend], ERRORS, require_all=require_all)
     got = result.backends["planted"]
-    assert (got.decision, got.detail) == ("skipped", "no draws")
-    assert not unmet([result])
-
-
-def test_without_draws_it_is_unsupported_where_all_is_required(plant: Plant) -> None:
-    backend = plant(drawn([1.0]), ("run",))
-    result = execute_cell(frequency(), [backend], ERRORS, require_all=True)
-    assert result.backends["planted"].decision == "unsupported"
-    assert unmet([result])
-
-
-def test_without_draws_it_is_unsupported_where_the_suite_requires_that(plant: Plant) -> None:
-    cell = frequency(requires={"planted": ["unsupported"]})
-    result = execute_cell(cell, [plant(drawn([1.0]), ("run",))], ERRORS)
-    assert result.backends["planted"].decision == "unsupported"
-    assert not unmet([result])
+    assert (got.decision, got.detail) == (decision, "no draws")
+    assert bool(unmet([result])) != met
 
 
 def test_a_token_beyond_the_vocabulary_is_a_violation(plant: Plant) -> None:
@@ -240,12 +238,6 @@ def test_injected_uniforms_on_the_reference(logits: list[Any], expected: str) ->
         assert result_on(cell, backend).decision == expected
     finally:
         backend.scratch.remove()
-
-
-def test_llama_cpp_takes_no_uniforms(native: BackendProcess) -> None:
-    cell = Injected.model_validate(COMMON)
-    result = result_on(cell, native)
-    assert (result.decision, result.detail) == ("skipped", "takes no uniforms")
 
 
 def test_every_portion_has_a_seed_of_its_own(plant: Plant) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from sampler_parity.harness.checks.distribution.speculative_stages import (
     first_difference,
-    taken_apart,
 )
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
@@ -18,17 +17,6 @@ RIGHT: dict[Any, Any] = {
     ((1,), (1, 1)): QUARTER,
     ((1,), (0,)): QUARTER,
 }
-
-
-def test_a_distribution_is_taken_apart_by_what_each_stage_is_given() -> None:
-    assert taken_apart(RIGHT) == {
-        ("draft 0", ()): {0: HALF, 1: HALF},
-        ("accept 0", (0,)): {"accepted": HALF},
-        ("accept 0", (1,)): {"accepted": QUARTER, "rejected": QUARTER},
-        ("recover 0", (1,)): {0: QUARTER},
-        ("bonus", (0,)): {0: HALF},
-        ("bonus", (1,)): {1: QUARTER},
-    }
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, suites_folder
 from tests.support.command_line import cli, refused
-from tests.support.inside import HELLO, Inside, case_of, result_of
+from tests.support.inside import HELLO, case_of, result_of
 from tests.support.tiny_model import N_VOCAB, compute_logits, write_tiny_model
 
 SUITE = suites_folder() / "generate" / "generation.toml"
@@ -48,28 +48,17 @@ def generated(
 
 
 @pytest.mark.slow
-def test_full_profile_generates_128_tokens_of_at_least_200_prompts_on_six_chains() -> None:
-    cases = [case for case in cases_of("full") if case.id.startswith(GOLDEN)]
-    prompts = {tuple(c.logits.prompt) for c in cases if isinstance(c.logits, DecodedLogits)}
-    assert len(prompts) == 216
-    assert len(cases) == 216 * 6
-    assert {c.steps for c in cases} == {128}
-
-
-@pytest.mark.slow
-def test_quick_profile_generates_32_tokens_of_four_prompts_on_six_chains() -> None:
-    every = cases_of("quick")
-    cases = [case for case in every if case.id.startswith(GOLDEN)]
-    assert len(cases) == 24
-    assert {c.steps for c in cases} == {32}
-    assert {c.id for c in cases_of("full")} > {c.id for c in every}
-
-
-@pytest.mark.slow
-def test_every_prompt_draws_with_its_own_seed() -> None:
-    cases = [c for c in cases_of("full") if c.id.startswith(GOLDEN)]
-    seeds = [c.chain[-1]["dist"]["seed"] for c in cases if "dist" in c.samplers]
-    assert len(set(seeds)) == 216
+def test_the_profiles_generate_32_and_128_tokens_on_six_chains_each_prompt_by_its_own_seed() -> (
+    None
+):
+    profiles: tuple[Literal["quick", "full"], ...] = ("quick", "full")
+    quick, full = ([c for c in cases_of(p) if c.id.startswith(GOLDEN)] for p in profiles)
+    assert (len(quick), len(full)) == (4 * 6, 216 * 6)
+    assert ({c.steps for c in quick}, {c.steps for c in full}) == ({32}, {128})
+    assert {c.id for c in full} > {c.id for c in quick}
+    prompts = {tuple(c.logits.prompt) for c in full if isinstance(c.logits, DecodedLogits)}
+    seeds = {c.chain[-1]["dist"]["seed"] for c in full if "dist" in c.samplers}
+    assert len(prompts) == len(seeds) == 216
 
 
 @pytest.mark.slow
@@ -92,12 +81,6 @@ def test_logits_of_each_step_are_those_of_the_text_so_far(tiny: Path, inside: An
     # llama.cpp keeps keys and values in float16
     assert np.abs(rows - wanted[len(HELLO) - 1 : -1]).max() < 0.05
     assert np.abs(rows[1:] - rows[:-1]).max(axis=1).min() > 0.2  # neighbours are far apart
-
-
-def test_greedy_generation_takes_the_most_likely_token(tiny: Path, inside: Any) -> None:
-    case = case_of(tiny, [{"greedy": {}}])
-    reply, rows = generated(case, inside())
-    assert reply.tokens == rows.argmax(axis=1).tolist()
 
 
 CHAIN_TYPE = "sampler_parity.harness.llama_cpp.worker.chain_type"
@@ -167,7 +150,7 @@ def test_generation_that_diverges_is_made_small(
     chain: p.ChainSpec = [{"top_k": {"k": 40}}, {"greedy": {}}]
     case, backend = case_of(Path("small"), chain, prompt=[4090, 1660, 953, 82]), inside()
     assert result_of(case, backend).verdict == "diverged"
-    small = shrink(case, lambda c: result_of(c, backend).verdict == "diverged", seconds=60)
+    small = shrink(case, lambda c: result_of(c, backend).verdict == "diverged")
     assert (small.chain, small.steps) == ([{"greedy": {}}], 2)
 
 
@@ -234,19 +217,6 @@ def test_row_that_the_backend_leaves_out_is_seen(tiny: Path, inside: Any) -> Non
     assert outcome.detail == "the logits of step 0 are missing or have a NaN"
 
 
-def test_a_generation_is_skipped_on_a_backend_that_decodes_nothing(tiny: Path) -> None:
-    from sampler_parity.harness.backends.reference import Worker as Reference
-
-    backend = Inside(Reference())
-    try:
-        outcome = execute(case_of(tiny, [{"greedy": {}}]), [backend])
-    finally:
-        backend.close()
-    assert outcome.backends["llama.cpp"].verdict == "skipped"
-    assert outcome.backends["llama.cpp"].detail == "decodes no model"
-    assert (outcome.steps, outcome.judged) == (0, False)
-
-
 def test_build_of_another_release_does_not_claim_to_generate(
     worker: Worker, tiny: Path, inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,26 +236,6 @@ def test_model_without_weights_of_the_right_size_is_rejected(
     assert outcome.detail == f"{path}: llama.cpp cannot load this model - check the GGUF file"
 
 
-def test_model_whose_weights_are_cut_off_is_rejected(
-    tiny: Path, tmp_path: Path, native: BackendProcess
-) -> None:
-    path = tmp_path / "cut.gguf"
-    path.write_bytes(tiny.read_bytes()[:-1000])
-    case = case_of(path, [{"greedy": {}}])
-    with pytest.raises(InputError, match="not a readable GGUF file"):
-        execute(case, [native])
-
-
-def test_request_for_another_vocabulary_is_rejected(tiny: Path, native: BackendProcess) -> None:
-    request = p.GenerateRequest(
-        model=str(tiny), n_vocab=4096, chain=[{"greedy": {}}], prompt=[1], n_tokens=1, out=0
-    )
-    with pytest.raises(BackendFailure) as failure:
-        native.ask(request, p.GenerateReply)
-    assert failure.value.verdict == "rejected"
-    assert "has a vocabulary of 320 tokens, expected 4096" in str(failure.value)
-
-
 def test_generation_beyond_the_trained_context_is_rejected(tiny: Path, inside: Any) -> None:
     outcome = result_of(case_of(tiny, [{"greedy": {}}], tokens=64), inside())
     assert outcome.verdict == "rejected"
@@ -302,13 +252,6 @@ def test_golden_model_that_was_swapped_is_refused(
     monkeypatch.setattr(fixtures, "golden_folder", lambda: tmp_path)
     with pytest.raises(InputError, match=r"SHA-256 is .*: another model"):
         models.model_path.__wrapped__("small")
-
-
-def test_golden_prompts_are_distinct_prefixes_of_the_recorded_tokens() -> None:
-    prompts = models.golden_prompts(2)
-    assert prompts["docs-01.12"] == prompts["docs-01.25"][:12]
-    assert prompts["docs-01.25"][:4] == [4090, 1660, 953, 82]
-    assert len({tuple(prompt) for prompt in prompts.values()}) == len(prompts)
 
 
 @pytest.mark.parametrize(
@@ -364,8 +307,3 @@ def test_run_refuses_a_model_that_is_missing_or_cut(tiny: Path, tmp_path: Path) 
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(tiny.read_bytes()[:2000])
     assert "not a readable GGUF file" in refused(cli("run", write_suite(tmp_path, cut)))
-
-
-def test_run_refuses_a_prompt_of_another_vocabulary(tiny: Path, tmp_path: Path) -> None:
-    text = refused(cli("run", write_suite(tmp_path, tiny, "[317, 4090]")))
-    assert "prompt: token 4090 is not in the model's 320 tokens" in text

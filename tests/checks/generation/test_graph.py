@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks.generation.graph import width_of
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.engines.samplers import build_chain
@@ -71,54 +70,6 @@ def test_another_order_of_summing_may_select_a_neighbour_and_nothing_further() -
     assert [may_select(p, u, at) for at in range(4)] == [True, True, False, False]
 
 
-def test_top_k_swaps_its_first_two() -> None:
-    data = sampled([{"top_k": {"k": 3}}], [1.0, 4.0, 2.0, 3.0])
-    assert data.ids.tolist() == [3, 1, 2]
-    assert sampled([{"top_k": {"k": 1}}], [1.0, 4.0]).ids.tolist() == [1]
-
-
-def test_greedy_takes_the_last_of_equal_logits() -> None:
-    assert sampled([{"greedy": {}}], [2.0, 5.0, 5.0, 1.0]).token == 2
-
-
-def test_greedy_after_top_k_gives_a_position() -> None:
-    assert sampled([{"top_k": {"k": 3}}, {"greedy": {}}], [1.0, 2.0, 4.0, 3.0]).token == 1
-
-
-def test_min_p_of_one_keeps_none() -> None:
-    data = sampled([{"min_p": {"p": 1.0}}, DIST], [1.0, 3.0, 2.0])
-    assert not len(data.kept)
-    assert data.token == 2
-
-
-def test_top_p_keeps_the_candidate_that_reaches_p_and_masks_the_rest() -> None:
-    data = sampled([{"top_p": {"p": 0.75}}], [0.0, 0.0, 0.0, 0.0])  # sums 1/4, 1/2, 3/4, 1
-    assert len(data.ids) == 4
-    assert len(data.kept) == 3
-
-
-def test_temp_ext_measures_entropy_against_the_candidates_that_were_cut_too() -> None:
-    # two of four stay, p = 1/2 each: entropy log 2, largest log 4, so T = 0.5 + 1 * 1/2 = 1
-    chain: p.ChainSpec = [{"top_p": {"p": 0.8}}, {"temp_ext": {"temp": 1.0, "delta": 0.5}}]
-    data = sampled(chain, [3.0, 3.0, -9.0, -9.0])
-    np.testing.assert_allclose(data.logits[:2], 3.0, rtol=1e-6)
-
-
-def test_logit_bias_counts_positions_and_the_last_of_a_token() -> None:
-    chain: p.ChainSpec = [{"top_p": {"p": 0.9}}, {"logit_bias": {"logit_bias": [[0, 1.0]]}}]
-    assert sampled(chain, [1.0, 2.0]).logits[0] == 3.0  # token 1 comes first after the sort
-    twice = [{"logit_bias": {"logit_bias": [[0, 1.0], [0, 2.0]]}}]
-    assert sampled(twice, [0.0, 0.0]).logits.tolist() == [2.0, 0.0]
-
-
-def test_penalties_multiply_where_the_cpu_divides() -> None:
-    chain = GraphChain(build_chain([{"penalties": {"penalty_last_n": 4, "penalty_repeat": 3.0}}]))
-    chain.accept(0)
-    third = np.float32(1) / np.float32(3)
-    logits = chain.apply(p_of(5.0, -1.0)).logits
-    assert logits.tolist() == [float(np.float32(5) * third), -1.0]
-
-
 @pytest.mark.parametrize(
     ("chain", "aborts"),
     [
@@ -131,14 +82,6 @@ def test_penalties_multiply_where_the_cpu_divides() -> None:
 def test_where_llama_cpp_aborts_the_specification_refuses(chain: p.ChainSpec, aborts: str) -> None:
     with pytest.raises(UndefinedInputError, match=aborts):
         sampled(chain, [1.0, 2.0])
-
-
-def test_samplers_run_in_the_graph_up_to_the_first_without_a_graph_implementation() -> None:
-    xtc = {"xtc": {"p": 0.5, "t": 0.1, "seed": 1}}
-    off = {"typical_p": {"p": 1.0}}
-    graph = GraphChain(build_chain([off, TOP_K, xtc, {"temp": {"temp": 0.5}}, DIST]))
-    assert [s.name for s in graph.in_graph] == ["typical_p", "top_k"]
-    assert [s.name for s in graph.on_cpu] == ["xtc", "temp", "dist"]
 
 
 @pytest.fixture(scope="module")
@@ -246,15 +189,6 @@ def test_the_width_of_a_decision_follows_the_stated_arithmetic(n: int) -> None:
     assert by_tree < 1e-5
     assert exact < 1e-6
     assert width_of(row, None) == llama_graph.WIDTH
-
-
-def test_penalties_in_the_graph_follow_what_was_accepted(
-    tiny: Path, inside: Callable[..., Inside]
-) -> None:
-    penalties = {"penalties": {"penalty_last_n": 8, "penalty_repeat": 1.3, "penalty_present": 0.5}}
-    result = result_of(case_of(tiny, [penalties, DIST], 40), inside())
-    assert result.verdict in ("identical", "boundary")
-    assert result.values["in_graph"] == ["penalties", "dist"]
 
 
 def test_a_sampler_on_the_cpu_gets_what_the_graph_left(
@@ -385,15 +319,3 @@ def test_the_graph_samples_only_while_it_decodes(worker: Any, inside: Any) -> No
     reply = answer(worker, inside().scratch, request)
     assert isinstance(reply, p.ErrorReply)
     assert reply.kind == "unsupported"
-
-
-def test_a_build_and_a_device_are_named_as_for_the_cpu_chain(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(
-        "sampler_parity.harness.llama_cpp.builds.worker_arguments",
-        lambda build: [build, "v0.5.0", "x"],
-    )
-    name, command = registry.command_of("llama.cpp/graph@build:vulkan")
-    assert name == "llama.cpp/graph@build:vulkan"
-    assert command[-4:] == ["llama.cpp/graph", "build:vulkan", "v0.5.0", "x"]

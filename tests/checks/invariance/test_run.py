@@ -12,7 +12,6 @@ from sampler_parity.harness.checks.invariance import (
     InvarianceCase,
     Invariances,
     figures,
-    request_of,
     run,
 )
 from sampler_parity.harness.llama_cpp.decode import Further
@@ -20,7 +19,6 @@ from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
 from sampler_parity.harness.protocol.server import InPlace
-from sampler_parity.maintenance.selftest.parts import PARTS
 from sampler_parity.maintenance.selftest.sequences import MadeContext, Worker
 from tests.support.context import ready
 from tests.support.inside import Inside
@@ -49,14 +47,6 @@ def test_figures_of_two_rows_by_hand() -> None:
     assert seen.difference == pytest.approx(np.log(2), rel=1e-6)
     assert seen.kl_max == pytest.approx(np.log(2) / 4, rel=1e-6)
     assert seen.kl_mean == pytest.approx(np.log(2) / 8, rel=1e-6)
-
-
-def test_a_batch_has_one_token_of_each_text(tiny: Path) -> None:
-    request = request_of(crowded(str(tiny), [2]), [0, 3])
-    assert [text.prompt + text.forced for text in request.texts] == [
-        [1, 2, 3, 4, 0], [9, 8, 7, 6, 0],
-    ]  # fmt: skip
-    assert [len(step.batch) for step in request.steps] == [2, 2, 2, 2]
 
 
 @pytest.mark.slow
@@ -97,14 +87,6 @@ def test_what_a_neighbour_changes_is_seen_at_its_width(tiny: Path) -> None:
     assert [(f.equal, round(f.difference, 6)) for f in widths] == [
         (20, 0.0), (20, 0.0), (0, 0.25), (0, 0.25),
     ]  # fmt: skip
-
-
-def test_outputs_taken_in_another_order_are_seen_where_prompts_are_long() -> None:
-    """One token a sequence leaves outputs in the order of the slots: there they are equal."""
-    backend = InPlace("made", Worker(PARTS["sequences/outputs-in-order-of-slots"].make))
-    result = run(crowded("small", [3]), ready(backend))
-    backend.close()
-    assert result.backends["made"].widths[0].equal == 20
 
 
 def test_a_backend_that_decodes_no_sequences_has_no_figures(

@@ -4,7 +4,6 @@ A sequence that differs is named with its step.
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.sequences.isolation import streams_of
 from sampler_parity.harness.checks.sequences.run import request_of
 from sampler_parity.harness.failures.shrink import shrink
-from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.llama_cpp import graph
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol import client_sequences
@@ -25,7 +22,7 @@ from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.maintenance.selftest import sequences as made
 from sampler_parity.maintenance.selftest.parts import PARTS
 from tests.support.inside import HELLO, Inside, result_of
-from tests.support.slots import COMING_AND_GOING, step
+from tests.support.slots import step
 
 DIST = {"dist": {"seed": 3}}
 PENALTIES = {"penalties": {"penalty_last_n": 32, "penalty_repeat": 1.4, "penalty_present": 0.5}}
@@ -55,16 +52,6 @@ def together(model: Path, script: list[dict[str, Any]], **options: Any) -> Seque
             "steps": len(script),
         }
     )
-
-
-@pytest.mark.slow
-def test_texts_that_join_leave_and_are_copied_are_the_references_each(
-    tiny: Path, inside: Callable[..., Inside]
-) -> None:
-    result = result_of(together(tiny, COMING_AND_GOING, alone=True), inside())
-    assert result.verdict == "identical", result
-    assert len(result.values["sequences"]) == 6
-    assert result.values["alone"]["texts"] == 4
 
 
 @pytest.mark.slow
@@ -138,15 +125,6 @@ def test_a_copy_is_judged_by_a_clone_which_need_not_go_on_alike(
     assert [t.token for t in first.tokens][5:] != [t.token for t in copy.tokens][5:]
 
 
-def test_of_copies_alone_nothing_is_decoded_again(
-    tiny: Path, inside: Callable[..., Inside]
-) -> None:
-    """The text itself leaves before it sampled once."""
-    script = [step([1], ("join", 0, 1), ("copy", 1, 0), ("leave", 0)), step([1])]
-    result = result_of(together(tiny, script, alone=True), inside())
-    assert (result.verdict, "alone" in result.values) == ("identical", False)
-
-
 def test_a_text_that_leaves_before_it_sampled_is_not_decoded_again(
     tiny: Path, inside: Callable[..., Inside]
 ) -> None:
@@ -201,27 +179,6 @@ def native_here(worker: Worker) -> Iterator[Inside]:
     backend.close()
 
 
-@pytest.mark.slow
-def test_threads_that_never_wait_for_each_other_draw_what_each_draws_alone(worker: Worker) -> None:
-    """Eight chains at once on two cores or more, 40 steps each, on 4,096 candidates."""
-    rows = [GeneratedLogits(family="zipf", n=4096, seed=seed).row(0) for seed in range(40)]
-    chains = [[PENALTIES, {"top_p": {"p": 0.9}}, {"dist": {"seed": seed}}] for seed in range(8)]
-
-    def text(chain: Any) -> list[int]:
-        native, tokens = worker.build(complete(chain, 4096), 4096, None), []
-        for row in rows:
-            candidates = worker.candidates(row)
-            native.apply(None, candidates)
-            tokens.append(int(candidates.current()["id"][candidates.array.selected]))
-            native.accept(tokens[-1])
-        return tokens
-
-    with ThreadPoolExecutor(len(chains)) as pool:
-        together = list(pool.map(text, chains))
-    assert together == [text(chain) for chain in chains]
-    assert len({tuple(tokens) for tokens in together}) == len(chains)
-
-
 def test_a_sequence_that_differs_is_named_with_slot_and_step() -> None:
     backend = InPlace("made", made.Worker(PARTS["sequences/copy-shares-its-chain"].make))
     result = result_of(made.case(), backend)
@@ -237,3 +194,12 @@ def test_a_failing_script_is_made_short() -> None:
     backend.close()
     assert len(made.case().logits.script) == 9
     assert small.steps == len(small.logits.script) == 6  # at which the slot is used again
+
+
+def test_of_copies_alone_nothing_is_decoded_again(
+    tiny: Path, inside: Callable[..., Inside]
+) -> None:
+    """The text itself leaves before it sampled once."""
+    script = [step([1], ("join", 0, 1), ("copy", 1, 0), ("leave", 0)), step([1])]
+    result = result_of(together(tiny, script, alone=True), inside())
+    assert (result.verdict, "alone" in result.values) == ("identical", False)

@@ -9,40 +9,30 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.info import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.checks import late_failures as late
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
-from sampler_parity.harness.checks.skip_ratio.block import ShortWorkload, SkipRatiosBlock, Workload
-from sampler_parity.harness.checks.timed_records import Check, SkipRatioResult
+from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock, Workload
+from sampler_parity.harness.checks.timed_records import SkipRatioResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.measured import LeafDivergence, Modelled, Way
+from sampler_parity.harness.protocol.measured import Modelled, Way
 from sampler_parity.harness.protocol.messages import plain
-from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
+from sampler_parity.harness.suite.file import expand_kind, read_suite
 from sampler_parity.harness.trie import bench as trie_bench
-from sampler_parity.harness.trie.bench import Bench, children_of, run
+from sampler_parity.harness.trie.bench import Bench, run
 from sampler_parity.harness.trie.llama_cpp import Worker
 from sampler_parity.harness.trie.model import foretold, modelled, speed_up
 from sampler_parity.harness.trie.session import Tries
-from sampler_parity.reference.trie import Leaf, build_trie
-from tests.support.command_line import cli, refused
+from sampler_parity.reference.trie import Leaf
+from tests.support.command_line import cli
 from tests.support.context import context_of
 from tests.support.report_bundles import run_info
 from tests.support.skip_ratios import BLOCK, GRAMMAR, TRIE, measured, result, way, workload
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "adapter.py"
-
-
-def test_the_suites_expand_and_their_quick_part_is_on_the_small_model() -> None:
-    (path,) = find_suites(["skip_ratio"])
-    quick, full = (expand_kind("skip_ratio", read_suite(path), p) for p in ("quick", "full"))
-    assert {w.model for w in quick} == {"small"}
-    assert {w.id for w in quick} < {w.id for w in full}
-    large = {w.leaves for w in full if w.model == "random-128256"}
-    assert {"actions", "json", "enum:2", "enum:1000", "enum:10000"} <= large
 
 
 def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
@@ -51,13 +41,6 @@ def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
         *("x/actions-small", "x/actions-small+2.5ms", "x/enum:2-small", "x/enum:2-small+2.5ms"),
         *("x/actions-m", "x/actions-m+2.5ms", "x/enum:2-m", "x/enum:2-m+2.5ms"),
     ]
-
-
-def test_quick_takes_what_it_names() -> None:
-    short = ShortWorkload(leaves=["enum:2"], prompts=1, rounds=2)
-    (asked,) = SkipRatiosBlock(**BLOCK, quick=short).items(quick=True)
-    assert (asked.leaves, asked.prompts, asked.rounds) == ("enum:2", 1, 2)
-    assert not list(SkipRatiosBlock(**BLOCK, quick=False).items(quick=True))
 
 
 @pytest.mark.parametrize(
@@ -124,18 +107,6 @@ def test_the_model_by_hand() -> None:
     assert foretold(measured(), longer) == pytest.approx(23.1 / 10.05)
 
 
-def test_a_trie_of_one_leaf_has_no_model() -> None:
-    none = Way(**{**TRIE.model_dump(), "decode_us_mean": None, "sampler_us_mean": None})
-    assert modelled(none, GRAMMAR) == Modelled(here=None, by_decode_ms=None)
-    assert foretold(measured(modelled=modelled(none, GRAMMAR)), measured()) is None
-
-
-def test_children_along_leaves_are_counted_by_the_references_trie() -> None:
-    root = build_trie((Leaf("a", (1, 2)), Leaf("b", (1, 3)), Leaf("c", (4,))))
-    assert children_of(root, [(1, 2), (4,)]) == [2, 2, 2]
-    assert children_of(root, [(9, 1)]) == [2, 0]
-
-
 def test_a_sampler_that_leaves_other_tokens_has_another_skip_ratio(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,17 +162,6 @@ def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
     assert [r.verdict for r in lines] == ["unsupported"] * 2
     assert [r.id for r in lines] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
     assert "has no native chain to put a trie into: use llama.cpp" in lines[0].detail
-
-
-def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.Worker._decodes", lambda _: [])
-    request = p.SkipRatioRequest(
-        model=str(tiny), leaves=["A", "B"], prompts=["one"], rounds=1, seed=0
-    )
-    with pytest.raises(Unsupported, match=r"llama\.cpp v0\.5\.0 decodes no model here"):
-        Worker().skip_ratio(request)
 
 
 # An outside adapter, which reports its measurements. Its third argument changes the first request;
@@ -308,40 +268,18 @@ def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, tiny: 
     assert "--case s/x/enum:2-tiny -b llama.cpp" in done.stdout
 
 
-def test_a_bundle_with_fewer_records_than_its_footer_says_is_refused(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path)
-    writer.append(result(measured()), Footer(cases=0, steps=0, wall_s=1.0, skip_ratios=2))
-    with pytest.raises(InputError, match="holds 1 skip ratios, its footer has 2"):
-        bundle.read_finished(tmp_path / "b")
+def test_a_trie_of_one_leaf_has_no_model() -> None:
+    none = Way(**{**TRIE.model_dump(), "decode_us_mean": None, "sampler_us_mean": None})
+    assert modelled(none, GRAMMAR) == Modelled(here=None, by_decode_ms=None)
+    assert foretold(measured(modelled=modelled(none, GRAMMAR)), measured()) is None
 
 
-def test_a_record_reads_back_as_it_was(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path)
-    wrong = measured(
-        law=LeafDivergence(kl_trie=float("inf"), kl_grammar=None, spellings=9, beyond_trie=0.5)
+def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.Worker._decodes", lambda _: [])
+    request = p.SkipRatioRequest(
+        model=str(tiny), leaves=["A", "B"], prompts=["one"], rounds=1, seed=0
     )
-    writer.append(result(wrong))
-    assert records(writer) == [result(wrong)]
-    line = (writer.folder / "results.jsonl").read_text().splitlines()[1]
-    assert json.loads(line)["measured"]["skip_ratio_mean"] == 0.99
-
-
-def test_a_resumed_run_measures_only_what_is_missing(tmp_path: Path, tiny: Path) -> None:
-    writer = writer_in(tmp_path)
-    asked = small(tiny)
-    writer.done.add(f"{asked.id}@reference")
-    skip_ratio.measure([CheckItem("s", asked)], context_of(writer, ["reference"]))
-    assert records(writer) == []
-
-
-@pytest.mark.slow
-def test_trie_bench_of_a_build_that_is_not_there_says_so(tmp_path: Path) -> None:
-    line = refused(cli("trie-bench", "--mode", "strict-guided", "--build", "b0:x64"))
-    assert "b0 is neither a registered build nor a folder" in line
-
-
-def test_a_check_is_met_on_its_side_of_the_limit() -> None:
-    for relation, met in (("=", [False, True, False]), (">=", [False, True, True])):
-        outcomes = [Check(what="x", found=v, relation=relation, limit=1).met for v in (0.5, 1, 2)]  # type: ignore[arg-type]
-        assert outcomes == met
-    assert [Check(what="x", found=v, relation="<=", limit=1).met for v in (1, 2)] == [True, False]
+    with pytest.raises(Unsupported, match=r"llama\.cpp v0\.5\.0 decodes no model here"):
+        Worker().skip_ratio(request)

@@ -34,13 +34,3 @@ def test_survivors_ties_and_cuts_of_the_first_block_are_classes(
 @pytest.mark.parametrize(("gap", "number"), [(19, 0), (21, 1), (88, 2), (104, 3)])
 def test_the_largest_gap_is_below_20_nats_small_subnormal_or_0(gap: float, number: int) -> None:
     assert f"gap{number}" in facts("dist", {"seed": 1}, [0.0, 1.0, 1.0 + gap])
-
-
-def test_a_script_counts_by_its_letters_and_only_its_first_row_is_sampled() -> None:
-    fields: dict[str, Any] = {"operations": ["s3cS", "r"], "steps": 2}
-    case = case_from(ABOUT, chain=[{"greedy": {}}], logits={"values": [0.0, 1.0]}, **fields)
-    assert classes_of(case) == {"script Scrs", "greedy survivors<4", "greedy gap0"}
-
-
-def test_what_the_reference_refuses_has_only_its_script() -> None:
-    assert facts("top_k", {"k": 1}, [0.0, float("nan")]) == set()

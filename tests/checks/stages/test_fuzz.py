@@ -11,21 +11,11 @@ BLOCK = Fuzz(id="h", description="d", why="w", count=30, quick=12, seed=3)
 
 
 @pytest.mark.slow
-def test_fuzz_makes_the_same_cases_from_the_same_seed() -> None:
-    assert BLOCK.items(True) == BLOCK.items(True)
-
-
-@pytest.mark.slow
-def test_fuzz_makes_other_cases_from_another_seed() -> None:
-    assert BLOCK.items(True) != BLOCK.items(True, 1)
-
-
-@pytest.mark.slow
-def test_fuzz_full_profile_begins_with_the_quick_one() -> None:
-    full = BLOCK.items(False)
-    assert len(full) == 30
-    assert full[:12] == BLOCK.items(True)
+def test_fuzz_makes_the_same_cases_from_the_same_seed_and_the_quick_ones_first() -> None:
+    full, quick = BLOCK.items(False), BLOCK.items(True)
+    assert (len(full), full[:12]) == (30, quick)
     assert len({case.id for case in full}) == 30
+    assert quick != BLOCK.items(True, 1)
 
 
 @pytest.mark.slow

@@ -78,19 +78,6 @@ def test_the_quick_profile_goes_past_16_bits_in_candidates_and_past_18_in_ids() 
     assert counted.counts[-1] == 4097
 
 
-def test_few_tokens_of_a_large_vocabulary_are_likely_and_the_last_is_one() -> None:
-    row = Rungs(rungs=65537).row(0)
-    likely = (row >= 0).nonzero()[0]
-    assert len(likely) < 50
-    assert {32767, 32768, 32769, 65535, 65536} <= set(likely.tolist())
-    assert row.argmax() == 65536
-
-
-def test_a_step_has_as_many_likely_tokens_as_it_counts() -> None:
-    rows = Rungs(rungs=300, counts=[255, 256])
-    assert [int((rows.row(step) >= 0).sum()) for step in range(2)] == [255, 256]
-
-
 def test_a_size_that_nothing_has_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     block = 'id = "x"\ndescription = "x"\nwhy = "x"\n'
@@ -100,28 +87,3 @@ def test_a_size_that_nothing_has_is_refused_in_one_line(tmp_path: Path) -> None:
     path.write_text(f'name = "mine"\n[[ladder]]\n{block}size = "k"\nsamplers = ["temp"]\n')
     with pytest.raises(InputError, match="temp has no size 'k' in reference/registry"):
         expand(path, "quick")
-
-
-@pytest.mark.parametrize(
-    ("size", "sampler", "parameter"),
-    [
-        ("penalty_last_n", "penalties", "penalty_last_n"),
-        ("dry_penalty_last_n", "dry", "dry_penalty_last_n"),
-        ("seq_breakers", "dry", "seq_breakers"),
-        ("logit_bias", "logit_bias", "logit_bias"),
-    ],
-)
-def test_two_cases_share_the_rungs_and_each_goes_past_every_limit(
-    size: str, sampler: str, parameter: str
-) -> None:
-    values = [
-        [stage[sampler][parameter] for stage in case.chains[0] if sampler in stage]
-        for case in _quick(size, sampler)
-    ]
-    first, second = (
-        [value if isinstance(value, int) else len(value) for value in half] for half in values
-    )
-    both = sorted(first + second)
-    assert both == rungs(both[-1].bit_length() - 1, both[0].bit_length())
-    limits = [2**k for k in range(both[0].bit_length(), both[-1].bit_length())]
-    assert all(max(half) > limit for half in (first, second) for limit in limits[:-1])

@@ -32,15 +32,6 @@ def test_the_margin_is_the_relative_distance_of_the_mass_from_p(off: float) -> N
     assert found.values["margin"] == pytest.approx(p / 0.5 - 1, rel=0.04)
 
 
-def test_a_mass_that_equals_p_has_no_margin() -> None:
-    before = Candidates.from_logits([1.0, 1.0])
-    want = before.copy()
-    TopP(0.5).apply(want)
-    left = Got(before.ids, before.logits, np.full(2, 0.5, np.float32), True, -1)
-    found = classify(want, left, before, TopP(0.5))
-    assert (found.verdict, found.values["margin"]) == ("boundary", 0)
-
-
 def of_four_equal(p: float, ids: list[int], logit: float = 2.0, mass: float = 0.25) -> Difference:
     """Four equal logits, of which the backend keeps these."""
     before = Candidates.from_logits([2.0] * 4)

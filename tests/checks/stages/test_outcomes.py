@@ -41,35 +41,6 @@ def test_every_sampler_of_llama_cpp_with_a_cut_is_solved_or_has_a_reason() -> No
     assert UNSOLVED.keys() - ROWS.keys() == set()
 
 
-def test_gaps_reach_from_normal_over_subnormal_p_to_none() -> None:
-    cases = [case for case in block(gaps=True).items(quick=True) if "typical_p" in case.samplers]
-    (case,) = cases
-    assert isinstance(case, StagesCase)
-    rows = [case.logits.row(i) for i in range(case.steps)]
-    smallest = [np.exp(row - row.max(), dtype=np.float32).min() for row in rows]
-    tiny = np.finfo(np.float32).tiny
-    assert min(smallest) == 0
-    assert any(0 < p < tiny for p in smallest)
-    assert max(smallest) > tiny
-
-
-def test_the_smallest_gap_is_to_the_next_float32() -> None:
-    (case,) = [case for case in block(gaps=True).items(quick=True) if case.samplers == ["greedy"]]
-    assert isinstance(case, StagesCase)
-    rows = [np.sort(case.logits.row(i)) for i in range(case.steps)]
-    finite = [row for row in rows if np.isfinite(row).all()]
-    ulps = {float(((row[1:] - row[:-1]) / np.spacing(row[:-1])).max()) for row in finite}
-    assert {1.0, 2.0, 3.0} <= ulps
-
-
-def test_named_samplers_and_a_number_of_tokens_choose_the_rows() -> None:
-    cases = list(block(survivors=[5, -1], samplers=["top_p"], tokens=40).items(quick=False))
-    assert [case.id for case in cases] == ["x/top_p/5", "x/top_p/39"]
-    assert {case.logits.n for case in cases} == {40}
-    (gaps,) = block(gaps=True, samplers=["greedy"], tokens=11).items(quick=True)
-    assert gaps.logits.n == 11
-
-
 @pytest.mark.parametrize(("name", "gaps"), [("top_q", False), ("greedy", False), ("top_q", True)])
 def test_a_sampler_without_such_outcomes_is_refused(name: str, gaps: bool) -> None:
     made = block(survivors=[5], samplers=[name], gaps=gaps)

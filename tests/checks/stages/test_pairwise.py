@@ -1,7 +1,6 @@
 from itertools import combinations, product
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sampler_parity.harness.checks.stages.block import StagesCase
@@ -12,11 +11,9 @@ from sampler_parity.harness.checks.stages.blocks.pairwise import (
     Pairwise,
     covering,
     parameters,
-    rows,
 )
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.harness.llama_cpp.platforms import make
-from sampler_parity.reference import ChainError, build_chain
 from sampler_parity.reference.registry import ROWS
 
 ORDER = ["top_k", "temp", "dist"]
@@ -38,13 +35,6 @@ def test_any_two_columns_have_every_pair_of_values(sizes: tuple[int, ...]) -> No
         pairs = {(row[i], row[j]) for row in array}
         assert pairs == set(product(range(sizes[i]), range(sizes[j])))
     assert {row[0] for row in array} == set(range(sizes[0]))
-
-
-@pytest.mark.parametrize(
-    ("sizes", "most"), [((7,), 7), ((7, 7), 49), ((7,) * 8, 49), ((2, 2, 2), 4)]
-)
-def test_no_more_rows_than_pairs_of_the_two_largest(sizes: tuple[int, ...], most: int) -> None:
-    assert len(covering(sizes)) == most
 
 
 def test_every_two_parameters_of_a_sampler_meet_in_every_pair_of_classes() -> None:
@@ -82,22 +72,9 @@ def test_every_parameter_that_random_chains_vary_has_classes() -> None:
     assert varied == CLASSES.keys()
 
 
-def test_numbers_have_0_and_a_value_that_a_narrower_or_unsigned_type_changes() -> None:
-    for name, values in CLASSES.items():
-        if name not in ("logit_bias", "penalty_repeat"):
-            assert 0 in values, name
-            assert min(values) < 0 or max(values) > 2**16, name
-
-
 @pytest.mark.parametrize(("parameter", "value"), LEFT_OUT)
 def test_a_value_with_a_reason_is_in_no_case(parameter: str, value: float) -> None:
     assert value not in CLASSES[parameter]
-
-
-@pytest.mark.parametrize("value", [v for key, v in LEFT_OUT if key == "penalty_repeat"])
-def test_what_is_refused_is_refused_by_the_reference(value: float) -> None:
-    with pytest.raises(ChainError, match="must be greater than 0"):
-        build_chain([{"penalties": {"penalty_last_n": 4, "penalty_repeat": value}}])
 
 
 @pytest.mark.slow
@@ -105,30 +82,6 @@ def test_the_reference_takes_every_case_of_one_sampler_to_its_end() -> None:
     for case in cases():
         trace, refusal = reference_trace(prepare(case))
         assert (len(trace), refusal) == (case.steps, ""), case.id
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stage", [{"dist": {}}, {"xtc": {"p": 0.3, "t": 0.01}}])
-def test_seeds_that_share_bits_give_different_draws_on_the_rows(
-    stage: dict[str, dict[str, Any]],
-) -> None:
-    ((name, setting),) = stage.items()
-    drawn = []
-    for seed in CLASSES["seed"]:
-        chain = [{name: setting | {"seed": seed}}, {"greedy": {}}][: 1 + (name != "dist")]
-        case = cases()[0].model_copy(update={"chain": chain})
-        trace, _ = reference_trace(prepare(case))
-        drawn.append(
-            tuple(stages[0].ids.tobytes() + bytes([stages[-1].token or 0]) for stages in trace)
-        )
-    assert len(set(drawn)) == len(drawn)
-
-
-def test_tokens_lie_between_the_classes_of_n() -> None:
-    row = np.array(rows().rows[2])
-    below = np.sort((row.max() - row) / row.std())[-2:]
-    classes = np.array(CLASSES["n"])
-    assert list(np.searchsorted(classes, below)) == [5, 5]
 
 
 @pytest.mark.parametrize("neighbours", [False, True])

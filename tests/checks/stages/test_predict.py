@@ -9,8 +9,8 @@ from sampler_parity.harness.checks.stages import predict as predicting
 from sampler_parity.harness.checks.stages import targets as targets
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.predict import Prediction, predict
-from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
-from sampler_parity.harness.checks.stages.targets import ReferenceResult, reference_result
+from sampler_parity.harness.checks.stages.prepared import prepare
+from sampler_parity.harness.checks.stages.targets import reference_result
 from sampler_parity.reference import platforms
 from sampler_parity.reference.platforms import PLATFORMS
 
@@ -47,15 +47,6 @@ def test_ties_are_parted_by_the_sort_and_stay_together() -> None:
     )
     assert answer.first.operations == ("the order that libc++ leaves of equals",)
     assert not answer.repeats
-
-
-def test_which_of_equals_survives_is_reported_with_both() -> None:
-    answer = on("wasm", of([{"top_k": {"k": 1}}], [2.0] * 40))
-    assert answer.survivors == (answer.first is None)
-    answer = on("linux-x64-libc++19", of([{"typical_p": {"p": 0.5}}], [2.0] * 20 + [1.0] * 20))
-    assert not answer.survivors
-    assert answer.first is not None
-    assert answer.first.what == "survivors"
 
 
 @pytest.mark.parametrize(
@@ -149,25 +140,10 @@ def test_what_is_known_of_a_platform_is_what_it_computes_alone(family: str) -> N
             assert targets.same(reference_result(ready), known), name
 
 
-@pytest.mark.parametrize(
-    ("family", "times"),
-    [
-        ("no sort", 2),  # expf of glibc and of musl
-        ("a sort", 5),  # of libstdc++, libc++ 14 and 19, msvc, portable
-        ("a product", 3),  # as it stands, contracted by gcc and by clang
-        ("most", 11),  # 12 rows, Apple's with both sorts: its expf is unknown, so taken for glibc's
-    ],
-)
-def test_platforms_that_are_the_same_in_what_a_case_asks_are_computed_once(
-    family: str, times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
-
-    def counted(ready: Prepared) -> ReferenceResult:
-        asked.append(vars(platforms.current())["_platform"])
-        return reference_result(ready)
-
-    monkeypatch.setattr(predicting, "reference_result", counted)
-    answers = [*predict(of(FAMILIES[family], [1.0, 5.0, 2.0, 4.0, 3.0]), [*PLATFORMS])]
-    assert len(answers) == 12
-    assert (len(asked), len(set(asked))) == (times, times)
+def test_which_of_equals_survives_is_reported_with_both() -> None:
+    answer = on("wasm", of([{"top_k": {"k": 1}}], [2.0] * 40))
+    assert answer.survivors == (answer.first is None)
+    answer = on("linux-x64-libc++19", of([{"typical_p": {"p": 0.5}}], [2.0] * 20 + [1.0] * 20))
+    assert not answer.survivors
+    assert answer.first is not None
+    assert answer.first.what == "survivors"

@@ -1,15 +1,16 @@
 """Relations: requirements on another run on the same backend."""
 
 import contextlib
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.targets import sums_to_one
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.reference.samplers.dist import Dist
+from tests.support.cases import stages
 from tests.support.inside import Inside
 from tests.support.other_sort import OtherSort
 
@@ -37,15 +38,9 @@ def test_p_adds_up_to_one_but_for_its_rounding(p: list[float], holds: bool) -> N
 def test_a_draw_that_is_right_alone_is_asked_behind_a_filter_too(
     of_class: type[Dist], verdict: str
 ) -> None:
-    of = StagesCase.model_validate(
-        {
-            "id": "a", "description": "A case", "why": "To test.", "chain": [{"dist": {"seed": 1}}],
-            "logits": {"probs": [0.5, 0.25, 0.125, 0.125]},
-            "relation": {
-                "kind": "sums_to_one", "chain": [{"top_p": {"p": 0.6}}, {"dist": {"seed": 1}}]
-            },
-        }
-    )  # fmt: skip
+    dist: dict[str, Any] = {"dist": {"seed": 1}}
+    relation = {"kind": "sums_to_one", "chain": [{"top_p": {"p": 0.6}}, dist]}
+    of = stages([dist], {"probs": [0.5, 0.25, 0.125, 0.125]}, relation=relation)
     with contextlib.closing(Inside(OtherSort({"dist": of_class}), name="mine")) as mine:
         got = execute(of, [mine]).backends["mine"]
     assert (got.verdict, got.stage) == (verdict, "" if verdict == "identical" else "relation")

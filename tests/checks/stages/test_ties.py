@@ -67,11 +67,6 @@ def test_what_is_wrong_next_to_a_tie_is_diverged(changes: dict[str, Any]) -> Non
     assert judged(TopK(2), ROW, **changes).verdict == "diverged"
 
 
-def test_who_keeps_all_that_equal_the_last_keeps_more_than_k() -> None:
-    ids, logits = [1, 0, 2, 3], [2.0, 1.0, 1.0, 1.0]
-    assert judged(TopK(2), ROW, ids=ids, logits=logits, p=[0] * 4).verdict == "diverged"
-
-
 def test_equal_logits_have_equal_p_and_each_of_two_that_stay_its_own() -> None:
     row = [0.0, 0.0, 1.0, 0.0]  # p of 1 / (e + 3) three times
     left = Candidates.from_logits(row)

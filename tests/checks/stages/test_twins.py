@@ -6,23 +6,15 @@ import pytest
 
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.blocks.twins import others
-from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference.registry import ROWS
+from tests.support.cases import stages
 
 OF_GRAMMARS = {"grammar", "grammar_lazy_patterns"}  # whose suites reset and clone each walk
 
 
 def _turns(steps: int) -> StagesCase:
-    return StagesCase(
-        id="x",
-        description="x",
-        why="x",
-        chain=[{"greedy": {}}],
-        logits=Literals(values=[0.0, 1.0]),
-        steps=steps,
-        script="turns",
-    )
+    return stages([{"greedy": {}}], [0.0, 1.0], steps=steps, script="turns")
 
 
 def test_every_sampler_has_twins_in_the_quick_profile() -> None:
@@ -62,31 +54,3 @@ def test_turns_clone_the_first_twice_and_a_clone_when_each_has_gone_on(n: int) -
     assert [which for _, which in cloned] == [0, 0, 2]
     for (start, _), (end, which) in pairwise(cloned):
         assert which in {step.instance for step in steps[start:end]}
-
-
-def test_turns_name_only_instances_that_are_there() -> None:
-    for n in range(1, 60):
-        steps, there = _turns(n).plan()
-        for step in steps:
-            for operation, index in step.before:
-                assert index < there
-                there += operation == "clone"
-            assert step.instance < there
-
-
-def test_many_twins_have_each_a_seed_or_a_window_of_its_own() -> None:
-    many = {
-        case.id.rpartition("/")[2]: case
-        for path in find_suites(["parity/state"])
-        for case in expand(path, "quick")
-        if "/many-alive/" in case.id
-    }
-    for name, key in (("xtc", "seed"), ("dry", "dry_penalty_last_n"), ("adaptive_p", "seed")):
-        own = [stage[name][key] for stage in many[name].chain if name in stage]
-        assert len(set(own)) == 33
-    assert len(many["dist"].chain) == 33
-    assert len(many["temp"].chain) == 34  # and what selects
-
-
-def test_turns_are_the_same_for_every_case_of_so_many_steps() -> None:
-    assert _turns(24).plan() == _turns(24).plan()

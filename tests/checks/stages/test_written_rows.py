@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.bundle.records import BackendResult
-from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.reference import Candidates
+from tests.support.cases import stages
 
-CHAIN = [{"top_k": {"k": 3}}, {"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}]
+CHAIN: list[Any] = [{"top_k": {"k": 3}}, {"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}]
 
 
 class WritingTemp(Worker):
@@ -42,15 +42,8 @@ class WritingTemp(Worker):
 
 
 def judged(writes: bool, script: str, steps: int) -> BackendResult:
-    case = case_from(
-        id="a/case",
-        description="d",
-        why="w",
-        chain=CHAIN,
-        logits={"family": "normal", "n": 8, "seed": 1},
-        steps=steps,
-        script=script,
-    )
+    logits = {"family": "normal", "n": 8, "seed": 1}
+    case = stages(CHAIN, logits, steps=steps, script=script)
     backend = InPlace("mine", WritingTemp(writes))
     try:
         return execute(case, [backend]).backends["mine"]

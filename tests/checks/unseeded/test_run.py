@@ -29,10 +29,6 @@ def test_every_sampler_that_has_a_seed_is_asked_without_one() -> None:
     assert {name for name in of_newest() if has_seed(name)} == _cases().keys()
 
 
-def test_a_case_whose_chain_has_no_seed_is_of_a_kind_of_its_own() -> None:
-    assert {case.check for case in _cases().values()} == {"unseeded"}
-
-
 def test_chains_that_are_right_differ() -> None:
     backend = InProcess("temp/last-parameter")
     assert all(execute(case, [backend]).ok for case in _cases().values())

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from sampler_parity.harness.statistics import peers, simulate, tv, wrong
+from sampler_parity.harness.statistics import tv, wrong
 from sampler_parity.harness.statistics.plan import Budget, Errors, draws_for
 from sampler_parity.maintenance.calibration import distribution_calibration as calibration
+from sampler_parity.maintenance.calibration import peers, simulate
 
 ERRORS = Budget(calibration.CELLS).each
 LOGITS = np.random.default_rng(1).normal(0, 3, 32)

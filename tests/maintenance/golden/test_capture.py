@@ -167,32 +167,11 @@ def test_capture_refuses_what_is_no_model(folder: Path, tmp_path: Path) -> None:
     assert message.endswith("text.gguf: llama.cpp cannot load this model - check the GGUF file")
 
 
-@pytest.mark.slow
-def test_capture_refuses_a_truncated_model(folder: Path, tmp_path: Path) -> None:
-    content = (folder / "tiny.gguf").read_bytes()
-    (tmp_path / "cut.gguf").write_bytes(content[:-1000])
-    message = refusal(tmp_path / "cut.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
-    assert "cut.gguf: llama.cpp cannot load this model" in message
-
-
-@pytest.mark.slow
-def test_capture_refuses_a_missing_model(folder: Path, tmp_path: Path) -> None:
-    message = refusal(tmp_path / "none.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
-    assert "none.gguf: cannot be read: No such file or directory" in message
-
-
 def test_capture_names_a_missing_model_before_an_output_that_will_not_do(
     folder: Path, tmp_path: Path
 ) -> None:
     message = refusal(tmp_path / "none.gguf", folder / "prompts.txt", tmp_path / "o")
     assert "none.gguf: cannot be read: No such file or directory" in message
-
-
-@pytest.mark.slow
-def test_capture_refuses_a_vocabulary_that_does_not_fit(folder: Path, tmp_path: Path) -> None:
-    write_tiny_model(tmp_path / "m.gguf", n_embedded=N_VOCAB - 20)
-    message = refusal(tmp_path / "m.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
-    assert "m.gguf: llama.cpp cannot load this model" in message
 
 
 @pytest.mark.slow

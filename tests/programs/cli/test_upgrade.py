@@ -85,12 +85,6 @@ def test_another_distribution_is_named_with_its_distance(tmp_path: Path) -> None
     )
 
 
-@pytest.mark.slow
-def test_a_release_that_draws_by_a_p_of_0_has_another_distribution(tmp_path: Path) -> None:
-    done = one_case(tmp_path, "reference@b3889", "reference@b3995", {"temp": {"temp": 0.8}}, DIST)
-    assert done.stdout.splitlines()[3].startswith("chance   changes, ")
-
-
 FAULTS: dict[str, list[dict[str, Any]]] = {
     "top_k/zero-sorts": [{"top_k": {"k": 0}}],
     "top_p/crossing-token-dropped": [{"temp": {"temp": 0.9}}, {"top_p": {"p": 0.9}}],

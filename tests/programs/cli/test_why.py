@@ -95,16 +95,14 @@ def test_bad_input_is_refused_in_one_line(recording: Path, name: str) -> None:
     assert message in refused(cli("why", recording, *arguments))
 
 
-def test_a_chain_that_selects_nothing_is_refused(recording: Path, tmp_path: Path) -> None:
-    file = tmp_path / "chain.toml"
-    file.write_text("chain = [{ top_k = { k = 3 } }]\n")
-    assert "selects no token" in refused(cli("why", recording, "1", "--chain", file))
-
-
-def test_an_unknown_sampler_of_a_chain_is_refused(recording: Path, tmp_path: Path) -> None:
-    file = tmp_path / "chain.toml"
-    file.write_text("chain = [{ top_q = { k = 3 } }]\n")
-    assert "unknown sampler 'top_q'" in refused(cli("why", recording, "1", "--chain", file))
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [("top_q", "unknown sampler 'top_q'"), ("top_k", "selects no token")],
+)
+def test_a_chain_without_a_choice_is_refused(recording: Path, sampler: str, message: str) -> None:
+    file = recording / "chain.toml"
+    file.write_text(f"chain = [{{ {sampler} = {{ k = 3 }} }}]\n")
+    assert message in refused(cli("why", recording, "1", "--chain", file))
 
 
 def test_logits_that_were_not_recorded_are_asked_for(tmp_path: Path) -> None:

@@ -58,7 +58,6 @@ class Slot:
         self.begin(self.text)
 
     def begin(self, text: int) -> None:
-        """Begin a text."""
         self.text, self.index, self.shown = text, 0, ""
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -198,7 +197,6 @@ def name_of(vocab: Any, token: int) -> str:
 
 
 def probabilities(logits: Logits) -> dict[int, float]:
-    """Return the softmax, in float64."""
     values = np.array([*logits.values()], np.float64)
     total = np.logaddexp.reduce(values)
     return dict(zip(logits, np.exp(values - total).tolist(), strict=True))

@@ -1,44 +1,50 @@
-"""A program of six tokens, whose recording is written from Python."""
+"""Programs of a few tokens, whose recordings are written from Python."""
 
 import base64
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording.writer import RecordingWriter
+from sampler_parity.reference import Candidates
 
 PIECES = [b"a", b" b", b"\xe2\x82", b"\xac", b"\x1b", b'"']
-VOCABULARY = e.Vocabulary(m="0x9", n_vocab=6, file="m.json", digest="1")
 CHAIN, GRAMMAR = "0x1", "0x5"
+Stages = list[dict[str, dict[str, Any]]]
+SAMPLERS: Stages = [{"top_k": {"k": 2}}, {"greedy": {}}]
+THREE: Stages = [{"top_k": {"k": 3}}, {"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}]
+P = (0.4, 0.3, 0.2, 0.1)
 
 
 class Program:
-    """A program that samples with top_k and greedy, or of which only the tokens are recorded."""
+    """A program that samples with a chain, or of which only the tokens are recorded."""
 
-    def __init__(self, folder: Path, detail: Any = "survivors", text: bool = True) -> None:
-        self.writer = RecordingWriter(folder, "a test", detail, text)
-        self.q = 0
-        pieces = [base64.b64encode(piece).decode() for piece in PIECES]
-        vocabulary: dict[str, Any] = {
-            "kind": "none",
-            "pieces": pieces,
-            "texts": [""] * 6,
-            "types": [1] * 6,
-        }
-        vocabulary |= {"scores": [0.0] * 6, "eog": [], "eos": -1, "eot": -1}
+    def __init__(
+        self,
+        folder: Path,
+        detail: Any = "survivors",
+        text: bool = True,
+        pieces: Sequence[bytes] = PIECES,
+        chain: Stages = SAMPLERS,
+    ) -> None:
+        self.writer, self.q, n = RecordingWriter(folder, "a test", detail, text), 0, len(pieces)
+        written = [base64.b64encode(piece).decode() for piece in pieces]
+        vocabulary: dict[str, Any] = {"kind": "none", "pieces": written, "texts": [""] * n}
+        vocabulary |= {"types": [1] * n, "scores": [0.0] * n, "eog": [], "eos": -1, "eot": -1}
         (folder / "m.json").write_text(json.dumps(vocabulary))
-        events: list[Any] = [VOCABULARY if text else VOCABULARY.model_copy(update={"file": ""})]
-        events += [
-            e.Init(s="0x2", sampler="top_k", args={"k": 2}),
-            e.Init(s="0x3", sampler="greedy"),
-        ]
-        events += [e.MadeChain(s=CHAIN), e.Add(c=CHAIN, s="0x2"), e.Add(c=CHAIN, s="0x3")]
-        events += [e.Init(s=GRAMMAR, sampler=None, name="mine")]
-        for event in events:
-            self.writer.event(event)
+        file = "m.json" if text else ""
+        self.writer.event(e.Vocabulary(m="0x9", n_vocab=n, file=file, digest="1"))
+        self.writer.event(e.MadeChain(s=CHAIN))
+        for i, stage in enumerate(chain, 2):
+            for name, arguments in stage.items():
+                self.writer.event(e.Init(s=f"0x{i}", sampler=name, args=arguments))
+                self.writer.event(e.Add(c=CHAIN, s=f"0x{i}"))
+        self.writer.event(e.Init(s=GRAMMAR, sampler=None, name="mine"))
 
     def sample(self, token: int, accept: int | None = None, allowed: int | None = None) -> None:
         """Select a token; accept it, or another one (-1: none). allowed: by a grammar before."""
@@ -69,4 +75,40 @@ class Program:
         stages = [] if self.writer.detail == "tokens" else stages
         arrays = [e.StageArray(s=name, **array.model_dump()) for name, array in stages]
         event = e.Apply(q=self.q, s=s, before=before, stages=arrays, after=after, token=token)
+        self.writer.applies += 1
         self.writer.event(event)
+
+
+def small_recording(
+    folder: Path,
+    pieces: Sequence[bytes] = (b" a", b" b", b" c", b" d"),
+    steps: int = 3,
+    *,
+    detail: Any = "survivors",
+    text: bool = True,
+    wrong: int = -1,
+    chain: Stages = THREE,
+) -> list[int]:
+    """Record draws by a chain from tokens whose p are P; return the tokens. wrong: the step at
+    which its second stage does nothing."""
+    folder.mkdir(exist_ok=True)
+    program = Program(folder, detail, text, pieces, chain)
+    samplers, tokens = build_chain(chain, n_vocab=len(pieces)).samplers, []
+    for step in range(steps):
+        left = Candidates.from_logits(np.log(P[: len(pieces)]))
+        before = program.array(left.ids, left.logits, first=True)
+        stages = []
+        for i, sampler in enumerate(samplers, 2):
+            if (step, i) != (wrong, 3):
+                sampler.apply(left)
+            array = program.array(
+                left.ids, left.logits, p=left.p, sorted=left.sorted, selected=left.selected
+            )
+            stages.append((f"0x{i}", array))
+        assert left.token is not None
+        tokens.append(left.token)
+        program.apply(CHAIN, before, stages, stages[-1][1], left.token)
+        program.writer.event(e.Accept(s=CHAIN, token=left.token))
+        for sampler in samplers:
+            sampler.accept(left.token)
+    return tokens

@@ -58,7 +58,7 @@ def test_a_ring_of_bytes_keeps_the_newest(tmp_path: Path) -> None:
 def test_a_ring_of_time_keeps_the_newest(tmp_path: Path) -> None:
     segments(tmp_path, ENDED, 8)
     keep(tmp_path, 0, 3500, 0, ended=True)
-    assert names(tmp_path) == [f"000{n}.arrays" + ".z" for n in (5, 6, 7, 8)]
+    assert names(tmp_path) == [f"000{n}.arrays.z" for n in (5, 6, 7, 8)]
 
 
 @pytest.mark.parametrize(("limit", "stopped"), [(3000, True), (20_000, False), (0, False)])

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.backends import environments
-from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.programs.servers.hugging_face import write_folder
 from tests.support.command_line import COMMAND
 
 HERE = Path(__file__).parent / "programs"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
-from sampler_parity.harness.llama_cpp.compiled import built
 from sampler_parity.programs.recording.check import BACKEND, check
 from sampler_parity.programs.recording.program import Options, record
 from tests.support.examples import one_in
+from tests.support.recorded_programs import between
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
@@ -40,9 +40,7 @@ FAULTS = {
 
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> Path:
     """Record the slots with a fault; "" for none."""
-    source = HERE / "faults.cpp"
-    library = built("faults", [source], ["-fvisibility=default", "-ldl"], [source])
-    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("LD_PRELOAD", str(between("faults")))
     monkeypatch.setenv("FAULT", fault)
     status, problems = record(SLOTS, folder, Options())
     assert (status, problems) == (0, [])

@@ -52,6 +52,17 @@ def test_a_program_prints_the_same_and_every_stage_is_judged(
     draws = checked.unjudged["torch.multinomial is the program's own sampler"]
     assert checked.judged == checked.applies * 3 - draws
     assert checked.unjudged.total() == draws > 10
+    events = [*Recording(tmp_path / "r").processes[0].events()]
+    inits = [event for event in events if isinstance(event, Init)]
+    assert [event.sampler for event in inits[:3]] == [PENALTY, "top_k", "greedy"]
+    assert [inits[0].args["penalty"], inits[1].args["k"]] == [1.5, 8]
+    tokens: dict[str, list[int]] = {}  # a row ends with its text, by token 2
+    for event in events:
+        if isinstance(event, Apply):
+            tokens.setdefault(event.s, []).append(event.token)
+            assert 0 < event.p <= 1
+    assert all(2 not in of_row[:-1] for of_row in tokens.values())
+    assert any(of_row[-1] == 2 for of_row in tokens.values())
 
 
 @pytest.mark.slow
@@ -69,18 +80,6 @@ def test_a_fault_is_named_at_its_stage(
 ) -> None:
     assert recorded(tmp_path / "r", capfd, fault) == []
     assert judged(tmp_path / "r", tmp_path / "b")[1] == set(stage.split())
-
-
-@pytest.mark.slow
-def test_a_row_ends_with_its_text(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    recorded(tmp_path / "r", capfd)
-    tokens: dict[str, list[int]] = {}
-    for event in Recording(tmp_path / "r").processes[0].events():
-        if isinstance(event, Apply):
-            tokens.setdefault(event.s, []).append(event.token)
-            assert 0 < event.p <= 1
-    assert all(2 not in of_row[:-1] for of_row in tokens.values())
-    assert any(of_row[-1] == 2 for of_row in tokens.values())
 
 
 @pytest.mark.slow
@@ -171,17 +170,6 @@ def test_every_detail_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[st
         assert recorded(tmp_path / detail, capfd, detail=detail) == []
         checked, differ = judged(tmp_path / detail, tmp_path / f"{detail}.b")
         assert (differ, bool(checked.judged)) == (set(), detail == "stages")
-
-
-@pytest.mark.slow
-def test_arguments_of_the_processors_are_recorded(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    recorded(tmp_path / "r", capfd)
-    events = Recording(tmp_path / "r").processes[0].events()
-    inits = [event for event in events if isinstance(event, Init)]
-    assert [event.sampler for event in inits[:3]] == [PENALTY, "top_k", "greedy"]
-    assert [inits[0].args["penalty"], inits[1].args["k"]] == [1.5, 8]
 
 
 class ByteLevel:

@@ -10,14 +10,14 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.llama_cpp.build_files import library_file
-from sampler_parity.harness.llama_cpp.compiled import built, flags
+from sampler_parity.harness.llama_cpp.compiled import flags
 from sampler_parity.programs.recording.check import Checked, check
 from sampler_parity.programs.recording.events import Apply
 from sampler_parity.programs.recording.library import recorder
 from sampler_parity.programs.recording.program import Options, record, variables
 from sampler_parity.programs.recording.reader import Recording
 from sampler_parity.programs.recording.tokens import tokens_of
-from tests.support.recorded_programs import compile_program
+from tests.support.recorded_programs import between, compile_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
@@ -45,15 +45,8 @@ def judged(scratch: Path) -> Checked:
     return checked
 
 
-def library(name: str) -> Path:
-    """Compile a library that comes between."""
-    source = HERE / f"{name}.cpp"
-    return built(name, [source], ["-fvisibility=default", "-ldl"], [source])
-
-
 @pytest.fixture(scope="session")
 def threads(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The program threads.cpp."""
     binary = tmp_path_factory.mktemp("threads") / "threads"
     command = ["c++", "-std=c++17", "-O1", str(HERE / "programs" / "threads.cpp"), *flags()]
     command += ["-lggml", "-lggml-base", "-pthread", "-o", str(binary)]
@@ -61,29 +54,18 @@ def threads(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(binary)
 
 
-ENDS = {"fork": (0, 120), "threads": (0, 120), "at_once": (7, 30), "exec": (7, 60)}
 CHANGES = {"changed": (0, 180), "null": (0, 30)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*ENDS, *CHANGES])
-def test_every_stage_of_a_program_that_forks_ends_or_changes_a_chain_is_judged(
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_stage_of_a_program_that_changes_a_chain_is_judged(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    status, applies = (ENDS | CHANGES)[name]
+    status, applies = CHANGES[name]
     assert both([*EDGES, name], tmp_path, capfd) == (status, [])
     checked = judged(tmp_path)
     assert (checked.applies, checked.unjudged.total()) == (applies, 0)
-
-
-@pytest.mark.slow
-def test_an_aborted_program_is_reported_as_one_without_an_end(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    status, problems = both([*EDGES, "abort"], tmp_path, capfd)
-    assert status < 0
-    assert len(problems) == 1
-    assert "stopped: it was killed" in problems[0]
 
 
 @pytest.mark.slow
@@ -91,7 +73,7 @@ def test_an_aborted_program_is_reported_as_one_without_an_end(
 def test_stages_behind_a_sampler_of_the_program_are_judged_on_what_it_left(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LD_PRELOAD", str(library("faults")))
+    monkeypatch.setenv("LD_PRELOAD", str(between("faults")))
     monkeypatch.setenv("FAULT", fault)
     assert record([*EDGES, "custom"], tmp_path / "recording", Options()) == (0, [])
     checked, _ = check(tmp_path / "recording", tmp_path / "bundle", "identical", None)
@@ -138,7 +120,7 @@ def test_threads_of_a_program_do_what_they_do_without_the_recorder(
 def test_a_killed_program_loses_few_tokens_though_the_writer_gets_no_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LD_PRELOAD", str(library("late_writer")))
+    monkeypatch.setenv("LD_PRELOAD", str(between("late_writer")))
     (folder := tmp_path / "recording").mkdir()
     steps = [str(compile_program("steps", tmp_path / "steps")), "100", "5000"]
     given = variables(folder, Options(), recorder())
@@ -164,7 +146,7 @@ def test_a_program_that_replaces_the_descriptors_keeps_its_file_and_the_recordin
     (own := tmp_path / "own").touch()
     program = str(compile_program(name, tmp_path / name))
     words = [program, "20", "5000", "threads"] if name == "steps" else [program, EDGES[-1]]
-    monkeypatch.setenv("LD_PRELOAD", ":".join(str(library(one)) for one in ["replacer", *more]))
+    monkeypatch.setenv("LD_PRELOAD", ":".join(str(between(one)) for one in ["replacer", *more]))
     monkeypatch.setenv("REPLACED_BY", str(own))
     status, problems = both(words, tmp_path, capfd)
     assert (own.read_bytes(), problems, status) == (b"", [], 7 if name == "steps" else 0)
@@ -189,7 +171,7 @@ def test_a_slow_disk_drops_candidates_and_they_are_counted_as_not_judged(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("LD_PRELOAD", str(library("slow_disk")))
+    monkeypatch.setenv("LD_PRELOAD", str(between("slow_disk")))
     monkeypatch.setenv("SLOW_MS", "50")
     assert both([threads, "plain", "128000"], tmp_path, capfd) == (0, [])
     checked = judged(tmp_path)
@@ -204,7 +186,7 @@ def test_a_disk_that_is_stuck_lets_the_program_end(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("LD_PRELOAD", str(library("slow_disk")))
+    monkeypatch.setenv("LD_PRELOAD", str(between("slow_disk")))
     monkeypatch.setenv("STUCK_AT", "20")
     status, problems = both([threads, "plain"], tmp_path, capfd)
     assert status == 0

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.llama_cpp.compiled import built
 from sampler_parity.programs.recording import program
 from sampler_parity.programs.recording.check import Checked, check
 from sampler_parity.programs.recording.info import info_of
@@ -18,7 +17,7 @@ from sampler_parity.programs.recording.library import recorder
 from sampler_parity.programs.recording.program import Options
 from sampler_parity.programs.recording.reader import Recording
 from tests.support.command_line import COMMAND
-from tests.support.recorded_programs import PROGRAMS, compile_program
+from tests.support.recorded_programs import PROGRAMS, between, compile_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
@@ -87,9 +86,7 @@ def test_a_difficult_program_is_as_without_the_recorder(
 def test_a_child_whose_parent_has_ended_is_recorded_with_its_texts(
     tmp_path: Path, steps: Path
 ) -> None:
-    source = PROGRAMS / "orphan.cpp"
-    orphan = built("orphan", [source], ["-fvisibility=default"], [source])
-    more = {"LD_PRELOAD": str(orphan)}
+    more = {"LD_PRELOAD": str(between("orphan", PROGRAMS))}
     done = recorded(tmp_path / "r", steps, 20, 0, "fork", env=os.environ | more)
     assert stops(done) == []
     assert judged(tmp_path / "r").applies >= MODES["fork"][0]
@@ -118,9 +115,7 @@ def test_a_folder_that_cannot_be_written_leaves_the_program_alone(steps: Path) -
 def test_a_full_disk_ends_the_recording_after_its_last_whole_token(
     tmp_path: Path, steps: Path, size: int
 ) -> None:
-    source = PROGRAMS / "full.cpp"
-    full = built("full", [source], ["-fvisibility=default", "-ldl"], [source])
-    more = {"LD_PRELOAD": str(full), "FULL_AFTER": str(size)}
+    more = {"LD_PRELOAD": str(between("full", PROGRAMS)), "FULL_AFTER": str(size)}
     done = recorded(tmp_path / "r", steps, 30, 0, env=os.environ | more)
     assert (done.returncode, done.stdout) == (7, run(steps, 30, 0).stdout)
     assert stops(done) == [KILLED]
@@ -166,16 +161,13 @@ def test_a_ring_of_time_has_the_newest_and_the_rest_is_not_judged(
 
 
 @pytest.mark.slow
-def test_a_recording_is_for_its_owner_alone(tmp_path: Path, steps: Path) -> None:
+def test_a_finished_recording_has_digests_and_is_for_its_owner_alone(
+    tmp_path: Path, steps: Path
+) -> None:
     recorded(tmp_path / "r", steps, 20, 0)
     assert stat.S_IMODE((tmp_path / "r").stat().st_mode) == 0o700
     (packed,) = (tmp_path / "r").glob("*.arrays.z")
     assert stat.S_IMODE(packed.stat().st_mode) == 0o600
-
-
-@pytest.mark.slow
-def test_a_finished_recording_has_the_digests_of_its_files(tmp_path: Path, steps: Path) -> None:
-    recorded(tmp_path / "r", steps, 20, 0)
     info = info_of(tmp_path / "r")
     assert info is not None
     assert info.status == 7

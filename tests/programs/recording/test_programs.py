@@ -23,10 +23,6 @@ PROGRAMS = {
     "llama-server with drafts": ("xllamacpp", [*SERVER, "draft"]),
     "llama-server with the graph": ("xllamacpp", [*SERVER, "graph"]),
     "Llama": ("", [sys.executable, str(HERE / "llama_texts.py"), MODEL]),
-    "llama-cpp-python's server": (
-        "llama_cpp_server",
-        [sys.executable, str(HERE / "openai_texts.py"), MODEL],
-    ),
     "node-llama-cpp": ("node_llama_cpp", ["node", str(HERE / "node_texts.mjs"), "{folder}", MODEL]),
     "simple": ("", ["{simple}", MODEL]),
 }

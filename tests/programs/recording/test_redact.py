@@ -14,12 +14,11 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.llama_cpp.compiled import built
 from sampler_parity.programs.recording.check import BACKEND, check
 from sampler_parity.programs.recording.redact import redact
 from sampler_parity.programs.recording.segments import unpacked
 from tests.support.command_line import COMMAND, cli
-from tests.support.recorded_programs import PROGRAMS, compile_program
+from tests.support.recorded_programs import between, compile_program
 from tests.support.report_bundles import case, diverged, run_info, write_bundle
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
@@ -30,13 +29,11 @@ SECRET = {"grammar": "root ::= [a-z ]+", "argument": "an argument", "program": "
 
 def recorded(folder: Path, *options: str) -> str:
     """Record a program whose library has a fault; return the texts that it printed."""
-    source = PROGRAMS.parent / "faults.cpp"
-    library = built("faults", [source], ["-fvisibility=default", "-ldl"], [source])
     program = compile_program("simple", folder.with_name("simple"))
     words = [*COMMAND, "record", *options, "-o", str(folder), "--", str(program)]
     done = subprocess.run(
         [*words, str(model_path(GOLDEN)), "an argument"],
-        env=os.environ | {"LD_PRELOAD": str(library), "FAULT": "k plus one"},
+        env=os.environ | {"LD_PRELOAD": str(between("faults")), "FAULT": "k plus one"},
         capture_output=True,
         encoding="utf-8",
         check=True,

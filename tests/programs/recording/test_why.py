@@ -10,16 +10,21 @@ from typing import Any
 import llama_cpp
 import pytest
 
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.programs.pages import recording as page
 from sampler_parity.programs.recording import tokens as of_tokens
 from sampler_parity.programs.recording import why as of_why
+from sampler_parity.programs.recording.check import BACKEND, check
 from sampler_parity.programs.recording.program import Options, record
 from sampler_parity.programs.recording.reader import Recording
 from sampler_parity.programs.recording.what_if import edited, parting
 from sampler_parity.programs.recording.why import why
 from sampler_parity.programs.recording.why_lines import lines_of
 from tests.programs.recording import second_way
+from tests.programs.recording.small_program import Stages, small_recording
 from tests.support.examples import one_in
+from tests.support.recorded_programs import compile_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
@@ -121,12 +126,13 @@ def test_a_wrong_number_is_found(
 
 @pytest.mark.nightly
 def test_the_random_numbers_of_a_forked_child_go_on(tmp_path: Path) -> None:
-    edges = str(Path(__file__).parent / "programs" / "edges.py")
-    assert record([sys.executable, edges, MODEL, "fork"], tmp_path / "r", Options()) == (0, [])
+    steps = str(compile_program("steps", tmp_path / "steps"))
+    words = [steps, "20", "0", "one chain, forked"]
+    assert record(words, tmp_path / "r", Options()) == (7, [])
     sampled = list(of_tokens.tokens_of(Recording(tmp_path / "r")))
-    assert [*Counter(token.process for token in sampled).values()] == [60, 30, 30]
+    assert [*Counter(token.process for token in sampled).values()] == [50, 10]
     draws = [token.draw for token in sampled if token.draw is not None]
-    assert len(draws) > 100
+    assert len(draws) > 50
     assert all(draw.low <= draw.u <= draw.high for draw in draws)
 
 
@@ -163,3 +169,28 @@ def test_a_text_parts_where_libllama_selects_another_token(
         if same < len(own):
             assert parted.number == own[same][0].number
             assert parted.instead == second_way.name_of(vocab, own[same][1].token)
+
+
+@pytest.mark.parametrize(("p", "pieces", "judged"), [(0, 4, True), (0.5, 1, True), (0.5, 4, False)])
+def test_a_seed_that_nothing_reports_matters_only_for_a_draw(
+    p: float, pieces: int, judged: bool, tmp_path: Path
+) -> None:
+    """4294967295 lets libllama draw the seed; xtc does not report which."""
+    xtc = {"p": p, "t": 0.1, "min_keep": 0, "seed": 4294967295}
+    chain: Stages = [{"top_k": {"k": 3}}, {"xtc": xtc}, {"dist": {"seed": 1}}]
+    small_recording(tmp_path / "r", (b" a", b" b", b" c", b" d")[:pieces], chain=chain)
+    recorded = Recording(tmp_path / "r")
+    checked, _ = check(recorded.folder, tmp_path / "b", "identical", None)
+    assert (checked.judged, sum(checked.unjudged.values())) == ((9, 0) if judged else (6, 3))
+    assert checked.results[0].met(BACKEND)
+    assert any("seed=random;" in line for line in printed(recorded, 1))
+    assert page.parameters(xtc).endswith("seed=random")
+    if p == 0:
+        assert parting(recorded, 1, None, edited("top_k=3")).same == 3
+    with pytest.raises(InputError, match=r"does not report the seed.*xtc\.seed=1"):
+        parting(recorded, 1, None, edited("xtc.p=0.5"))
+    off, seeded = "xtc.p=0.5,xtc.t=0.6", "xtc.seed=1,xtc.p=0.0001"
+    same = [parting(recorded, 1, None, edited(settings)).same for settings in (off, seeded)]
+    # by chance the recorded one removed a token, of four
+    assert same[0] == same[1]
+    assert not judged or same == [3, 3]

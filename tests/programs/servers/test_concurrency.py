@@ -6,19 +6,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.concurrency import MOVED, check_concurrency, replay
-from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.oracle.samplers import llama_server
 from sampler_parity.programs.servers.server_record import ServerResult
 from tests.support import fake_server
-from tests.support.fake_server import EOS, TABLE, VOCAB, Answered, Answering, N, Sent, answered
+from tests.support.fake_server import TABLE, VOCAB, Answered, Answering, N, Sent, answered
 from tests.support.table_model import KNOWN
 
 
 def result(answering: Answering, clients: int) -> ServerResult:
-    with fake_server.fake_server(answering) as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+    with fake_server.fake_client(answering) as client:
         (done,) = check_concurrency(client, KNOWN, clients)
     return done
 

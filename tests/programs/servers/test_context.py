@@ -3,13 +3,17 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.context import check_context
-from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.oracle import samplers
 from sampler_parity.programs.servers.oracle.generate import Oracle
 from sampler_parity.programs.servers.server_record import ServerResult
-from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
+from tests.support.fake_server import (
+    Answered,
+    Answering,
+    Sent,
+    answered,
+    fake_client,
+)
 from tests.support.table_model import KNOWN
 
 SIZE = 40
@@ -48,8 +52,7 @@ def refuses(sent: Sent) -> Answered:
 
 
 def result(answering: Answering) -> ServerResult:
-    with fake_server(answering) as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+    with fake_client(answering) as client:
         (done,) = check_context(client, Oracle(samplers.llama_server, KNOWN, {}, 1), SIZE)
     return done
 

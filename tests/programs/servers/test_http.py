@@ -10,7 +10,7 @@ import pytest
 from sampler_parity.harness.errors import InputError
 from sampler_parity.programs.servers.address import Address, address_of
 from sampler_parity.programs.servers.connection import reached
-from sampler_parity.programs.servers.http import Reply, ServerFailure, ask, stream
+from sampler_parity.programs.servers.http import ServerFailure, ask, stream
 from tests.support.raw_server import Answering, http_bytes, raw_server
 from tests.support.sockets import drips, hangs
 
@@ -98,9 +98,9 @@ def test_a_name_with_several_addresses_has_one_time_for_all(
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", where)] * 4
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         begun = time.monotonic()
-        with pytest.raises(ServerFailure, match=r"no complete answer in 0\.2 s"):
-            ask(Address("http", "four.of.them", where[1]), "/p", seconds=0.2)
-    assert time.monotonic() - begun < 0.6
+        with pytest.raises(ServerFailure, match="no complete answer in 1 s"):
+            ask(Address("http", "four.of.them", where[1]), "/p", seconds=1)
+    assert time.monotonic() - begun < 3
 
 
 @pytest.mark.parametrize(
@@ -202,11 +202,6 @@ def test_a_stream_in_chunks_that_ends_as_it_should_is_whole() -> None:
     assert [event.data for event in events] == [{"a": 1}]
 
 
-def test_of_two_answers_the_first_counts() -> None:
-    with raw_server(http_bytes(b'{"a": 1}') + http_bytes(b'{"a": 2}')) as raw:
-        assert ask(raw.address, "/p", {}).data == {"a": 1}
-
-
 def test_the_events_of_a_stream_come_in_order_until_done() -> None:
     body = b'data: {"a": 1}\n\ndata: {"a": 2}\n\ndata: [DONE]\n\ndata: {"a": 3}\n\n'
     with raw_server(http_bytes(body)) as raw:
@@ -296,7 +291,3 @@ def test_a_variable_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("MY_KEY", raising=False)
     with pytest.raises(InputError, match="variable MY_KEY: has no key in printable ASCII"):
         address_of("http://localhost", "MY_KEY")
-
-
-def test_the_reason_of_a_refusal_without_json_is_its_text() -> None:
-    assert Reply(404, "no such page").reason == "no such page"

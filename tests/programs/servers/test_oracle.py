@@ -1,5 +1,4 @@
 import re
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +7,6 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.protocol.interface import BackendFailure, R
-from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.programs.servers.client import Client
-from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.oracle import registry, samplers
 from sampler_parity.programs.servers.oracle.check import check_tokens
 from sampler_parity.programs.servers.oracle.decoder import ModelLogits, TextLogits
@@ -18,7 +14,6 @@ from sampler_parity.programs.servers.oracle.generate import Oracle
 from sampler_parity.programs.servers.oracle.model import KnownModel
 from sampler_parity.programs.servers.server_record import ServerResult
 from tests.support.fake_server import (
-    EOS,
     TABLE,
     VOCAB,
     Answered,
@@ -26,7 +21,7 @@ from tests.support.fake_server import (
     N,
     Sent,
     answered,
-    fake_server,
+    fake_client,
 )
 from tests.support.inside import Inside
 from tests.support.table_model import KNOWN, Worker, logits
@@ -40,8 +35,7 @@ CHAINS = {
 
 def results(answering: Answering, model: KnownModel = KNOWN, each: int = 2) -> list[ServerResult]:
     oracle = Oracle(samplers.llama_server, model, CHAINS, each)
-    with fake_server(answering) as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+    with fake_client(answering) as client:
         return list(check_tokens(client, oracle))
 
 
@@ -90,25 +84,6 @@ def test_a_text_that_goes_otherwise_than_guessed_is_decoded_again_from_there() -
         assert (text_of.after([1]) == TABLE[1]).all()
         assert (text_of.after([1, 9]) == TABLE[9]).all()
         assert (text_of.after([1, 9, 4]) == TABLE[4]).all()
-
-
-@pytest.mark.nightly
-def test_the_death_of_what_decodes_is_one_line_and_what_was_and_comes_after_is_checked() -> None:
-    """It is a process of its own, and dies at its second text: that of the second chain."""
-
-    def mortal() -> ModelLogits:
-        words = [sys.executable, "-m", "tests.support.table_model", "2"]
-        return ModelLogits(BackendProcess("llama.cpp", words), Path("table"), N)
-
-    done = results(answered, replace(KNOWN, logits=mortal), each=1)
-    assert [(r.name, r.verdict) for r in done] == [
-        ("greedy", "honoured"),
-        ("top-k", "error"),
-        ("repeat", "honoured"),
-    ]
-    lost = "top-k/two.0: not predicted: llama.cpp signal SIGKILL"
-    assert done[1].evidence == f"0/1 requests as the reference, 0 tokens; {lost}"
-    assert not done[1].met
 
 
 def test_the_death_of_what_decodes_is_reported_in_one_line() -> None:

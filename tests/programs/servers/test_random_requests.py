@@ -33,7 +33,7 @@ from sampler_parity.programs.servers.oracle.samplers import llama_server
 from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.reference.candidates import Candidates
 from tests.support.fake_server import VOCAB, N, fake_server
-from tests.support.faulty_proxy import Body, Exchange, Fault, between
+from tests.support.faulty_proxy import Body, Fault, between
 from tests.support.table_model import KNOWN, logits
 
 DIALECT = DIALECTS["llama-server"]
@@ -103,11 +103,6 @@ def test_a_seed_draws_the_same_requests_again_and_another_seed_others() -> None:
     assert drawn(5, 20) == drawn(5, 20) != drawn(6, 20)
 
 
-def test_without_a_known_context_no_text_ends_by_it() -> None:
-    one = source(1, size=0)
-    assert all(0 <= one.request().fields["n_predict"] <= 64 for _ in range(300))
-
-
 def slot_of(tokens: list[int], *stops: str, length: int = 9) -> Slot:
     slot = Slot(VOCAB, length, 0, [stop.encode() for stop in stops])
     for token in tokens:
@@ -119,24 +114,18 @@ def test_a_stop_string_across_tokens_holds_back_what_may_begin_it() -> None:
     slot = slot_of([7, 1, 12], "1 w1")
     assert slot.pieces == [b" w7", b"", b" w"]
     assert (slot.text, slot.stop_type, slot.stopping_word) == (b" w7 w", "word", "1 w1")
-    assert not slot.truncated
+    slot = slot_of([7, 8], "8x", length=2)  # what is held back at the end is in no piece
+    assert (slot.text, slot.pieces, slot.stop_type) == (b" w7 w8", [b" w7", b""], "limit")
 
 
 def test_the_first_stop_string_of_those_at_one_place_is_named() -> None:
-    assert slot_of([30], "30", "3").stopping_word == "30"
-    assert slot_of([30], "3", "30").stopping_word == "3"
-    assert slot_of([30], "0", "3").stopping_word == "3"
-
-
-def test_what_is_held_back_at_the_end_is_in_the_text_and_in_no_piece() -> None:
-    slot = slot_of([7, 8], "8x", length=2)
-    assert (slot.text, slot.pieces, slot.stop_type) == (b" w7 w8", [b" w7", b""], "limit")
+    for stops, first in ((("30", "3"), "30"), (("3", "30"), "3"), (("0", "3"), "3")):
+        assert slot_of([30], *stops).stopping_word == first
 
 
 def test_the_context_ends_a_text_before_its_length() -> None:
     slot = Slot(VOCAB, 9, 2)
     slot.add(7)
-    assert slot.stop_type == "none"
     slot.add(8)
     assert (slot.stop_type, slot.truncated) == ("limit", True)
 
@@ -223,122 +212,87 @@ def test_a_request_that_differs_no_more_is_named_as_seen_once() -> None:
     assert asker(lambda _: False).shrunk([DrawnRequest([1])], 0) == 'seen once, {"prompt": [1]}: '
 
 
-class Stated(Fault):
-    """Change a field of each request."""
+def restated(name: str, change: Callable[[Any], Any]) -> Fault:
 
-    def __init__(self, name: str, change: Callable[[Any], Any]) -> None:
-        self.name, self.change = name, change
+    def ask(body: Body) -> None:
+        if body.get(name) is not None:
+            body[name] = change(body[name])
 
-    def ask(self, body: Body, exchange: Exchange) -> None:
-        if body.get(self.name) is not None:
-            body[self.name] = self.change(body[self.name])
+    return Fault(ask)
 
 
-class Told(Fault):
-    """Change a field of each answer."""
-
-    def answer(self, answer: Body, exchange: Exchange) -> None:
-        answer["tokens_evaluated"] += answer["stop_type"] == "limit"
+def counts_more(answer: Body, _asked: Body) -> None:
+    answer["tokens_evaluated"] += answer["stop_type"] == "limit"
 
 
-class BeforeTopP(Fault):
-    """Report p as it is before top_p."""
-
-    def answer(self, answer: Body, exchange: Exchange) -> None:
-        share = 0.9 if exchange.asked.get("top_p") is not None else 1.0
-        for row in answer.get("completion_probabilities", ()):
-            for one in [row, *row.get("top_probs", ())]:
-                if "prob" in one:
-                    one["prob"] *= share
+def before_top_p(answer: Body, asked: Body) -> None:
+    share = 0.9 if asked.get("top_p") is not None else 1.0
+    for row in answer.get("completion_probabilities", ()):
+        for one in [row, *row.get("top_probs", ())]:
+            if "prob" in one:
+                one["prob"] *= share
 
 
-class StreamLosesBlank(Fault):
-    """Lose a blank of a stream."""
-
-    def piece(self, piece: Body, exchange: Exchange) -> bool:
-        piece["content"] = piece["content"].replace("\n", "")
-        return True
+def without_ends_of_lines(piece: Body) -> None:
+    piece["content"] = piece["content"].replace("\n", "")
 
 
-class KeepsBiases(Fault):
-    """Keep the biases of the request before."""
+def keeps_biases() -> Fault:
+    before: list[Any] = [None]
 
-    before: Any = None
-
-    def ask(self, body: Body, exchange: Exchange) -> None:
+    def ask(body: Body) -> None:
         asked = body.get("logit_bias")
-        if self.before and not asked:
-            body["logit_bias"] = self.before
-        self.before = asked
+        if before[0] and not asked:
+            body["logit_bias"] = before[0]
+        before[0] = asked
+
+    return Fault(ask)
 
 
-class CountsLate(Fault):
-    """Count in a piece the tokens before it."""
-
-    def piece(self, piece: Body, exchange: Exchange) -> bool:
-        piece["tokens_predicted"] -= not piece["stop"]
-        return True
+def counts_late(piece: Body) -> None:
+    piece["tokens_predicted"] -= not piece["stop"]
 
 
-class ForgetsPart(Fault):
-    """Send the whole answer where a part was asked for."""
-
-    def ask(self, body: Body, exchange: Exchange) -> None:
-        body.pop("response_fields", None)
+def fixed_seed(body: Body) -> None:
+    if body.get("seed") in (None, -1):
+        body["seed"] = 4
 
 
-class FixedSeed(Fault):
-    """Take a seed of its own where none is sent."""
-
-    def ask(self, body: Body, exchange: Exchange) -> None:
-        if body.get("seed") in (None, -1):
-            body["seed"] = 4
+def first_type(body: Body) -> None:
+    schema = body.get("json_schema")
+    if schema is not None and isinstance(schema.get("type"), list):
+        schema["type"] = schema["type"][0]
 
 
-class FirstType(Fault):
-    """Take the first of the types of a schema."""
-
-    def ask(self, body: Body, exchange: Exchange) -> None:
-        schema = body.get("json_schema")
-        if schema is not None and isinstance(schema.get("type"), list):
-            schema["type"] = schema["type"][0]
+def loses(*names: str) -> Fault:
+    return Fault(lambda body: [body.pop(name, None) for name in names])
 
 
-class OneName(Fault):
-    """Lose the other names of the length."""
-
-    def ask(self, body: Body, exchange: Exchange) -> None:
-        body.pop("max_tokens", None)
-        body.pop("max_completion_tokens", None)
-
-
-class OnceForEqual(Fault):
+def once_for_equal(body: Body) -> None:
     """Answer equal prompts of a list with the text of the first, and leave the rest out."""
-
-    def ask(self, body: Body, exchange: Exchange) -> None:
-        prompt = body["prompt"]
-        if isinstance(prompt, list) and not any(type(one) is int for one in prompt):
-            body["prompt"] = [one for i, one in enumerate(prompt) if one not in prompt[:i]]
+    prompt = body["prompt"]
+    if isinstance(prompt, list) and not any(type(one) is int for one in prompt):
+        body["prompt"] = [one for i, one in enumerate(prompt) if one not in prompt[:i]]
 
 
 # Kinds: a value, a form, an answer, probabilities, a stream, a state. With each a word of the
 # evidence.
-PLANTED: dict[str, tuple[Callable[[], Fault], str]] = {
-    "top_p is at least 0.2": (lambda: Stated("top_p", lambda v: max(v, 0.2)), "top_p"),
+PLANTED: dict[str, tuple[Fault, str]] = {
+    "top_p is at least 0.2": (restated("top_p", lambda v: max(v, 0.2)), "top_p"),
     "letters are lost": (
-        lambda: Stated("samplers", lambda v: v if isinstance(v, list) else "kt"),
+        restated("samplers", lambda v: v if isinstance(v, list) else "kt"),
         "samplers",
     ),
-    "counts one more": (Told, "tokens_evaluated"),
-    "sends p before top_p": (BeforeTopP, "post_sampling_probs"),
-    "a stream loses ends of lines": (StreamLosesBlank, "stream"),
-    "biases stay": (KeepsBiases, "logit_bias"),
-    "a piece counts late": (CountsLate, "tokens_predicted of each"),
-    "a part of an answer is not asked for": (ForgetsPart, "response_fields"),
-    "no seed is a fixed one": (FixedSeed, "without a seed, the same"),
-    "a schema has its first type": (FirstType, "json_schema"),
-    "another name of the length is lost": (OneName, "max_"),
-    "equal prompts are answered once": (OnceForEqual, "answers to"),
+    "counts one more": (Fault(answer=counts_more), "tokens_evaluated"),
+    "sends p before top_p": (Fault(answer=before_top_p), "post_sampling_probs"),
+    "a stream loses ends of lines": (Fault(piece=without_ends_of_lines), "stream"),
+    "biases stay": (keeps_biases(), "logit_bias"),
+    "a piece counts late": (Fault(piece=counts_late), "tokens_predicted of each"),
+    "a part of an answer is not asked for": (loses("response_fields"), "response_fields"),
+    "no seed is a fixed one": (Fault(fixed_seed), "without a seed, the same"),
+    "a schema has its first type": (Fault(first_type), "json_schema"),
+    "another name of the length is lost": (loses("max_tokens", "max_completion_tokens"), "max_"),
+    "equal prompts are answered once": (Fault(once_for_equal), "answers to"),
 }
 
 
@@ -362,8 +316,8 @@ def results(address: Address, seed: int) -> Iterator[ServerResult]:
 def test_a_planted_fault_is_caught_with_the_field_that_shows_it(
     address: Address, name: str
 ) -> None:
-    make, word = PLANTED[name]
-    with between(address, make()) as proxy:
+    fault, word = PLANTED[name]
+    with between(address, fault) as proxy:
         done = next(results(proxy, 3))
     assert done.verdict == "other meaning"
     assert done.evidence.startswith("seed 3, request ")
@@ -376,7 +330,3 @@ def test_a_faithful_proxy_answers_every_random_request_as_predicted(address: Add
         done = [*results(proxy, 4)]
     assert [(r.name, r.verdict, r.evidence) for r in done if not r.met] == []
     assert len(done) == 3
-
-
-def test_every_token_of_the_fake_vocabulary_is_in_range() -> None:
-    assert all(0 <= token < N for prompt in KNOWN.prompts.values() for token in prompt)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.verdicts import ServerVerdict
 from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import DIALECTS, ServerParameter
 from sampler_parity.programs.servers.effects import EFFECTS
@@ -16,7 +15,7 @@ from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.speed import check_speed
 from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli
-from tests.support.fake_server import EOS, Answered, Sent, fake_server
+from tests.support.fake_server import Answered, Sent, fake_client, fake_server
 from tests.support.raw_server import http_bytes, raw_server
 
 ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
@@ -34,8 +33,7 @@ def test_every_effect_of_a_dialect_has_a_judge() -> None:
 @pytest.mark.slow
 def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None:
     found: list[str] = []
-    with fake_server() as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+    with fake_client() as client:
         groups = (lambda client: iter(one_row(client)), partial(check_speed, widths=[1], rounds=1))
         asked = ServerCheck("mine", client, groups)
         done = run_checks(asked, tmp_path / "b", ["x"], lambda result: found.append(result.name))
@@ -87,16 +85,6 @@ def test_a_chat_is_asked_by_a_message_and_its_answer_read_whole_and_in_parts() -
     with raw_server(http_bytes(body)) as raw:
         streamed = Client(raw.address, dialect).streamed("Hi", {})
     assert streamed.text == "a b"
-
-
-@pytest.mark.slow
-def test_a_known_verdict_is_required_so_that_a_fixed_server_is_seen(tmp_path: Path) -> None:
-    with fake_server() as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        known: dict[str, tuple[ServerVerdict, ...]] = {"parameter/top_k": ("ignored",)}
-        asked = ServerCheck("mine", client, (lambda client: iter(one_row(client)),), known=known)
-        done = run_checks(asked, tmp_path / "b", ["x"], lambda _: None)
-    assert not met(done)
 
 
 def test_where_nobody_answers_one_line_says_so_and_no_bundle_is_made(tmp_path: Path) -> None:

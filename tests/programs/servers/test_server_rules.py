@@ -62,35 +62,12 @@ def test_a_rule_that_no_result_fits_cannot_be_judged(tmp_path: Path) -> None:
     )
 
 
-def test_another_server_is_judged_by_its_own_rule(tmp_path: Path) -> None:
-    rules = '[[server]]\nserver = "other"\nat_least = 0\n' + RULE.replace(
-        "[[server]]", "[[server]]"
-    )
-    done = judged(bundle(tmp_path / "b", checked("top_k", "error")), rules)
-    assert [f[0] for f in findings(done)] == ["server.*.parameter/*"]
-
-
 def test_what_was_skipped_fails_unless_the_policy_lets_it(tmp_path: Path) -> None:
     asked = bundle(tmp_path / "b", checked("ignore_eos", "skipped"), checked("top_k"))
     assert judged(asked, RULE).exit_status == 1
     assert judged(asked, 'skipped = "allow"\n' + RULE).exit_status == 0
     named = RULE.replace('["honoured"]', '["honoured", "skipped"]')
     assert judged(asked, named).exit_status == 0
-
-
-def test_a_known_verdict_is_let_pass_until_its_date(tmp_path: Path) -> None:
-    allowed = """
-[[allow]]
-case = "parameter/top_k"
-backend = "mine"
-outcomes = ["ignored"]
-reason = "the next release has it"
-issue = "#7"
-expires = 2026-11-{day}
-"""
-    asked = bundle(tmp_path / "b", checked("top_k", "ignored"), checked("min_p"))
-    assert judged(asked, RULE + allowed.format(day="30")).exit_status == 0
-    assert judged(asked, RULE + allowed.format(day="20")).exit_status == 1
 
 
 def test_a_verdict_worse_than_before_fails_and_a_better_one_passes(tmp_path: Path) -> None:

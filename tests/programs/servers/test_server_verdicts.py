@@ -12,7 +12,7 @@ from sampler_parity.programs.servers.probe import Probe
 from sampler_parity.programs.servers.run import ServerCheck, run_checks
 from sampler_parity.programs.servers.server_record import ServerResult
 from tests.support.command_line import cli
-from tests.support.fake_server import EOS, Answering, answered, fake_server
+from tests.support.fake_server import Answering, answered, fake_client
 from tests.support.server_faults import drops
 
 ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
@@ -23,8 +23,7 @@ def bundle(folder: Path, answering: Answering, *names: str) -> Path:
         texts = Probe(client, seeds=True)
         return (check_parameter(texts, ROWS[name]) for name in names)
 
-    with fake_server(answering) as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+    with fake_client(answering) as client:
         run_checks(ServerCheck("mine", client, (rows,)), folder, ["x"], lambda _: None)
     return folder
 
@@ -53,11 +52,3 @@ def test_servers_that_are_alike_have_no_difference(tmp_path: Path) -> None:
     done = cli("compare", old, new, "-o", tmp_path / "page")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "leave out -o" in done.stderr
-
-
-@pytest.mark.slow
-def test_servers_that_were_asked_nothing_alike_are_refused_in_one_line(tmp_path: Path) -> None:
-    old = bundle(tmp_path / "old", answered, "top_k")
-    done = cli("compare", old, bundle(tmp_path / "new", answered, "min_p"))
-    assert done.returncode == 2
-    assert done.stderr.endswith("have no check in common - run the same checks on both\n")

@@ -1,8 +1,6 @@
 from dataclasses import replace
 
 from sampler_parity.programs.servers.answer import Answer
-from sampler_parity.programs.servers.client import Client
-from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.speed import (
     LENGTH,
     ROUNDS,
@@ -11,14 +9,13 @@ from sampler_parity.programs.servers.speed import (
     summary,
     timed_round,
 )
-from tests.support.fake_server import EOS, Answered, Sent, answered, fake_server
+from tests.support.fake_server import EOS, Answered, Sent, answered, fake_client
 
 MS = 1_000_000
 
 
 def test_the_speed_of_each_width_is_reported_with_its_ratio_and_interval() -> None:
-    with fake_server() as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+    with fake_client() as client:
         one, two = check_speed(client, (1, 2), rounds=2)
     assert (one.name, two.name) == ("1 client", "2 clients")
     assert (one.verdict, one.requests, two.requests) == ("honoured", 6, 12)
@@ -33,8 +30,7 @@ def test_no_text_ends_before_its_length_where_the_dialect_can_say_so() -> None:
     def ends_at_once(sent: Sent) -> Answered:
         return answered({**sent, "logit_bias": [[EOS, 1000.0]]})
 
-    with fake_server(ends_at_once) as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+    with fake_client(ends_at_once) as client:
         (one,) = check_speed(client, (1,), rounds=1)
     assert (one.figures["chain_tokens"], one.figures["greedy_tokens"]) == (LENGTH, LENGTH)
 
@@ -48,25 +44,12 @@ def test_a_chain_that_costs_half_more_is_reported_so() -> None:
     assert text.startswith("a token with the chain takes 1.500 [1.500, 1.500] of a greedy one (8 ")
 
 
-def test_an_interval_of_rounds_that_differ_holds_the_ratio() -> None:
-    greedy = [TimedRound(1.0, 10, ()) for _ in range(ROUNDS)]
-    chain = [TimedRound(1 + i / 8, 10, ()) for i in range(ROUNDS)]
-    _, figures = summary(chain, greedy)
-    assert figures["ratio"] == 1 + 3.5 / 8
-    assert 1 < figures["ratio_low"] < figures["ratio"] < figures["ratio_high"] < 2
-
-
 def test_a_p99_needs_a_hundred_samples_and_an_interval_six_rounds() -> None:
     few = [TimedRound(1.0, 10, (MS,) * 9)] * 3
     text, figures = summary(few, few)
     assert "slowest of 27 1.00 ms" in text
     assert "p99" not in text
     assert not {"chain_p99_ms", "ratio_low"} & figures.keys()
-
-
-def test_a_round_without_a_token_has_no_speed() -> None:
-    nothing = TimedRound(1.0, 0, ())
-    assert summary([nothing], [nothing]) == ("a round without a token", {})
 
 
 def test_tokens_are_those_named_or_else_the_parts_of_the_streams() -> None:

@@ -2,18 +2,21 @@ from threading import Barrier
 
 import pytest
 
-from sampler_parity.programs.servers.client import Client
-from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.observation import observe
 from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.state import STREAMS, state_tests
-from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
+from tests.support.fake_server import (
+    Answered,
+    Answering,
+    Sent,
+    answered,
+    fake_client,
+)
 
 
 def result(answering: Answering) -> ServerResult:
     name = f"{STREAMS} streams at once"
-    with fake_server(answering) as address:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+    with fake_client(answering) as client:
         (done,) = observe("state", {name: state_tests("llama-server")[name]}, client)
     return done
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import DIALECTS, Dialect
 from sampler_parity.programs.servers.oracle.model import ROUNDING, observe_with
 from sampler_parity.programs.servers.server_record import ServerResult
@@ -15,7 +14,7 @@ from sampler_parity.programs.servers.token_distribution import (
     setting_tests,
     uniforms_of,
 )
-from tests.support.fake_server import EOS, Answering, Sent, answered, fake_server
+from tests.support.fake_server import Answering, Sent, answered, fake_client
 from tests.support.table_model import KNOWN
 
 OURS = DIALECTS["llama-server"]
@@ -24,8 +23,7 @@ OURS = DIALECTS["llama-server"]
 def result(
     answering: Answering, setting: str, texts: int = 3, dialect: Dialect = OURS
 ) -> ServerResult:
-    with fake_server(answering) as address:
-        client = Client(address, dialect, eos=EOS)
+    with fake_client(answering, dialect) as client:
         test = {setting: setting_tests(texts)[setting]}
         (done,) = observe_with(KNOWN, "law", test, client)
     return done

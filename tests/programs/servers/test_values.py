@@ -4,12 +4,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.programs.servers.client import Client, answer_of
+from sampler_parity.programs.servers.client import answer_of
 from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.oracle.model import KnownModel, observe_with
 from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.values import bound, log_softmax, value_tests
-from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
+from tests.support.fake_server import (
+    Answered,
+    Answering,
+    Sent,
+    answered,
+    fake_client,
+)
 from tests.support.server_faults import OF_VALUES
 from tests.support.table_model import KNOWN
 
@@ -17,8 +23,7 @@ from tests.support.table_model import KNOWN
 def results(
     answering: Answering, only: str = "", dialect: str = "llama-server", model: KnownModel = KNOWN
 ) -> list[ServerResult]:
-    with fake_server(answering) as address:
-        client = Client(address, DIALECTS[dialect], eos=EOS)
+    with fake_client(answering, DIALECTS[dialect]) as client:
         tests = value_tests()
         chosen = {only: tests[only]} if only else tests
         return [*observe_with(model, "probabilities", chosen, client)]

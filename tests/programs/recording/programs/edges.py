@@ -1,9 +1,7 @@
 """`python edges.py MODEL NAME [LIBRARY]`: what a program may do to a recorder, one by name."""
 
 import ctypes
-import os
 import sys
-import threading
 from importlib import import_module
 from typing import Any
 
@@ -25,56 +23,6 @@ def rows(seed: int, count: int = LENGTH) -> "list[np.ndarray[Any, np.dtype[np.fl
 
 def tokens(made: Any, seed: int, count: int = LENGTH) -> list[int]:
     return [int(slots.sample(made, row)) for row in rows(seed, count)]
-
-
-def fork(vocab: Any) -> None:
-    """Sample in a child, and in its child, with the chain that the parent used before."""
-    made = slots.chain(vocab, 1)
-    print(tokens(made, 1), flush=True)
-    for seed in (2, 3):
-        child = os.fork()
-        if child:
-            os.waitpid(child, 0)
-            if seed == 3:
-                os._exit(0)
-            return print(tokens(made, 9), flush=True)
-        print(tokens(made, seed), flush=True)
-    os._exit(0)
-
-
-def threads(vocab: Any) -> None:
-    """Sample in many threads that end, each with a chain."""
-    found: dict[int, list[int]] = {}
-
-    def run(seed: int) -> None:
-        made = slots.chain(vocab, seed)
-        found[seed] = tokens(made, seed, 3)
-        llama.llama_sampler_free(made)
-
-    for begin in range(0, 40, 8):
-        some = [threading.Thread(target=run, args=(begin + i,)) for i in range(8)]
-        for thread in some:
-            thread.start()
-        for thread in some:
-            thread.join()
-    print(sorted(found.items()))
-
-
-def at_once(vocab: Any) -> None:
-    """End without any destructor."""
-    print(tokens(slots.chain(vocab, 1), 1), flush=True)
-    os._exit(7)
-
-
-def abort(vocab: Any) -> None:
-    print(tokens(slots.chain(vocab, 1), 1), flush=True)
-    os.abort()
-
-
-def exec(vocab: Any) -> None:
-    """Replace this program by another one, which samples too."""
-    print(tokens(slots.chain(vocab, 1), 1), flush=True)
-    os.execv(sys.executable, [sys.executable, __file__, sys.argv[1], "at_once"])
 
 
 Apply = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(llama.llama_token_data_array))

@@ -30,7 +30,6 @@ CHAINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def plant(fault: str) -> None:
-    """Put a fault into MLX LM."""
     top_k, top_p = sample_utils.apply_top_k, sample_utils.apply_top_p
     penalty = sample_utils.make_repetition_penalty
     faults: dict[str, Any] = {

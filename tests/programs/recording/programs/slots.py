@@ -15,7 +15,6 @@ QUIET = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(l
 
 
 def chain(vocab: Any, seed: int) -> Any:
-    """Return the chain of a slot."""
     made = llama.llama_sampler_chain_init(llama.llama_sampler_chain_default_params())
     breakers = (ctypes.c_char_p * 2)(*(piece(vocab, token) for token in (FIRST, FIRST + 3)))
     biases = (llama.llama_logit_bias * 2)(
@@ -38,7 +37,6 @@ def chain(vocab: Any, seed: int) -> Any:
 
 
 def piece(vocab: Any, token: int) -> bytes:
-    """Return the bytes of a token."""
     text = ctypes.create_string_buffer(64)
     n = llama.llama_token_to_piece(vocab, token, text, 64, 0, True)
     return text.raw[:n]

@@ -22,7 +22,6 @@ CHAINS: dict[str, dict[str, Any]] = {
 
 
 def plant(fault: str) -> None:
-    """Put a fault into transformers."""
     of: Any = {
         "k plus one": transformers.TopKLogitsWarper,
         "top_p is skipped": transformers.TopPLogitsWarper,

@@ -40,7 +40,6 @@ CHAINS: dict[str, dict[str, Any]] = {
 
 
 def plant(fault: str) -> None:
-    """Put a fault into vLLM."""
     filters, penalties = topk_topp_sampler.apply_top_k_top_p, sampler.apply_all_penalties
     if fault == "k plus one":
         topk_topp_sampler.apply_top_k_top_p = lambda logits, k, p: filters(

@@ -1,6 +1,9 @@
-"""harness/cli/running.py: the last lines of a run."""
+"""harness/cli/run.py: the last lines of a run."""
 
+import re
+import shlex
 import signal
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +13,12 @@ import pytest
 
 from sampler_parity.harness.bundle.records import BackendResult, CounterexampleResult
 from sampler_parity.harness.cli.bundle_summary import next_command
-from sampler_parity.harness.cli.running import interrupted
+from sampler_parity.harness.cli.run import _in_other_suites, interrupted
 from sampler_parity.harness.run.eta import Pace, Work
-from tests.support.command_line import cli
+from sampler_parity.harness.run.plan import RunOptions, plan_of
+from sampler_parity.harness.suite import items
+from sampler_parity.harness.suite.file import find_suites
+from tests.support.command_line import ROOT, cli
 from tests.support.gate_bundles import finished
 from tests.support.report_bundles import case, diverged, run_info
 
@@ -80,3 +86,37 @@ def test_an_interrupted_campaign_names_the_option_that_goes_on(
     signal.signal(signal.SIGINT, before)
     assert done.returncode == 130
     assert done.stderr == "sampler-parity: interrupted after 0 chunks: add --resume\n"
+
+
+MINE = f"mine={sys.executable} {ROOT / 'examples' / 'adapter.py'}"  # has top_k, temp, greedy, dist
+
+
+def test_without_suites_a_program_runs_what_its_greeting_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(items, "OF_SAMPLERS", ["parity/greedy", "parity/xtc", "speculative"])
+    done = cli("run", "-b", MINE, "--plan")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    (of,) = re.findall(
+        r"^suites   1 of (\d+) by the greeting, 124 cases, 39 are skipped$", lines[0]
+    )
+    assert int(of) == len(find_suites(["parity/greedy", "parity/xtc", "speculative"]))
+    assert lines[1] == "         parity: greedy"
+    assert lines[-1].startswith("total    stages 124;")
+    gone = cli("run", "-b", "mine=no-such-program", "--plan")
+    assert "by the greeting" not in gone.stdout
+    monkeypatch.setattr(items, "OF_SAMPLERS", [])
+    assert "by the greeting" not in cli("run", "-b", "null", "--plan", "--case", "top_k/*").stdout
+
+
+@pytest.mark.slow
+def test_behind_the_suite_of_a_sampler_comes_the_command_for_all_its_cases(tmp_path: Path) -> None:
+    done = cli("run", "parity/temp", "-b", MINE, "-o", tmp_path / "b", "--accept", "tied")
+    assert done.returncode == 0, done.stderr
+    command = shlex.join(["sampler-parity", "run", "--sampler", "temp", "-b", MINE])
+    command += " --accept tied"
+    assert f"more     cases of it are in other suites: {command}\n" in done.stdout
+    for others in (["parity/temp", "parity/top_k"], ["parity/chains"]):
+        assert not _in_other_suites(plan_of(RunOptions(others, [MINE])))
+    assert not _in_other_suites(plan_of(RunOptions(["parity/temp"], ["llama.cpp"])))
