@@ -10,11 +10,13 @@ FOLDERS = (
 
 
 class WithoutTests(build_py):
-    """Leave out the tests of the engines, which stand next to what they test."""
+    """Leave out the tests of the engines, which stand next to what they test; not the benchmarks,
+    which pytest collects by their name."""
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         modules = super().find_package_modules(package, package_dir)
-        return [module for module in modules if not module[1].startswith("test_")]
+        tests = package.startswith("sampler_parity.engines")
+        return [module for module in modules if not (tests and module[1].startswith("test_"))]
 
 
 setup(

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -149,18 +149,26 @@ def build_chain(
         samplers = samplers_of(changes_of(release, stage_names), samplers)
     context = {"n_vocab": n_vocab if n_vocab is not None or vocab is None else len(vocab)}
     built = []
-    for index, stage in enumerate(spec):
+    for place, stage in enumerate(spec, start=1):
         if not isinstance(stage, Mapping) or len(stage) != 1:
-            raise ChainError(f"stage {index} must name one sampler with its parameters: {stage!r}")
+            raise ChainError(f"stage {place} must name one sampler with its parameters: {stage!r}")
         ((name, parameters),) = stage.items()
         if name not in samplers:
-            names = ", ".join(sorted(samplers))
-            raise ChainError(f"stage {index}: unknown sampler {name!r}; known: {names}")
+            raise ChainError(f"stage {place}: unknown sampler {name!r}; {_hint(name, samplers)}")
         try:
             built.append(_build(samplers[name], parameters, {**context, "vocab": vocab}))
         except ChainError as error:
-            raise ChainError(f"stage {index} ({name}): {error}") from None
+            raise ChainError(f"stage {place} ({name}): {error}") from None
     return Chain(built, platform=None if platform is None else platforms.platform_of(platform))
+
+
+def _hint(name: str, samplers: Collection[str]) -> str:
+    """Return the names that are close to an unknown one; else those of llama.cpp, or all."""
+    import difflib  # seldom needed
+
+    if close := difflib.get_close_matches(name[:200], samplers):
+        return f"did you mean {' or '.join(close)}?"
+    return f"known: {', '.join(sorted(REFERENCE_SAMPLERS.keys() & {*samplers} or samplers))}"
 
 
 @functools.lru_cache(1024)

@@ -45,7 +45,7 @@ def jit(function: Callable[..., Any]) -> Any:
         load_numba()
         from numba import njit
 
-        return njit(cache=True, error_model="numpy")(function)
+        return _cached(lambda cache: njit(cache=cache, error_model="numpy")(function))
 
     return Compiled(function, compile)
 
@@ -63,9 +63,18 @@ def vectorize(signatures: list[str]) -> Callable[[Callable[..., Any]], Any]:
         load_numba()
         from numba import vectorize
 
-        return vectorize(signatures, cache=True)(function).ufunc
+        return _cached(lambda cache: vectorize(signatures, cache=cache)(function).ufunc)
 
     return lambda function: Compiled(function, compile)
+
+
+def _cached(compile: Callable[[bool], Any]) -> Any:
+    """Compile with Numba's cache. Where it has no folder to write, as in a read-only installation
+    of a user without a home, each process compiles for itself."""
+    try:
+        return compile(True)
+    except RuntimeError:  # "cannot cache function ...: no locator available"
+        return compile(False)
 
 
 def load_numba() -> None:

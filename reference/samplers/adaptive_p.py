@@ -5,9 +5,9 @@
     on accept of the drawn token: weighted_sum = p_original + decay * weighted_sum,
                                   total_weight = 1 + decay * total_weight
 
-The target follows the history. `p_original` is the probability before the transform. Both sums
-start as if the whole history had met the target. It must be the last stage. Everything is float32.
-The draw is `std::discrete_distribution`.
+The target follows the history. `p_original` is the probability before the transform. The sums
+start as target / (1 - decay), of the target as given, and 1 / (1 - decay). It must be the last
+stage. Everything is float32. The draw is `std::discrete_distribution`.
 
 Parameters:
     `target`  float32, clamped to 0..1. A negative value disables the transform; softmax and draw

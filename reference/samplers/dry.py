@@ -20,8 +20,8 @@ Parameters:
 Ties: there are none to break. The flag `sorted` is cleared if the history is longer than
     `dry_allowed_length` and no breaker cuts it below that, even if no token was penalized.
 Edges: a token that is a breaker by itself is never penalized. A negative `dry_allowed_length`
-    penalizes every token of the history except the last. -inf stays -inf. Ids that are no candidate
-    have no effect. No candidates: nothing happens.
+    penalizes every token of the history except the oldest. -inf stays -inf. Ids that are no
+    candidate have no effect. No candidates: nothing happens.
 Source: `llama_sampler_dry_apply` and `get_overlapping_token_sequences`, src/llama-sampler.cpp at
     v0.5.0; oobabooga/text-generation-webui PR 5677, LostRuins/koboldcpp PR 982.
 Suite: suites/parity/dry.toml
