@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sampler_parity.harness.bundle import disk
-from sampler_parity.harness.cli.app import main
+from sampler_parity.harness.cli.__main__ import main
 from sampler_parity.harness.run import run  # noqa: F401 - loaded for those that are forked
 
 
@@ -46,7 +46,7 @@ for line in sys.stdin:
         if pid == 0:
             with suppress(KeyboardInterrupt):  # one that comes before the run has begun
                 child(asked["run"], asked["log"])
-            sys.exit()
+            sys.exit(130)
         print(pid, flush=True)
     else:
         print(os.waitstatus_to_exitcode(os.waitpid(asked["wait"], 0)[1]), flush=True)

@@ -25,7 +25,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, failing: Callable[[], Any]) -> int:
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
-    def fail() -> None:
+    def fail(*_: object) -> None:
         raise error
 
     return fail
@@ -127,6 +127,17 @@ def test_an_interrupt_is_one_line_and_a_second_one_is_not_heard(
     assert ended(monkeypatch, raising(error)) == 130
     assert capsys.readouterr().err == f"sampler-parity: {message or error}\n"
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+
+def test_a_second_interrupt_before_the_first_is_answered_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(app, "app", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(app, "_interrupted", raising(KeyboardInterrupt()))
+    with pytest.raises(SystemExit) as ends:
+        __main__.main()
+    assert ends.value.code == 130
+    assert capsys.readouterr().err == "sampler-parity: interrupted\n"
 
 
 def test_another_exit_status_is_left_alone(
