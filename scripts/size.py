@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ("reference", "harness", "reports")
-LIMIT = 61_000  # lines of the core
+LIMIT = 61_200  # lines of the core
 FILES = 450  # of the core
 WHOLE = 182_000  # lines of the repository
 MAIN = ("origin/main", "main")
