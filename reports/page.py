@@ -26,6 +26,8 @@ from sampler_parity.reports.writers.html import html
 
 class PageFinding(Strict):
     """A line of index.html. anchor: the id of its place on its page, the same from run to run.
+    id: of the kind of finding, as policies name it. files: of the backend, for tools that show a
+    finding in a file.
 
     fails: it fails the page; else it is a note. replay: the command that runs an example again, or
     "". minimized: the smallest input found that shows it.
@@ -33,6 +35,8 @@ class PageFinding(Strict):
 
     text: str
     anchor: str
+    id: str = ""
+    files: list[str] = []
     fails: bool = True
     replay: str = ""
     minimized: Small | None = None
@@ -107,7 +111,8 @@ class Page(Generic[Source, Model]):
 
     stem: the name of its files. answers: the question that it answers. build: returns None if the
     bundles hold nothing for it. summary: its result for index.html and the terminal. junit_tests:
-    None if it has no such file. missed: whether index.html reports that the page is missing.
+    None if it has no such file. sarif: its findings as SARIF, which index alone has. missed:
+    whether index.html reports that the page is missing.
     """
 
     stem: str
@@ -118,6 +123,7 @@ class Page(Generic[Source, Model]):
     document: Callable[[Model], Document]
     summary: Callable[[Model], PageSummary]
     junit_tests: Callable[[Source, Model], Iterable[JunitTest]] | None = None
+    sarif: Callable[[Model], str] | None = None
     missed: bool = True
 
     def made(self, source: Source) -> "ReadyPage[Source, Model] | None":
@@ -154,6 +160,8 @@ class ReadyPage(Generic[Source, Model]):
         if name == "junit":
             tests = self.page.junit_tests
             return junit(tests(self.source, self.model)) if tests else None
+        if name == "sarif":
+            return self.page.sarif(self.model) if self.page.sarif else None
         document = self.page.document(self.model)
         return markdown(document) if name == "md" else html(document)
 

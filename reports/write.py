@@ -16,7 +16,7 @@ from sampler_parity.reports.pages.index.index_model import Overview
 from sampler_parity.reports.pages.index.index_page import INDEX
 from sampler_parity.reports.writers.html import linked
 
-FORMATS = ("json", "md", "html", "junit")
+FORMATS = ("json", "md", "html", "junit", "sarif")
 
 
 @phase("writing the report")

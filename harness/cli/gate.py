@@ -25,6 +25,10 @@ def gate_command(
     suite: Annotated[
         list[Path] | None, typer.Option(help="file of a suite of yours that the run used")
     ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="findings with ids of this pattern pass; may be repeated"),
+    ] = None,
     recompute: Annotated[
         bool, typer.Option(help="expand the suites again: the bundle must hold their cases")
     ] = True,
@@ -75,6 +79,10 @@ def gate_command(
     file = read_policy(policy)
     if backend:
         file = dataclasses.replace(file, policy=file.policy.about(backend))
+    if ignore and (statement or verify):
+        raise InputError("--ignore", "a statement is of the policy alone", "use [[allow]] there")
+    if ignore:
+        file = dataclasses.replace(file, policy=file.policy.ignoring(ignore))
     judged = read_finished(folder)
     subjects = released(judged, file.policy) if statement or verify else []
     if recompute:

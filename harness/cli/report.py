@@ -16,6 +16,7 @@ class Format(StrEnum):
     MD = "md"
     JSON = "json"
     JUNIT = "junit"
+    SARIF = "sarif"
 
 
 def report(

@@ -14,6 +14,7 @@ from typing import Any
 from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.engines.samplers import threshold_of
 from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.harness.verdicts import Verdict
 
 _NO_SAMPLER = "no sampler "  # as in harness/protocol/client.py
 _LONGEST = 120  # characters of a backend's message: with the text before it, a line or two
@@ -54,6 +55,9 @@ class DifferenceKind:
 
 
 LACKS = DifferenceKind("lacks")
+# Nothing came back, or a line per backend is enough.
+FOLDED: tuple[Verdict, ...] = ("unsupported", "skipped")
+ENDED: tuple[Verdict, ...] = ("crashed", "timeout", "rejected", *FOLDED)
 
 
 def kind_of(result: BackendResult) -> DifferenceKind:
@@ -68,6 +72,14 @@ def kind_of(result: BackendResult) -> DifferenceKind:
         got, expected = survivors
         return DifferenceKind("none" if got == 0 else "more" if got > expected else "fewer")
     return DifferenceKind(_kind_of_value(result.what, result.values))
+
+
+def id_of(result: BackendResult) -> str:
+    """Return the id of what differs, for policies and SARIF: the sampler where it differs first and
+    the kind, "top_p/fewer". Where nothing came back: "run/" and the verdict."""
+    if result.verdict in ENDED:
+        return f"run/{result.verdict}"
+    return f"{result.stage or 'chain'}/{kind_of(result).name}"
 
 
 def _kind_of_value(what: str, values: dict[str, Any]) -> str:

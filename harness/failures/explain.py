@@ -15,8 +15,9 @@ from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult, CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures.differing import FOLDED
 from sampler_parity.harness.failures.format_difference import lines, margin, row_of, stage_of_row
-from sampler_parity.harness.failures.groups import FOLDED, groups
+from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.files import open_file
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean

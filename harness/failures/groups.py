@@ -20,7 +20,15 @@ from sampler_parity.harness.bundle.records import (
     LiveRow,
 )
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.failures.differing import LACKS, DifferenceKind, kind_of, words
+from sampler_parity.harness.failures.differing import (
+    ENDED,
+    FOLDED,
+    LACKS,
+    DifferenceKind,
+    id_of,
+    kind_of,
+    words,
+)
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
@@ -42,9 +50,6 @@ WORST_FIRST: tuple[Verdict, ...] = (
     "identical",
     "skipped",
 )
-# One line per backend is enough for these.
-FOLDED: tuple[Verdict, ...] = ("unsupported", "skipped")
-_ENDED: tuple[Verdict, ...] = ("crashed", "timeout", "rejected", *FOLDED)
 _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
     "crashed": ("case crashes", "cases crash"),
     "timeout": ("case takes too long", "cases take too long"),
@@ -121,9 +126,10 @@ class FailureExample(Strict):
 
 
 class Group(Strict):
-    """text: the group in one line. anchor: its place on a page, the same from run to run. known:
-    planted faults that give the same."""
+    """text: the group in one line. id: of its kind, as policies name it. anchor: its place on a
+    page, the same from run to run. known: planted faults that give the same."""
 
+    id: str = ""
     anchor: str
     backend: str
     verdict: Verdict
@@ -160,7 +166,7 @@ def _failing(case: CaseResult) -> list[str]:
 
 def stage_of(result: BackendResult) -> str:
     """Return the stage that a case counts for; "" if nothing came back."""
-    return "" if result.verdict in _ENDED else result.stage
+    return "" if result.verdict in ENDED else result.stage
 
 
 def counts_for(case: CaseResult, backend: str) -> set[str]:
@@ -194,6 +200,7 @@ def _group(
     faults = record.known if record else []
     difference = words(kind, stage, [case.backends[backend] for case in cases])
     return Group(
+        id=id_of(cases[0].backends[backend]),
         anchor=anchor(backend, verdict, stage, kind),
         backend=backend,
         verdict=verdict,

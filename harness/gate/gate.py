@@ -63,6 +63,7 @@ def gate(
             AllowanceUse(
                 place=f"allow[{i + 1}]",
                 case=allowed.case,
+                finding=allowed.finding,
                 backend=allowed.backend,
                 reason=allowed.reason,
                 issue=allowed.issue,
@@ -129,7 +130,6 @@ def _allowances(policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
     that."""
     outcomes = []
     for i, allowed in enumerate(policy.allow):
-        subject = f"{allowed.case} on {allowed.backend}"
         if allowances.expired(i):
             figure, limit = f"expired on {allowed.expires}", f"a date from {allowances.today} on"
             fix = f"resolve {allowed.followed_in}, or set a later date"
@@ -138,7 +138,7 @@ def _allowances(policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
         else:
             continue
         entry = f"allow[{i + 1}]"
-        failure = finding("failed", subject, figure, limit, fix=fix)
+        failure = finding("failed", allowed.target, figure, limit, fix=fix)
         outcome = RuleOutcome(
             rule=f"{entry} ({allowed.followed_in})",
             place=entry,
@@ -155,8 +155,7 @@ def _notes(
     bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[str]:
     notes = [
-        f"allow[{i + 1}] ({allowed.followed_in}) matched nothing:"
-        f" {allowed.case} on {allowed.backend}"
+        f"allow[{i + 1}] ({allowed.followed_in}) matched nothing: {allowed.target}"
         for i, allowed in enumerate(policy.allow)
         if not allowances.used[i] and not allowances.expired(i)
     ]

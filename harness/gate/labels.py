@@ -80,7 +80,8 @@ def _counts(rule: RuleOutcome) -> str:
 
 def _finding(rules: str, finding: GateFinding) -> Iterator[str]:
     yield _line(f"{_STATE[finding.state]} {rules}   {finding.subject}")
-    yield _line(f"  found: {finding.figure}   asked: {finding.limit}")
+    id = f"   id: {finding.id}" if finding.id else ""
+    yield _line(f"  found: {finding.figure}   asked: {finding.limit}{id}")
     if finding.mend:
         yield _line(f"  fix: {finding.mend}")
     if finding.replay:

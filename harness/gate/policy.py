@@ -5,6 +5,7 @@ Rules of a kind are read from the top: the first one that fits a result judges i
 
 import functools
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
@@ -20,7 +21,7 @@ from sampler_parity.harness.rows import every_gate, load
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, mistake
 from sampler_parity.harness.suite.ids import fits
-from sampler_parity.harness.verdicts import Accept, ServerVerdict, Verdict
+from sampler_parity.harness.verdicts import ORDER, Accept, ServerVerdict, Verdict
 
 # Patterns are those of a shell: * is anything, ? one character. A name fits itself, too.
 Pattern = Annotated[str, Field(max_length=limits.ID)]
@@ -145,8 +146,10 @@ class SkipRatioRule(GateRule):
 class Allowed(_Strict):
     """A known divergence: reason, owner and end date."""
 
-    case: Pattern = Field(min_length=1)
+    case: Pattern = Field(default="*", min_length=1)
     """pattern of a case, a distribution test or a server's result"""
+    finding: Pattern = ""
+    """pattern of [ids of findings](verdicts.md#ids-of-findings) of cases; empty: any result"""
     backend: Pattern = Field(min_length=1)
     """pattern of a backend or server"""
     outcomes: list[Verdict | Decision | ServerVerdict] = Field(min_length=1)
@@ -165,8 +168,23 @@ class Allowed(_Strict):
         """Return the issue and the owner."""
         return f"{self.issue}, owner: {self.owner}" if self.owner else self.issue
 
-    def covers(self, case: str, backend: str, outcome: str) -> bool:
-        return outcome in self.outcomes and fits(case, self.case) and fits(backend, self.backend)
+    @model_validator(mode="after")
+    def _names_something(self) -> "Allowed":
+        if not self.finding and "case" not in self.model_fields_set:
+            raise ValueError("needs case or finding")
+        return self
+
+    @property
+    def target(self) -> str:
+        return f"{self.finding or self.case} on {self.backend}"
+
+    def covers(self, case: str, backend: str, outcome: str, id: str = "") -> bool:
+        return (
+            outcome in self.outcomes
+            and fits(case, self.case)
+            and fits(backend, self.backend)
+            and (not self.finding or fits(id, self.finding))
+        )
 
 
 class Subject(_Strict):
@@ -229,6 +247,21 @@ class Policy(_Strict):
     def needs_baseline(self) -> bool:
         rules = [rule for gate in every_gate() for rule in self.rules(gate.table)]
         return any(rule.relative or getattr(rule, "anchor", None) for rule in rules)
+
+    def ignoring(self, ids: Sequence[str]) -> "Policy":
+        """Return the policy that lets findings with these patterns of ids pass."""
+        ignored = [
+            Allowed(
+                backend="*",
+                finding=id,
+                outcomes=[*ORDER],
+                reason="ignored on the command line",
+                issue="--ignore",
+                expires=date.max,
+            )
+            for id in ids
+        ]
+        return self.model_copy(update={"allow": [*self.allow, *ignored]})
 
     def about(self, backends: list[str]) -> "Policy":
         """Return the policy for these backends, which must be in the bundle."""

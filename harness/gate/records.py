@@ -12,11 +12,13 @@ class GateFinding(Strict):
     """A result that is not as the policy requires, or that cannot be judged.
 
     subject: the case, cell, chain or workload, and the backend. figure: the measured value. limit:
-    the requirement of the policy. `mend`: the fix if there is nothing to replay.
+    the requirement of the policy. id: of the kind of difference, or "". `mend`: the fix if there is
+    nothing to replay.
     """
 
     state: Literal["failed", "unjudged"]
     subject: str
+    id: str = ""
     figure: str
     limit: str
     replay: str = ""
@@ -43,6 +45,7 @@ class AllowanceUse(Strict):
 
     place: str
     case: str
+    finding: str = ""
     backend: str
     reason: str
     issue: str

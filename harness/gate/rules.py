@@ -17,6 +17,7 @@ from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
 from sampler_parity.harness.correct.bias import biases
+from sampler_parity.harness.failures.differing import id_of
 from sampler_parity.harness.gate.policy import (
     DistributionRule,
     GateRule,
@@ -62,9 +63,9 @@ class Allowances:
     def expired(self, i: int) -> bool:
         return self.policy.allow[i].expires < self.today
 
-    def covers(self, case: str, backend: str, outcome: str) -> bool:
+    def covers(self, case: str, backend: str, outcome: str, id: str = "") -> bool:
         for i, allowed in enumerate(self.policy.allow):
-            if allowed.covers(case, backend, outcome) and not self.expired(i):
+            if allowed.covers(case, backend, outcome, id) and not self.expired(i):
                 self.used[i] += 1
                 return True
         return False
@@ -128,11 +129,12 @@ def _judge_case(
     trouble = case.refusal or case.unmet or ("" if case.steps else "no step was taken")
     if got.among(allowed) and not trouble:
         return "met"
-    if not trouble and allowances.covers(case.id, backend, got.verdict):
+    if not trouble and allowances.covers(case.id, backend, got.verdict, id_of(got)):
         return "allowed"
-    figure = trouble if got.among(allowed) else _placed(got, case)
     command = _replay(bundle, case.suite, case.id, backend)
-    return finding("failed", subject, figure, limit, command)
+    if got.among(allowed):
+        return finding("failed", subject, trouble, limit, command)
+    return finding("failed", subject, _placed(got, case), limit, command, id=id_of(got))
 
 
 def _judge_skipped(
@@ -202,10 +204,10 @@ def _not_worse(
         return finding("unjudged", subject, why, limit, fix=fix)
     if _badness(got) <= _badness(was):
         return "met"
-    if allowances.covers(old.id, backend, got.verdict):
+    if allowances.covers(old.id, backend, got.verdict, id_of(got)):
         return "allowed"
     command = _replay(bundle, case.suite, case.id, backend)
-    return finding("failed", subject, _placed(got, case), limit, command)
+    return finding("failed", subject, _placed(got, case), limit, command, id=id_of(got))
 
 
 def _badness(result: BackendResult) -> tuple[int, bool]:
@@ -313,11 +315,17 @@ def ran(bundle: Bundle) -> list[str]:
 
 
 def finding(
-    state: State, subject: str, figure: str, limit: str, command: str = "", fix: str = ""
+    state: State,
+    subject: str,
+    figure: str,
+    limit: str,
+    command: str = "",
+    fix: str = "",
+    id: str = "",
 ) -> GateFinding:
     assert state != "met"
     return GateFinding(
-        state=state, subject=subject, figure=figure, limit=limit, replay=command, mend=fix
+        state=state, subject=subject, id=id, figure=figure, limit=limit, replay=command, mend=fix
     )
 
 

@@ -1,5 +1,6 @@
 """harness/gate/gate.py: every rule fails for its reason, and missing results never pass."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -242,6 +243,23 @@ def test_known_divergence_covers_no_other_outcome(tmp_path: Path) -> None:
     assert judged(bundle, ALLOW.format(case="top_p/*", expires=TODAY)).exit_status == 1
 
 
+def test_a_finding_is_allowed_or_ignored_by_its_id_alone(tmp_path: Path) -> None:
+    crash = case("top_p/b", {"mine": got("crashed"), "llama.cpp": got()})
+    wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": got()})
+    bundle = finished(tmp_path / "b", [wrong, crash])
+    ids = {f.subject: f.id for _, _, f in findings(judged(bundle, "[[parity]]"))}
+    assert ids == {"top_p/a on mine": "top_p/fewer", "top_p/b on mine": "run/crashed"}
+    text = ALLOW.replace("case = ", "finding = ").format(case="top_p/f*", expires=TODAY)
+    ((_, _, left),) = findings(judged(bundle, text))
+    assert left.id == "run/crashed"
+    file = read_policy(None)
+    for ignored, exit_status in (["top_p/*"], 1), (["top_p/*", "run/crashed"], 0):
+        policy = dataclasses.replace(file, policy=file.policy.ignoring(ignored))
+        result = gate(bundle, policy, None, TODAY)
+        assert result.exit_status == exit_status
+        assert [used.finding for used in result.allowances] == ignored
+
+
 def test_known_divergence_that_is_no_longer_needed_is_reported_or_fails(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [both("a")])
     policy = ALLOW.format(case="top_p/*", expires=TODAY)
@@ -346,7 +364,7 @@ def test_words_name_rule_figure_limit_and_replay(tmp_path: Path) -> None:
     lines = list(terminal_lines(result))
     assert lines[:3] == [
         "FAILED parity   top_p/a on mine",
-        "  found: diverged at stage top_p: p   asked: identical",
+        "  found: diverged at stage top_p: p   asked: identical   id: top_p/fewer",
         "  replay: sampler-parity run parity/top_p --case top_p/a -b mine",
     ]
     assert lines[-1] == "gate     FAILED   1 failed: parity (first: top_p/a on mine)   exit 1"
@@ -362,7 +380,7 @@ def test_what_two_rules_find_of_a_case_is_said_once(tmp_path: Path) -> None:
     lines = list(terminal_lines(result))
     assert lines[:3] == [
         "FAILED parity, not_worse   top_p/0 on mine",
-        "  found: diverged at stage top_p: p   asked: identical; not worse than identical",
+        "  found: diverged at stage top_p: p   asked: identical; not worse than identical   id: top_p/fewer",
         "  replay: sampler-parity run parity/top_p --case top_p/0 -b mine",
     ]
     assert len([line for line in lines if line.startswith("FAILED")]) == MOST_FINDINGS

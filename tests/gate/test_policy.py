@@ -70,6 +70,7 @@ def test_default_policy_asks_of_every_case_what_its_suite_requires() -> None:
         (("2027-01-31", '"soon"'), "allow[1].expires: Input should be a valid date"),
         (("2027-01-31", "2027-02-31"), "not TOML: "),
         (('reason = "another', 'reason = " "\nx = "another'), "allow[1].reason: String should"),
+        (('case = "top_p/ties*"', ""), "allow[1]: needs case or finding"),
         (("https://example.org/issues/7", ""), "allow[1].issue: String should have at least 1"),
         (("schema_version = 1", "schema_version = 2"), "schema_version: Input should be 1"),
         (("schema_version = 1", ""), "schema_version: Field required - add it"),

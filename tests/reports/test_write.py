@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sampler_parity.harness.bundle.info import FileInfo
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.errors import InputError
@@ -20,7 +21,7 @@ from tests.support.report_bundles import (
     write_bundle,
 )
 
-ALL = ["json", "md", "html", "junit"]
+ALL = ["json", "md", "html", "junit", "sarif"]
 
 
 def good(folder: Path) -> Path:
@@ -32,10 +33,39 @@ def test_write_report_writes_the_formats_asked_for_and_nothing_else(tmp_path: Pa
     out = tmp_path / "new" / "folder"
     written = write_report([good(tmp_path / "b")], out, ALL)
     names = ["parity.json", "parity.md", "parity.html", "parity.junit.xml"]
-    names += ["index.json", "index.md", "index.html"]
+    names += ["index.json", "index.md", "index.sarif", "index.html"]
     assert written == [out / name for name in names]
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
     assert json.loads(written[0].read_text())["ok"] is True
+
+
+def test_sarif_names_each_finding_in_the_file_of_its_backend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (adapter := tmp_path / "my adapter.py").touch()
+    info = run_info("mine", "llama.cpp")
+    files = [FileInfo(path=str(path), size=0, sha256="") for path in (Path("/usr/x"), adapter)]
+    info.backends["mine"] = info.backends["mine"].model_copy(update={"files": files})
+    wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": diverged()})
+    bundle = write_bundle(tmp_path / "b", info, [wrong])
+    write_report([bundle], tmp_path / "out", ["sarif"])
+    run = json.loads((tmp_path / "out/index.sarif").read_text())["runs"][0]
+    result, *others = run["results"]
+    assert {(told["level"], told["ruleId"]) for told in others} >= {("note", "parity")}
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["parity", "top_p/fewer"]
+    assert result["ruleId"] == "top_p/fewer"
+    assert result["level"] == "error"
+    assert "1 case diverges at top_p" in result["message"]["text"]
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": "my%20adapter.py"}
+
+
+def test_sarif_of_a_backend_without_files_is_in_its_page(tmp_path: Path) -> None:
+    wrong = case("top_p/a", {"native": diverged()})
+    bundle = write_bundle(tmp_path / "b", run_info("native"), [wrong])
+    write_report([bundle], tmp_path / "out", ["sarif"])
+    assert '"uri": "parity.html"' in (tmp_path / "out/index.sarif").read_text()
 
 
 @pytest.mark.slow
@@ -55,7 +85,10 @@ def test_write_report_of_an_unfinished_bundle_writes_nothing(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("formats", "message"),
-    [(["pdf"], "format 'pdf': unknown - use json, md, html, junit"), ([], "no format given")],
+    [
+        (["pdf"], "format 'pdf': unknown - use json, md, html, junit, sarif"),
+        ([], "no format given"),
+    ],
 )
 def test_write_report_refuses_formats_it_does_not_know(
     tmp_path: Path, formats: list[str], message: str

@@ -11,12 +11,11 @@ from typing import Any, Literal
 from sampler_parity.harness.bundle.bundle import Bundle, digest
 from sampler_parity.harness.bundle.info import MachineInfo
 from sampler_parity.harness.bundle.records import CaseResult
-from sampler_parity.harness.failures.groups import Small
 from sampler_parity.harness.rows import records
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reports.page import HeatMap, ReadyPage
+from sampler_parity.reports.page import HeatMap, PageFinding, ReadyPage
 from sampler_parity.reports.parts import SamplerTime, times
 
 
@@ -29,16 +28,11 @@ class PageLine(Strict):
     figures: list[str]
 
 
-class Told(Strict):
-    """A finding of a page. anchor: its place there. minimized: of the first finding alone."""
+class Told(PageFinding):
+    """A finding of a page. minimized: of the first finding alone."""
 
     stem: str
     title: str
-    text: str
-    anchor: str
-    fails: bool
-    replay: str = ""
-    minimized: Small | None = None
 
 
 class CheckedBackend(Strict):

@@ -23,6 +23,7 @@ from sampler_parity.reports.pages.index.index_model import (
     Told,
     index_of,
 )
+from sampler_parity.reports.pages.index.index_sarif import sarif
 from sampler_parity.reports.parts import OPEN, folded, state, times_part
 from sampler_parity.reports.pictures.stages import CHART, of_counterexample, of_minimized
 
@@ -388,4 +389,5 @@ INDEX = Page[Overview, Index](
     build=index_of,
     document=document,
     summary=lambda index: PageSummary(index.ok, []),
+    sarif=sarif,
 )

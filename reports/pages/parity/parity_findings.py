@@ -9,6 +9,7 @@ from functools import partial
 
 from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult
+from sampler_parity.harness.failures.differing import FOLDED
 from sampler_parity.harness.failures.format_difference import (
     differing_lines,
     in_one_line,
@@ -17,7 +18,7 @@ from sampler_parity.harness.failures.format_difference import (
     place,
     side_by_side,
 )
-from sampler_parity.harness.failures.groups import FOLDED, FailureExample, Group, Small
+from sampler_parity.harness.failures.groups import FailureExample, Group, Small
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports import document as doc
@@ -308,6 +309,7 @@ def _facts(group: Group) -> Iterator[doc.Block]:
     at = f"{', ' if place(e) else ''}{place(e)}. Required: {' or '.join(e.required)}."
     case = doc.Code(e.case)
     yield doc.Paragraph((f"{group.verdict.upper()} ", case, f" on {group.backend}{at}"))
+    yield doc.Paragraph(("Id: ", doc.Code(group.id)))
     if e.why:
         yield doc.Paragraph(f"Why this case is there: {e.why}")
     if e.said:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records import LiveRow
-from sampler_parity.harness.failures.groups import FOLDED, Group
+from sampler_parity.harness.failures.differing import FOLDED
+from sampler_parity.harness.failures.groups import Group
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.parity_devices import DevicesSection

@@ -51,6 +51,8 @@ def findings(report: Report) -> list[PageFinding]:
         PageFinding(
             text=f"{f'{part.bundle}: ' if several else ''}{finding.sentence}",
             anchor=card_id(report, part, finding),
+            id=finding.shown.id,
+            files=_files(part, finding),
             replay=finding.shown.example.replay,
             minimized=finding.shown.example.small,
         )
@@ -68,6 +70,11 @@ def findings(report: Report) -> list[PageFinding]:
         text = f"{report.matrix.unexplained:,} results are not explained"
         lines.append(PageFinding(text=text, anchor="matrix"))
     return lines
+
+
+def _files(part: Section, finding: MergedFinding) -> list[str]:
+    infos = [part.run.backends.get(name) for name in finding.backends]
+    return [file.path for info in infos if info for file in info.files]
 
 
 def heat_map(report: Report) -> HeatMap | None:
