@@ -161,6 +161,16 @@ def test_tokens_a_second_and_the_share_of_sampling(bundle: Bundle) -> None:
     assert graph.compared.ratio == pytest.approx(0.8)
 
 
+def test_the_chain_alone_has_an_interval_of_its_tokens_a_second(bundle: Bundle) -> None:
+    rows = [row for row in report(bundle).sections[0].timings if row.backend == "llama.cpp"]
+    for row in rows:
+        low, high = row.tokens_per_s.low, row.tokens_per_s.high
+        assert low is not None
+        assert high is not None
+        assert row.tokens_per_s.value == pytest.approx(1e9 / row.median_ns)
+        assert low < row.tokens_per_s.value < high
+
+
 @pytest.mark.slow
 def test_a_share_below_nothing_is_reported_as_noise(bundle: Bundle, page: str) -> None:
     for text in ("\n".join(summary_lines(bundle)), page, markdown(document(report(bundle)))):

@@ -72,6 +72,14 @@ def compared(comparison: Comparison) -> Compared:
     )
 
 
+class Rate(Strict):
+    """Tokens a second: median over rounds, and its 95% interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
 class TimedRow(Strict):
     """A chain on a backend. setup_ns: median of making the candidates, which is not in median_ns.
     compared: None on the baseline itself and on the floor, `null`."""
@@ -87,7 +95,7 @@ class TimedRow(Strict):
     p99_ns: int
     p999_ns: int
     setup_ns: float | None
-    tokens_per_s: float
+    tokens_per_s: Rate
     compared: Compared | None
     instructions: int | None
 
@@ -110,14 +118,6 @@ class SlopeRow(Strict):
     exponent: float
     steady: bool
     finding: bool
-
-
-class Rate(Strict):
-    """Tokens a second: median over rounds, and its 95% interval."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 class OfOne(Strict):
@@ -229,6 +229,7 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
 
 def _row(result: TimingResult, name: str, ns: list[int], effect: float) -> TimedRow:
     median = float(np.median(ns))
+    rounds = np.median(np.reshape(ns, (-1, result.repetitions)), axis=1).clip(min=1)
     setup = result.setup_ns.get(name)
     compares = bool(result.baseline) and name not in (result.baseline, FLOOR)
     return TimedRow(
@@ -243,7 +244,7 @@ def _row(result: TimingResult, name: str, ns: list[int], effect: float) -> Timed
         p99_ns=nearest_rank(ns, 0.99),
         p999_ns=nearest_rank(ns, 0.999),
         setup_ns=float(np.median(setup)) if setup else None,
-        tokens_per_s=1e9 / max(median, 1.0),
+        tokens_per_s=_rate(rounds, 1),
         compared=compared(compare_backends(result, name, effect)) if compares else None,
         instructions=result.instructions.get(name),
     )

@@ -109,9 +109,9 @@ def _widths(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
         "table below has the figures.",
         partial(by_sequences, section.widths),
     )
-    head = "Model, chain, sequences | Backend | Prompt tokens/s | Generated tokens/s [95%]"
+    head = "Model, chain, sequences | Backend | Prompt tokens/s [95%] | Generated tokens/s [95%]"
     shares = "A sequence : alone | Its sampling : alone | Time : first"
-    names = "model, chain, sequences | backend | prompt tokens/s | generated tokens/s [95%]"
+    names = "model, chain, sequences | backend | prompt tokens/s [95%] | generated tokens/s [95%]"
     table = doc.Table(
         "Sampling: its share of the time of generating. In the graph: what is above the decoding "
         "alone of the first backend, or less than the noise. A sequence : alone: the time of one "

@@ -234,12 +234,12 @@ def _backend(
         head += " | Instructions" if counts else ""
         cells = [_compared(row, first, counts) for row in rows]
     else:
-        head = "Chain | Median | Slow end | Set-up | Tokens/s"
+        head = "Chain | Median | Slow end | Set-up | Tokens/s [95%]"
         cells = [
             [
                 *_measured(row),
                 _setup(row),
-                doc.sortable(f"{row.tokens_per_s:,.0f}", row.tokens_per_s),
+                doc.sortable(rate_text(row.tokens_per_s), row.tokens_per_s.value),
             ]
             for row in rows
         ]
