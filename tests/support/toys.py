@@ -310,6 +310,8 @@ Not timed apart: it is NumPy's generator. None was found that differs from its d
     "engines/toy/test_toy.py": '''"""toy: what it has not."""
 
 
+import pytest
+
 from sampler_parity.engines.toy.worker import Stage
 from sampler_parity.harness.errors import Unsupported
 
