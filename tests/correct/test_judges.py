@@ -58,6 +58,7 @@ IN_PROCESS = ("correct/float64", "correct/blocked", "correct/bfloat16", "correct
 # These deviate from llama.cpp's bits, but are correct roundings of the specification, or another
 # order of equals: no correct judge can distinguish them from a correct engine.
 _ROUNDED = "the same expression in another format or order of operations"
+_UNDEFINED = "another result on rows with NaN, inf or -inf alone"
 _SORTED = "another order of equal logits, or a sort of what llama.cpp takes for sorted"
 UNDECIDABLE = {
     "adaptive_p/draw-must-exceed": "a running sum of p equals u on undefined rows alone",
@@ -68,13 +69,20 @@ UNDECIDABLE = {
     "dist/searches-the-maximum-of-sorted": "the largest logit is the maximum of the definition",
     "dry/power-in-float": _ROUNDED,
     "greedy/later-block-wins-a-tie": "each of two equal largest logits is the largest",
+    "greedy/last-of-equal-wins": "each of two equal largest logits is the largest",
+    "greedy/lowest-id-wins": "each of two equal largest logits is the largest",
+    "greedy/nan-is-largest": _UNDEFINED,
+    "greedy/nan-wins": _UNDEFINED,
+    "greedy/nothing-above-minus-inf": _UNDEFINED,
     "infill/last-of-equal-stays": "equal logits may stand in any order, so either may stay",
     "min_p/threshold-in-double": _ROUNDED,
     "min_p/compares-probabilities": "p_i >= p max p is the definition of min_p",
+    "min_p/nan-stays": _UNDEFINED,
     "mirostat/k-in-double": _ROUNDED,
     "mirostat/powers-in-double": _ROUNDED,
     "mirostat_v2/nan-begins-anew": "no definition states what follows a row of -inf alone",
     "penalties/subtracts-one-by-one": _ROUNDED,
+    "temp/infinity-capped": _UNDEFINED,
     "temp/times-reciprocal": _ROUNDED,
     "temp_ext/entropy-in-double": _ROUNDED,
     "temp_ext/largest-entropy-from-n": _ROUNDED,
@@ -96,9 +104,9 @@ UNDECIDABLE = {
 STATED = ("dist/exp-in-double", "dry/power-in-float", "greedy/later-block-wins-a-tie",
           "temp/times-reciprocal", "top_k/no-buckets", "top_k/zeros-in-order")  # fmt: skip
 
-# The other way round: in such an engine these do no harm. No specification defines NaN, its sort
-# has no buckets that overflow, and its sums lose too little.
-HARMLESS = ("min_p/nan-stays", "top_k/buckets-from-128-on", "top_n_sigma/variance-in-one-pass")
+# The other way round: in such an engine these do no harm. No logit equals a threshold in float64,
+# its sort has no buckets that overflow, and its sums lose too little.
+HARMLESS = ("min_p/boundary-goes", "top_k/buckets-from-128-on", "top_n_sigma/variance-in-one-pass")
 
 LARGE: dict[str, list[dict[str, Any]]] = {
     "top_p": [{"top_p": {"p": 0.9}}, {"dist": {"seed": 1}}],
