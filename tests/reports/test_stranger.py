@@ -23,16 +23,16 @@ from tests.support.top_p import ADAPTER, CASES, SHOW
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 
 WRONG = {  # what is wrong, and what the first line must hold of it
-    "drops-the-crossing-token": "one fewer than p allows.*; as if: .*the token that crosses p goes",
-    "exceeds-instead-of-reaches": "keeps one more than p allows, .*The mass must exceed p",
+    "drops-the-crossing-token": "fewer than p allows; as if: the token that crosses p is dropped",
+    "exceeds-instead-of-reaches": "keeps one more than p allows, .*must exceed p",
     "keeps-one-more": "keeps one more than p allows",
     "ignores-min-keep": "fewer than p allows; as if: min_keep has no effect",
     "sums-in-bfloat16": "The running sum is bfloat16",
     "one-is-not-off": "p >= 1 still normalizes, sorts and cuts",
-    "normalizes-the-rest": "gives other probabilities; as if: p is divided by the mass kept",
+    "normalizes-the-rest": "as if: the probabilities are divided by the mass of the survivors",
     "keeps-all-that-equal-the-last": "more than p allows; .*as likely as the last one kept stays",
-    "drops-equals-that-do-not-all-fit": "fewer than p allows; .*not all of them fit, none does",
-    "takes-the-next-id-of-equals": "but others; .*a lower one under their logit",
+    "drops-equals-that-do-not-all-fit": "of equal tokens none stays where not all of them fit",
+    "takes-the-next-id-of-equals": "but others; .*a less likely token takes the place",
 }
 
 
