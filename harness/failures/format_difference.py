@@ -131,7 +131,7 @@ def lines(group: Group, backend: str) -> Iterator[str]:
     if example.said:
         yield f"  {one_line(example.said)}"
     if example.why:
-        yield f"  why: {one_line(example.why)}"
+        yield f"  case tests: {one_line(example.why)}"
     yield f"  required: {' or '.join(example.required)}"
     yield f"  replay: {example.replay}"
 
@@ -153,7 +153,11 @@ def known_lines(group: Group) -> Iterator[str]:
     """Yield the planted faults that give the same: name and count. The text of the group has the
     rest."""
     for fault in group.known:
-        cases = f"{fault.explains:,} of {fault.tried:,} cases" if fault.tried else "the small case"
+        cases = (
+            f"{fault.explains:,} of {fault.tried:,} cases tried"
+            if fault.tried
+            else "the small case"
+        )
         yield f"as if {one_line(fault.name)}: exactly so in {cases}"
 
 

@@ -294,12 +294,18 @@ def nearby(
 
 
 def _spread(pairs: list[tuple[Case, BackendResult]], most: int) -> "Judged":
-    """Return at most so many pairs, small and large ones: results that agree on few tokens may
-    differ on many."""
+    """Return at most so many pairs: half of different chains, for a rule may hold for some values
+    of a parameter; and small and large ones, for what agrees on few tokens may differ on many."""
     ordered = sorted(pairs, key=lambda pair: pair[0].cost)
     cheap = [pair for pair in ordered if pair[0].cost <= AT_MOST] or ordered[:1]
-    step = max(1, math.ceil(len(cheap) / most))
-    return cheap[::step]
+    chains = [*{str(pair[0].chains): pair for pair in reversed(cheap)}.values()]
+    some = [*_evenly(chains, most // 2), *_evenly(cheap, most)]
+    distinct = [*{pair[0].id: pair for pair in some}.values()][:most]
+    return sorted(distinct, key=lambda pair: pair[0].cost)
+
+
+def _evenly(pairs: list[tuple[Case, BackendResult]], most: int) -> "Judged":
+    return pairs[:: max(1, math.ceil(len(pairs) / most))]
 
 
 def _without(group: Group, case: Case, reason: str) -> CounterexampleResult:

@@ -21,7 +21,7 @@ def test_explain_of_a_bundle_tells_of_each_group_with_its_smallest_case(tmp_path
         "  survivors: got 10395, expected 10458",
         "  p at rank 7 (id 4711): got 0.25, expected 0.5",
         "  DIVERGED b   mine 1.0, top_p, step 1 of 1",
-        "  why: one too many",
+        "  case tests: one too many",
         "  required: identical",
         "  replay: sampler-parity run parity/top_p --case b -b mine",
         "1 case diverges at temp: keeps 63 fewer than the reference",

@@ -205,7 +205,7 @@ def test_what_a_program_printed_stands_with_its_crash_line_by_line() -> None:
         "  | /a.js:1",
         "  | RangeError: bad",
         "  | at f",
-        "  why: w",
+        "  case tests: w",
         "  required: identical",
         "  replay: sampler-parity run parity/top_p --case a -b mine",
     ]

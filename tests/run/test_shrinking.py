@@ -152,6 +152,22 @@ def test_a_fault_is_compared_on_more_cases_that_pass_than_fail() -> None:
     assert [len(pairs) for pairs in looked_at] == [32, 500, 0]
 
 
+def test_a_fault_is_compared_on_a_rare_value_of_a_parameter() -> None:
+    """Two of sixty failing cases have a negative temperature: in a step of four both are missed."""
+    temps = [0.0] * 41 + [-1.0] + [0.0] * 15 + [-2.0] + [0.0] * 2
+    cases = {
+        f"{i}": stages([{"temp": {"temp": temp}}], [0.0] * (i + 1), id=f"{i}")
+        for i, temp in enumerate(temps)
+    }
+    failing = [case(id, {"b": diverged(stage="temp")}, samplers=["temp"]) for id in cases]
+    few, _, _ = nearby("b", diverged(stage="temp"), failing, cases, 16)
+    tried = {of.chain[0]["temp"]["temp"] for of, _ in few if isinstance(of, StagesCase)}
+    assert tried == {0, -1, -2}
+    assert len(few) <= 16
+    sizes = [of.cost for of, _ in few]
+    assert sizes == sorted(sizes)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("fail_fast", "ran"), [(0, 600), (1, 10), (11, 110), (111, 210)])
 def test_a_run_stops_at_so_many_failures_and_says_what_it_left(
