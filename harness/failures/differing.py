@@ -21,7 +21,7 @@ _LONGEST = 120  # characters of a backend's message: with the text before it, a 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d[\d.,_]*(?:e[-+]?\d+)?")
 
 # The kinds with a fixed text. The others have one made of their results.
-_WORDS = {
+WORDS = {
     "nothing": "no reason was given",
     "none": "keeps no token",
     "order": "keeps the right tokens in another order",
@@ -76,8 +76,8 @@ def kind_of(result: BackendResult) -> DifferenceKind:
 
 def id_of(result: BackendResult) -> str:
     """Return the id of what differs, for policies and SARIF: the sampler where it differs first and
-    the kind, "top_p/fewer". Where nothing came back: "run/" and the verdict."""
-    if result.verdict in ENDED:
+    the kind, "top_p/fewer". Where nothing came back or differs: "run/" and the verdict."""
+    if result.verdict in ENDED or not (result.what or result.detail):
         return f"run/{result.verdict}"
     return f"{result.stage or 'chain'}/{kind_of(result).name}"
 
@@ -110,7 +110,7 @@ def words(kind: DifferenceKind, stage: str, results: Sequence[BackendResult]) ->
     if kind.name in ("more", "fewer"):
         than = f"{_than(stage)}{_how_near(results)}"
         return f"keeps {_how_many(results)} {kind.name} {than}{_later(results)}"
-    return _WORDS.get(kind.name, f"differs in {kind.name}") + _later(results)
+    return WORDS.get(kind.name, f"differs in {kind.name}") + _later(results)
 
 
 def _survivors(result: BackendResult) -> tuple[int, int] | None:
@@ -164,4 +164,4 @@ def _lacks(results: Sequence[BackendResult]) -> str:
             texts.append(reason)
     if samplers:
         texts.insert(0, _NO_SAMPLER + ", ".join(name for name, _ in samplers.most_common()))
-    return one_line("; ".join(texts), 2 * _LONGEST) or _WORDS["nothing"]
+    return one_line("; ".join(texts), 2 * _LONGEST) or WORDS["nothing"]

@@ -103,7 +103,9 @@ def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
         findings.append(_not_run("the run", f"profile {info.profile}", "profile full", fix))
     if info.only and not policy.partial:
         figure = f"only {', '.join(info.only)}"
-        findings.append(_not_run("the run", figure, "whole suites", "run without --case"))
+        findings.append(
+            _not_run("the run", figure, "whole suites", "run without --case and --sampler")
+        )
     for name, backend in info.backends.items():
         optional = any(fnmatchcase(name, pattern) for pattern in policy.optional_backends)
         if backend.unavailable and not optional:
@@ -158,6 +160,11 @@ def _notes(
         f"allow[{i + 1}] ({allowed.followed_in}) matched nothing: {allowed.target}"
         for i, allowed in enumerate(policy.allow)
         if not allowances.used[i] and not allowances.expired(i)
+    ]
+    notes += [
+        f"allow[{i + 1}] ({allowed.followed_in}) let {allowances.used[i]:,} pass: {allowed.target}"
+        for i, allowed in enumerate(policy.allow)
+        if allowances.used[i]
     ]
     if policy.needs_baseline and baseline is None:
         notes.append("rules that compare with the last release judged nothing: no --baseline")

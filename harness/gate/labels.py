@@ -31,7 +31,7 @@ def _shown(result: GateResult) -> tuple[list[tuple[str, GateFinding]], Counter[s
     first: dict[tuple[str, str, int], None] = {}
     for rule in result.rules:
         counted: Counter[tuple[str, str]] = Counter()
-        for finding in rule.findings:
+        for finding in _each_id_first(rule.findings):
             named = (finding.state, finding.subject)
             key = (*named, counted[named])
             counted[named] += 1
@@ -40,6 +40,16 @@ def _shown(result: GateResult) -> tuple[list[tuple[str, GateFinding]], Counter[s
                 first[key] = None
     left_out = Counter(_rules(found) for key, found in together.items() if key not in first)
     return [(_rules(together[key]), _merged(together[key])) for key in first], left_out
+
+
+def _each_id_first(findings: list[GateFinding]) -> list[GateFinding]:
+    """Return them with the first of every id before the second of any, or the many hide the few."""
+    nth: Counter[str] = Counter()
+    places = []
+    for finding in findings:
+        nth[finding.id] += 1
+        places.append(nth[finding.id])
+    return [findings[i] for i in sorted(range(len(findings)), key=places.__getitem__)]
 
 
 def _rules(found: list[tuple[str, GateFinding]]) -> str:

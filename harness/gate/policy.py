@@ -149,7 +149,7 @@ class Allowed(_Strict):
     case: Pattern = Field(default="*", min_length=1)
     """pattern of a case, a distribution test or a server's result"""
     finding: Pattern = ""
-    """pattern of [ids of findings](verdicts.md#ids-of-findings) of cases; empty: any result"""
+    """pattern of an [id](verdicts.md#ids-of-findings) of a case's finding, needed if not `case`"""
     backend: Pattern = Field(min_length=1)
     """pattern of a backend or server"""
     outcomes: list[Verdict | Decision | ServerVerdict] = Field(min_length=1)
@@ -183,7 +183,7 @@ class Allowed(_Strict):
             outcome in self.outcomes
             and fits(case, self.case)
             and fits(backend, self.backend)
-            and (not self.finding or fits(id, self.finding))
+            and (not self.finding or (id != "" and fits(id, self.finding)))
         )
 
 
@@ -249,7 +249,10 @@ class Policy(_Strict):
         return any(rule.relative or getattr(rule, "anchor", None) for rule in rules)
 
     def ignoring(self, ids: Sequence[str]) -> "Policy":
-        """Return the policy that lets findings with these patterns of ids pass."""
+        """Return the policy that lets findings with these patterns of ids pass. Raises InputError
+        for an empty pattern."""
+        if "" in ids:
+            raise InputError("--ignore", "is empty", "write a pattern of ids, like top_p/fewer")
         ignored = [
             Allowed(
                 backend="*",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult
@@ -26,7 +26,7 @@ from sampler_parity.harness.gate.policy import (
     Policy,
 )
 from sampler_parity.harness.gate.records import GateFinding, RuleOutcome, State, state_of
-from sampler_parity.harness.verdicts import ORDER, passing
+from sampler_parity.harness.verdicts import ORDER, Accept, passing
 
 Judgement = GateFinding | Literal["met", "allowed", "skipped"] | None
 """The outcome for one result; None: the rule cannot be applied to it, so it does not count."""
@@ -134,7 +134,11 @@ def _judge_case(
     command = _replay(bundle, case.suite, case.id, backend)
     if got.among(allowed):
         return finding("failed", subject, trouble, limit, command)
-    return finding("failed", subject, _placed(got, case), limit, command, id=id_of(got))
+    lenient = [a for a in get_args(Accept) if got.among(passing(case.required[backend], a))]
+    fix = (
+        f'if this is right for you, write accept = "{lenient[0]}" in the policy' if lenient else ""
+    )
+    return finding("failed", subject, _placed(got, case), limit, command, fix, id_of(got))
 
 
 def _judge_skipped(

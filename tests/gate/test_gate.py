@@ -260,6 +260,34 @@ def test_a_finding_is_allowed_or_ignored_by_its_id_alone(tmp_path: Path) -> None
         assert [used.finding for used in result.allowances] == ignored
 
 
+def test_each_kind_of_failure_is_printed_before_the_second_of_any(tmp_path: Path) -> None:
+    many = [case(f"a/{i}", {"mine": got("crashed"), "llama.cpp": got()}) for i in range(9)]
+    few = case("top_p/z", {"mine": diverged(), "llama.cpp": got()})
+    lines = list(terminal_lines(judged(finished(tmp_path / "b", [*many, few]), "[[parity]]")))
+    assert [line for line in lines if line.startswith("FAILED")][:3] == [
+        "FAILED parity   a/0 on mine",
+        "FAILED parity   top_p/z on mine",
+        "FAILED parity   a/1 on mine",
+    ]
+
+
+def test_what_would_let_an_accepted_verdict_pass_is_named(tmp_path: Path) -> None:
+    right = case("top_p/a", {"mine": got("correct"), "llama.cpp": got()})
+    ((_, _, failed),) = findings(judged(finished(tmp_path / "b", [right]), "[[parity]]"))
+    assert failed.id == "run/correct"
+    assert failed.mend == 'if this is right for you, write accept = "correct" in the policy'
+
+
+def test_an_ignored_finding_is_noted_and_an_empty_pattern_is_refused(tmp_path: Path) -> None:
+    wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": got()})
+    bundle = finished(tmp_path / "b", [wrong])
+    file = read_policy(None)
+    policy = dataclasses.replace(file, policy=file.policy.ignoring(["*"]))
+    assert gate(bundle, policy, None, TODAY).notes[0] == "allow[1] (--ignore) let 1 pass: * on *"
+    with pytest.raises(InputError, match="--ignore: is empty"):
+        file.policy.ignoring([""])
+
+
 def test_known_divergence_that_is_no_longer_needed_is_reported_or_fails(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [both("a")])
     policy = ALLOW.format(case="top_p/*", expires=TODAY)
@@ -380,7 +408,8 @@ def test_what_two_rules_find_of_a_case_is_said_once(tmp_path: Path) -> None:
     lines = list(terminal_lines(result))
     assert lines[:3] == [
         "FAILED parity, not_worse   top_p/0 on mine",
-        "  found: diverged at stage top_p: p   asked: identical; not worse than identical   id: top_p/fewer",
+        "  found: diverged at stage top_p: p   asked: identical; not worse than identical   "
+        "id: top_p/fewer",
         "  replay: sampler-parity run parity/top_p --case top_p/0 -b mine",
     ]
     assert len([line for line in lines if line.startswith("FAILED")]) == MOST_FINDINGS
