@@ -4,13 +4,14 @@ The page has what is not as required, then every test.
 reports/schemas/distribution.schema.json is made of DistributionReport.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import (
@@ -19,6 +20,7 @@ from sampler_parity.harness.checks.distribution.record import (
     Decision,
     DistributionResult,
 )
+from sampler_parity.harness.failures.differing import LACKS, words
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.statistics.plan import PARTS
 from sampler_parity.harness.strict import Strict
@@ -68,8 +70,8 @@ class CellRow(Strict):
 
 class DistributionSection(Strict):
     """One bundle. budget: the error of all that the cells state together; pairs: (cell, backend),
-    its parts. skipped: those that the backend does not claim, which are no part. rows: the worst
-    first."""
+    its parts. skipped: those that the backend does not claim, which are no part; lacks: what each
+    backend lacks for them. rows: the worst first."""
 
     bundle: str
     ok: bool
@@ -79,6 +81,7 @@ class DistributionSection(Strict):
     pairs: int
     met: int
     skipped: int
+    lacks: dict[str, str] = {}
     rows: list[CellRow]
 
 
@@ -109,7 +112,10 @@ def _section(bundle: Bundle) -> DistributionSection:
         for cell in cells
         for name, result in cell.backends.items()
     ]
-    skipped = sum(row.decision == "skipped" for row in rows)
+    skipped: dict[str, list[BackendResult]] = defaultdict(list)
+    for row in rows:
+        if row.decision == "skipped":
+            skipped[row.backend].append(BackendResult(verdict="skipped", detail=row.detail))
     rows = [row for row in rows if row.decision != "skipped"]
     met = sum(row.met for row in rows)
     return DistributionSection(
@@ -120,7 +126,8 @@ def _section(bundle: Bundle) -> DistributionSection:
         budget=PARTS * max((cell.alpha for cell in cells), default=0.0) * len(rows),
         pairs=len(rows),
         met=met,
-        skipped=skipped,
+        skipped=sum(map(len, skipped.values())),
+        lacks={name: words(LACKS, "", results) for name, results in skipped.items()},
         rows=sorted(rows, key=_worst_first),
     )
 
@@ -316,6 +323,8 @@ def _lines(part: DistributionSection) -> Iterator[str]:
     for name in sorted({row.backend for row in part.rows}):
         rows = [row for row in part.rows if row.backend == name]
         yield "   ".join(["draws   ", one_line(name, 80), *_counts(rows)])
+    for name, lacks in part.lacks.items():
+        yield f"skipped  {one_line(name, 80)}: {lacks}"
     if part.rows:
         yield f"budget   {part.budget:.0e} for all that the run states, over {part.pairs} tests"
     for cell, row in sorted({row.cell: row for row in part.rows}.items()):

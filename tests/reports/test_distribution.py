@@ -98,6 +98,13 @@ def test_a_run_of_equivalent_cells_is_ok(tmp_path: Path) -> None:
     assert lines[-1].endswith("1/1 distribution tests   1.0 s   ok")
 
 
+def test_what_a_backend_lacks_for_the_skipped_tests_is_said(tmp_path: Path) -> None:
+    lacking = {"mine": {"decision": "skipped", "detail": "no sampler top_p"}}
+    records = (cell("a", "equivalent", 0.5), cell("b", "", 1.0, backends=lacking))
+    lines = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
+    assert "skipped  mine: no sampler top_p" in lines
+
+
 def test_a_different_cell_comes_first_with_interval_and_replay(tmp_path: Path) -> None:
     records = (cell("a", "equivalent", 0.5), cell("b", "different", 1e-12))
     lines = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
