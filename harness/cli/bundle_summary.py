@@ -8,6 +8,9 @@ from sampler_parity.harness.checks.repeat import report_lines as repeat_lines
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.correct.bias import biases, wide
 from sampler_parity.harness.failures.groups import groups
+from sampler_parity.harness.verdicts import Verdict
+
+_ROUNDED: tuple[Verdict, ...] = ("boundary", "close", "tied", "reordered")
 
 
 def show(bundle: Bundle) -> None:
@@ -26,13 +29,16 @@ def show(bundle: Bundle) -> None:
 
 
 def next_command(bundle: Bundle, met: bool) -> str:
-    """Return the next command: explain the worst failure; without one `report`, or `gate` after a
-    complete run of the full profile."""
+    """Return the next command: explain the worst failure, or accept roundings if there is nothing
+    else; without a failure `report`, or `gate` after a complete run of the full profile."""
     folder = str(bundle.folder)
     small = bundle.of(CounterexampleResult)
     failures = groups(bundle.info, bundle.cases, small)  # in the order of the summary
     failed = [group for group in failures if group.verdict != "skipped"]
     failed.sort(key=lambda group: NOT_RUN in group.text)  # what stopped a backend first
+    rounded = {*_ROUNDED}.issuperset(group.verdict for group in failed)
+    if failed and rounded and bundle.cases[0].accept == "identical":
+        return "the same with --accept correct: all that fails may be another rounding or order"
     if failed:
         return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])
     complete = met and bundle.info.profile == "full" and not bundle.info.only

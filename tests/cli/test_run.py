@@ -20,7 +20,7 @@ from sampler_parity.harness.suite import items
 from sampler_parity.harness.suite.file import find_suites
 from tests.support.command_line import ROOT, cli
 from tests.support.gate_bundles import finished
-from tests.support.report_bundles import case, diverged, run_info
+from tests.support.report_bundles import case, diverged, got, run_info
 
 GOOD = case("s/good", {"native": BackendResult(verdict="identical")})
 SOME = Pace([Work("cases", 6_152, 1_450, 0.1)], now=0.0)
@@ -54,6 +54,15 @@ def test_the_case_to_explain_is_the_one_that_was_made_small(tmp_path: Path) -> N
     done = finished(tmp_path / "x", cases, run_info("native"))
     done = replace(done, records={"counterexample": [small]})
     assert next_command(done, met=False).endswith(" s/b")
+
+
+def test_behind_roundings_alone_comes_the_option_that_accepts_them(tmp_path: Path) -> None:
+    near = [case(f"s/{of}", {"native": got(of)}) for of in ("close", "boundary")]
+    done = finished(tmp_path / "a", near, run_info("native"))
+    assert next_command(done, met=False).startswith("the same with --accept correct: ")
+    wrong = case("s/c", {"native": diverged()})
+    worse = finished(tmp_path / "b", [*near, wrong], run_info("native"))
+    assert next_command(worse, met=False).endswith(" s/c")
 
 
 def test_behind_a_run_without_failures_comes_its_report_or_the_gate(tmp_path: Path) -> None:
