@@ -76,6 +76,11 @@ def check_command(arguments: list[str]) -> None:
             find_suites(context.params["suites"] or [])
 
 
+def problems(stderr: str) -> list[str]:
+    """Return the lines of a command's stderr that do not say what it works at."""
+    return [line for line in stderr.splitlines() if not line.startswith("working  ")]
+
+
 def refused(done: Done) -> str:
     assert done.returncode == 2, done.stdout + done.stderr
     lines = done.stderr.strip().splitlines()
