@@ -187,8 +187,10 @@ def broken_rule(case: Case, backend: Backend, at: BackendResult) -> str:
 
 
 def _judged(view: View) -> Wrong | None:
-    """Return what the judge of a stage finds wrong."""
+    """Return what the judge of a stage finds wrong; None if its sampler has no judge."""
     sampler, memory = view.stage.sampler, view.stage.memory
+    if (judge := judge_of(sampler.name)) is None:
+        return None
     names = {"mu": "mu", "weighted": "weighted_sum", "weight": "total_weight"}
     for name, attribute in names.items():
         if hasattr(sampler, attribute):
@@ -196,7 +198,7 @@ def _judged(view: View) -> Wrong | None:
             memory[name] = view.stage.interval(value).widened(_ROUNDED)
     try:
         with np.errstate(all="ignore"):
-            judge_of(sampler.name)(view.stage)  # type: ignore[misc]
+            judge(view.stage)
     except Wrong as wrong:
         return wrong
     return None

@@ -344,6 +344,12 @@ def test_what_no_reading_explains_has_no_name_but_a_rule() -> None:
     assert "token" in rule or "mass" in rule
 
 
+def test_a_sampler_without_a_judge_breaks_no_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "judge_of", lambda _name: None)
+    _, found, rule = judged(worker(float64.Worker, "top_p", crossing_dropped), TOP_P, "identical")
+    assert (found, rule) == ([], "")
+
+
 def test_one_case_alone_names_nothing() -> None:
     failing, found, _ = judged(
         worker(float64.Worker, "top_p", crossing_dropped), [top_p(0, 0.9)], "correct"
