@@ -94,7 +94,7 @@ def test_junit_failure_names_the_smallest_case_of_its_group(tmp_path: Path) -> N
     root = parsed(bundle_of(tmp_path / "x", run_info("x"), cases))
     bodies = {test.get("name"): test[0].text or "" for test in root.iter("testcase")}
     assert "the smallest like it:" in bodies["a"]
-    assert "why: one too many" in bodies["a"]
+    assert "case tests: one too many" in bodies["a"]
     assert "the smallest like it:" not in bodies["b"]
 
 
