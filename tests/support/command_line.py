@@ -77,7 +77,7 @@ def check_command(arguments: list[str]) -> None:
 
 
 def problems(stderr: str) -> list[str]:
-    """Return the lines of a command's stderr that do not say what it works at."""
+    """Return the lines of a command's stderr without those that name the present work."""
     return [line for line in stderr.splitlines() if not line.startswith("working  ")]
 
 
