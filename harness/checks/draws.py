@@ -20,8 +20,7 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
 from sampler_parity.harness.checks.stages.own_random import (
     ImpossibleToken,
-    has_own,
-    is_random,
+    draws_own,
     shares_of,
 )
 from sampler_parity.harness.checks.stages.prepared import Prepared
@@ -93,7 +92,7 @@ def compare_draws(
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:
         return BackendResult(verdict="identical", ns=drawn.ns)
-    if has_own(backend) and any(map(is_random, prepared.build().samplers)):
+    if draws_own(backend, prepared.case.samplers):
         return _by_distribution(prepared, drawn)
     if fairly():
         return _fairly(prepared, backend, drawn)

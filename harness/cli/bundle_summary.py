@@ -38,7 +38,7 @@ def next_command(bundle: Bundle, met: bool) -> str:
     failed.sort(key=lambda group: NOT_RUN in group.text)  # what stopped a backend first
     rounded = {*_ROUNDED}.issuperset(group.verdict for group in failed)
     if failed and rounded and bundle.cases[0].accept == "identical":
-        return "the same with --accept correct: all that fails may be another rounding or order"
+        return "run again with --accept correct: each failure may be a rounding or an order alone"
     if failed:
         return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])
     complete = met and bundle.info.profile == "full" and not bundle.info.only

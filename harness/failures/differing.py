@@ -20,10 +20,12 @@ _NO_SAMPLER = "no sampler "  # as in harness/protocol/client.py
 _LONGEST = 120  # characters of a backend's message: with the text before it, a line or two
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d[\d.,_]*(?:e[-+]?\d+)?")
 
-# The kinds with a fixed text. The others have one made of their results.
+# The text of each kind. Others have one made of their results.
 WORDS = {
     "nothing": "no reason was given",
     "none": "keeps no token",
+    "more": "keeps more tokens",  # of a group: how many, and than what
+    "fewer": "keeps fewer tokens",
     "order": "keeps the right tokens in another order",
     "tokens": "keeps as many tokens, but others",
     "ids": "keeps other tokens, or in another order",

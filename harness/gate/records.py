@@ -12,8 +12,8 @@ class GateFinding(Strict):
     """A result that is not as the policy requires, or that cannot be judged.
 
     subject: the case, cell, chain or workload, and the backend. figure: the measured value. limit:
-    the requirement of the policy. id: of the kind of difference, or "". `mend`: the fix if there is
-    nothing to replay.
+    the requirement of the policy. id: of the kind of difference, or "". `mend`: the
+    fix, where one is known.
     """
 
     state: Literal["failed", "unjudged"]

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from sampler_parity.harness.checks.batch.relations import changed, first_broken
-from sampler_parity.harness.checks.stages.own_random import is_drawing
+from sampler_parity.harness.checks.stages.own_random import RANDOM
 from sampler_parity.harness.checks.stages.reference_cache import digest_of
 from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, separates_prompt
 from sampler_parity.harness.failures.format_difference import row_of
@@ -116,7 +116,7 @@ def _usable(hello: p.HelloReply) -> list[str]:
 
 def _repeating(hello: p.HelloReply) -> list[str]:
     """Return those that give the same again: own random numbers may give another token."""
-    return [name for name in _usable(hello) if hello.random != "own" or not is_drawing(name)]
+    return [name for name in _usable(hello) if hello.random != "own" or name not in RANDOM]
 
 
 def _run(backend: Backend, hello: p.HelloReply) -> Iterator[ProtocolCheck]:

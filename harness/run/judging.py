@@ -85,12 +85,15 @@ def _stamped(records: list[Any], backends: Sequence[BackendProcess]) -> list[Any
     return [like(record, digests=digests) for record in records]
 
 
+def _judge_of(item: CheckItem) -> Any:
+    """Return checks/execute.py for a case; else the module that the row of its kind names, in
+    checks/rows.py."""
+    return execute if item.kind.record.kind == "case" else item.kind.module
+
+
 def _judged(item: CheckItem, setup: Ready) -> Any:
     try:
-        if item.kind.record.kind == "case":
-            record = execute.run(item.check, setup)
-        else:  # the module that the row of its kind names, in harness/checks/rows.py
-            record = item.kind.module.run(item.check, setup)
+        record = _judge_of(item).run(item.check, setup)
     except ChainError as error:
         where = f"{item.suite}: case {item.id}"
         raise InputError(where, str(error), "correct the chain") from None
@@ -186,8 +189,8 @@ def _kept_if_changed(
 
 def _died(item: CheckItem, terms: Terms, how: str) -> Result:
     """Return the record of an item that kills the process that judges it."""
-    judges_items: Any = execute if item.kind.record.kind == "case" else item.kind.module
-    record: Any = judges_items.died(item.check, terms, f"the process that judged it died: {how}")
+    problem = f"the process that judged it died: {how}"
+    record: Any = _judge_of(item).died(item.check, terms, problem)
     result: Result = record.model_copy(update={"suite": item.suite})
     return result
 

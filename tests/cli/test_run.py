@@ -59,7 +59,7 @@ def test_the_case_to_explain_is_the_one_that_was_made_small(tmp_path: Path) -> N
 def test_behind_roundings_alone_comes_the_option_that_accepts_them(tmp_path: Path) -> None:
     near = [case(f"s/{of}", {"native": got(of)}) for of in ("close", "boundary")]
     done = finished(tmp_path / "a", near, run_info("native"))
-    assert next_command(done, met=False).startswith("the same with --accept correct: ")
+    assert next_command(done, met=False).startswith("run again with --accept correct: ")
     wrong = case("s/c", {"native": diverged()})
     worse = finished(tmp_path / "b", [*near, wrong], run_info("native"))
     assert next_command(worse, met=False).endswith(" s/c")

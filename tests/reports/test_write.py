@@ -54,6 +54,8 @@ def test_sarif_names_each_finding_in_the_file_of_its_backend(
     result, *others = run["results"]
     assert {(told["level"], told["ruleId"]) for told in others} >= {("note", "parity")}
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["parity", "top_p/fewer"]
+    texts = [rule["shortDescription"]["text"] for rule in run["tool"]["driver"]["rules"]]
+    assert texts == ["parity", "top_p keeps fewer tokens"]
     assert result["ruleId"] == "top_p/fewer"
     assert result["level"] == "error"
     assert "1 case diverges at top_p" in result["message"]["text"]

@@ -17,6 +17,7 @@ from sampler_parity.harness.checks import random_block as random
 from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.grid import fill
 from sampler_parity.harness.checks.random_block import REMEMBERING, Draw, Parameters, RandomBlock
+from sampler_parity.harness.checks.stages.own_random import RANDOM
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.reference.registry import ROWS
 
@@ -38,7 +39,6 @@ _FILTERS = random.FILTERS | {  # of a sampler that is new: its smallest paramete
 }
 _ALL = _PARAMETERS | _FILTERS
 _WORDS: list[Kind] = [(), (*random.GRAMMARS,), *((name,) for name in random.FIRST[1:])]
-_SEEDED = {*_DRAWING, "xtc"}
 _RESTARTS = "adaptive_p"  # its clone begins its random numbers anew (findings 4)
 _MEMORIES: list[Kind] = [(), ("penalties",), ("dry",), ("penalties", "dry")]
 _EVENTS = ["stay"] * 20 + ["replace"] * 4 + ["reset", "copy", "verify", "verify"]
@@ -259,7 +259,7 @@ class _BatchWriter:
         edges = ROWS[name].edges or {}
         if self.mixed and not draw.number(0, 2):
             values = values | {key: edges[key] for key in values if key in edges}
-        values = values | ({"seed": [self._seed()]} if name in _SEEDED else {})
+        values = values | ({"seed": [self._seed()]} if name in RANDOM else {})
         values = values | (_BREAKERS if name == "dry" and self.block.vocab else {})
         return fill(draw.stage(name, values, deep), {}, self.n_vocab)  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sampler_parity.harness.bundle.records import BackendResult, LiveRow
 from sampler_parity.harness.checks.batch.block import seeded
-from sampler_parity.harness.checks.stages.own_random import has_own, is_drawing
+from sampler_parity.harness.checks.stages.own_random import draws_own
 from sampler_parity.harness.protocol.client import Row
 from sampler_parity.harness.protocol.client_serving import Batch, BatchRan, batch
 from sampler_parity.harness.protocol.interface import Backend
@@ -157,8 +157,7 @@ def _relations(
 def _repeats(chain: ChainSpec, backend: Backend) -> bool:
     """Return whether a row selects the same tokens again. One that draws with the backend's own
     random numbers need not."""
-    draws = any(is_drawing(name) for stage in chain for name in stage)
-    return seeded(chain) and not (draws and has_own(backend))
+    return seeded(chain) and not draws_own(backend, (name for stage in chain for name in stage))
 
 
 def _changed(ran: BatchRan) -> Iterator[Broken]:

@@ -5,7 +5,7 @@ does not, a draw selects the backend's token. All else is compared as in any oth
 tests of the distribution of the draws (harness/run/run.py).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -47,6 +47,7 @@ class OneNumber(Mt19937):
 
 # Samplers of llama.cpp that draw a token. xtc draws whether it acts.
 DRAWING = frozenset({"dist", "mirostat", "mirostat_v2", "adaptive_p"})
+RANDOM = DRAWING | {"xtc"}
 
 
 def has_own(backend: Backend) -> bool:
@@ -54,12 +55,13 @@ def has_own(backend: Backend) -> bool:
     return backend.hello().random == "own"
 
 
+def draws_own(backend: Backend, samplers: Iterable[str]) -> bool:
+    """Return whether a backend uses random numbers of its own in one of these samplers."""
+    return has_own(backend) and not RANDOM.isdisjoint(samplers)
+
+
 def is_random(sampler: Sampler) -> bool:
-    return is_drawing(sampler.name)
-
-
-def is_drawing(name: str) -> bool:
-    return name == "xtc" or name in DRAWING
+    return sampler.name in RANDOM
 
 
 def steer(sampler: Sampler, before: Candidates, got: Got, by_report: bool = False) -> None:
@@ -94,7 +96,7 @@ def middle(p: NDArray[np.float32], place: int) -> float:
 
 
 def _act(sampler: Any, acts: bool) -> None:
-    sampler.rng = OneNumber(0.0 if acts else 1.0)
+    _draw(sampler, 0.0 if acts else 1.0)
 
 
 def _draw(sampler: Any, u: float) -> None:

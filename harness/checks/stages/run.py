@@ -20,7 +20,7 @@ from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
-from sampler_parity.harness.checks.stages.own_random import has_own, is_random
+from sampler_parity.harness.checks.stages.own_random import draws_own, has_own
 from sampler_parity.harness.checks.stages.prefixes import (
     by_prefixes,
     by_written_rows,
@@ -175,7 +175,7 @@ def _run_on(
 def _compared(
     prepared: Prepared, trace: Trace, ran: Ran, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
-    if has_own(backend) and any(map(is_random, prepared.build().samplers)):
+    if draws_own(backend, prepared.case.samplers):
         return _with_own_draws(prepared, trace, ran, backend, artifacts)
     if fairly():
         return _fairly(prepared, trace, ran, backend)

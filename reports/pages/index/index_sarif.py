@@ -36,7 +36,7 @@ def _id(finding: Told) -> str:
 
 def _rule(id: str) -> dict[str, Any]:
     sampler, _, kind = id.partition("/")
-    text = f"{sampler} {WORDS[kind]}" if kind in WORDS else f"finding {id}"
+    text = f"{sampler} {WORDS[kind]}" if kind in WORDS else id.replace("/", ": ")
     return {"id": id, "shortDescription": {"text": text}, "help": {"text": f"{text}. {_HELP}"}}
 
 
