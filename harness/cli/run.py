@@ -206,18 +206,19 @@ def _claimed(plan: "Plan") -> "Plan":
 
 
 def _in_other_suites(plan: "Plan") -> str:
-    """Return the command that runs a sampler's cases in all suites, after the suite of a sampler on
-    programs of the user; else ""."""
-    from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
+    """Return how many more cases of a sampler other suites have, and the command that runs them,
+    after the suite of a sampler on programs of the user; else ""."""
+    from sampler_parity.harness.suite.items import quick_cases
 
     options, (first, *others) = plan.run_options, plan.suites
     group, _, sampler = first.partition("/")
-    alone = group == "parity" and sampler in ALL_SAMPLERS and not others and not options.only
-    if not alone or not _of_user(options.backends):
+    total = quick_cases().get(sampler, 0) if group == "parity" and not others else 0
+    if not total or options.only or options.profile != "quick" or not _of_user(options.backends):
         return ""
     backends = [word for name in options.backends for word in ("-b", name)]
     accept = ["--accept", options.accept] if options.accept != "identical" else []
-    return shlex.join(["sampler-parity", "run", "--sampler", sampler, *backends, *accept])
+    command = shlex.join(["sampler-parity", "run", "--sampler", sampler, *backends, *accept])
+    return f"{total - len(plan.items):,} cases of it are in other suites: {command}"
 
 
 def _refuse_unknown(samplers: list[str]) -> None:
@@ -272,8 +273,8 @@ def run_and_report(plan: "Plan", folder: Path, resume: bool, reporting: RunOutpu
         failures = f"{plan.run_options.fail_fast:,} failures"
         stopped = f"after {failures}, {finished.not_run:,} cases were not run"
         print_line(f"stopped  {stopped}: add --resume to go on")
-    if finished.met and (command := _in_other_suites(plan)):
-        print_line(f"more     cases of it are in other suites: {command}")
+    if finished.met and (more := _in_other_suites(plan)):
+        print_line(f"more     {more}")
     print_line(f"next     {next_command(finished.bundle, finished.met)}")
     if not finished.met:
         raise typer.Exit(1)

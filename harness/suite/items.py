@@ -1,7 +1,10 @@
 """The items of suites: everything that a run of them would do."""
 
+import functools
 import itertools
+import tomllib
 from collections.abc import Iterable
+from pathlib import Path
 
 from sampler_parity.harness.checks import NOUNS, Profile
 from sampler_parity.harness.checks.item import CheckItem, packed
@@ -15,6 +18,12 @@ from sampler_parity.harness.suite.ids import id_fits
 SAMPLER = "sampler="  # begins a limit to the cases of a sampler
 # Suites with cases of llama.cpp's samplers that any adapter may run.
 OF_SAMPLERS = ["parity", "batch", "distribution", "grammar", "origin", "properties", "speculative"]
+
+
+@functools.cache
+def quick_cases() -> dict[str, int]:
+    """Return the number of quick cases of each sampler in the suites that any adapter may run."""
+    return tomllib.loads(Path(__file__).with_name("cases_of_samplers.toml").read_text("utf-8"))
 
 
 def files_of(
