@@ -169,26 +169,12 @@ def pytest_terminal_summary(
     ]
     if not failures:
         return
-    from importlib.metadata import version
-
-    from sampler_parity.harness.bundle import machine
-    from sampler_parity.harness.bundle.info import RunInfo
     from sampler_parity.harness.bundle.records import CaseResult
     from sampler_parity.harness.failures.groups import groups
 
-    info = RunInfo(
-        version=version("sampler-parity"),
-        started="",
-        command=[],
-        suites={},
-        profile="",
-        seed=0,
-        backends={},
-        machine=machine.describe(),
-    )
     cases = [CaseResult.model_validate_json(text) for text in failures if text.startswith("{")]
     terminalreporter.section("sampler-parity: groups of failures")
-    for group in groups(info, cases):
+    for group in groups(None, cases):
         terminalreporter.line(f"{group.text}   {group.backend}, such as {group.example.case}")
     for line, n in Counter(text for text in failures if not text.startswith("{")).items():
         terminalreporter.line(f"{n:,} {line}")

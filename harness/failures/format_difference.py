@@ -133,7 +133,8 @@ def lines(group: Group, backend: str) -> Iterator[str]:
     if example.why:
         yield f"  case tests: {one_line(example.why)}"
     yield f"  required: {' or '.join(example.required)}"
-    yield f"  replay: {example.replay}"
+    if example.replay:
+        yield f"  replay: {example.replay}"
 
 
 def differing_lines(at: FailureExample | Small) -> Iterator[str]:

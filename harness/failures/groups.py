@@ -142,9 +142,10 @@ class Group(Strict):
 
 
 def groups(
-    info: RunInfo, cases: Iterable[CaseResult], small: Iterable[CounterexampleResult] = ()
+    info: RunInfo | None, cases: Iterable[CaseResult], small: Iterable[CounterexampleResult] = ()
 ) -> list[Group]:
-    """Return the groups of results that are not as required, the worst first, skipped ones last."""
+    """Return the groups of results that are not as required, the worst first, skipped ones last.
+    info: None if no command runs a case again."""
     members: dict[tuple[str, Verdict, str, DifferenceKind], list[CaseResult]] = {}
     for case in where(cases, lambda case: bool(_failing(case))):
         for backend in _failing(case):
@@ -185,7 +186,7 @@ def rank(group: Group) -> tuple[int, bool, int, str]:
 
 
 def _group(
-    info: RunInfo,
+    info: RunInfo | None,
     backend: str,
     verdict: Verdict,
     stage: str,
@@ -233,7 +234,7 @@ def _size(
 
 
 def _example(
-    info: RunInfo, backend: str, case: CaseResult, record: CounterexampleResult | None
+    info: RunInfo | None, backend: str, case: CaseResult, record: CounterexampleResult | None
 ) -> FailureExample:
     return FailureExample(
         **first_difference(info, case, backend),
@@ -243,7 +244,7 @@ def _example(
     )
 
 
-def first_difference(info: RunInfo, case: CaseResult, backend: str) -> dict[str, Any]:
+def first_difference(info: RunInfo | None, case: CaseResult, backend: str) -> dict[str, Any]:
     """Return where a case first differs on a backend, the values there, and how to run it again:
     the fields of an example, and of a difference of the report."""
     result = case.backends[backend]
@@ -255,7 +256,7 @@ def first_difference(info: RunInfo, case: CaseResult, backend: str) -> dict[str,
         "steps": case.steps,
         "draws": case.draws,
         "required": case.passing(backend),
-        "replay": replay(info, case.suite, case.id, [backend]),
+        "replay": replay(info, case.suite, case.id, [backend]) if info else "",
     }
 
 

@@ -30,6 +30,7 @@ from sampler_parity.harness.failures.counterexample import (
 from sampler_parity.harness.failures.groups import Group, groups
 from sampler_parity.harness.failures.readings import broken_rule, named
 from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import numbers
 from sampler_parity.harness.run.crash_journal import REASON, InFlight
 from sampler_parity.harness.run.started import backend
@@ -68,17 +69,30 @@ def small_of(
         InFlight(terms.in_flight, _id(cases[0], process.name)) as in_flight,
     ):
         process.asking, process.refused = in_flight.asking, None
-        record = counterexample(cases, process, of, releases, terms.timeout_s)
-        result = record.result
-        if release not in (None, NEWEST) or of[0] not in WRONG:
-            return record
-        if result is not None and not result.values.get("rule"):
-            rule = broken_rule(case_of(record), process, result)
-            values = result.values | ({"rule": rule} if rule else {})
-            record = record.model_copy(
-                update={"result": result.model_copy(update={"values": values})}
-            )
-        return record.model_copy(update={"known": named(failing, otherwise, passing, process)})
+        evidence = failing, otherwise, passing
+        return minimized(cases, process, of, releases, *evidence, afresh_s=terms.timeout_s)
+
+
+def minimized(
+    cases: list[Case],
+    process: Backend,
+    of: Looks,
+    releases: dict[str, str],
+    failing: "Judged" = (),
+    otherwise: "Judged" = (),
+    passing: Sequence[Case] = (),
+    afresh_s: float = 60.0,
+) -> CounterexampleResult:
+    """Minimize one of the cases, and name the rule that a backend breaks. As `small_of`."""
+    record = counterexample(cases, process, of, releases, afresh_s)
+    result = record.result
+    if releases.get(process.name, NEWEST) != NEWEST or of[0] not in WRONG:
+        return record
+    if result is not None and not result.values.get("rule"):
+        rule = broken_rule(case_of(record), process, result)
+        values = result.values | ({"rule": rule} if rule else {})
+        record = record.model_copy(update={"result": result.model_copy(update={"values": values})})
+    return record.model_copy(update={"known": named(failing, otherwise, passing, process)})
 
 
 def minimize(

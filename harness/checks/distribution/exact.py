@@ -6,6 +6,9 @@ leave the same candidates. They may be applied once, and the last stage as often
 (`filters_once`). tests/checks/distribution/test_law.py compares that with applying everything.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,18 +33,25 @@ def filters_once(chain: ChainSpec) -> bool:
 
 
 def exact(prepared: Prepared) -> NDArray[np.float64]:
-    """Return the probability of every token by the reference: float64[n_vocab], sum 1.
+    """Return the probability of every token by the reference: float64[n_vocab], sum 1. As `law`."""
+    return law(prepared.chain, prepared.rows[0], partial(_build, prepared))
+
+
+def law(
+    chain: ChainSpec, row: NDArray[np.float32], build: Callable[[ChainSpec], Chain]
+) -> NDArray[np.float64]:
+    """Return the probability with which a chain draws each token of a row: float64[n_vocab], sum 1.
 
     The chain's own arithmetic decides the survivors and every p. xtc acts at random: it is applied
     both ways and the results are mixed. Raises Unsupported if a draw changes the distribution
     (mirostat) or nothing is drawn.
     """
-    p = np.zeros(prepared.case.logits.n)
-    for weight, chain in _fixed(prepared.chain):
-        built = _build(prepared, chain)
+    p = np.zeros(len(row))
+    for weight, decided in _fixed(chain):
+        built = build(decided)
         if (name := built.samplers[-1].name) not in FIXED:
             raise Unsupported(f"a chain that ends in {name} has no fixed distribution")
-        cand = Candidates.from_logits(prepared.rows[0])
+        cand = Candidates.from_logits(row)
         built.apply(cand)
         weights = cand.p.astype(np.float64)
         p[cand.ids] += weight * weights / weights.sum()

@@ -53,7 +53,7 @@ _logit = st.one_of(
     f32(-12, 12),
     st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, -math.inf, 1e-40, 3e38, -3e38]),
 )
-_literal = (
+literal_logits = (
     st.integers(1, 40)
     .flatmap(lambda n: st.lists(_logit, min_size=n, max_size=n))
     .map(lambda values: {"values": values})
@@ -99,7 +99,7 @@ def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
     )
     @given(
         chain=st.lists(_stage, min_size=1, max_size=6),
-        logits=st.one_of(_literal, _generated),
+        logits=st.one_of(literal_logits, _generated),
         history=st.lists(_tokens, max_size=30),
         steps=st.integers(1, 4),
         script=st.sampled_from(["plain", "plain", "reset", "clone", "interleaved"]),
