@@ -4,7 +4,7 @@ from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 FOLDERS = (
-    *("reference", "harness", "reports", "programs", "maintenance"),
+    *("reference", "harness", "reports", "programs", "functions", "maintenance"),
     *("suites", "golden", "engines"),
 )
 

@@ -65,6 +65,7 @@ PACKAGES = (
     "programs.pages",
     "programs.cli",
     "programs.rows",
+    "functions",
 )
 
 
@@ -85,7 +86,7 @@ BUDGETS = {
     "programs.cli.server": 27_000,
     "programs.cli.why": 14_000,
 }
-BESIDE = ("programs", "maintenance")  # folders that the core does not import
+BESIDE = ("programs", "functions", "maintenance")  # folders that the core does not import
 
 
 def layer_of(module: str) -> int:

@@ -1,0 +1,1 @@
+"""Python functions, judged in this process: what `from sampler_parity import check` gives."""

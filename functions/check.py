@@ -1,0 +1,73 @@
+"""Check a Python function as a sampler: the cases of its suite, in this process."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any
+
+from sampler_parity.functions.calling import Caller, Library
+from sampler_parity.functions.report import Report
+from sampler_parity.functions.subject import Subject, cases_of
+from sampler_parity.harness.protocol.arithmetic import Arithmetic
+from sampler_parity.harness.verdicts import Accept
+
+ERROR = 1e-6  # probability that a right function is found to draw otherwise
+
+
+def check(
+    function: Callable[..., Any],
+    sampler: str,
+    *,
+    accept: Accept = "correct",
+    cases: str | Sequence[str] = "*",
+    library: Library = None,
+    batch: bool = False,
+    arithmetic: Arithmetic | None = None,
+    seed: int = 0,
+) -> Report:
+    """Check a function as one of llama.cpp's samplers, by the quick cases of `parity/SAMPLER`.
+
+    function: takes logits, float32[n], and the sampler's parameters by their names. It returns
+    logits, float[n], with -inf for each token that it removes; or bool[n] of those that stay; or
+    ids with their logits; or for a sampler that selects, a token. An argument named `tokens` gets
+    the tokens so far, one named `rng`, `generator` or `seed` random numbers. A function or class
+    without an argument for logits makes an object from the parameters: it is called, or its
+    `apply`; `accept`, `reset` and `clone` are called if it has them.
+    sampler: of `SUPPORTED` in stage.py. accept: as `run --accept`. cases: patterns of ids.
+    library: torch, jax.numpy, mlx.core or list: what makes the arrays that it gets; None: NumPy.
+    batch: give rows, float32[3, n]. arithmetic: as in an adapter's greeting; None: float32.
+    Raises InputError for a sampler that is not supported, and a function that cannot be called.
+    """
+    patterns = [cases] if isinstance(cases, str) else cases
+    selected = cases_of(sampler, patterns)
+    subject = subject_of(
+        function, sampler, accept=accept, library=library, batch=batch, arithmetic=arithmetic,
+        seed=seed,
+    )  # fmt: skip
+    skipped = {case.id: lacks for case in selected if (lacks := subject.skips(case))}
+    runnable = [case for case in selected if case.id not in skipped]
+    with closing(subject.backend):
+        results = [subject.result(case) for case in runnable]
+        failed = [result for result in results if not result.ok]
+        findings = [*subject.findings(results, runnable)] if failed else []
+        if sampler == "dist" and not failed:
+            findings = [*subject.draws(ERROR)]
+    right = len(runnable) - len(failed)
+    headline = f"{subject.name} as {sampler}: {right:,} of {len(runnable):,} cases as required"
+    lacking = ", ".join(dict.fromkeys(name for lacks in skipped.values() for name in lacks))
+    notes = [f"{len(skipped):,} more are skipped: it takes no {lacking}"] if skipped else []
+    return Report(headline, bool(runnable) and not findings, findings, notes)
+
+
+def subject_of(
+    function: Callable[..., Any],
+    sampler: str,
+    *,
+    accept: Accept = "correct",
+    library: Library = None,
+    batch: bool = False,
+    arithmetic: Arithmetic | None = None,
+    seed: int = 0,
+) -> Subject:
+    """Return a function with the options of `check`."""
+    caller = Caller(library, batch)
+    return Subject(function, sampler, accept, caller, arithmetic or Arithmetic(), seed)

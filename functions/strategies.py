@@ -1,0 +1,81 @@
+"""Inputs of a sampler for tests with Hypothesis: rows, parameters and accepted tokens, from the
+ranges that the suites are drawn from. Hypothesis shrinks them.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from sampler_parity.functions.check import subject_of
+from sampler_parity.functions.report import Report
+from sampler_parity.functions.subject import DRAWN
+from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.harness.checks.stages.block import StagesCase
+from sampler_parity.harness.checks.stages.blocks.fuzz_cases import literal_logits, strategy
+from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
+from sampler_parity.reference.registry import ROWS
+
+_TOKENS = st.lists(st.integers(0, 12), max_size=30)
+
+
+@dataclass(frozen=True)
+class SamplerInput:
+    """A row, the parameters of a sampler, and the tokens accepted before."""
+
+    sampler: str
+    logits: Sequence[float]
+    parameters: Mapping[str, Any]
+    tokens: Sequence[int]
+
+    @property
+    def row(self) -> NDArray[np.float32]:
+        """The logits as float32[n]."""
+        return np.array(self.logits, np.float32)
+
+    @property
+    def case(self) -> StagesCase:
+        """The same as a case of a suite."""
+        words = {"id": f"{self.sampler}{DRAWN}", "description": "", "why": ""}
+        case = case_from(
+            words
+            | {
+                "logits": {"values": [*self.logits]},
+                "chain": [{self.sampler: {**self.parameters}}],
+                "history": [*self.tokens],
+            }
+        )
+        assert isinstance(case, StagesCase)
+        return case
+
+    def check(self, function: Callable[..., Any], **options: Any) -> Report:
+        """Judge a function on this input. options: as those of `check`."""
+        subject, case = subject_of(function, self.sampler, **options), self.case
+        with closing(subject.backend):
+            result = subject.result(case)
+            findings = [*subject.findings([result], [case])] if not result.ok else []
+        does = "does as required" if result.ok else "fails"
+        return Report(f"{subject.name} {does} on this input", result.ok, findings)
+
+
+def inputs(sampler: str) -> st.SearchStrategy[SamplerInput]:
+    """Return a strategy of inputs for which llama.cpp defines a result."""
+    ranges = ROWS[sampler].ranges or {}
+    parameters = st.fixed_dictionaries({name: strategy(drawn) for name, drawn in ranges.items()})
+    drawn = st.builds(
+        lambda row, values, tokens: SamplerInput(sampler, row["values"], values, tokens),
+        literal_logits, parameters, _TOKENS,
+    )  # fmt: skip
+    return drawn.filter(_is_defined)
+
+
+def _is_defined(drawn: SamplerInput) -> bool:
+    if not any(math.isfinite(logit) for logit in drawn.logits):
+        return False
+    trace, refusal = reference_trace(prepare(drawn.case))
+    return bool(trace) and not refusal

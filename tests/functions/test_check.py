@@ -1,0 +1,234 @@
+"""check: right functions pass, wrong ones are caught by name, in each form that a function has."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sampler_parity
+from sampler_parity import Report, check
+from sampler_parity.functions.stage import SUPPORTED
+from sampler_parity.harness.errors import InputError
+from tests.functions.right_functions import RIGHT, Row, min_p, penalties, top_p
+from tests.functions.wrong_functions import WORDS, WRONG
+
+FEW = ["top_p/crossing*", "top_p/matrix/*V2-*", "top_p/exact-sums/*V2-*"]
+
+
+@pytest.mark.parametrize("sampler", RIGHT)
+def test_right_function_passes_whole(sampler: str) -> None:
+    report = check(RIGHT[sampler], sampler)
+    assert report.ok, report
+    assert not report.notes
+    assert str(report).startswith(f"{sampler} as {sampler}: ")
+
+
+@pytest.mark.parametrize("sampler", WRONG)
+def test_wrong_function_is_caught_and_named(sampler: str) -> None:
+    report = check(WRONG[sampler], sampler)
+    assert not report.ok
+    assert WORDS[sampler] in str(report)
+
+
+def test_every_supported_sampler_but_dry_has_a_right_and_a_wrong_function() -> None:
+    assert {*RIGHT} == {*WRONG} == {*SUPPORTED} - {"dry"}
+
+
+def test_the_interface_has_at_most_ten_names() -> None:
+    names = [name for name in sampler_parity.__all__ if not name.startswith("_")]
+    assert len(names) <= 10
+    assert all(hasattr(sampler_parity, name) for name in names)
+    with pytest.raises(AttributeError, match="no attribute 'chek'"):
+        sampler_parity.chek  # noqa: B018
+
+
+def batch(logits: Row, p: float, min_keep: int = 0) -> Row:
+    return np.stack([top_p(row, p, min_keep) for row in logits])
+
+
+def mixed_batch(logits: Row, p: float, min_keep: int = 0) -> Row:
+    """A row depends on the one before it."""
+    return np.stack([top_p(row, p, min_keep) for row in np.roll(logits, 1, axis=0)])
+
+
+def mask(logits: Row, p: float, min_keep: int = 0) -> Row:
+    return np.asarray(top_p(logits, p, min_keep) > -np.inf)
+
+
+def with_ids(logits: Row, p: float, min_keep: int = 0) -> tuple[Row, Row]:
+    left = top_p(logits, p, min_keep)
+    ids = np.flatnonzero(left > -np.inf)[::-1]
+    return ids, left[ids]
+
+
+def processor(input_ids: Row, scores: Row, p: float, min_keep: int = 0) -> Row:
+    assert input_ids.shape[0] == scores.shape[0] == 3
+    return batch(scores, p, min_keep)
+
+
+def of_lists(logits: list[float], p: float, min_keep: int = 0) -> list[float]:
+    assert isinstance(logits, list)
+    return list(top_p(np.array(logits, np.float32), p, min_keep).tolist())
+
+
+class Made:
+    """An object from the parameters, which is called."""
+
+    def __init__(self, p: float, min_keep: int = 0) -> None:
+        self.parameters = p, min_keep
+
+    def __call__(self, logits: Row) -> Row:
+        return top_p(logits, *self.parameters)
+
+
+class Tiny:
+    """An array of another library, as torch or jax.numpy would give."""
+
+    def __init__(self, values: Row) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Row:
+        return self.values
+
+
+def of_library(logits: Tiny, p: float, min_keep: int = 0) -> Tiny:
+    assert isinstance(logits, Tiny)
+    return Tiny(top_p(logits.values, p, min_keep))
+
+
+FORMS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+    (batch, {"batch": True}),
+    (mask, {}),
+    (with_ids, {}),
+    (processor, {}),
+    (of_lists, {"library": list}),
+    (of_library, {"library": Tiny}),
+    (Made, {}),
+    (lambda p, min_keep: lambda logits: top_p(logits, p, min_keep), {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "options"), FORMS, ids=lambda form: getattr(form, "__name__", "options")
+)
+def test_each_form_of_a_function_is_judged(function: Callable[..., Any], options: Any) -> None:
+    assert check(function, "top_p", cases=FEW, **options).ok
+
+
+def test_a_batch_whose_rows_influence_each_other_is_wrong() -> None:
+    assert not check(mixed_batch, "top_p", cases=FEW, batch=True).ok
+
+
+class Penalties:
+    def __init__(self, penalty_last_n: int, **values: float) -> None:
+        self.last_n, self.values, self.past = penalty_last_n, values, list[int]()
+
+    def accept(self, token: int) -> None:
+        self.past.append(token)
+
+    def reset(self) -> None:
+        self.past.clear()
+
+    def clone(self) -> "Penalties":
+        twin = type(self)(self.last_n, **self.values)
+        twin.past = [*self.past]
+        return twin
+
+    def apply(self, logits: Row) -> Row:
+        return penalties(logits, np.array(self.past, np.int64), self.last_n, **self.values)
+
+
+class WithoutReset(Penalties):
+    def reset(self) -> None:
+        pass
+
+
+class SharedClone(Penalties):
+    def clone(self) -> "Penalties":
+        twin = type(self)(self.last_n, **self.values)
+        twin.past = self.past
+        return twin
+
+
+def test_an_object_with_state_is_judged() -> None:
+    assert check(Penalties, "penalties").ok
+    assert "reset keeps the accepted tokens" in str(check(WithoutReset, "penalties"))
+    assert "share the accepted tokens" in str(check(SharedClone, "penalties"))
+
+
+def test_a_parameter_that_a_function_lacks_skips_the_cases_that_set_it() -> None:
+    report = check(lambda logits, p: min_p(logits, p), "min_p")
+    assert report.ok
+    assert report.notes == ["404 more are skipped: it takes no min_keep"]
+
+
+def test_an_exception_is_reported_with_its_place() -> None:
+    report = check(lambda logits, p, min_keep: 1 / 0, "top_p", cases="top_p/crossing*")
+    assert not report.ok
+    assert "ZeroDivisionError: division by zero (" in str(report)
+    assert f"{__file__}:" in str(report)
+
+
+WRONG_RESULTS: list[tuple[Callable[..., Any], str]] = [
+    (lambda logits, p, min_keep: logits[:-1], "it returned shape (1,) for 2 logits"),
+    (lambda logits, p, min_keep: "text", "it returned str, and not an array of numbers"),
+    (lambda logits, p, min_keep: 3, "it selected 3 of 2 logits"),
+    (lambda logits, p, min_keep: 1, "it returned the token 1, and top_p selects none"),
+    (lambda logits, p, min_keep: ([0, 0], [1.0, 1.0]), "it returned an id twice"),
+    (lambda logits, p, min_keep: ([7], [1.0]), "it returned an id outside of 0..1"),
+    (
+        lambda logits, p, min_keep: ([1], [1.0, 2.0]),
+        "it returned ids of shape (1,), logits of shape (2,)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "problem"), WRONG_RESULTS)
+def test_a_result_that_cannot_be_read_is_described(
+    function: Callable[..., Any], problem: str
+) -> None:
+    report = check(function, "top_p", cases="top_p/exact-sums/equal-V2-p0.50000006")
+    assert not report.ok
+    assert problem in str(report)
+
+
+INPUTS: list[tuple[Callable[..., Any], str, str, str]] = [
+    (
+        top_p, "topp", "*",
+        "topp: no function can be checked as this sampler - did you mean top_p or top_k?",
+    ),
+    (top_p, "top_p", "no/*", "cases=['no/*']: no case of parity/top_p has such an id"),
+    (
+        lambda logits: logits, "top_p", "*",
+        "<lambda>: takes no p - wrap it: lambda logits, p, min_keep: ...",
+    ),
+    (
+        lambda logits, q: logits, "top_p", "*",
+        "<lambda>: the sampler has no parameter 'q' - wrap it: lambda logits, p, min_keep: ...",
+    ),
+    (dict, "top_p", "*", "dict: its arguments are unknown - wrap it in a lambda"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "sampler", "cases", "problem"), INPUTS)
+def test_what_cannot_be_checked_is_refused_in_one_line(
+    function: Callable[..., Any], sampler: str, cases: str, problem: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        check(function, sampler, cases=cases)
+    assert str(error.value) == problem
+
+
+def test_a_report_is_text_and_html_and_a_truth_value() -> None:
+    report = check(WRONG["top_p"], "top_p", cases=FEW)
+    assert isinstance(report, Report)
+    assert not report
+    assert repr(report) == str(report)
+    page = report._repr_html_()
+    assert page.startswith("<p><b>top_p as top_p: ")
+    assert page.count("<pre>") == len(report.findings)
+    finding = report.findings[0]
+    assert finding.id == "top_p/fewer"
+    assert finding.lines[-1].startswith('replay: check(top_p, "top_p", cases="top_p/')
+    assert "top_p/crossing-token-is-kept" in finding.cases

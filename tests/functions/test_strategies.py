@@ -1,0 +1,26 @@
+"""Inputs that Hypothesis draws: right functions pass them, and a wrong one is shrunk."""
+
+import pytest
+from hypothesis import find, given, settings
+
+from sampler_parity.functions.strategies import SamplerInput, inputs
+from tests.functions.right_functions import RIGHT
+from tests.functions.wrong_functions import WRONG
+
+
+@pytest.mark.parametrize("sampler", ["min_p", "top_k", "penalties"])
+def test_a_right_function_passes_every_input(sampler: str) -> None:
+    @settings(max_examples=60, deadline=None)
+    @given(inputs(sampler))
+    def passes(drawn: SamplerInput) -> None:
+        assert drawn.check(RIGHT[sampler])
+
+    passes()
+
+
+def test_a_wrong_function_is_shrunk_to_a_small_input() -> None:
+    smallest = find(inputs("min_p"), lambda drawn: not drawn.check(WRONG["min_p"]))
+    assert len(smallest.logits) <= 3
+    report = smallest.check(WRONG["min_p"])
+    assert report.headline == "min_p fails on this input"
+    assert "replay" not in str(report)
