@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sampler_parity.functions.calling import Caller, Library
 from sampler_parity.functions.report import Report
-from sampler_parity.functions.subject import Subject, cases_of
-from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.verdicts import Accept
+
+if TYPE_CHECKING:  # the rest takes longer to import than a user waits for a name
+    from sampler_parity.functions.calling import Library
+    from sampler_parity.functions.subject import Subject
+    from sampler_parity.harness.protocol.arithmetic import Arithmetic
 
 ERROR = 1e-6  # probability that a right function is found to draw otherwise
 
@@ -19,9 +21,9 @@ def check(
     *,
     accept: Accept = "correct",
     cases: str | Sequence[str] = "*",
-    library: Library = None,
+    library: "Library" = None,
     batch: bool = False,
-    arithmetic: Arithmetic | None = None,
+    arithmetic: "Arithmetic | None" = None,
     seed: int = 0,
 ) -> Report:
     """Check a function as one of llama.cpp's samplers, by the quick cases of `parity/SAMPLER`.
@@ -37,6 +39,8 @@ def check(
     batch: give rows, float32[3, n]. arithmetic: as in an adapter's greeting; None: float32.
     Raises InputError for a sampler that is not supported, and a function that cannot be called.
     """
+    from sampler_parity.functions.subject import cases_of
+
     patterns = [cases] if isinstance(cases, str) else cases
     selected = cases_of(sampler, patterns)
     subject = subject_of(
@@ -63,11 +67,15 @@ def subject_of(
     sampler: str,
     *,
     accept: Accept = "correct",
-    library: Library = None,
+    library: "Library" = None,
     batch: bool = False,
-    arithmetic: Arithmetic | None = None,
+    arithmetic: "Arithmetic | None" = None,
     seed: int = 0,
-) -> Subject:
+) -> "Subject":
     """Return a function with the options of `check`."""
+    from sampler_parity.functions.calling import Caller
+    from sampler_parity.functions.subject import Subject
+    from sampler_parity.harness.protocol.arithmetic import Arithmetic
+
     caller = Caller(library, batch)
     return Subject(function, sampler, accept, caller, arithmetic or Arithmetic(), seed)

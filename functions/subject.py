@@ -15,7 +15,6 @@ from sampler_parity.functions.calling import (
     name_of,
     signature_of,
 )
-from sampler_parity.functions.chains import judge_draws
 from sampler_parity.functions.report import Finding
 from sampler_parity.functions.stage import SUPPORTED, FunctionStage, maker, parameters_of
 from sampler_parity.harness.backends.reference import Worker
@@ -128,6 +127,8 @@ class Subject:
     def draws(self, error: float) -> Iterator[Finding]:
         """Yield a finding for each row on which the drawn tokens have another distribution. error:
         the probability that a right function gets one."""
+        from sampler_parity.functions.chains import judge_draws  # loads distributions
+
         make = maker(self.sampler, self.signature, self.caller, self.seed)
         for name, row in ROWS.items():
             stage, cand = cast(FunctionStage, make(seed=0)), Candidates.from_logits(row)

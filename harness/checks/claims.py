@@ -56,7 +56,9 @@ def _reads_vocabulary(case: Case) -> bool:
     alone: the breakers are sent as tokens."""
     names = {name for chain in case.claimed for stage in chain for name in stage}
     readers = {
-        name for name in names & {*ALL_SAMPLERS} if "vocab" in parameters_of(ALL_SAMPLERS[name])
+        name
+        for name in names
+        if name in ALL_SAMPLERS and "vocab" in parameters_of(ALL_SAMPLERS[name])
     }
     in_tokens = isinstance(case, GivenCase) and readers == {"dry"}
     return bool(getattr(case, "vocab", None)) and not in_tokens
