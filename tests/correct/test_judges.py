@@ -31,7 +31,7 @@ from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.verdicts import passing
 from sampler_parity.maintenance.selftest.correct_engines import correct_engines, pass_all
 from sampler_parity.maintenance.selftest.selftest import cases_for, quick_cases, try_mutant
-from sampler_parity.reference import SAMPLERS, Chain, Vocab
+from sampler_parity.reference import SAMPLERS, Chain, Vocab, build_chain
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.dry import Dry
@@ -568,3 +568,25 @@ def test_the_first_stage_that_is_wrong_is_named() -> None:
     with closing(InProcess(name)) as backend, accepting("correct"):
         result = execute(case, [backend]).backends[backend.name]
     assert (result.verdict, result.stage) == ("diverged", "penalties")
+
+
+@pytest.mark.parametrize("shares", [[0, 0.7310586, 0.26894143], [math.nan] * 3])
+def test_behind_a_removed_first_candidate_numbers_and_nan_are_right(shares: list[float]) -> None:
+    """llama.cpp takes the first of sorted candidates for the largest: here it is -inf, after a
+    bias, and every p is NaN. An engine that looks for the largest logit has numbers."""
+    spec: list[dict[str, Any]] = [
+        {"top_k": {"k": 3}}, {"logit_bias": {"logit_bias": [[0, -np.inf]]}}, {"dist": {"seed": 0}},
+    ]  # fmt: skip
+    row = np.array([3, 2, 1], np.float32)
+    ids, banned = np.arange(3, dtype=np.int32), np.array([-np.inf, 2, 1], np.float32)
+    zero, p = np.zeros(3, np.float32), np.array(shares, np.float32)
+    wrong = []
+    for place in (1, 2):
+        stages = [
+            Got(ids, row, zero, True, -1), Got(ids, banned, zero, True, -1),
+            Got(ids, banned, p, True, place),
+        ]  # fmt: skip
+        memory, judged = Memory.of(build_chain(spec)), Judged()
+        wrong.append(judge_sample(memory, spec, row, stages, place, FLOAT32, judged) is not None)
+        assert judged.undefined == wrong[-1]
+    assert any(wrong)

@@ -175,7 +175,7 @@ def judge_sample(
                 return Place(0, "chain", j, "ids", {})
             break
         (parameters,) = chain[j].values()
-        memory.undefined |= not is_defined(held.logits)
+        memory.undefined |= not is_defined(held.logits) or _first_is_removed(held)
         try:
             if own_random:
                 steer(samplers[j], held.candidates(), got, by_report=True)
@@ -187,6 +187,12 @@ def judge_sample(
         values = {"got": token, "expected": results[-1].token}
         return Place(0, "token", len(samplers), "token", values)
     return None
+
+
+def _first_is_removed(held: Held) -> bool:
+    """Return whether candidates flagged as sorted begin with -inf. llama.cpp takes it for the
+    largest logit, and every p is NaN; an engine that looks for the largest one has numbers."""
+    return held.sorted and len(held.logits) > 0 and held.logits[0] == -np.inf
 
 
 def _is_possible(got: Got, before: Held) -> bool:
