@@ -4,6 +4,7 @@ A chain is `[{name: {parameter: value}}, ...]` with llama.cpp's names, as in a s
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,7 @@ FEW = 8  # tokens in a line
 def trace(chain: Spec, logits: ArrayLike, tokens: Iterable[int] = ()) -> list[Stage]:
     """Return the candidates after each stage. logits: float[n_vocab]. tokens: those accepted
     before. Raises ChainError for a chain that llama.cpp lacks."""
-    cand = Candidates.from_logits(logits)
+    cand = Candidates.from_logits(_row(logits))
     return [*_built(len(cand), [*tokens], chain).trace(cand)]
 
 
@@ -35,15 +36,30 @@ def probabilities(
     """Return the probability of each token that a chain draws: float64[n_vocab], sum 1. If no
     sampler at its end selects a token, `dist` draws. Raises Unsupported if it has no fixed
     distribution."""
-    past, row = [*tokens], Candidates.from_logits(logits).logits
-    drawn = chain and next(iter(chain[-1])) in (*FIXED, *DRAWING, "greedy")
+    past, row = [*tokens], _row(logits)
+    names = [sampler.name for sampler in _built(len(row), past, chain).samplers]
+    last = names[-1] if names else ""
+    if last == "greedy":
+        p = np.zeros(len(row))
+        p[trace(chain, row, past)[-1].candidates.token] = 1
+        return p
     spec = [{name: {**values} for name, values in stage.items()} for stage in chain]
-    return law(
-        [*spec, *([] if drawn else [{"dist": {"seed": 0}}])], row, partial(_built, len(row), past)
-    )
+    spec += [] if last in (*FIXED, *DRAWING) else [{"dist": {"seed": 0}}]
+    return law(spec, row, partial(_built, len(row), past))
+
+
+def _row(logits: ArrayLike) -> NDArray[np.float32]:
+    """Return a row. Raises InputError for what is none."""
+    with suppress(TypeError, ValueError), np.errstate(over="ignore"):
+        row = np.asarray(logits)
+        if row.ndim == 1 and len(row) and row.dtype.kind in "iuf":
+            return row.astype(np.float32)
+    raise InputError("logits", "are no row of numbers", "pass float[n_vocab]")
 
 
 def _built(n_vocab: int, past: Sequence[int], chain: Spec) -> Chain:
+    if not isinstance(chain, list | tuple):
+        raise InputError("chain", "is no list of stages", 'pass [{"top_k": {"k": 40}}, ...]')
     built = build_chain(chain, n_vocab=n_vocab)
     for token in past:
         built.accept(token)
@@ -63,6 +79,8 @@ def judge_draws(
     is found wrong. Raises InputError for draws that are no tokens.
     """
     values, p = np.asarray(draws), probabilities(chain, logits, tokens)
+    if not 0 < error < 1:
+        raise InputError(f"error={error!r}", "is no probability between 0 and 1")
     if values.dtype.kind not in "iu" or values.ndim != 1 or len(values) == 0:
         raise InputError("judge_draws", "draws must be a list of token ids", "pass int[k]")
     if values.min() < 0 or values.max() >= len(p):
@@ -120,17 +138,20 @@ def _alone(name: str, ours: NDArray[np.float64], theirs: NDArray[np.float64]) ->
 def why(chain: Spec, logits: ArrayLike, token: int, tokens: Sequence[int] = ()) -> Report:
     """Follow a token through a chain: its logit, probability and rank after each stage, and the
     stage that removes it. logits: float[n_vocab]. tokens: those accepted before."""
-    notes, rank = list[str](), -1
-    start = Candidates.from_logits(logits)
-    if not 0 <= token < len(start):
-        raise InputError(f"why(..., token={token})", f"the row has {len(start):,} tokens")
+    notes, rank = list[str](), 0
+    start = Candidates.from_logits(_row(logits))
+    if token not in range(len(start)):
+        raise InputError(f"why(..., token={token!r})", f"the row has {len(start):,} tokens")
+    if start.logits[token] == -np.inf:
+        return Report(f"token {token} has -inf from the start", False)
     stages: list[tuple[str, Any]] = [("before", start)]
     stages += [(f"after {stage.name}", stage.candidates) for stage in trace(chain, logits, tokens)]
     for name, cand in stages:
         at = np.flatnonzero(cand.ids == token)
         if len(at) == 0 or cand.logits[at[0]] == -np.inf:
             what = f"{name.removeprefix('after ')} removes token {token}: it had rank {rank}"
-            return Report(f"{what}, and {len(cand):,} stay", False, notes=notes)
+            finite = int((cand.logits > -np.inf).sum())
+            return Report(f"{what}, and {finite:,} stay", False, notes=notes)
         logit, shares = float(cand.logits[at[0]]), cand.copy()
         shares.softmax(sort=False)
         rank = 1 + int((cand.logits > cand.logits[at[0]]).sum())

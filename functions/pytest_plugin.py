@@ -3,13 +3,13 @@ takes `check_case` and calls it with the function. docs/check-a-function.md.
 """
 
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 import pytest
 
 FIXTURE = "check_case"
 LINES = 10  # of a failure
+DRAWS = "draws"  # the test of the distribution, next to those of cases
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,18 +22,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("sampler_parity")
-    if marker is None or FIXTURE not in metafunc.fixturenames:
+    if marker is None:
         return
-    from sampler_parity.functions.subject import cases_of
+    from sampler_parity.functions.check import patterns_of
+    from sampler_parity.functions.subject import LAWS, cases_of
     from sampler_parity.harness.errors import InputError
 
-    sampler, patterns = (*marker.args, "")[0], marker.kwargs.get("cases", "*")
+    mark = "@pytest.mark.sampler_parity"
+    if FIXTURE not in metafunc.fixturenames:
+        pytest.fail(f"{mark}: the test must take {FIXTURE} and call it", pytrace=False)
+    settings = {**dict(zip(("sampler",), marker.args, strict=False)), **marker.kwargs}
+    if unknown := settings.keys() - {"sampler", "cases"}:
+        pytest.fail(f"{mark}: no setting {', '.join(sorted(unknown))}", pytrace=False)
+    sampler, patterns, problem = settings.get("sampler", ""), settings.get("cases", "*"), ""
     try:
-        cases = cases_of(sampler, [patterns] if isinstance(patterns, str) else patterns)
+        cases = cases_of(sampler, patterns_of(patterns))
     except InputError as error:
-        pytest.fail(f"@pytest.mark.sampler_parity: {error}", pytrace=False)
-    pairs = [(sampler, case) for case in cases]
+        problem = str(error)
+    if problem:
+        pytest.fail(f"{mark}: {problem}", pytrace=False)
+    pairs: list[tuple[str, Any]] = [(sampler, case) for case in cases]
     names = [case.id.partition("/")[2] for case in cases]
+    if sampler in LAWS and patterns == "*":
+        pairs, names = [*pairs, (sampler, DRAWS)], [*names, DRAWS]
     metafunc.parametrize(FIXTURE, pairs, ids=names, indirect=True)
 
 
@@ -45,14 +56,17 @@ def check_case(request: pytest.FixtureRequest) -> Callable[..., None]:
         pytest.fail("mark the test: @pytest.mark.sampler_parity(SAMPLER)", pytrace=False)
 
     def judge(function: Callable[..., Any], **options: Any) -> None:
-        from sampler_parity.functions.check import subject_of
+        from sampler_parity.functions.check import ERROR, subject_of
 
         subject = subject_of(function, sampler, **options)
-        if lacks := subject.skips(case):
+        if case == DRAWS and not subject.own_random:
+            pytest.skip(f"{subject.name} takes no random numbers")
+        if case == DRAWS:
+            findings = subject.draws(ERROR).findings
+        elif lacks := subject.skips(case):
             pytest.skip(f"{subject.name} takes no {', '.join(lacks)}")
-        with closing(subject.backend):
-            result = subject.result(case)
-            findings = [*subject.findings([result], [case])] if not result.ok else []
+        else:
+            findings = subject.judged(case)[1]
         for finding in findings:
             lines = str(finding).splitlines()
             pytest.fail("\n".join([*lines[:-1][: LINES - 1], lines[-1]]), pytrace=False)

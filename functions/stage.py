@@ -37,7 +37,9 @@ def parameters_of(sampler: str) -> dict[str, Any]:
     }
 
 
-def maker(sampler: str, function: Signature, caller: Caller, seed: int) -> Callable[..., Sampler]:
+def maker(
+    sampler: str, function: Signature, caller: Caller, seed: int, own_random: bool
+) -> Callable[..., Sampler]:
     """Return what builds the stage, with the arguments of the reference's sampler."""
     right = REFERENCE_SAMPLERS[sampler]
     signature, names = inspect.signature(right), parameters_of(sampler)
@@ -45,7 +47,9 @@ def maker(sampler: str, function: Signature, caller: Caller, seed: int) -> Calla
     def make(*positional: Any, **by_name: Any) -> FunctionStage:
         bound = signature.bind(*positional, **by_name).arguments
         values = {name: bound.get(name, default) for name, default in names.items()}
-        return FunctionStage(right(*positional, **by_name), values, function, caller, seed)
+        return FunctionStage(
+            right(*positional, **by_name), values, function, caller, seed, own_random
+        )
 
     vars(make)["__signature__"] = signature
     return make
@@ -61,7 +65,9 @@ class FunctionStage:
         function: Signature,
         caller: Caller,
         seed: int,
+        own_random: bool,
     ) -> None:
+        self.own_random = own_random
         self.name, self.right, self.parameters = str(right.name), right, parameters
         self.function, self.caller, self.seed = function, caller, seed
         self._begin()
@@ -71,7 +77,13 @@ class FunctionStage:
         self.rng = np.random.default_rng(self.seed)
         self.object: Any = None
         if self.function.makes:
-            self.object = self.function.function(**self.function.arguments(self.parameters))
+            self.object = self.caller.make(self.function, self.parameters, self.rng)
+        self._bind()
+
+    def _bind(self) -> None:
+        self.step = self.function
+        if self.function.makes:
+            self.step = signature_of(getattr(self.object, "apply", self.object), ())
 
     def accept(self, token: int) -> None:
         self.right.accept(token)
@@ -94,12 +106,13 @@ class FunctionStage:
         twin.rng = copy.deepcopy(self.rng)
         instance = self.object
         twin.object = instance.clone() if hasattr(instance, "clone") else copy.deepcopy(instance)
+        twin._bind()
         return twin
 
     def apply(self, cand: Candidates) -> None:
         before = cand.copy()
         result = self.call(before)
-        if self.name == "xtc" and self.function.is_random:
+        if self.name == "xtc" and self.own_random:
             acts = not (result.stays | (before.logits == -np.inf)).all()
             self.right.rng = OneNumber(0.0 if acts else 1.0)
         self.right.apply(cand)
@@ -108,7 +121,7 @@ class FunctionStage:
         elif result.token is not None:
             raise Misshapen(f"it returned the token {result.token}, and {self.name} selects none")
         elif self.name in REMOVING:
-            _remove(result, before, cand)
+            _remove(self.name, result, before, cand)
         else:
             _change(result, before, cand)
 
@@ -116,16 +129,15 @@ class FunctionStage:
         """Return what the function leaves of candidates, by their places. Raises Misshapen."""
         if len(before) == 0:
             return Result(np.ones(0, bool))
-        function, parameters, row = self.function, dict(self.parameters), before.logits
+        parameters, row = dict(self.parameters), before.logits
         if self.name == "logit_bias":
             parameters["logit_bias"] = _effective(parameters["logit_bias"], before)
         if self.name in _BY_ID:
             row = np.full(int(before.ids.max()) + 1, -np.inf, np.float32)
             row[before.ids] = before.logits
         if self.object is not None:
-            instance = self.object
-            function, parameters = signature_of(getattr(instance, "apply", instance), ()), {}
-        result = self.caller.call(function, row, self.past, parameters, self.rng)
+            parameters = {}
+        result = self.caller.call(self.step, row, self.past, parameters, self.rng)
         if self.name in _BY_ID:
             logits = None if result.logits is None else result.logits[before.ids]
             return Result(result.stays[before.ids], logits, result.token)
@@ -157,12 +169,27 @@ def _places(before: Candidates, ids: NDArray[Any]) -> NDArray[np.intp]:
     return order[np.searchsorted(before.ids, ids, sorter=order)]
 
 
-def _remove(result: Result, before: Candidates, cand: Candidates) -> None:
-    """Let those stay that the function leaves, in the order of the reference."""
+def _same_logits(result: Result, before: Candidates, stays: NDArray[np.bool_]) -> None:
+    """Raise Misshapen where a filter changes a logit by more than a format can."""
+    if result.logits is None:
+        return
+    with np.errstate(all="ignore"):
+        away = abs(result.logits - before.logits) > 0.01 * abs(before.logits)
+    changed = np.flatnonzero(stays & away)
+    if len(changed):
+        i = int(changed[0])
+        has = f"logit {i} was {before.logits[i]:.6g} and is {result.logits[i]:.6g}"
+        raise Misshapen(f"{has}: a filter changes no logit, and a removed token must be -inf")
+
+
+def _remove(name: str, result: Result, before: Candidates, cand: Candidates) -> None:
+    """Let those stay that the function leaves, in the order of the reference. A token of -inf stays
+    as in the reference: a row cannot tell, and it makes no difference to a draw."""
     right = _places(before, cand.ids)
     expected = np.zeros(len(before), bool)
     expected[right] = True
-    stays = result.stays | (before.logits == -np.inf) & expected
+    stays = np.where(before.logits == -np.inf, expected, result.stays)
+    _same_logits(result, before, stays)
     places = right[stays[right]]
     more = np.flatnonzero(stays & ~expected)
     if len(more):
@@ -179,6 +206,10 @@ def _remove(result: Result, before: Candidates, cand: Candidates) -> None:
             p = (weights / weights.sum()).astype(np.float32)
     else:
         p[right] = cand.p
+    with np.errstate(all="ignore"):
+        lost = np.exp(before.logits - before.logits.max(initial=-np.inf)) == 0
+    if name == "typical_p" and lost.any():  # llama.cpp's order is of NaN: no other is worse
+        places = places[np.argsort(p[places], kind="stable")]
     cand.ids, cand.p = before.ids[places], p[places]
     cand.logits = _logits(result, before)[places]
 

@@ -4,7 +4,6 @@ ranges that the suites are drawn from. Hypothesis shrinks them.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +13,17 @@ from numpy.typing import NDArray
 
 from sampler_parity.functions.check import subject_of
 from sampler_parity.functions.report import Report
+from sampler_parity.functions.stage import SUPPORTED
 from sampler_parity.functions.subject import DRAWN
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.blocks.fuzz_cases import literal_logits, strategy
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.reference.registry import ROWS
 
+_ROW = st.lists(st.integers(-16, 16).map(lambda x: x / 4), min_size=1, max_size=12)
 _TOKENS = st.lists(st.integers(0, 12), max_size=30)
 
 
@@ -55,23 +58,31 @@ class SamplerInput:
 
     def check(self, function: Callable[..., Any], **options: Any) -> Report:
         """Judge a function on this input. options: as those of `check`."""
-        subject, case = subject_of(function, self.sampler, **options), self.case
-        with closing(subject.backend):
-            result = subject.result(case)
-            findings = [*subject.findings([result], [case])] if not result.ok else []
+        subject = subject_of(function, self.sampler, **options)
+        result, findings = subject.judged(self.case)
         does = "does as required" if result.ok else "fails"
         return Report(f"{subject.name} {does} on this input", result.ok, findings)
 
 
 def inputs(sampler: str) -> st.SearchStrategy[SamplerInput]:
     """Return a strategy of inputs for which llama.cpp defines a result."""
-    ranges = ROWS[sampler].ranges or {}
-    parameters = st.fixed_dictionaries({name: strategy(drawn) for name, drawn in ranges.items()})
-    drawn = st.builds(
-        lambda row, values, tokens: SamplerInput(sampler, row["values"], values, tokens),
-        literal_logits, parameters, _TOKENS,
+    if sampler not in SUPPORTED:
+        raise InputError(
+            f"inputs({sampler!r})", "no such sampler", did_you_mean(sampler, SUPPORTED)
+        )
+    row = ROWS[sampler]
+    parameters = {}
+    for name, values in (row.ranges or {}).items():
+        # words such as "V-1" stand for the number of tokens
+        edges = [edge for edge in (row.edges or {}).get(name, ()) if not isinstance(edge, str)]
+        drawn = strategy(values)
+        parameters[name] = drawn | st.sampled_from(edges) if edges else drawn
+    inputs_of_any = st.builds(
+        lambda logits, values, tokens: SamplerInput(sampler, logits, values, tokens),
+        _ROW | literal_logits.map(lambda row: row["values"]),
+        st.fixed_dictionaries(parameters), _TOKENS,
     )  # fmt: skip
-    return drawn.filter(_is_defined)
+    return inputs_of_any.filter(_is_defined)
 
 
 def _is_defined(drawn: SamplerInput) -> bool:

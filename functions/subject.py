@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -11,11 +12,12 @@ import numpy as np
 from sampler_parity.functions.calling import (
     Caller,
     Misshapen,
+    Result,
     Signature,
     name_of,
     signature_of,
 )
-from sampler_parity.functions.report import Finding
+from sampler_parity.functions.report import Finding, Report
 from sampler_parity.functions.stage import SUPPORTED, FunctionStage, maker, parameters_of
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.bundle.records import CaseResult, CounterexampleResult
@@ -35,7 +37,7 @@ from sampler_parity.harness.suite.file import checks_of
 from sampler_parity.harness.suite.ids import id_fits
 from sampler_parity.harness.suite.items import files_of
 from sampler_parity.harness.verdicts import Accept
-from sampler_parity.reference import Candidates
+from sampler_parity.reference import Candidates, Sampler
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 
 NAME = "function"
@@ -47,6 +49,8 @@ ROWS = {
     "logits with -inf": np.array([1, -np.inf, 0, -np.inf, -2, 3], np.float32),
 }
 DRAWS = 4000
+XTC_P = 0.3
+LAWS = ("dist", "xtc")  # samplers whose random decisions are judged by their distribution
 MINIMIZED = 3  # groups of failures
 
 
@@ -60,6 +64,7 @@ class Subject:
     caller: Caller
     arithmetic: Arithmetic
     seed: int
+    with_own_random: bool
 
     @cached_property
     def signature(self) -> Signature:
@@ -75,6 +80,23 @@ class Subject:
     @property
     def name(self) -> str:
         return name_of(self.function)
+
+    @cached_property
+    def own_random(self) -> bool:
+        """Whether it draws with random numbers of its own: an argument, also one of the object that
+        it makes, gets them; or the user says so."""
+        step = self.signature
+        if step.makes:
+            values = {k: 1 if v is ... else v for k, v in parameters_of(self.sampler).items()}
+            with suppress(Exception):  # a case shows it
+                instance = self.caller.make(step, values, np.random.default_rng(self.seed))
+                step = signature_of(getattr(instance, "apply", instance), ())
+        return self.with_own_random or self.signature.is_random or step.is_random
+
+    @property
+    def make(self) -> Callable[..., Sampler]:
+        """What builds the stage."""
+        return maker(self.sampler, self.signature, self.caller, self.seed, self.own_random)
 
     @cached_property
     def backend(self) -> "FunctionBackend":
@@ -95,6 +117,12 @@ class Subject:
         with accepting(self.accept):
             result = execute(case, [self.backend])
         return result.model_copy(update={"accept": self.accept})
+
+    def judged(self, case: Case) -> tuple[CaseResult, list[Finding]]:
+        """Judge one case, and describe its failure."""
+        with closing(self.backend):
+            result = self.result(case)
+            return result, [*self.findings([result], [case])] if not result.ok else []
 
     def findings(self, results: Sequence[CaseResult], cases: Sequence[Case]) -> Iterator[Finding]:
         """Yield a finding for each group of failures, the worst first; the first are minimized."""
@@ -124,26 +152,46 @@ class Subject:
         name = self.name if self.name.isidentifier() else "..."
         return f'replay: check({name}, "{self.sampler}", cases="{case}")'
 
-    def draws(self, error: float) -> Iterator[Finding]:
-        """Yield a finding for each row on which the drawn tokens have another distribution. error:
-        the probability that a right function gets one."""
+    def draws(self, error: float) -> Report:
+        """Judge what is drawn by its distribution: tokens of dist on each of `ROWS`, and how often
+        xtc acts. error: the probability that a right function is found wrong."""
         from sampler_parity.functions.chains import judge_draws  # loads distributions
 
-        make = maker(self.sampler, self.signature, self.caller, self.seed)
-        for name, row in ROWS.items():
-            stage, cand = cast(FunctionStage, make(seed=0)), Candidates.from_logits(row)
-            tokens = [cast(int, stage.call(cand).token) for _ in range(DRAWS)]
-            report = judge_draws(tokens, row, error=error / len(ROWS))
-            for finding in report.findings:
-                yield replace(
-                    finding, text=f"{name}: {finding.text}", lines=[*finding.lines, *report.notes]
-                )
+        reports = []
+        if self.sampler == "xtc":
+            cand = Candidates.from_logits([0.0, 0.0, -5.0])
+            stage = cast(FunctionStage, self.make(p=XTC_P, t=0.1, seed=0))
+            acted = [int(not self._called(stage, cand).stays[:2].all()) for _ in range(DRAWS)]
+            chances = np.log([1 - XTC_P, XTC_P])
+            reports.append((f"acts (1) or not (0) with p = {XTC_P}", judge_draws(acted, chances)))
+        for name, row in ROWS.items() if self.sampler == "dist" else ():
+            stage, cand = cast(FunctionStage, self.make(seed=0)), Candidates.from_logits(row)
+            tokens = [cast(int, self._called(stage, cand).token) for _ in range(DRAWS)]
+            reports.append((name, judge_draws(tokens, row, error=error / len(ROWS))))
+        findings = [
+            replace(finding, text=f"{name}: {finding.text}", lines=[*finding.lines, *report.notes])
+            for name, report in reports
+            for finding in report.findings
+        ]
+        notes = [f"draws: {DRAWS:,} on {name}: {r.notes[0]}" for name, r in reports if r.notes]
+        return Report(
+            "draws of another distribution" if findings else "", not findings, findings, notes
+        )
+
+    @staticmethod
+    def _called(stage: FunctionStage, cand: Candidates) -> Result:
+        """Call the function once. Raises InputError for what it raises."""
+        try:
+            return stage.call(cand)
+        except Exception as error:
+            raise InputError(stage.name, f"a draw fails: {_described(error)}") from error
 
 
 def cases_of(sampler: str, patterns: Sequence[str] = ("*",)) -> list[Case]:
     """Return the quick cases of a sampler's suite whose ids fit a pattern. Raises InputError for a
     sampler that no function can be checked as, and where no id fits."""
     if sampler not in SUPPORTED:
+        sampler = str(sampler)
         fix = did_you_mean(sampler, SUPPORTED) or f"supported: {', '.join(SUPPORTED)}"
         raise InputError(sampler, "no function can be checked as this sampler", fix)
     expansions = Expansions(of_this_code())
@@ -161,11 +209,11 @@ class FunctionBackend(InPlace):
 
     def __init__(self, of: Subject) -> None:
         worker = Worker()
-        worker.samplers = replaced(of.sampler, maker(of.sampler, of.signature, of.caller, of.seed))
+        worker.samplers = replaced(of.sampler, of.make)
         hello = HelloReply(
             name=NAME, version="", capabilities=["run", "no_vocab"],
             samplers=sorted(REFERENCE_SAMPLERS), arithmetic=of.arithmetic,
-            random="own" if of.signature.is_random else "mt19937",
+            random="own" if of.own_random else "mt19937",
         )  # fmt: skip
         vars(worker)["hello"] = lambda: hello
         # a row has no flag `sorted`
@@ -177,8 +225,13 @@ class FunctionBackend(InPlace):
             return super().answer(request, timeout_s)
         except (Misshapen, BackendFailure) as error:
             raise BackendFailure("rejected", str(error)) from None
-        except Exception as error:
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{frame.filename}:{frame.lineno}"
-            problem = f"{type(error).__name__}: {error} ({place})"
-            raise BackendFailure("rejected", problem) from error
+        except (Exception, SystemExit) as error:
+            raise BackendFailure("rejected", _described(error)) from error
+
+
+def _described(error: BaseException) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    text = "an exception whose text cannot be read"
+    with suppress(Exception):
+        text = str(error)
+    return f"{type(error).__name__}: {text} ({frame.filename}:{frame.lineno})"

@@ -1,6 +1,6 @@
 """trace, compare, why and judge_draws: chains of the reference on a row."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ def test_a_trace_has_the_candidates_after_each_stage() -> None:
 
 def test_chains_with_the_same_draw_are_equal_and_others_are_not() -> None:
     assert compare(TOP_2, [{"top_p": {"p": 0.8}}], ROW).ok
+    assert compare([{"greedy": {}}], [{"top_k": {"k": 1}}], ROW).ok
     report = compare(TOP_2, [{"top_k": {"k": 3}}], ROW)
     assert not report.ok
     assert str(report).splitlines() == [
@@ -44,8 +45,13 @@ def test_why_names_the_stage_that_removes_a_token() -> None:
         "after temp: logit 1, p = 0.0419224, rank 3 of 4",
     ]
     assert why(TOP_2, ROW, 1).headline == "token 1 survives the chain"
-    with pytest.raises(InputError, match="the row has 4 tokens"):
-        why(TOP_2, ROW, 4)
+    for token in (4, "1", 1.5):
+        with pytest.raises(InputError, match="the row has 4 tokens"):
+            why(TOP_2, ROW, cast(int, token))
+    banned = [-np.inf, 1.0]
+    assert why(TOP_2, banned, 0).headline == "token 0 has -inf from the start"
+    alone = why([{"temp": {"temp": 0.0}}], [1.0, 2.0], 0)
+    assert alone.headline == "temp removes token 0: it had rank 2, and 1 stay"
 
 
 def test_right_draws_fit_and_wrong_ones_do_not() -> None:
@@ -71,6 +77,21 @@ def test_a_right_sampler_is_seldom_found_wrong() -> None:
 def test_draws_that_are_no_tokens_are_refused(draws: Any) -> None:
     with pytest.raises(InputError, match="judge_draws"):
         judge_draws(draws, ROW)
+
+
+@pytest.mark.parametrize("logits", ["x", None, [[1.0]], [], [1j]])
+def test_what_is_no_row_is_refused(logits: Any) -> None:
+    with pytest.raises(InputError, match="logits: are no row of numbers"):
+        trace([], logits)
+
+
+def test_what_is_no_chain_and_no_error_is_refused() -> None:
+    for chain in (None, "top_k", {"top_k": {"k": 1}}):
+        with pytest.raises(InputError, match="chain: is no list of stages"):
+            compare(cast(Any, chain), [], ROW)
+    for error in (0, 1, -1, float("nan")):
+        with pytest.raises(InputError, match="is no probability"):
+            judge_draws([0], ROW, error=error)
 
 
 def test_a_chain_without_a_fixed_distribution_is_refused() -> None:

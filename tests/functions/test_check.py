@@ -1,7 +1,7 @@
 """check: right functions pass, wrong ones are caught by name, in each form that a function has."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -9,8 +9,9 @@ import pytest
 import sampler_parity
 from sampler_parity import Report, check
 from sampler_parity.functions.stage import SUPPORTED
+from sampler_parity.functions.subject import LAWS
 from sampler_parity.harness.errors import InputError
-from tests.functions.right_functions import RIGHT, Row, min_p, penalties, top_p
+from tests.functions.right_functions import RIGHT, Row, descending, min_p, penalties, softmax, top_p
 from tests.functions.wrong_functions import WORDS, WRONG
 
 FEW = ["top_p/crossing*", "top_p/matrix/*V2-*", "top_p/exact-sums/*V2-*"]
@@ -20,7 +21,8 @@ FEW = ["top_p/crossing*", "top_p/matrix/*V2-*", "top_p/exact-sums/*V2-*"]
 def test_right_function_passes_whole(sampler: str) -> None:
     report = check(RIGHT[sampler], sampler)
     assert report.ok, report
-    assert not report.notes
+    assert all(note.startswith("draws: 4,000 on ") for note in report.notes)
+    assert bool(report.notes) == (sampler in LAWS)
     assert str(report).startswith(f"{sampler} as {sampler}: ")
 
 
@@ -120,6 +122,75 @@ def test_a_batch_whose_rows_influence_each_other_is_wrong() -> None:
     assert not check(mixed_batch, "top_p", cases=FEW, batch=True).ok
 
 
+def test_tokens_of_minus_infinity_are_no_survivors() -> None:
+    """A stable sort of [-inf, 3, -inf] keeps another -inf than llama.cpp: no draw can tell."""
+
+    def masked(logits: Row, k: int) -> Row:
+        stays = np.zeros(len(logits), bool)
+        stays[descending(logits)[:k] if k > 0 else slice(None)] = True
+        return stays
+
+    assert check(masked, "top_k").ok
+
+
+def test_a_removed_token_must_have_minus_infinity() -> None:
+    report = check(
+        lambda logits, k: np.where(RIGHT["top_k"](logits, k) > -np.inf, logits, -1e9), "top_k"
+    )
+    assert not report.ok
+    assert "a filter changes no logit, and a removed token must be -inf" in str(report)
+
+
+class Draws:
+    """It gets its generator as it is made."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator = generator
+
+    def apply(self, logits: Row) -> int:
+        return int(self.generator.choice(len(logits), p=softmax(logits)))
+
+
+OWN = np.random.default_rng(5)
+DRAWS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+    (lambda logits, rng=None: RIGHT["dist"](logits, rng), {}),
+    (lambda *, seed, logits: RIGHT["dist"](logits, np.random.default_rng(seed)), {}),
+    (Draws, {}),
+    (lambda logits: RIGHT["dist"](logits, OWN), {"own_random": True}),
+]
+
+
+@pytest.mark.parametrize(("function", "options"), DRAWS)
+def test_random_numbers_come_by_any_kind_of_argument(
+    function: Callable[..., Any], options: Any
+) -> None:
+    report = check(function, "dist", cases="dist/matrix/*V2*", **options)
+    assert report.ok, report
+    assert len(report.notes) == 3
+
+
+def test_an_xtc_that_always_acts_is_wrong() -> None:
+    class Zero:
+        def random(self) -> float:
+            return 0.0
+
+    def always(logits: Row, rng: Any, p: float, t: float, min_keep: int = 0) -> Row:
+        return RIGHT["xtc"](logits, Zero(), p, t, min_keep)
+
+    report = check(always, "xtc")
+    assert not report.ok
+    assert report.headline.endswith("draws of another distribution")
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+def test_rows_of_a_batch_in_another_order_are_wrong(rolled: bool) -> None:
+    def of_rows(logits: Row, p: float, min_keep: int = 0) -> Row:
+        rows = [top_p(row, p, min_keep) > -np.inf for row in logits]
+        return np.stack([*rows[1:], rows[0]] if rolled else rows[::-1])
+
+    assert not check(of_rows, "top_p", batch=True).ok
+
+
 class Penalties:
     def __init__(self, penalty_last_n: int, **values: float) -> None:
         self.last_n, self.values, self.past = penalty_last_n, values, list[int]()
@@ -173,6 +244,8 @@ def test_an_exception_is_reported_with_its_place() -> None:
 WRONG_RESULTS: list[tuple[Callable[..., Any], str]] = [
     (lambda logits, p, min_keep: logits[:-1], "it returned shape (1,) for 2 logits"),
     (lambda logits, p, min_keep: "text", "it returned str, and not an array of numbers"),
+    (lambda logits, p, min_keep: None, "it returned None: return the array"),
+    (lambda logits, p, min_keep: [1, 0], "it returned int64: return bool for a mask"),
     (lambda logits, p, min_keep: 3, "it selected 3 of 2 logits"),
     (lambda logits, p, min_keep: 1, "it returned the token 1, and top_p selects none"),
     (lambda logits, p, min_keep: ([0, 0], [1.0, 1.0]), "it returned an id twice"),
@@ -208,6 +281,7 @@ INPUTS: list[tuple[Callable[..., Any], str, str, str]] = [
         "<lambda>: the sampler has no parameter 'q' - wrap it: lambda logits, p, min_keep: ...",
     ),
     (dict, "top_p", "*", "dict: its arguments are unknown - wrap it in a lambda"),
+    (cast(Any, 3), "top_p", "*", "int: is no function: 3 - pass a function or a class"),
 ]  # fmt: skip
 
 
@@ -232,3 +306,18 @@ def test_a_report_is_text_and_html_and_a_truth_value() -> None:
     assert finding.id == "top_p/fewer"
     assert finding.lines[-1].startswith('replay: check(top_p, "top_p", cases="top_p/')
     assert "top_p/crossing-token-is-kept" in finding.cases
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"accept": "near"}, "accept='near': no such level - use identical, tied, correct, close"),
+        ({"cases": None}, "cases=None: are no patterns of ids - pass a text or a list"),
+        ({"library": "torch"}, "library='torch': is no module - pass torch, not its name"),
+        ({"arithmetic": {"x": 1}}, "arithmetic={'x': 1}: is none - its fields: logits, "),
+    ],
+)
+def test_a_wrong_option_is_refused_in_one_line(options: Any, problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        check(top_p, "top_p", **options)
+    assert str(error.value).startswith(problem)

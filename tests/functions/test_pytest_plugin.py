@@ -27,6 +27,11 @@ def test_without_min_keep(check_case):
     check_case(lambda logits, p: right(logits, p))
 
 
+@pytest.mark.sampler_parity(sampler="dist")
+def test_greedy_as_dist(check_case):
+    check_case(lambda logits, rng: int(logits.argmax()))
+
+
 def test_unmarked(check_case):
     check_case(right)
 """
@@ -36,7 +41,7 @@ def run(path: Path, text: str, *arguments: str) -> list[str]:
     (path / "test_mine.py").write_text(text)
     root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "--rootdir", str(path)]
-    plugin = ["-p", "sampler_parity.functions.pytest_plugin", "-p", "no:cacheprovider"]
+    plugin = ["-p", "no:cacheprovider"]  # the package brings its own
     done = subprocess.run(
         [*command, *plugin, *arguments, str(path / "test_mine.py")],
         cwd=root, capture_output=True, encoding="utf-8", env={"PYTHONPATH": str(root)},
@@ -54,7 +59,8 @@ def test_each_case_is_a_test_and_a_failure_ends_with_a_replay(tmp_path: Path) ->
     assert replay == ['  replay: check(top_p, "top_p", cases="top_p/crossing-token-is-kept")']
     assert "mark the test: @pytest.mark.sampler_parity(SAMPLER)" in "\n".join(lines)
     assert any("SKIPPED" in line and "takes no min_keep" in line for line in lines)
-    assert lines[-1].startswith("1 failed, 3 passed, 1 skipped, 1 error "), lines[-1]
+    assert lines[-1].startswith("2 failed, 177 passed, 1 skipped, 1 error "), lines[-1]
+    assert any("test_greedy_as_dist[draws]" in line for line in lines)
     selected = run(tmp_path, TESTS, "-k", "crossing and right")
     assert selected[-1].startswith("1 passed, ")
 
@@ -64,3 +70,22 @@ def test_an_unknown_sampler_is_refused_at_collection(tmp_path: Path) -> None:
     lines = run(tmp_path, TESTS.replace('sampler_parity("top_p"', 'sampler_parity("topp"'))
     problem = "@pytest.mark.sampler_parity: topp: no function can be checked as this sampler"
     assert f"{problem} - did you mean top_p or top_k?" in lines
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("was", "becomes", "problem"),
+    [
+        ("cases=", "case=", "no setting case"),
+        (
+            "def test_right(check_case)",
+            "def test_right()",
+            "the test must take check_case and call it",
+        ),
+    ],
+)
+def test_a_mark_that_does_nothing_is_refused(
+    tmp_path: Path, was: str, becomes: str, problem: str
+) -> None:
+    lines = run(tmp_path, TESTS.replace(was, becomes, 1))
+    assert f"@pytest.mark.sampler_parity: {problem}" in lines
