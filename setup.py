@@ -4,7 +4,7 @@ from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 FOLDERS = (
-    *("reference", "harness", "reports", "programs", "functions", "maintenance"),
+    *("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance"),
     *("suites", "golden", "engines"),
 )
 

@@ -66,6 +66,7 @@ PACKAGES = (
     "programs.cli",
     "programs.rows",
     "functions",
+    "vectors",
 )
 
 
@@ -86,7 +87,7 @@ BUDGETS = {
     "programs.cli.server": 27_000,
     "programs.cli.why": 14_000,
 }
-BESIDE = ("programs", "functions", "maintenance")  # folders that the core does not import
+BESIDE = ("programs", "vectors", "functions", "maintenance")  # folders that the core does not import
 
 
 def layer_of(module: str) -> int:

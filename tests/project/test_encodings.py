@@ -13,7 +13,7 @@ from sampler_parity.harness.protocol.replies import parsed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDERS = (
-    *("reference", "harness", "reports", "programs", "functions", "maintenance"),
+    *("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance"),
     *("scripts", "studies", "examples"),
 )
 RUFF = Path(sys.executable).with_name("ruff")

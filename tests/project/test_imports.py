@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CORE = ("reference", "harness", "reports", "programs", "functions", "maintenance")
+CORE = ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance")
 TY = Path(sys.executable).with_name("ty")
 
 

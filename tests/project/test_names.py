@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("reference", "harness", "reports", "programs", "functions", "maintenance")
+FOLDERS = ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance")
 # fmt: off
 VAGUE = {
     "absent", "again", "alike", "anew", "apart", "asked", "done", "each", "every", "far", "found",

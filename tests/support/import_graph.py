@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 NAMESPACE = "sampler_parity."
-FOLDERS = ("reference", "harness", "reports", "programs", "functions", "maintenance", "engines")
+FOLDERS = ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance", "engines")
 
 
 class Import(NamedTuple):

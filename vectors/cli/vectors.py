@@ -1,0 +1,45 @@
+"""The command `vectors`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampler_parity.harness.checks import Profile
+
+
+def vectors(
+    output: Annotated[Path, typer.Option("--output", "-o", help="a folder that does not exist")],
+    suites: Annotated[
+        list[str] | None,
+        typer.Option("--suites", help="of which suites (those of samplers); may be repeated"),
+    ] = None,
+    profile: Annotated[
+        Profile, typer.Option("--profile", help="how many cases: quick or full")
+    ] = "quick",
+    max_vocab: Annotated[
+        int, typer.Option("--max-vocab", min=1, help="leave out cases of more tokens")
+    ] = 4096,
+) -> None:
+    """Write test vectors: cases of samplers as data, for tests in any language.
+
+    The folder has a JSON file for each sampler, long rows as float32, a JSON Schema, and a README
+    with the rules by which a result is right.
+
+    Examples:
+      sampler-parity vectors -o kit
+      sampler-parity vectors -o kit --suites parity/top_p --max-vocab 64
+
+    Exit status: 0 it is written; 2 bad input.
+    """
+    from sampler_parity.harness.cli.output import print_line
+    from sampler_parity.harness.errors import InputError
+    from sampler_parity.vectors.kit import SUITES, vectors_of
+    from sampler_parity.vectors.written import write
+
+    if output.exists():
+        raise InputError(output, "exists", "name another folder")
+    counts = write(vectors_of(suites or SUITES, profile, max_vocab), output)
+    for sampler, n in counts.items():
+        print_line(f"{sampler:15} {n:,}")
+    print_line(f"{sum(counts.values()):,} test vectors in {output}; README.md there has the rules")
