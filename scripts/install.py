@@ -23,7 +23,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
 SOURCE = ["--no-binary", "llama-cpp-python"]
-OURS = ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance", "engines")
+OURS = (
+    "reference",
+    "harness",
+    "reports",
+    "programs",
+    "functions",
+    "vectors",
+    "maintenance",
+    "engines",
+)
 LLAMA = Path(sys.prefix) / "llama"
 
 # A chain whose samplers use what Numba compiles: sorts, sums, exponentials, draws.

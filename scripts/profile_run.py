@@ -18,7 +18,16 @@ from types import CodeType, FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
 EVERY_S = 0.002  # the system may round it up
-OURS = ("harness", "reference", "reports", "programs", "functions", "vectors", "maintenance", "engines")
+OURS = (
+    "harness",
+    "reference",
+    "reports",
+    "programs",
+    "functions",
+    "vectors",
+    "maintenance",
+    "engines",
+)
 PROCESSES = ("command", "judge", "backend")  # by the number of forks
 ROWS = 30
 

@@ -87,7 +87,12 @@ BUDGETS = {
     "programs.cli.server": 27_000,
     "programs.cli.why": 14_000,
 }
-BESIDE = ("programs", "vectors", "functions", "maintenance")  # folders that the core does not import
+BESIDE = (
+    "programs",
+    "vectors",
+    "functions",
+    "maintenance",
+)  # folders that the core does not import
 
 
 def layer_of(module: str) -> int:

@@ -233,7 +233,16 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
         assert f"sampler_parity/{needed}" in names
     for compiled in (ROOT / TSAMPLER / "dist").rglob("*.js"):
         assert f"sampler_parity/{compiled.relative_to(ROOT)}" in names
-    for folder in ("suites", "golden", "reference", "harness", "programs", "functions", "vectors", "maintenance"):
+    for folder in (
+        "suites",
+        "golden",
+        "reference",
+        "harness",
+        "programs",
+        "functions",
+        "vectors",
+        "maintenance",
+    ):
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".toml", ".gguf", ".jsonl"):
                 assert archive.read(f"sampler_parity/{path.relative_to(ROOT)}") == path.read_bytes()

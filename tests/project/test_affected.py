@@ -12,7 +12,8 @@ from scripts.size import ROOT
 from tests.support.commits import commit, git
 
 FOLDERS = (
-    "reference", "harness", "reports", "programs", "functions", "vectors", "maintenance", "engines", "suites", "golden",
+    "reference", "harness", "reports", "programs", "functions", "vectors", "maintenance",
+    "engines", "suites", "golden",
     "studies", "scripts", "tests",
     "examples",
 )  # fmt: skip

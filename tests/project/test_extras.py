@@ -46,7 +46,15 @@ def loaded_at_once(source: str) -> Iterator[str]:
 def test_no_module_loads_a_package_of_an_extra_as_it_is_imported() -> None:
     files = [
         p
-        for room in ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance")
+        for room in (
+            "reference",
+            "harness",
+            "reports",
+            "programs",
+            "functions",
+            "vectors",
+            "maintenance",
+        )
         for p in (ROOT / room).rglob("*.py")
     ]
     wrong = {

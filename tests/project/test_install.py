@@ -178,7 +178,15 @@ def test_what_is_installed_has_its_byte_code_also_where_python_writes_none(
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     write_byte_code = script()["write_byte_code"]
     monkeypatch.setitem(write_byte_code.__globals__, "ROOT", tmp_path)
-    for name in ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance"):
+    for name in (
+        "reference",
+        "harness",
+        "reports",
+        "programs",
+        "functions",
+        "vectors",
+        "maintenance",
+    ):
         (tmp_path / name / "room").mkdir(parents=True)
         (tmp_path / name / "room" / "file.py").write_text("")
     assert write_byte_code() == 0

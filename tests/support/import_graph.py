@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 NAMESPACE = "sampler_parity."
-FOLDERS = ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance", "engines")
+FOLDERS = (
+    "reference",
+    "harness",
+    "reports",
+    "programs",
+    "functions",
+    "vectors",
+    "maintenance",
+    "engines",
+)
 
 
 class Import(NamedTuple):
