@@ -90,12 +90,12 @@ def signature_of(function: Callable[..., Any], parameters: Iterable[str]) -> Sig
     kinds = inspect.Parameter
     all_parameters = any(argument.kind == kinds.VAR_KEYWORD for argument in declared)
     single = [a for a in declared if a.kind not in (kinds.VAR_KEYWORD, kinds.VAR_POSITIONAL)]
-    known = {*names} | TOKENS | RANDOM
-    unknown = [a.name for a in single if a.name not in known and a.default is kinds.empty]
+    values_of = {*names} | TOKENS | RANDOM
+    unknown = [a.name for a in single if a.name not in values_of and a.default is kinds.empty]
     if len(unknown) > 1 or (unknown and inspect.isclass(function)):
         fix = f"wrap it: lambda {', '.join(['logits', *names])}: ..."
         raise InputError(name, f"the sampler has no parameter {unknown[-1]!r}", fix)
-    arguments = {a.name: a.kind for a in single if a.name in {*known, *unknown}}
+    arguments = {a.name: a.kind for a in single if a.name in {*values_of, *unknown}}
     return Signature(function, arguments, "".join(unknown), all_parameters)
 
 
@@ -126,15 +126,15 @@ class Caller:
     ) -> Result:
         """Return what a function leaves. logits: float32[n]. past: the tokens so far. Raises
         Misshapen, and whatever the function raises."""
-        place, tokens = None, np.array(past, np.int64)
+        row, tokens = None, np.array(past, np.int64)
         rows, histories = logits.copy(), tokens
         if self.batch or BATCHED in of.arguments:
-            place = (len(logits) + len(past)) % IN_BATCH
-            rows, histories = among_others(logits, tokens, place)
+            row = (len(logits) + len(past)) % IN_BATCH
+            rows, histories = among_others(logits, tokens, row)
         values = {name: self.array(histories) for name in TOKENS & {*of.arguments}}
         values |= {name: self.randomness(name, rng) for name in RANDOM & {*of.arguments}}
         values[of.logits] = self.array(rows)
-        return read(of(values, parameters), logits, place)
+        return read(of(values, parameters), logits, row)
 
     def array(self, values: NDArray[Any]) -> Any:
         if self.library is None:
@@ -155,31 +155,31 @@ class Caller:
 
 
 def among_others(
-    logits: NDArray[np.float32], tokens: NDArray[np.int64], place: int
+    logits: NDArray[np.float32], tokens: NDArray[np.int64], row: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return a batch in which a row stands at a place among others, and the tokens of each."""
+    """Return a batch in which these logits are one of the rows, and the tokens of each."""
     with np.errstate(all="ignore"):
         rows = [np.roll(logits, 1) * np.float32(0.5), logits[::-1] * np.float32(2)]
     histories = [tokens[::-1] + 1, np.zeros_like(tokens)]
-    rows.insert(place, logits)
-    histories.insert(place, tokens)
+    rows.insert(row, logits)
+    histories.insert(row, tokens)
     return np.stack(rows), np.stack(histories)
 
 
-def read(returned: Any, before: NDArray[np.float32], place: int | None) -> Result:
+def read(returned: Any, before: NDArray[np.float32], row: int | None) -> Result:
     """Read a result: logits, a mask of the tokens that stay, ids with their logits, or a token.
-    before: the logits that were given, float32[n]. place: of the row in a batch. Raises
+    before: the logits that were given, float32[n]. row: its number in a batch. Raises
     Misshapen."""
     n = len(before)
     if isinstance(returned, tuple) and len(returned) == 2:
-        ids, logits = (_row(np.asarray(part), place) for part in returned)
+        ids, logits = (_row(np.asarray(part), row) for part in returned)
         return _of_ids(ids, logits, before)
     if returned is None:
         raise Misshapen("it returned None: return the array, also if it is changed in place")
     values = np.asarray(returned)
     if values.dtype.kind not in "biuf":
         raise Misshapen(f"it returned {type(returned).__name__}, and not an array of numbers")
-    values = _row(values, place)
+    values = _row(values, row)
     if values.size == 1 and values.dtype.kind in "iu" and values.shape != (n,):
         return Result(np.ones(n, bool), token=int(values.reshape(())))
     if values.shape != (n,):
@@ -192,12 +192,12 @@ def read(returned: Any, before: NDArray[np.float32], place: int | None) -> Resul
     return Result(logits != -np.inf, logits)
 
 
-def _row(values: NDArray[Any], place: int | None) -> NDArray[Any]:
-    if place is None:
+def _row(values: NDArray[Any], row: int | None) -> NDArray[Any]:
+    if row is None:
         return values
     if values.ndim == 0 or len(values) != IN_BATCH:
         raise Misshapen(f"it returned shape {values.shape} for a batch of {IN_BATCH} rows")
-    return np.asarray(values[place])
+    return np.asarray(values[row])
 
 
 def _of_ids(ids: NDArray[Any], logits: NDArray[Any], before: NDArray[np.float32]) -> Result:

@@ -184,7 +184,7 @@ def _same_logits(result: Result, before: Candidates, stays: NDArray[np.bool_]) -
 
 def _remove(name: str, result: Result, before: Candidates, cand: Candidates) -> None:
     """Let those stay that the function leaves, in the order of the reference. A token of -inf stays
-    as in the reference: a row cannot tell, and it makes no difference to a draw."""
+    as in the reference: a row does not show it, and no draw depends on it."""
     right = _places(before, cand.ids)
     expected = np.zeros(len(before), bool)
     expected[right] = True

@@ -84,7 +84,7 @@ class Subject:
     @cached_property
     def own_random(self) -> bool:
         """Whether it draws with random numbers of its own: an argument, also one of the object that
-        it makes, gets them; or the user says so."""
+        it makes, gets them; or `with_own_random` is set."""
         step = self.signature
         if step.makes:
             values = {k: 1 if v is ... else v for k, v in parameters_of(self.sampler).items()}

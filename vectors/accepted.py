@@ -119,8 +119,8 @@ def _survivors(of: Input) -> Accepted | None:
 
     if not right(n):
         off = n == everything and of.accepts(Got(want.ids, want.logits, want.p, None, -1))
-        whole = np.arange(everything)
-        return _of_counts(held, whole, n, n) if off and not right(n - 1) else None
+        all_places = np.arange(everything)
+        return _of_counts(held, all_places, n, n) if off and not right(n - 1) else None
     least = most = n
     while right(least - 1) and n - least < MOST_ASKED:
         least -= 1
@@ -143,8 +143,8 @@ def _keys(of: Input) -> NDArray[Any] | None:
         surprise = -np.log(shares)
         away = np.asarray(abs(surprise - np.nansum(shares * surprise)))
         order = np.argsort(away, kind="stable")
-        apart = (np.diff(away[order]) > 1e-4) | (logits[order][1:] == logits[order][:-1])
-    return away if apart.all() and np.isfinite(away).all() else None
+        distinct = (np.diff(away[order]) > 1e-4) | (logits[order][1:] == logits[order][:-1])
+    return away if distinct.all() and np.isfinite(away).all() else None
 
 
 def _prefix(of: Input, order: NDArray[np.intp], count: int) -> Got:
@@ -166,8 +166,8 @@ def _prefix(of: Input, order: NDArray[np.intp], count: int) -> Got:
 
 
 def _of_counts(held: Held, order: NDArray[np.intp], least: int, most: int) -> Accepted:
-    """Equal logits at a cut are exchangeable: they may stay, and their number counts. Logits of
-    -inf do not count: nobody can tell whether they stay."""
+    """Return the survivors if their number may be least to most. Equal logits at the cut are
+    exchangeable: they may stay. Logits of -inf do not count, because no row shows them."""
     logits, ids = held.logits[order], held.ids[order]
     start, end = least, most
     if least < len(ids) and logits[least] == logits[least - 1]:
@@ -192,8 +192,8 @@ def _values(of: Input) -> Accepted | None:
         stay, may = (largest, []) if len(largest) == 1 else ([], largest)
         return Accepted(stay, may, 1, 1, same, same)
     if not stage.intervals and np.array_equal(np.sort(want.logits), np.sort(held.logits)):
-        whole = np.arange(len(held.ids))
-        return _of_counts(held, whole, len(whole), len(whole))
+        all_places = np.arange(len(held.ids))
+        return _of_counts(held, all_places, len(all_places), len(all_places))
     low = high = want.logits.astype(np.float64)
     if stage.intervals:
         bounds = stage.intervals[-1]
@@ -214,8 +214,8 @@ def _selected(of: Input) -> Accepted | None:
         for i in _near(of)
         if of.accepts(Got(held.ids, held.logits, want.p, None, int(i)))
     ]
-    whole = np.arange(len(held.ids))
-    counted = _of_counts(held, whole, len(whole), len(whole))
+    all_places = np.arange(len(held.ids))
+    counted = _of_counts(held, all_places, len(all_places), len(all_places))
     return replace(counted, tokens=tokens) if tokens else None
 
 

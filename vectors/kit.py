@@ -63,16 +63,16 @@ class Vector:
 def vectors_of(suites: Sequence[str], profile: Profile, max_vocab: int) -> Iterator[Vector]:
     """Yield the tests of suites, each once. Raises InputError for an unknown suite, and if no case
     becomes a test."""
-    known: set[str] = set()
+    digests: set[str] = set()
     for path in find_suites([*suites]):
         samplers = {path.stem} if path.stem in SAMPLERS else {*SAMPLERS}
         with phase(f"the vectors of {suite_id(path)}"):
             for case in expand(path, profile):
                 for test in _of_case(case, samplers) if _is_small(case, max_vocab) else ():
-                    if (digest := test.digest()) not in known:
-                        known.add(digest)
+                    if (digest := test.digest()) not in digests:
+                        digests.add(digest)
                         yield test
-    if not known:
+    if not digests:
         raise InputError(" ".join(suites), f"no case has at most {max_vocab} tokens")
 
 
@@ -106,10 +106,10 @@ def _of_case(case: StagesCase, samplers: set[str]) -> Iterator[Vector]:
             if cand.selected >= len(cand):  # the selected token was removed
                 return
             if sampler.name in samplers:
-                place = f"{case.id}/{i + 1}.{j + 1}"
+                name = f"{case.id}/{i + 1}.{j + 1}"
                 of = Input(held, earlier, dict(parameters), cand.copy())
                 tokens = past if sampler.name in WITH_HISTORY else ()
-                test = _test(place, case, of, tokens)
+                test = _test(name, case, of, tokens)
                 if test is not None:
                     yield test
             logits = cand.logits.astype(np.float64)

@@ -66,15 +66,15 @@ def write(tests: Iterable[Vector], folder: Path) -> dict[str, int]:
     for test in tests:
         by_sampler[test.sampler].append(as_json(test, rows))
     (folder / "vectors").mkdir(parents=True, exist_ok=True)
-    for sampler, made in sorted(by_sampler.items()):
-        content = {"format": FORMAT, "sampler": sampler, "tests": made}
+    for sampler, tests_of in sorted(by_sampler.items()):
+        content = {"format": FORMAT, "sampler": sampler, "tests": tests_of}
         lines = json.dumps(content, separators=(",", ":")).replace('{"id":', '\n{"id":')
         (folder / "vectors" / f"{sampler}.json").write_text(lines + "\n", encoding="utf-8")
     (folder / ROWS).write_bytes(rows.content)
     for name in ("schema.json", "README.md", "LICENSE"):
         text = files("sampler_parity.vectors").joinpath(f"files/{name}").read_text(encoding="utf-8")
         (folder / name).write_text(text, encoding="utf-8")
-    counts = {sampler: len(made) for sampler, made in sorted(by_sampler.items())}
+    counts = {sampler: len(tests_of) for sampler, tests_of in sorted(by_sampler.items())}
     index = {
         "format": FORMAT, "sampler_parity": version("sampler-parity"), "llama_cpp": NEWEST,
         "licence": "Apache-2.0", "flags": FLAGS, "tests": counts,
@@ -91,7 +91,7 @@ def _digests(folder: Path, counts: Mapping[str, int]) -> dict[str, str]:
 
 def as_json(test: Vector, rows: Rows) -> dict[str, Any]:
     """Return a test as its file has it. What is as in the input is left out."""
-    n, place = len(test.ids), {token: i for i, token in enumerate(test.ids.tolist())}
+    n, index = len(test.ids), {token: i for i, token in enumerate(test.ids.tolist())}
     data: dict[str, Any] = {"id": test.id, "about": test.about}
     if test.flags:
         data["flags"] = [*test.flags]
@@ -107,7 +107,7 @@ def as_json(test: Vector, rows: Rows) -> dict[str, Any]:
     exact: dict[str, Any] = {}
     if not np.array_equal(ids, test.ids):
         exact["ids"] = ids.tolist()
-    if not np.array_equal(logits, test.logits[[place[token] for token in ids.tolist()]]):
+    if not np.array_equal(logits, test.logits[[index[token] for token in ids.tolist()]]):
         exact["logits"] = rows.of(logits)
     if test.exact["token"] is not None:
         exact["token"] = test.exact["token"]

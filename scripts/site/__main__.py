@@ -13,8 +13,8 @@ from scripts.site import findings, links, measured, pages
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Folders that pages of docs/ link to. Pages themselves are copied: Sphinx uses their real path.
-LINKED = ("examples", "golden", "harness", "maintenance", "functions", "programs", "vectors", "reference",
-          "reports", "scripts", "studies", "suites", "tests")  # fmt: skip
+LINKED = ("examples", "golden", "harness", "maintenance", "functions", "programs", "vectors",
+          "reference", "reports", "scripts", "studies", "suites", "tests")  # fmt: skip
 
 
 def main() -> int:

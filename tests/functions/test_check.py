@@ -123,7 +123,7 @@ def test_a_batch_whose_rows_influence_each_other_is_wrong() -> None:
 
 
 def test_tokens_of_minus_infinity_are_no_survivors() -> None:
-    """A stable sort of [-inf, 3, -inf] keeps another -inf than llama.cpp: no draw can tell."""
+    """A stable sort of [-inf, 3, -inf] keeps another -inf than llama.cpp: no draw depends on it."""
 
     def masked(logits: Row, k: int) -> Row:
         stays = np.zeros(len(logits), bool)

@@ -190,4 +190,4 @@ def test_what_is_installed_has_its_byte_code_also_where_python_writes_none(
         (tmp_path / name / "room").mkdir(parents=True)
         (tmp_path / name / "room" / "file.py").write_text("")
     assert write_byte_code() == 0
-    assert len(list(tmp_path.glob("*/room/__pycache__/file.*.pyc"))) == 5
+    assert len(list(tmp_path.glob("*/room/__pycache__/file.*.pyc"))) == 7
