@@ -59,7 +59,7 @@ def test_every_block_of_the_readme_runs_in_order_on_a_clean_clone(tmp_path: Path
         capture_output=True,
         encoding="utf-8",
     )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-1000:]}"
     assert "as required" in done.stdout
 
 

@@ -1,6 +1,7 @@
 """The native backend, started once for all tests that compare with it."""
 
 import gc
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -146,9 +147,10 @@ def see(tmp_path: Path) -> See:
     if program is None:
         pytest.skip("unavailable: chromium is not installed")
 
+    folders = (tmp_path / f"browser-{number}" for number in itertools.count())
+
     def see(page: str | list[str], *widths: int, act: str = "(page) => ''") -> list[Seen]:
         pages = [page] if isinstance(page, str) else page
-        folder = tmp_path / f"browser-{widths[0]}-{sum(map(len, pages))}"
-        return look(program, pages, widths, folder, act)
+        return look(program, pages, widths, next(folders), act)
 
     return see
