@@ -15,6 +15,8 @@ WHOLE = "tags" in globals() and globals()["tags"].has("whole")  # `make site`: s
 
 GUIDE = [
     "quick-start",
+    "check-a-function",
+    "test-vectors",
     "write-an-adapter",
     "run-suites",
     "read-results",

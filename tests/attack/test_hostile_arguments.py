@@ -68,6 +68,7 @@ WRITTEN = {
     "check --output": ["check", "{good}/../r", "-o", "{}"],
     "redact --output": ["redact", "{good}", "-o", "{}"],
     "record --output": ["record", "-o", "{}", "--", "true"],
+    "vectors --output": ["vectors", "--suites", "parity/temp", "--max-vocab", "1", "-o", "{}"],
 }
 # Written after much work, by the functions that are tried above or in their own tests.
 LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
@@ -181,6 +182,7 @@ NEEDED = {
     "capture": ["--model", SMALL, "--prompts", "golden/prompts.jsonl", "-o", "x"],
     "trie-bench": ["--mode", "strict-guided"],
     "selftest": ["no-such-mutant"],
+    "vectors": ["-o", "x"],
 }
 NUMBERS = (
     "-1",

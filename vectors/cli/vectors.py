@@ -18,7 +18,8 @@ def vectors(
         Profile, typer.Option("--profile", help="how many cases: quick or full")
     ] = "quick",
     max_vocab: Annotated[
-        int, typer.Option("--max-vocab", min=1, help="leave out cases of more tokens")
+        int,
+        typer.Option("--max-vocab", min=1, max=1_000_000, help="leave out cases of more tokens"),
     ] = 4096,
 ) -> None:
     """Write test vectors: cases of samplers as data, for tests in any language.
@@ -37,8 +38,12 @@ def vectors(
     from sampler_parity.vectors.kit import SUITES, vectors_of
     from sampler_parity.vectors.written import write
 
-    if output.exists():
-        raise InputError(output, "exists", "name another folder")
+    try:
+        output.mkdir(parents=True)
+    except FileExistsError:
+        raise InputError(output, "exists", "name another folder") from None
+    except (OSError, ValueError) as problem:
+        raise InputError(output, f"cannot be made: {problem}", "name another folder") from None
     counts = write(vectors_of(suites or SUITES, profile, max_vocab), output)
     for sampler, n in counts.items():
         print_line(f"{sampler:15} {n:,}")
