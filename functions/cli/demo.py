@@ -4,7 +4,7 @@
 def demo() -> None:
     """Show a wrong top_p and llama.cpp's on one row: the token that differs, and why.
 
-    It needs no compiler, no network and no model, and takes two seconds.
+    It needs no compiler, no network and no model, and takes a few seconds.
 
     Examples:
       sampler-parity demo
