@@ -55,11 +55,8 @@ def _reads_vocabulary(case: Case) -> bool:
     """Return whether a backend needs the vocabulary of a case. On given logits it does not for dry
     alone: the breakers are sent as tokens."""
     names = {name for chain in case.claimed for stage in chain for name in stage}
-    readers = {
-        name
-        for name in names
-        if name in ALL_SAMPLERS and "vocab" in parameters_of(ALL_SAMPLERS[name])
-    }
+    samplers = filter(ALL_SAMPLERS.__contains__, names)
+    readers = {name for name in samplers if "vocab" in parameters_of(ALL_SAMPLERS[name])}
     in_tokens = isinstance(case, GivenCase) and readers == {"dry"}
     return bool(getattr(case, "vocab", None)) and not in_tokens
 

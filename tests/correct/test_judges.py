@@ -590,3 +590,18 @@ def test_behind_a_removed_first_candidate_numbers_and_nan_are_right(shares: list
         wrong.append(judge_sample(memory, spec, row, stages, place, FLOAT32, judged) is not None)
         assert judged.undefined == wrong[-1]
     assert any(wrong)
+
+
+def test_behind_a_removed_first_candidate_a_sampler_without_probabilities_is_judged() -> None:
+    spec: list[dict[str, Any]] = [
+        {"top_k": {"k": 3}}, {"logit_bias": {"logit_bias": [[0, -np.inf]]}},
+        {"temp": {"temp": 2.0}},
+    ]  # fmt: skip
+    row, ids = np.array([3, 2, 1], np.float32), np.arange(3, dtype=np.int32)
+    banned, zero = np.array([-np.inf, 2, 1], np.float32), np.zeros(3, np.float32)
+    stages = [
+        Got(ids, logits, zero, True, -1) for logits in (row, banned, banned * np.float32(0.3))
+    ]
+    judged = Judged()
+    assert judge_sample(Memory.of(build_chain(spec)), spec, row, stages, None, FLOAT32, judged)
+    assert not judged.undefined

@@ -175,7 +175,7 @@ def judge_sample(
                 return Place(0, "chain", j, "ids", {})
             break
         (parameters,) = chain[j].values()
-        memory.undefined |= not is_defined(held.logits) or _first_is_removed(held)
+        memory.undefined |= not is_defined(held.logits)
         try:
             if own_random:
                 steer(samplers[j], held.candidates(), got, by_report=True)
@@ -238,6 +238,8 @@ def judge_stage(
                 judge(stage)
                 _flag(stage)
         except Wrong as wrong:
+            reads_p = "softmax" in vars(stage)
+            memory.undefined |= reads_p and _first_is_removed(before)
             raise stated(wrong, stage) from None
         memory.latest[j] = stage
         if isinstance(sampler, Mirostat | MirostatV2) and min(len(want), len(got.ids)) < 2:
