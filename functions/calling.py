@@ -90,12 +90,12 @@ def signature_of(function: Callable[..., Any], parameters: Iterable[str]) -> Sig
     kinds = inspect.Parameter
     all_parameters = any(argument.kind == kinds.VAR_KEYWORD for argument in declared)
     single = [a for a in declared if a.kind not in (kinds.VAR_KEYWORD, kinds.VAR_POSITIONAL)]
-    values_of = {*names} | TOKENS | RANDOM
-    unknown = [a.name for a in single if a.name not in values_of and a.default is kinds.empty]
+    usable = {*names} | TOKENS | RANDOM
+    unknown = [a.name for a in single if a.name not in usable and a.default is kinds.empty]
     if len(unknown) > 1 or (unknown and inspect.isclass(function)):
         fix = f"wrap it: lambda {', '.join(['logits', *names])}: ..."
         raise InputError(name, f"the sampler has no parameter {unknown[-1]!r}", fix)
-    arguments = {a.name: a.kind for a in single if a.name in {*values_of, *unknown}}
+    arguments = {a.name: a.kind for a in single if a.name in {*usable, *unknown}}
     return Signature(function, arguments, "".join(unknown), all_parameters)
 
 

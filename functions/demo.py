@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.functions.chains import trace
 from sampler_parity.functions.check import subject_of
-from sampler_parity.functions.subject import NAME
+from sampler_parity.functions.subject import NAME, case_of
 from sampler_parity.harness.bundle.records import BackendResult
-from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.reference import Candidates
 
 LOGITS = (2.0, 1.2, 0.9, 0.1, -0.4, -1.5)
@@ -33,11 +32,10 @@ def mine(logits: NDArray[np.float32], p: float, min_keep: int = 0) -> NDArray[An
 
 def judged() -> BackendResult:
     """Return the result of `mine` on the row, as `check` has it."""
-    words = {"id": "demo/top_p", "description": "", "why": ""}
-    row = {"logits": {"values": [*LOGITS]}, "chain": [{"top_p": {"p": P}}]}
+    case = case_of("demo/top_p", "top_p", LOGITS, {"p": P})
     subject = subject_of(mine, "top_p")
     with closing(subject.backend):
-        return subject.result(case_from(words | row)).backends[NAME]
+        return subject.result(case).backends[NAME]
 
 
 def story() -> Iterator[str]:
@@ -63,4 +61,4 @@ def story() -> Iterator[str]:
     yield f"Why: {result.values['rule']}. The token that reaches p must stay."
     yield ""
     yield 'Your function:  from sampler_parity import check; check(my_top_p, "top_p")'
-    yield "Your engine:    sampler-parity init my-engine"
+    yield "Your engine:    sampler-parity init --lang python my-sampler"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.functions.calling import Caller, Misshapen, Result, Signature, signature_of
-from sampler_parity.harness.checks.stages.own_random import OneNumber
+from sampler_parity.harness.checks.stages.own_random import let_act
 from sampler_parity.reference import Candidates, Sampler
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 
@@ -114,7 +114,7 @@ class FunctionStage:
         result = self.call(before)
         if self.name == "xtc" and self.own_random:
             acts = not (result.stays | (before.logits == -np.inf)).all()
-            self.right.rng = OneNumber(0.0 if acts else 1.0)
+            let_act(self.right, acts)
         self.right.apply(cand)
         if self.name in SELECTING:
             _select(result, cand)

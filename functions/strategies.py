@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from sampler_parity.functions.check import subject_of
 from sampler_parity.functions.report import Report
 from sampler_parity.functions.stage import SUPPORTED
-from sampler_parity.functions.subject import DRAWN
-from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.functions.subject import DRAWN, case_of
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.blocks.fuzz_cases import literal_logits, strategy
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
@@ -44,17 +43,8 @@ class SamplerInput:
     @property
     def case(self) -> StagesCase:
         """The same as a case of a suite."""
-        words = {"id": f"{self.sampler}{DRAWN}", "description": "", "why": ""}
-        case = case_from(
-            words
-            | {
-                "logits": {"values": [*self.logits]},
-                "chain": [{self.sampler: {**self.parameters}}],
-                "history": [*self.tokens],
-            }
-        )
-        assert isinstance(case, StagesCase)
-        return case
+        id = f"{self.sampler}{DRAWN}"
+        return case_of(id, self.sampler, self.logits, self.parameters, self.tokens)
 
     def check(self, function: Callable[..., Any], **options: Any) -> Report:
         """Judge a function on this input. options: as those of `check`."""

@@ -1,7 +1,7 @@
 """A function under test: the cases that it can be given, their results, and what is wrong."""
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +22,9 @@ from sampler_parity.functions.stage import SUPPORTED, FunctionStage, maker, para
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.bundle.records import CaseResult, CounterexampleResult
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.engines.samplers import replaced
 from sampler_parity.harness.errors import InputError
@@ -185,6 +187,28 @@ class Subject:
             return stage.call(cand)
         except Exception as error:
             raise InputError(stage.name, f"a draw fails: {_described(error)}") from error
+
+
+def case_of(
+    id: str,
+    sampler: str,
+    logits: Sequence[float],
+    parameters: Mapping[str, Any],
+    tokens: Sequence[int] = (),
+) -> StagesCase:
+    """Return a case of one row. tokens: accepted before."""
+    case = case_from(
+        {
+            "id": id,
+            "description": "",
+            "why": "",
+            "logits": {"values": [*logits]},
+            "chain": [{sampler: {**parameters}}],
+            "history": [*tokens],
+        }
+    )
+    assert isinstance(case, StagesCase)
+    return case
 
 
 def cases_of(sampler: str, patterns: Sequence[str] = ("*",)) -> list[Case]:

@@ -16,18 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 
+from scripts.install import OURS
+
 ROOT = Path(__file__).resolve().parent.parent
 EVERY_S = 0.002  # the system may round it up
-OURS = (
-    "harness",
-    "reference",
-    "reports",
-    "programs",
-    "functions",
-    "vectors",
-    "maintenance",
-    "engines",
-)
 PROCESSES = ("command", "judge", "backend")  # by the number of forks
 ROWS = 30
 

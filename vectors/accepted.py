@@ -25,7 +25,7 @@ MOST_ASKED = 64  # numbers of survivors on each side
 @dataclass(frozen=True)
 class Input:
     """A stage before it is applied. sampler: of the reference, in its state; parameters: as the
-    suite has them. order: the ids in the order in which they are removed last to first."""
+    suite has them. want: what the reference leaves."""
 
     held: Held
     sampler: Any
@@ -89,7 +89,7 @@ def accepted(of: Input) -> Accepted | None:
     return _selected(of) if of.sampler.name in SELECTING else None
 
 
-def _got(of: Input, places: NDArray[np.intp], selected: int = -1) -> Got:
+def _got(of: Input, places: NDArray[np.intp]) -> Got:
     """Return the candidates at places, as the reference would leave them."""
     held, want = of.held, of.want
     p = held.p
@@ -98,7 +98,7 @@ def _got(of: Input, places: NDArray[np.intp], selected: int = -1) -> Got:
     if not np.array_equal(before, want.p, equal_nan=True):
         exact = np.exp(held.logits.astype(np.float64) - float(held.logits.max()))
         p = (exact / exact.sum()).astype(np.float32)
-    return Got(held.ids[places], held.logits[places], p[places], None, selected)
+    return Got(held.ids[places], held.logits[places], p[places], None, -1)
 
 
 def _survivors(of: Input) -> Accepted | None:

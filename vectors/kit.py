@@ -31,7 +31,7 @@ FLAGS = {
     "equal-logits": "Some logits are equal: which of them stays is the choice of a sort.",
     "behind-inf": "Some logits are -inf, as after a mask.",
     "sorted": "The input is in descending order, as an earlier stage left it.",
-    "draws": "The uniform numbers are those of mt19937 with the seed; inject them.",
+    "draws": "The sampler takes a random number: it is given as `uniform`.",
 }
 
 

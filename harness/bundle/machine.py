@@ -48,7 +48,7 @@ def deciding() -> dict[str, Any]:
 
 
 def digest_of_code() -> str:
-    return _digest("reference", "harness", "programs", "functions", "vectors", "maintenance")
+    return _digest("reference", "harness", "programs", "maintenance")
 
 
 def digest_of_engines() -> str:

@@ -10,12 +10,10 @@ import pytest
 
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.protocol.replies import parsed
+from tests.support.import_graph import PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FOLDERS = (
-    *("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance"),
-    *("scripts", "studies", "examples"),
-)
+FOLDERS = (*PACKAGES, "scripts", "studies", "examples")
 RUFF = Path(sys.executable).with_name("ruff")
 
 pytestmark = pytest.mark.skipif(not RUFF.is_file(), reason="ruff is not installed")

@@ -15,6 +15,7 @@ from sampler_parity.harness.llama_cpp import libllama
 from sampler_parity.harness.protocol import serve
 from sampler_parity.harness.suite import file
 from tests.support.command_line import cli, refused
+from tests.support.import_graph import PACKAGES
 from tests.support.report_bundles import case, got, run_info, write_bundle
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -44,19 +45,7 @@ def loaded_at_once(source: str) -> Iterator[str]:
 
 
 def test_no_module_loads_a_package_of_an_extra_as_it_is_imported() -> None:
-    files = [
-        p
-        for room in (
-            "reference",
-            "harness",
-            "reports",
-            "programs",
-            "functions",
-            "vectors",
-            "maintenance",
-        )
-        for p in (ROOT / room).rglob("*.py")
-    ]
+    files = [p for room in PACKAGES for p in (ROOT / room).rglob("*.py")]
     wrong = {
         str(path.relative_to(ROOT))
         for path in files

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.import_graph import PACKAGES
+
 ROOT = Path(__file__).resolve().parents[2]
-CORE = ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance")
 TY = Path(sys.executable).with_name("ty")
 
 
@@ -27,10 +28,10 @@ def unresolved(root: Path, *folders: str) -> list[str]:
 def test_an_editor_resolves_every_import_of_the_core_in_a_clone_without_packages(
     tmp_path: Path,
 ) -> None:
-    for folder in ("sampler_parity", *CORE, "engines", "suites", "golden"):
+    for folder in ("sampler_parity", *PACKAGES, "engines", "suites", "golden"):
         ignored = shutil.ignore_patterns("__pycache__", "node_modules")
         shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=ignored)
-    assert unresolved(tmp_path, *CORE) == []
+    assert unresolved(tmp_path, *PACKAGES) == []
     missing = "from sampler_parity.harness.run.missing import x\n"
     (tmp_path / "harness" / "run" / "planted.py").write_text(missing)
     (line,) = unresolved(tmp_path, "harness/run")
@@ -39,7 +40,7 @@ def test_an_editor_resolves_every_import_of_the_core_in_a_clone_without_packages
 
 @pytest.mark.slow
 def test_an_editor_resolves_every_import_of_the_core_where_all_is_installed() -> None:
-    assert unresolved(ROOT, *CORE) == []
+    assert unresolved(ROOT, *PACKAGES) == []
 
 
 def test_tests_of_a_user_in_a_folder_of_a_clone_need_no_package_of_our_tests(

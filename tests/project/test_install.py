@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.import_graph import PACKAGES
 from tests.support.makefiles import MAKEFILES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -178,16 +179,8 @@ def test_what_is_installed_has_its_byte_code_also_where_python_writes_none(
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     write_byte_code = script()["write_byte_code"]
     monkeypatch.setitem(write_byte_code.__globals__, "ROOT", tmp_path)
-    for name in (
-        "reference",
-        "harness",
-        "reports",
-        "programs",
-        "functions",
-        "vectors",
-        "maintenance",
-    ):
+    for name in PACKAGES:
         (tmp_path / name / "room").mkdir(parents=True)
         (tmp_path / name / "room" / "file.py").write_text("")
     assert write_byte_code() == 0
-    assert len(list(tmp_path.glob("*/room/__pycache__/file.*.pyc"))) == 7
+    assert len(list(tmp_path.glob("*/room/__pycache__/file.*.pyc"))) == len(PACKAGES)

@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 NAMESPACE = "sampler_parity."
-FOLDERS = (
-    "reference",
-    "harness",
-    "reports",
-    "programs",
-    "functions",
-    "vectors",
-    "maintenance",
-    "engines",
-)
+PACKAGES = ("reference", "harness", "reports", "programs", "functions", "vectors", "maintenance")
+FOLDERS = (*PACKAGES, "engines")
 
 
 class Import(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sampler_parity.harness.checks.stages.own_random import OneNumber
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.reference import Candidates
@@ -71,22 +72,9 @@ def by_reference(name: str, test: dict[str, Any]) -> Any:
     for token in test.get("tokens", ()):
         sampler.accept(token)
     if "uniform" in test:
-        vars(sampler)["rng"] = Given(test["uniform"])
+        vars(sampler)["rng"] = OneNumber(test["uniform"])
     sampler.apply(cand)
     return cand.ids.tolist(), cand.logits.tolist(), cand.token
-
-
-class Given:
-    """A generator that gives one number."""
-
-    def __init__(self, u: float) -> None:
-        self.u = u
-
-    def uniform_double(self) -> float:
-        return self.u
-
-    def uniform_float(self) -> np.float32:
-        return np.float32(self.u)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def steer(sampler: Sampler, before: Candidates, got: Got, by_report: bool = Fals
     """Let a sampler of the reference decide as the backend did. before: its input. by_report: take
     the number from the probabilities of the backend, which may be rounded otherwise."""
     if sampler.name == "xtc":
-        _act(sampler, not identical(before, got))
+        let_act(sampler, not identical(before, got))
     elif sampler.name not in DRAWING:
         return
     elif by_report and 0 <= got.selected < len(got.p) and got.p[got.selected] > 0:
@@ -95,7 +95,8 @@ def middle(p: NDArray[np.float32], place: int) -> float:
     return (low + float(ends[place])) / 2 / float(ends[-1])
 
 
-def _act(sampler: Any, acts: bool) -> None:
+def let_act(sampler: Any, acts: bool) -> None:
+    """Let an xtc act, or not."""
     _draw(sampler, 0.0 if acts else 1.0)
 
 
@@ -110,7 +111,7 @@ def steer_chain(chain: Chain, fresh: Candidates, token: int | None, ends: Sequen
     first: tuple[bool, ...] | None = None
     for acts in product((True, False), repeat=len(xtc)):
         for sampler, act in zip(xtc, acts, strict=True):
-            _act(sampler, act)
+            let_act(sampler, act)
         cand = _with_token(chain.clone(), fresh.copy(), token)
         if cand.token == token and first is None:
             first = acts
@@ -118,7 +119,7 @@ def steer_chain(chain: Chain, fresh: Candidates, token: int | None, ends: Sequen
             first = acts
             break
     for sampler, act in zip(xtc, first or (True,) * len(xtc), strict=True):
-        _act(sampler, act)
+        let_act(sampler, act)
 
 
 def _with_token(chain: Chain, cand: Candidates, token: int | None) -> Candidates:
@@ -179,7 +180,7 @@ def _mixture(
         for sampler, act in zip(xtc, acts, strict=True):
             share = float(np.clip(sampler.p, 0, 1))
             weight *= share if act else 1 - share
-            _act(sampler, act)
+            let_act(sampler, act)
         if weight:
             cand = _with_token(chain.clone(), Candidates.from_logits(row), None)
             p = cand.p.astype(np.float64)
