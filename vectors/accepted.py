@@ -3,12 +3,15 @@ lines decides by. The judge itself is asked; nothing of its bounds is written do
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks.stages.own_random import OneNumber
 from sampler_parity.harness.correct.bounds import Interval
 from sampler_parity.harness.correct.judges import judge_of
 from sampler_parity.harness.correct.stage import Held, Stage, Wrong
@@ -19,7 +22,9 @@ from sampler_parity.reference import Candidates
 REMOVING = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
 CHANGING = ("temp", "temp_ext", "penalties", "dry", "logit_bias")
 SELECTING = ("greedy", "dist")
+STEERING = ("mirostat", "mirostat_v2", "adaptive_p")  # their state follows what they selected
 MOST_ASKED = 64  # numbers of survivors on each side
+AWAY = 1e-4  # a thousand roundings of float32
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class _Recorded(Stage):
 class Accepted:
     """stay: ids that must survive; may: those that may, so that least <= survivors <= most. A logit
     of -inf is no survivor. low, high: the ends of each logit, of `stay`, then of `may`; None:
-    unchanged. tokens: those that may be selected."""
+    unchanged. tokens: those that may be selected; alone: the rest of the result does not count."""
 
     stay: Sequence[int]
     may: Sequence[int] = ()
@@ -75,6 +80,7 @@ class Accepted:
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
     tokens: Sequence[int] = ()
+    alone: bool = False
 
 
 def accepted(of: Input) -> Accepted | None:
@@ -227,3 +233,22 @@ def _near(of: Input) -> list[int]:
     possible = np.flatnonzero(of.want.p > 0)
     at = int(np.searchsorted(possible, selected))
     return [*map(int, possible[max(0, at - 2) : at + 3])]
+
+
+def token_alone(of: Input, uniform: float | None) -> Accepted | None:
+    """Return the token that a sampler with a state of numbers must select; None unless it is the
+    same for a state and a random number that are AWAY from these, and whichever of equal logits
+    stands first."""
+    if not np.isfinite(of.held.logits.max()):
+        return None
+    backwards = replace(of.held, ids=of.held.ids[::-1], logits=of.held.logits[::-1], sorted=False)
+    sorts = of.sampler.name != "adaptive_p"
+    for held in (of.held, backwards) if sorts else (of.held,):
+        for draw, state in product((-AWAY, AWAY), repeat=2):
+            sampler, cand = deepcopy(of.sampler), held.candidates()
+            vars(sampler)["rng"] = OneNumber(min(max((uniform or 0.0) + draw, 0.0), 1.0))
+            vars(sampler)["mu" if sorts else "weighted_sum"] += np.float32(state)
+            sampler.apply(cand)
+            if cand.token != of.want.token:
+                return None
+    return Accepted([], tokens=[of.want.token], alone=True)

@@ -1,4 +1,5 @@
-"""Write a kit: tests by sampler as JSON, long rows as float32, a schema, an index with digests."""
+"""Write a kit: vectors and scripts by sampler as JSON, long rows as float32, a schema, and an index
+with digests."""
 
 import hashlib
 import json
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.vectors.kit import FLAGS, Vector
+from sampler_parity.vectors.kit import FLAGS, Call, Script, Vector
 
 FORMAT = 1
 IN_JSON = 64  # values of a row that stand in the JSON
@@ -52,63 +53,104 @@ class Rows:
 
 
 def number(value: Any) -> Any:
-    """Return a JSON number that gives the same float back, or the words "inf" and "-inf"."""
+    """Return a JSON number that gives the same float back, or the words "inf", "-inf" and "nan"."""
     if isinstance(value, np.float32):
         value = float(str(value))
-    if isinstance(value, float) and np.isinf(value):
-        return "inf" if value > 0 else "-inf"
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
     return value
 
 
-def write(tests: Iterable[Vector], folder: Path) -> dict[str, int]:
-    """Write a kit into a folder, and return the number of tests by sampler."""
-    rows, by_sampler = Rows(), defaultdict[str, list[dict[str, Any]]](list)
+def write(tests: Iterable[Vector | Script], folder: Path) -> dict[str, dict[str, int]]:
+    """Write a kit into a folder. Return the number of its tests by kind and sampler."""
+    rows = Rows()
+    kinds: dict[str, dict[str, list[Any]]] = {
+        "vectors": defaultdict(list), "scripts": defaultdict(list),
+    }  # fmt: skip
     for test in tests:
-        by_sampler[test.sampler].append(as_json(test, rows))
-    (folder / "vectors").mkdir(parents=True, exist_ok=True)
-    for sampler, tests_of in sorted(by_sampler.items()):
-        content = {"format": FORMAT, "sampler": sampler, "tests": tests_of}
-        lines = json.dumps(content, separators=(",", ":")).replace('{"id":', '\n{"id":')
-        (folder / "vectors" / f"{sampler}.json").write_text(lines + "\n", encoding="utf-8")
+        if isinstance(test, Vector):
+            kinds["vectors"][test.sampler].append(as_json(test, rows))
+        else:
+            kinds["scripts"][test.sampler].append(script_as_json(test, rows))
+    for kind, by_sampler in kinds.items():
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        for sampler, tests_of in by_sampler.items():
+            content = {"format": FORMAT, "sampler": sampler, "tests": tests_of}
+            lines = json.dumps(content, separators=(",", ":")).replace('{"id":', '\n{"id":')
+            (folder / kind / f"{sampler}.json").write_text(lines + "\n", encoding="utf-8")
     (folder / ROWS).write_bytes(rows.content)
     for name in ("schema.json", "README.md", "LICENSE"):
         text = files("sampler_parity.vectors").joinpath(f"files/{name}").read_text(encoding="utf-8")
         (folder / name).write_text(text, encoding="utf-8")
-    counts = {sampler: len(tests_of) for sampler, tests_of in sorted(by_sampler.items())}
+    counts = {
+        kind: {sampler: len(tests_of) for sampler, tests_of in sorted(by_sampler.items())}
+        for kind, by_sampler in kinds.items()
+    }
     index = {
         "format": FORMAT, "sampler_parity": version("sampler-parity"), "llama_cpp": NEWEST,
-        "licence": "Apache-2.0", "flags": FLAGS, "tests": counts,
-        "sha256": _digests(folder, counts),
+        "licence": "Apache-2.0", "flags": FLAGS, "tests": counts["vectors"],
+        "scripts": counts["scripts"], "sha256": _digests(folder, counts),
     }  # fmt: skip
     (folder / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
     return counts
 
 
-def _digests(folder: Path, counts: Mapping[str, int]) -> dict[str, str]:
-    names = [ROWS, "schema.json", *(f"vectors/{sampler}.json" for sampler in counts)]
+def _digests(folder: Path, counts: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    of_samplers = [f"{kind}/{sampler}.json" for kind, names in counts.items() for sampler in names]
+    names = [ROWS, "schema.json", *of_samplers]
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+
+
+def script_as_json(script: Script, rows: Rows) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": script.id, "about": script.about}
+    data["parameters"] = {k: _plain(v) for k, v in script.parameters.items()}
+    if script.seed is not None:
+        data["seed"] = script.seed
+    if script.instances > 1:
+        data["instances"] = script.instances
+    data["calls"] = [_call(call, rows) for call in script.calls]
+    return data
+
+
+def _call(call: Call, rows: Rows) -> dict[str, Any]:
+    data: dict[str, Any] = {"call": call.what}
+    if call.on:
+        data["on"] = call.on
+    if call.what == "accept":
+        data["token"] = call.token
+    return data | (_input_and_results(call.vector, rows) if call.vector else {})
 
 
 def as_json(test: Vector, rows: Rows) -> dict[str, Any]:
     """Return a test as its file has it. What is as in the input is left out."""
-    n, index = len(test.ids), {token: i for i, token in enumerate(test.ids.tolist())}
     data: dict[str, Any] = {"id": test.id, "about": test.about}
-    if test.flags:
-        data["flags"] = [*test.flags]
     data["parameters"] = {k: _plain(v) for k, v in test.parameters.items()}
     if test.tokens:
         data["tokens"] = [*test.tokens]
-    if test.uniforms:
-        data["uniform"] = test.uniforms[0]
+    return data | _input_and_results(test, rows)
+
+
+def _input_and_results(test: Vector, rows: Rows) -> dict[str, Any]:
+    n, index = len(test.ids), {token: i for i, token in enumerate(test.ids.tolist())}
+    data: dict[str, Any] = {}
+    if test.flags:
+        data["flags"] = [*test.flags]
+    if test.uniform is not None:
+        data["uniform"] = test.uniform
     if not np.array_equal(test.ids, np.arange(n)):
         data["ids"] = test.ids.tolist()
     data["logits"] = rows.of(test.logits)
-    ids, logits = test.exact["ids"], test.exact["logits"]
-    exact: dict[str, Any] = {}
+    if test.p.any():
+        data["p"] = rows.of(test.p)
+    ids, exact = test.exact["ids"], dict[str, Any]()
+    places = [index[token] for token in ids.tolist()]
     if not np.array_equal(ids, test.ids):
         exact["ids"] = ids.tolist()
-    if not np.array_equal(logits, test.logits[[index[token] for token in ids.tolist()]]):
-        exact["logits"] = rows.of(logits)
+    for name, before in (("logits", test.logits), ("p", test.p)):
+        if not np.array_equal(test.exact[name], before[places], equal_nan=True):
+            exact[name] = rows.of(test.exact[name])
+    if test.exact["sorted"] != ("sorted" in test.flags):
+        exact["sorted"] = test.exact["sorted"]
     if test.exact["token"] is not None:
         exact["token"] = test.exact["token"]
     data["exact"] = exact
@@ -120,6 +162,8 @@ def as_json(test: Vector, rows: Rows) -> dict[str, Any]:
 def _right(test: Vector, rows: Rows) -> dict[str, Any]:
     assert test.right is not None
     right, finite = test.right, sorted(test.ids[test.logits > -np.inf].tolist())
+    if right.alone:
+        return {"token_alone": True, "tokens": [*right.tokens]}
     data: dict[str, Any] = {}
     if sorted(right.stay) != finite:
         data["stay"] = [*right.stay]

@@ -7,17 +7,19 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.stages.own_random import OneNumber
-from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.checks.stages.own_random import RANDOM, OneNumber
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain, replaced
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.reference import Candidates
-from sampler_parity.vectors.kit import FLAGS, SAMPLERS, SUITES, vectors_of
+from sampler_parity.vectors.kit import FLAGS, SAMPLERS, SUITES, WITH_SCRIPTS, kit_of
 from sampler_parity.vectors.written import Rows, number, write
 from tests.support.command_line import cli
 
@@ -28,7 +30,7 @@ MOST = 40  # tokens of a vector
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kit") / "kit"
-    write(vectors_of(SUITES, "quick", MOST), folder)
+    write(kit_of(SUITES, "quick", MOST), folder)
     return folder
 
 
@@ -44,65 +46,121 @@ def runner(kit: Path, name: str = "run_vectors") -> Any:
     return module
 
 
-def problems(kit: Path, sample: Any) -> tuple[Counter[str], dict[str, str]]:
-    """Return the number of vectors that are judged, by sampler, and what is wrong, by id."""
+def problems(
+    kit: Path, of: Any, exact: bool = False, only: str = ""
+) -> tuple[Counter[str], dict[str, str]]:
+    """Return the number of tests that are judged, by sampler, and what is wrong, by id. of: has
+    `sample` and `make`, as a user's module. only: the scripts of this sampler."""
     run, judged, wrong = runner(kit), Counter[str](), dict[str, str]()
-    for name, test in (vector.values for vector in run.vectors()):
-        result = sample(name, test) if "right" in test else None
+    run.EXACT = exact
+    for name, test in (vector.values for vector in run.read_tests("vectors")):
+        known = not only and (exact or "right" in test)
+        result = of.sample(name, test) if known else None
         if result is not None:
             judged[name] += 1
             if problem := run.problem(test, *result):
                 wrong[test["id"]] = problem
+    for name, script in (vector.values for vector in run.read_tests("scripts")):
+        if only not in ("", name):
+            continue
+        count = script.get("instances", 1)
+        made = [of.make(name, script["parameters"], script.get("seed")) for _ in range(count)]
+        if made[0] is not None:
+            judged[f"{name} with a state"] += 1
+            if problem := run.script_problem(script, made):
+                wrong[script["id"]] = problem
     return judged, wrong
 
 
-def by_reference(name: str, test: dict[str, Any]) -> Any:
-    """Apply llama.cpp's sampler to a vector."""
-    ids = np.array(test["ids"], np.int32)
-    logits = np.array(test["logits"], np.float32)
-    cand = Candidates(
-        ids, logits, np.zeros(len(ids), np.float32), "sorted" in test.get("flags", ())
-    )
-    parameters = dict(test["parameters"])
-    if name in ("dist", "xtc"):
-        parameters["seed"] = 0
-    if "logit_bias" in parameters:
-        parameters["logit_bias"] = [[t, float(b)] for t, b in parameters["logit_bias"]]
-    (sampler,) = build_chain([{name: parameters}], n_vocab=int(ids.max()) + 1).samplers
-    for token in test.get("tokens", ()):
-        sampler.accept(token)
-    if "uniform" in test:
-        vars(sampler)["rng"] = OneNumber(test["uniform"])
-    sampler.apply(cand)
-    return cand.ids.tolist(), cand.logits.tolist(), cand.token
+@dataclass
+class OfReference:
+    """A sampler of llama.cpp, as a user's module has it. samplers: faulty ones in their place."""
+
+    samplers: Any = field(default_factory=lambda: ALL_SAMPLERS)
+    of: Any = None
+
+    def make(self, name: str, parameters: dict[str, Any], seed: int | None) -> "OfReference":
+        given = dict(parameters) | ({"seed": seed or 0} if name in RANDOM else {})
+        if "logit_bias" in given:
+            given["logit_bias"] = [[t, float(b)] for t, b in given["logit_bias"]]
+        n_vocab = given.pop("n_vocab", 1_000_000)
+        chain = build_chain([{name: given}], n_vocab=n_vocab, samplers=self.samplers)
+        return replace(self, of=chain.samplers[0])
+
+    def sample(self, name: str, test: dict[str, Any]) -> Any:
+        made = self.make(name, test["parameters"], None)
+        for token in test.get("tokens", ()):
+            made.of.accept(token)
+        if "uniform" in test:
+            made.of.rng = OneNumber(test["uniform"])
+        return made.apply(test)
+
+    def apply(self, test: dict[str, Any]) -> Any:
+        row = (np.array(test[name], np.float32) for name in ("logits", "p"))
+        flags = test.get("flags", ())
+        cand = Candidates(np.array(test["ids"], np.int32), *row, "sorted" in flags)
+        self.of.apply(cand)
+        rest = cand.p.tolist(), bool(cand.sorted)
+        return cand.ids.tolist(), cand.logits.tolist(), cand.token, *rest
+
+    def accept(self, token: int) -> None:
+        self.of.accept(token)
+
+    def reset(self) -> None:
+        self.of.reset()
+
+    def clone(self) -> "OfReference":
+        twin = self.of.clone()
+        twin.__class__ = type(self.of)  # a faulty sampler's clone is right otherwise
+        return replace(self, of=twin)
 
 
 @pytest.mark.slow
-def test_the_reference_passes_every_vector_and_gives_its_exact_result(kit: Path) -> None:
-    judged, wrong = problems(kit, by_reference)
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_reference_passes_every_vector_and_script(kit: Path, exact: bool) -> None:
+    judged, wrong = problems(kit, OfReference(), exact)
     assert wrong == {}
-    assert {*judged} == {*SAMPLERS}
-    assert sum(judged.values()) > 3000
-    run = runner(kit)
-    for name, test in (vector.values for vector in run.vectors()):
-        ids, logits, token = by_reference(name, test)
-        exact, before = test["exact"], dict(zip(test["ids"], test["logits"], strict=True))
-        assert ids == exact.get("ids", test["ids"]), test["id"]
-        values = run.as_float32(run.numbers(exact["logits"])) if "logits" in exact else None
-        assert logits == (values or [before[i] for i in ids]), test["id"]
-        assert token == exact.get("token")
+    assert {*judged} == {*SAMPLERS, *(f"{name} with a state" for name in WITH_SCRIPTS)}
+    assert sum(judged.values()) > 4000
 
 
 @pytest.mark.slow
 def test_a_small_float64_sampler_passes_and_its_faults_do_not(kit: Path) -> None:
     small = runner(kit, "small_sampler")
-    judged, wrong = problems(kit, small.sample)
+    judged, wrong = problems(kit, small)
     assert wrong == {}
-    assert {*judged} == {"dist", "greedy", "min_p", "penalties", "temp", "top_k", "top_p"}
-    for fault, sampler in (("crossing", "top_p"), ("ties", "top_k"), ("once", "penalties")):
+    with_state = {"dist with a state", "penalties with a state"}
+    one_call = {"dist", "greedy", "min_p", "penalties", "temp", "top_k", "top_p"}
+    assert {*judged} == one_call | with_state
+    for fault, suites in (
+        ("crossing", {"top_p"}),
+        ("ties", {"top_k"}),
+        ("once", {"penalties", "state"}),
+        ("reset", {"penalties", "state"}),
+    ):
         small.FAULT = fault
-        _, wrong = problems(kit, small.sample)
-        assert {id.partition("/")[0] for id in wrong} == {sampler}
+        _, wrong = problems(kit, small)
+        assert {id.partition("/")[0] for id in wrong} == suites
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "penalties/reset-keeps-history",
+        "dry/clone-shares-history",
+        "dist/clone-starts-anew",
+        "xtc/reset-keeps-stream",
+        "mirostat/restarts-mu",
+        "mirostat_v2/clone-restarts-mu",
+        "adaptive_p/decay-ignored",
+    ],
+)
+def test_a_script_finds_a_fault_of_state(kit: Path, fault: str) -> None:
+    mutant = MUTANTS[fault]
+    of_fault = OfReference(replaced(mutant.sampler, mutant.make))
+    _, wrong = problems(kit, of_fault, only=mutant.sampler)
+    assert wrong
 
 
 @pytest.mark.slow
@@ -111,44 +169,49 @@ def test_the_index_has_the_digest_of_each_file_and_a_sentence_for_each_flag(kit:
     for name, digest in index["sha256"].items():
         assert hashlib.sha256((kit / name).read_bytes()).hexdigest() == digest
     flags = set()
-    for path in (kit / "vectors").glob("*.json"):
-        file = json.loads(path.read_text())
-        assert index["tests"][path.stem] == len(file["tests"])
-        flags |= {flag for test in file["tests"] for flag in test.get("flags", ())}
+    for path in kit.glob("*/*.json"):
+        tests = json.loads(path.read_text())["tests"]
+        kind = "tests" if path.parent.name == "vectors" else "scripts"
+        assert index[kind][path.stem] == len(tests)
+        calls = [call for test in tests for call in test.get("calls", [test])]
+        flags |= {flag for call in calls for flag in call.get("flags", ())}
     assert flags == {*FLAGS} == {*index["flags"]}
 
 
 @pytest.mark.slow
 def test_the_files_follow_the_schema(kit: Path) -> None:
     schema = json.loads((kit / "schema.json").read_text())
-    for path in (kit / "vectors").glob("*.json"):
-        assert [*breaches(json.loads(path.read_text()), schema, path.stem)] == []
-    assert [*breaches({"format": 1, "sampler": "x", "tests": [{}]}, schema, "")]
+    for path in kit.glob("*/*.json"):
+        assert [*breaches(json.loads(path.read_text()), schema, schema, path.stem)] == []
+    assert [*breaches({"format": 1, "sampler": "x", "tests": [{}]}, schema, schema, "")]
 
 
-def breaches(value: Any, schema: dict[str, Any], place: str) -> list[str]:
+def breaches(value: Any, schema: Any, root: Any, place: str) -> list[str]:
     """Return where a value breaks a schema of the words that ours uses."""
+    if "$ref" in schema:
+        return breaches(value, root["$defs"][Path(schema["$ref"]).name], root, place)
     if "anyOf" in schema:
-        tried = [breaches(value, part, place) for part in schema["anyOf"]]
+        tried = [breaches(value, part, root, place) for part in schema["anyOf"]]
         return min(tried, key=len)
     if "const" in schema or "enum" in schema:
         return [] if value in schema.get("enum", [schema.get("const")]) else [place]
-    kinds: dict[str, Any] = {"number": int | float, "integer": int, "string": str, "array": list}
+    kinds: dict[str, Any] = {
+        "number": int | float, "integer": int, "string": str, "array": list, "boolean": bool,
+    }  # fmt: skip
     if not isinstance(value, kinds.get(schema["type"], dict)):
         return [place]
     if schema["type"] == "array":
-        return [
-            b for i, v in enumerate(value) for b in breaches(v, schema["items"], f"{place}/{i}")
-        ]
-    if schema["type"] != "object" or "properties" not in schema:
+        parts = [(f"{place}/{i}", part, schema["items"]) for i, part in enumerate(value)]
+    elif schema["type"] == "object" and "properties" in schema:
+        known = schema["properties"]
+        parts = [(f"{place}/{n}", part, known[n]) for n, part in value.items() if n in known]
+    else:
         return []
-    known = schema["properties"]
+    inner = [breach for at, part, of in parts for breach in breaches(part, of, root, at)]
+    if schema["type"] == "array":
+        return inner
     missing = [f"{place}: no {name}" for name in schema["required"] if name not in value]
-    unknown = [f"{place}: {name}" for name in value if name not in known]
-    inner = [
-        b for n, v in value.items() if n in known for b in breaches(v, known[n], f"{place}/{n}")
-    ]
-    return missing + unknown + inner
+    return missing + [f"{place}: {name}" for name in value if name not in known] + inner
 
 
 def test_long_rows_are_in_the_file_once_and_ends_are_rounded_outward() -> None:
@@ -165,9 +228,9 @@ def test_long_rows_are_in_the_file_once_and_ends_are_rounded_outward() -> None:
 
 def test_a_suite_without_small_cases_and_an_unknown_one_are_refused() -> None:
     with pytest.raises(InputError, match="no case has at most 0 tokens"):
-        next(vectors_of(["parity/top_p"], "quick", 0))
+        next(kit_of(["parity/top_p"], "quick", 0))
     with pytest.raises(InputError, match="top_x"):
-        next(vectors_of(["parity/top_x"], "quick", 9))
+        next(kit_of(["parity/top_x"], "quick", 9))
 
 
 @pytest.mark.slow
@@ -176,9 +239,7 @@ def test_the_command_writes_a_kit_that_pytest_runs(tmp_path: Path) -> None:
     arguments = ("vectors", "-o", kit, "--suites", "parity/top_k", "--max-vocab", "20")
     done = cli(*arguments)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].endswith(
-        f"test vectors in {kit}; README.md there has the rules"
-    )
+    assert done.stdout.splitlines()[-1].endswith(f"scripts in {kit}; README.md has the rules")
     assert cli(*arguments).returncode == 2
     here = {"VECTORS": str(kit), "SAMPLER": "small_sampler", "PYTHONPATH": str(RUNNERS / "python")}
     command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:cacheprovider"]

@@ -25,7 +25,7 @@ def vectors(
     """Write test vectors: cases of samplers as data, for tests in any language.
 
     The folder has a JSON file for each sampler, long rows as float32, a JSON Schema, and a README
-    with the rules by which a result is right.
+    with the rules by which a result is right. A vector is one call, a script several on one state.
 
     Examples:
       sampler-parity vectors -o kit
@@ -35,7 +35,7 @@ def vectors(
     """
     from sampler_parity.harness.cli.output import print_line
     from sampler_parity.harness.errors import InputError
-    from sampler_parity.vectors.kit import SUITES, vectors_of
+    from sampler_parity.vectors.kit import SUITES, kit_of
     from sampler_parity.vectors.written import write
 
     try:
@@ -44,7 +44,9 @@ def vectors(
         raise InputError(output, "exists", "name another folder") from None
     except (OSError, ValueError) as problem:
         raise InputError(output, f"cannot be made: {problem}", "name another folder") from None
-    counts = write(vectors_of(suites or SUITES, profile, max_vocab), output)
-    for sampler, n in counts.items():
-        print_line(f"{sampler:15} {n:,}")
-    print_line(f"{sum(counts.values()):,} test vectors in {output}; README.md there has the rules")
+    counts = write(kit_of(suites or SUITES, profile, max_vocab), output)
+    for kind, by_sampler in counts.items():
+        for sampler, n in by_sampler.items():
+            print_line(f"{kind}/{sampler:15} {n:,}")
+    n_vectors, n_scripts = (sum(by_sampler.values()) for by_sampler in counts.values())
+    print_line(f"{n_vectors:,} vectors, {n_scripts:,} scripts in {output}; README.md has the rules")

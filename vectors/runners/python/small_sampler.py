@@ -1,4 +1,4 @@
-"""A small right sampler, and three faults: FAULT=crossing, ties or once."""
+"""A small right sampler, and four faults: FAULT=crossing, ties, once or reset."""
 
 import math
 import os
@@ -22,6 +22,29 @@ def sample(name, test):
     if n is None:
         return None
     return [ids[i] for i in order[:n]], [logits[i] for i in order[:n]], None
+
+
+def make(name, parameters, seed):
+    """Return a sampler with a state, or None. A generator would take the seed."""
+    return WithHistory(name, parameters) if name in ("penalties", "dist") else None
+
+
+class WithHistory:
+    def __init__(self, name, parameters, tokens=()):
+        self.name, self.parameters, self.tokens = name, parameters, list(tokens)
+
+    def apply(self, test):
+        return sample(self.name, {**test, "parameters": self.parameters, "tokens": self.tokens})
+
+    def accept(self, token):
+        self.tokens.append(token)
+
+    def reset(self):
+        if FAULT != "reset":
+            self.tokens.clear()
+
+    def clone(self):
+        return WithHistory(self.name, self.parameters, self.tokens)
 
 
 def survivors(name, logits, order, of):
