@@ -6,7 +6,8 @@ import (
 	"sort"
 )
 
-// SmallSampler is a small right sampler with three faults: FAULT=crossing, ties or once.
+// SmallSampler is a small right sampler with four faults: FAULT=crossing, ties, once or
+// reset.
 func SmallSampler(name string, test Test) *Outcome {
 	logits, order := make([]float64, len(test.IDs)), make([]int, len(test.IDs))
 	for i, x := range test.Logits {
@@ -15,9 +16,10 @@ func SmallSampler(name string, test Test) *Outcome {
 	sort.SliceStable(order, func(a, b int) bool { return logits[order[a]] > logits[order[b]] })
 	switch temp := test.Parameter("temp", 0.8); {
 	case name == "greedy":
-		return &Outcome{test.IDs, test.Logits, test.IDs[order[0]]}
+		return &Outcome{IDs: test.IDs, Logits: test.Logits, Token: test.IDs[order[0]]}
 	case name == "dist":
-		return &Outcome{test.IDs, test.Logits, test.IDs[drawn(probabilities(logits), test.Uniform)]}
+		token := test.IDs[drawn(probabilities(logits), test.Uniform)]
+		return &Outcome{IDs: test.IDs, Logits: test.Logits, Token: token}
 	case name == "temp" && temp > 0:
 		left := make([]float32, len(logits))
 		for i, x := range logits {
@@ -39,6 +41,38 @@ func SmallSampler(name string, test Test) *Outcome {
 		}
 	}
 	return left
+}
+
+type withHistory struct {
+	name   string
+	tokens []int
+}
+
+// MakeSmallSampler makes a sampler with a state. A generator would take the seed.
+func MakeSmallSampler(name string, parameters map[string]any, seed *uint32) Instance {
+	if name != "penalties" && name != "dist" {
+		return nil
+	}
+	return &withHistory{name: name}
+}
+
+func (of *withHistory) Apply(test Test) Outcome {
+	test.Tokens = of.tokens
+	return *SmallSampler(of.name, test)
+}
+
+func (of *withHistory) Accept(token int) {
+	of.tokens = append(of.tokens, token)
+}
+
+func (of *withHistory) Reset() {
+	if !fault("reset") {
+		of.tokens = nil
+	}
+}
+
+func (of *withHistory) Clone() Instance {
+	return &withHistory{of.name, append([]int(nil), of.tokens...)}
 }
 
 // survivors returns how many of the largest logits stay; -1 for another sampler.

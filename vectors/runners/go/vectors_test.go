@@ -14,13 +14,15 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	paths, _ := filepath.Glob(filepath.Join(kit, "vectors", "*.json"))
-	if len(paths) == 0 {
+	scripts, _ := filepath.Glob(filepath.Join(kit, "scripts", "*.json"))
+	if paths = append(paths, scripts...); len(paths) == 0 {
 		t.Fatal("no vectors in ", kit)
 	}
 	for _, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		file, _ := filepath.Rel(kit, path)
+		name := strings.TrimSuffix(file, ".json")
 		t.Run(name, func(t *testing.T) {
-			report, err := Problems(path, rows, SmallSampler)
+			report, err := Problems(path, rows, SmallSampler, MakeSmallSampler)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +41,7 @@ func check(t *testing.T, report Report) {
 	case len(wrong) > 0:
 		t.Errorf("%s: %d of %d right\n%s", report.Name, right, report.Run, strings.Join(wrong, "\n"))
 	case report.Run == 0:
-		t.Skipf("%s: skipped, %d vectors", report.Name, report.Skipped)
+		t.Skipf("%s: skipped, %d tests", report.Name, report.Skipped)
 	default:
 		t.Logf("%s: %d of %d right", report.Name, right, report.Run)
 	}

@@ -1,4 +1,4 @@
-// A small right sampler, and three faults: FAULT=crossing, ties or once.
+// A small right sampler, and four faults: FAULT=crossing, ties, once or reset.
 
 const FAULT = process.env.FAULT ?? "";
 
@@ -17,6 +17,33 @@ export function sample(name, test) {
   if (n === null) return null;
   const kept = order.slice(0, n);
   return { ids: kept.map((i) => ids[i]), logits: kept.map((i) => logits[i]) };
+}
+
+// A sampler with a state, or null. A generator would take the seed.
+export function make(name, parameters, seed) {
+  return name === "penalties" || name === "dist" ? new WithHistory(name, parameters) : null;
+}
+
+class WithHistory {
+  constructor(name, parameters, tokens = []) {
+    Object.assign(this, { name, parameters, tokens: [...tokens] });
+  }
+
+  apply(test) {
+    return sample(this.name, { ...test, parameters: this.parameters, tokens: this.tokens });
+  }
+
+  accept(token) {
+    this.tokens.push(token);
+  }
+
+  reset() {
+    if (FAULT !== "reset") this.tokens = [];
+  }
+
+  clone() {
+    return new WithHistory(this.name, this.parameters, this.tokens);
+  }
 }
 
 // How many of the largest logits stay; null for another sampler.
