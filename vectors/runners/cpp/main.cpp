@@ -12,12 +12,13 @@
 
 int main() try {
   bool wrong = false, none = true;
-  for (const auto& report : run_vectors::problems(run_vectors::kit(), small_sampler::sample)) {
+  for (const auto& report :
+       run_vectors::problems(run_vectors::kit(), small_sampler::sample, small_sampler::make)) {
     std::cout << report.text() << "\n";
     wrong = wrong || !report.problems.empty();
     none = none && report.run == 0;
   }
-  if (none) std::cout << "no vectors were run\n";
+  if (none) std::cout << "no tests were run\n";
   return wrong || none ? 1 : 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << "\n";

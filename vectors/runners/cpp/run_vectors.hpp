@@ -1,7 +1,9 @@
 // Run test vectors in C++17 with any test framework, or with the plain main.cpp.
 //
 // Copy this file. Write `sample(name, test)`. It returns what is left, or nothing for a sampler
-// that it lacks. The README of the kit has the fields. Then, in Catch2 or doctest:
+// that it lacks. For scripts write `make`, and pass it to `problems` as the third argument. With
+// EXACT=1 the result must be llama.cpp's to the bit. The README of the kit has the fields. Then, in
+// Catch2 or doctest:
 //
 //   TEST_CASE("vectors") {
 //     for (const auto& report : run_vectors::problems(run_vectors::kit(), sample)) {
@@ -34,6 +36,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -58,17 +61,28 @@ struct Json {
     return items.at(std::find(keys.begin(), keys.end(), key) - keys.begin());
   }
 
-  // The strings "inf" and "-inf" are numbers too.
+  // The strings "inf", "-inf" and "nan" are numbers too.
   double as_number() const { return kind == text ? std::strtod(s.c_str(), nullptr) : x; }
 };
 
+// What is left. Without p and sorted EXACT=1 does not compare them.
+struct Outcome {
+  std::vector<int> ids;
+  std::vector<float> logits;
+  int token = -1;
+  std::optional<std::vector<float>> p;
+  std::optional<bool> sorted;
+};
+
 struct Test {
-  std::string id, about;
+  std::string id;
   Json parameters;
   std::vector<int> tokens;
   double uniform = 0;
   std::vector<int> ids;
-  std::vector<float> logits;
+  std::vector<float> logits, p;
+  bool sorted = false;
+  Outcome exact;  // the token -1 is not compared
   std::optional<Json> right;
   std::vector<double> low, high;
 
@@ -77,13 +91,20 @@ struct Test {
   }
 };
 
-struct Outcome {
-  std::vector<int> ids;
-  std::vector<float> logits;
-  int token = -1;
+// A sampler with a state.
+struct Instance {
+  virtual ~Instance() = default;
+  virtual Outcome apply(const Test& test) = 0;  // the test has no tokens
+  virtual void accept(int token) = 0;
+  virtual void reset() = 0;
+  virtual std::unique_ptr<Instance> clone() const = 0;
 };
 
 using Sampler = std::function<std::optional<Outcome>(const std::string& name, const Test& test)>;
+
+// Returns nothing for a sampler that is missing.
+using Make = std::function<std::unique_ptr<Instance>(
+    const std::string& name, const Json& parameters, std::optional<std::uint32_t> seed)>;
 
 struct Report {
   std::string name;
@@ -96,7 +117,7 @@ struct Report {
     out << name << ": ";
     if (run > 0) out << run - problems.size() << " of " << run << " right";
     if (run > 0 && skipped > 0) out << ", ";
-    if (skipped > 0) out << "skipped, " << skipped << " vectors";
+    if (skipped > 0) out << "skipped, " << skipped << " tests";
     for (std::size_t i = 0; i < std::min<std::size_t>(problems.size(), 10); ++i) {
       out << "\n" << problems[i];
     }
@@ -125,10 +146,47 @@ std::map<int, double> by_id(const std::vector<int>& ids, const std::vector<Numbe
   return out;
 }
 
+inline bool is_exact() {
+  const char* exact = std::getenv("EXACT");
+  return exact && std::string(exact) == "1";
+}
+
+// Takes NaN as equal, and 0 and -0 as different.
+inline bool same_bits(const std::vector<float>& some, const std::vector<float>& others) {
+  return std::equal(some.begin(), some.end(), others.begin(), others.end(), [](float x, float y) {
+    return std::memcmp(&x, &y, sizeof x) == 0 || (x != x && y != y);
+  });
+}
+
+// Returns where a result differs from llama.cpp's, or "".
+inline std::string exact_problem(const Outcome& exact, const Outcome& outcome) {
+  if (outcome.ids != exact.ids) return "other ids are left, or in another order";
+  if (!same_bits(outcome.logits, exact.logits)) return "logits differ";
+  if (outcome.p && !same_bits(*outcome.p, *exact.p)) return "p differ";
+  if (exact.token != -1 && outcome.token != exact.token) {
+    return join("token ", outcome.token, " is selected, not ", exact.token);
+  }
+  if (outcome.sorted && outcome.sorted != exact.sorted) return join("sorted is ", *outcome.sorted);
+  return "";
+}
+
+// Returns what is wrong with the selected token, or "".
+inline std::string token_problem(const Json& right, int token) {
+  if (!right.has("tokens")) return "";
+  const auto tokens = integers(right["tokens"]);
+  if (std::find(tokens.begin(), tokens.end(), token) != tokens.end()) return "";
+  std::string list;
+  for (int i : tokens) list += " " + std::to_string(i);
+  return join("token ", token, " is selected, not one of", list);
+}
+
 // Returns what is wrong with a result, or "".
 inline std::string problem(const Test& test, const Outcome& outcome) {
   const double removed = -std::numeric_limits<double>::infinity();
+  if (is_exact()) return exact_problem(test.exact, outcome);
+  if (!test.right) return "";
   const Json& right = *test.right;
+  if (right.has("token_alone")) return token_problem(right, outcome.token);
   if (outcome.ids.size() != outcome.logits.size()) {
     return join(outcome.ids.size(), " ids, ", outcome.logits.size(), " logits");
   }
@@ -172,15 +230,7 @@ inline std::string problem(const Test& test, const Outcome& outcome) {
       return join("token ", i, " has ", x, ", not ", low.at(i), " to ", high.at(i));
     }
   }
-  if (right.has("tokens")) {
-    const auto tokens = integers(right["tokens"]);
-    if (std::find(tokens.begin(), tokens.end(), outcome.token) == tokens.end()) {
-      std::string list;
-      for (int token : tokens) list += " " + std::to_string(token);
-      return join("token ", outcome.token, " is selected, not one of", list);
-    }
-  }
-  return "";
+  return token_problem(right, outcome.token);
 }
 
 inline std::string read(const std::filesystem::path& path) {
@@ -336,53 +386,117 @@ inline std::string kit() {
   return folder ? folder : ".";
 }
 
-// Returns the tests of one file.
-inline std::vector<Test> vectors(const Json& file, const std::string& rows) {
-  std::vector<Test> out;
-  for (const Json& json : file["tests"].items) {
-    Test test;
-    test.id = json["id"].s;
-    test.about = json["about"].s;
-    test.parameters = json["parameters"];
-    if (json.has("tokens")) test.tokens = integers(json["tokens"]);
-    if (json.has("uniform")) test.uniform = json["uniform"].x;
-    for (double x : numbers(json["logits"], rows)) test.logits.push_back(static_cast<float>(x));
-    test.ids.resize(test.logits.size());
-    std::iota(test.ids.begin(), test.ids.end(), 0);
-    if (json.has("ids")) test.ids = integers(json["ids"]);
-    if (json.has("right")) test.right = json["right"];
-    if (test.right && test.right->has("low")) {
-      test.low = numbers((*test.right)["low"], rows);
-      test.high = numbers((*test.right)["high"], rows);
-    }
-    out.push_back(test);
-  }
+inline std::vector<float> floats(const Json& row, const std::string& rows) {
+  std::vector<float> out;
+  for (double x : numbers(row, rows)) out.push_back(static_cast<float>(x));
   return out;
 }
 
+// Returns a vector, or a call of apply. What `exact` leaves out is as in the input.
+inline Test as_test(const Json& json, const Json& parameters, const std::string& rows) {
+  Test test;
+  test.parameters = parameters;
+  if (json.has("id")) test.id = json["id"].s;
+  if (json.has("tokens")) test.tokens = integers(json["tokens"]);
+  if (json.has("uniform")) test.uniform = json["uniform"].x;
+  if (json.has("flags")) {
+    for (const Json& flag : json["flags"].items) test.sorted = test.sorted || flag.s == "sorted";
+  }
+  test.logits = floats(json["logits"], rows);
+  test.p.resize(test.logits.size());
+  if (json.has("p")) test.p = floats(json["p"], rows);
+  test.ids.resize(test.logits.size());
+  std::iota(test.ids.begin(), test.ids.end(), 0);
+  if (json.has("ids")) test.ids = integers(json["ids"]);
+  if (json.has("right")) test.right = json["right"];
+  if (test.right && test.right->has("low")) {
+    test.low = numbers((*test.right)["low"], rows);
+    test.high = numbers((*test.right)["high"], rows);
+  }
+  const Json& left = json["exact"];
+  Outcome& exact = test.exact;
+  exact.ids = left.has("ids") ? integers(left["ids"]) : test.ids;
+  const auto row = [&](const char* name, const std::vector<float>& input) {
+    if (left.has(name)) return floats(left[name], rows);
+    const auto before = by_id(test.ids, input);
+    std::vector<float> out;
+    for (int i : exact.ids) out.push_back(static_cast<float>(before.at(i)));
+    return out;
+  };
+  exact.logits = row("logits", test.logits);
+  exact.p = row("p", test.p);
+  exact.sorted = left.has("sorted") ? left["sorted"].x != 0 : test.sorted;
+  if (left.has("token")) exact.token = static_cast<int>(left["token"].x);
+  return test;
+}
+
+// Makes the calls of a script. Returns what is wrong first, or ""; nothing if the sampler is
+// missing.
+inline std::optional<std::string> script_problem(const std::string& name, const Json& script,
+                                                 const std::string& rows, const Make& make) {
+  const double count = script.has("instances") ? script["instances"].x : 1;
+  std::optional<std::uint32_t> seed;
+  if (script.has("seed")) seed = static_cast<std::uint32_t>(script["seed"].x);
+  std::vector<std::unique_ptr<Instance>> instances;
+  while (instances.size() < count) {
+    instances.push_back(make ? make(name, script["parameters"], seed) : nullptr);
+  }
+  if (!instances[0]) return std::nullopt;
+  int number = 0;
+  for (const Json& call : script["calls"].items) {
+    ++number;
+    Instance& on = *instances.at(call.has("on") ? static_cast<std::size_t>(call["on"].x) : 0);
+    const std::string& what = call["call"].s;
+    if (what == "accept") {
+      on.accept(static_cast<int>(call["token"].x));
+    } else if (what == "reset") {
+      on.reset();
+    } else if (what == "clone") {
+      instances.push_back(on.clone());
+    } else {
+      const Test test = as_test(call, script["parameters"], rows);
+      const std::string wrong = problem(test, on.apply(test));
+      if (!wrong.empty()) return join("call ", number, ": ", wrong);
+    }
+  }
+  return "";
+}
+
+// Returns what is wrong after one call, or ""; nothing if the sampler is missing.
+inline std::optional<std::string> vector_problem(const std::string& name, const Json& vector,
+                                                 const std::string& rows, const Sampler& sample) {
+  const Test test = as_test(vector, vector["parameters"], rows);
+  const auto outcome = sample(name, test);
+  if (!outcome) return std::nullopt;
+  return problem(test, *outcome);
+}
+
 // Runs all tests of a kit.
-inline std::vector<Report> problems(const std::filesystem::path& kit, const Sampler& sample) {
+inline std::vector<Report> problems(const std::filesystem::path& kit, const Sampler& sample,
+                                    const Make& make = nullptr) {
   const std::string rows = read(kit / "rows.f32");
   std::set<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(kit / "vectors")) {
-    if (entry.path().extension() == ".json") files.insert(entry.path());
+  for (const char* kind : {"vectors", "scripts"}) {
+    // Git and zip drop an empty folder.
+    if (!std::filesystem::exists(kit / kind)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(kit / kind)) {
+      if (entry.path().extension() == ".json") files.insert(entry.path());
+    }
   }
   std::vector<Report> reports;
   for (const auto& path : files) {
     const std::string text = read(path);
     const Json file = Reader(text).value();
+    const std::string name = file["sampler"].s;
     Report report;
-    report.name = file["sampler"].s;
-    for (const Test& test : vectors(file, rows)) {
-      if (!test.right) continue;
-      const auto outcome = sample(report.name, test);
-      if (!outcome) {
-        ++report.skipped;
-        continue;
-      }
-      ++report.run;
-      const std::string wrong = problem(test, *outcome);
-      if (!wrong.empty()) report.problems.push_back(test.id + ": " + wrong);
+    report.name = path.parent_path().filename().string() + "/" + name;
+    for (const Json& test : file["tests"].items) {
+      const bool is_script = test.has("calls");
+      if (!is_script && !test.has("right") && !is_exact()) continue;
+      const auto wrong = is_script ? script_problem(name, test, rows, make)
+                                   : vector_problem(name, test, rows, sample);
+      ++(wrong ? report.run : report.skipped);
+      if (wrong && !wrong->empty()) report.problems.push_back(test["id"].s + ": " + *wrong);
     }
     reports.push_back(report);
   }

@@ -1,19 +1,24 @@
-// A small right sampler, and three faults: FAULT=crossing, ties or once.
+// A small right sampler, and four faults: FAULT=crossing, ties, once or reset.
 
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run_vectors.hpp"
 
 namespace small_sampler {
 
+using run_vectors::Instance;
+using run_vectors::Json;
 using run_vectors::Outcome;
 using run_vectors::Test;
 using Numbers = std::vector<double>;
@@ -101,12 +106,15 @@ inline Outcome outcome(const std::vector<int>& ids, const Numbers& logits, int t
   return out;
 }
 
+// NaN is behind all others.
+inline bool is_before(double x, double y) { return x > y || (!std::isnan(x) && std::isnan(y)); }
+
 inline std::optional<Outcome> sample(const std::string& name, const Test& test) {
   const Numbers logits(test.logits.begin(), test.logits.end());
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+                   [&](std::size_t a, std::size_t b) { return is_before(logits[a], logits[b]); });
   const double temp = test.parameter("temp", 0.8);
   if (name == "greedy") return outcome(test.ids, logits, test.ids[order[0]]);
   if (name == "dist") {
@@ -128,6 +136,31 @@ inline std::optional<Outcome> sample(const std::string& name, const Test& test) 
     left.push_back(logits[i]);
   }
   return outcome(ids, left);
+}
+
+struct WithHistory : Instance {
+  std::string name;
+  std::vector<int> tokens;
+
+  explicit WithHistory(std::string of) : name(std::move(of)) {}
+
+  Outcome apply(const Test& test) override {
+    Test with_tokens = test;
+    with_tokens.tokens = tokens;
+    return *sample(name, with_tokens);
+  }
+  void accept(int token) override { tokens.push_back(token); }
+  void reset() override {
+    if (!fault("reset")) tokens.clear();
+  }
+  std::unique_ptr<Instance> clone() const override { return std::make_unique<WithHistory>(*this); }
+};
+
+// Returns a sampler with a state, or nothing. A generator would take the seed.
+inline std::unique_ptr<Instance> make(const std::string& name, const Json&,
+                                      std::optional<std::uint32_t>) {
+  if (name != "penalties" && name != "dist") return nullptr;
+  return std::make_unique<WithHistory>(name);
 }
 
 }  // namespace small_sampler

@@ -1,3 +1,4 @@
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -5,6 +6,8 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -13,90 +16,159 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * Run test vectors with the JDK alone: `VECTORS=kit java RunVectors.java`. Before Java 22:
  * `javac -d out *.java && VECTORS=kit java -cp out RunVectors`, with Java 17 or later.
  *
- * Copy this file, and put your sampler in place of SmallSampler in the line below. The README of
- * the kit has the fields. A test of JUnit is
+ * Copy this file, and put your sampler in place of SmallSampler in the line below. With EXACT=1 the
+ * result must be llama.cpp's to the bit. The README of the kit has the fields. A test of JUnit is
  *
  *     @ParameterizedTest
- *     @ValueSource(strings = {"min_p", "top_k", "top_p"})
- *     void isRight(String sampler) throws Exception {
- *         assertEquals(List.of(), RunVectors.problemsOf(sampler));
+ *     @ValueSource(strings = {"vectors/top_k", "vectors/top_p", "scripts/penalties"})
+ *     void isRight(String file) throws Exception {
+ *         assertEquals(List.of(), RunVectors.problemsOf(file));
  *     }
  */
 public class RunVectors {
     static final Sampler SAMPLER = new SmallSampler();
 
+    static final boolean EXACT = "1".equals(System.getenv("EXACT"));
     static final Path KIT = Path.of(System.getenv().getOrDefault("VECTORS", "."));
     static final ByteBuffer ROWS = rows();
 
     interface Sampler {
         /** Returns what is left, or null for a sampler that it lacks. */
         Result sample(String name, Test test);
+
+        /** Makes a sampler with a state, for scripts; null if it is missing. */
+        default Instance make(String name, Map<String, Object> parameters, Long seed) {
+            return null;
+        }
     }
 
-    record Result(List<Integer> ids, double[] logits, Integer token) {}
+    interface Instance {
+        /** Returns what is left. The test has no tokens. */
+        Result apply(Test test);
+
+        void accept(int token);
+
+        void reset();
+
+        Instance clone();
+    }
+
+    /** What is left. p and sorted may be null; only EXACT=1 compares them. */
+    record Result(List<Integer> ids, double[] logits, Integer token, double[] p, Boolean sorted) {
+        Result(List<Integer> ids, double[] logits, Integer token) {
+            this(ids, logits, token, null, null);
+        }
+    }
 
     /** The logits are float32 values. Numbers in the parameters are Double, arrays are List. */
-    record Test(String id, Map<String, Object> parameters, List<Integer> tokens, Double uniform,
-            List<Integer> ids, double[] logits, Map<String, Object> right) {}
+    record Test(Map<String, Object> parameters, List<Integer> tokens, Double uniform,
+            List<Integer> ids, double[] logits, double[] p, boolean sorted, Result exact,
+            Map<String, Object> right) {}
 
     record Report(int right, int skipped, List<String> problems) {}
 
     public static void main(String[] args) throws IOException {
         boolean wrong = false;
-        for (String sampler : samplers()) {
-            Report report = report(sampler);
-            System.out.println(sampler + ": " + summary(report));
+        for (String file : files()) {
+            Report report = report(file);
+            System.out.println(file + ": " + summary(report));
             report.problems().stream().limit(10).forEach(System.out::println);
             wrong |= !report.problems().isEmpty();
         }
         System.exit(wrong ? 1 : 0);
     }
 
-    /** Returns a line "ID: problem" for each wrong vector; a missing sampler is a problem. */
-    static List<String> problemsOf(String sampler) throws IOException {
-        Report report = report(sampler);
+    /** Returns a line "ID: problem" for each wrong test; a missing sampler is a problem. */
+    static List<String> problemsOf(String file) throws IOException {
+        Report report = report(file);
         boolean none = report.right() == 0 && report.problems().isEmpty();
-        return none ? List.of(sampler + ": " + summary(report)) : report.problems();
+        return none ? List.of(file + ": " + summary(report)) : report.problems();
     }
 
     static String summary(Report report) {
         int n = report.right() + report.problems().size();
         String skipped = String.format(Locale.ROOT, "%,d", report.skipped());
-        if (n == 0) return "skipped, " + skipped + " vectors";
+        if (n == 0) return "skipped, " + skipped + " tests";
         String rest = report.skipped() > 0 ? ", " + skipped + " skipped" : "";
         return report.right() + " of " + n + " right" + rest;
     }
 
-    static Report report(String sampler) throws IOException {
+    static Report report(String file) throws IOException {
         List<String> problems = new ArrayList<>();
         int right = 0, skipped = 0;
-        for (Test test : vectors(sampler)) {
+        String text = Files.readString(KIT.resolve(file + ".json"));
+        Map<String, Object> of = object(new Json(text).value());
+        for (Object item : (List<?>) of.get("tests")) {
+            Map<String, Object> test = object(item);
+            boolean isScript = test.containsKey("calls");
             // Without `right` only the result of llama.cpp is known.
-            if (test.right() == null) continue;
-            String problem;
+            if (!isScript && !test.containsKey("right") && !EXACT) continue;
+            String problem, sampler = (String) of.get("sampler");
             try {
-                Result result = SAMPLER.sample(sampler, test);
-                problem = result == null ? null : problem(test, result);
+                problem = isScript ? scriptProblem(sampler, test) : vectorProblem(sampler, test);
             } catch (RuntimeException error) {
                 problem = error.toString();
             }
             if (problem == null) skipped++;
             else if (problem.isEmpty()) right++;
-            else problems.add(test.id() + ": " + problem);
+            else problems.add(test.get("id") + ": " + problem);
         }
         return new Report(right, skipped, problems);
+    }
+
+    /** Returns what is wrong after one call, or ""; null if the sampler is missing. */
+    static String vectorProblem(String sampler, Map<String, Object> vector) {
+        Test test = test(vector, object(vector.get("parameters")));
+        Result result = SAMPLER.sample(sampler, test);
+        return result == null ? null : problem(test, result);
+    }
+
+    /** Returns what is wrong first in a script, or ""; null if the sampler is missing. */
+    static String scriptProblem(String sampler, Map<String, Object> script) {
+        Map<String, Object> parameters = object(script.get("parameters"));
+        Double given = (Double) script.get("seed");
+        Long seed = given == null ? null : given.longValue();
+        List<Instance> instances = new ArrayList<>();
+        for (int n = integer(script.getOrDefault("instances", 1)); n > 0; n--) {
+            instances.add(SAMPLER.make(sampler, parameters, seed));
+        }
+        if (instances.get(0) == null) return null;
+        int number = 0;
+        for (Object item : (List<?>) script.get("calls")) {
+            number++;
+            Map<String, Object> call = object(item);
+            Instance on = instances.get(integer(call.getOrDefault("on", 0)));
+            switch ((String) call.get("call")) {
+                case "accept" -> on.accept(integer(call.get("token")));
+                case "reset" -> on.reset();
+                case "clone" -> instances.add(on.clone());
+                default -> {
+                    Test test = test(call, parameters);
+                    String wrong = problem(test, on.apply(test));
+                    if (!wrong.isEmpty()) return "call " + number + ": " + wrong;
+                }
+            }
+        }
+        return "";
     }
 
     /** Returns what is wrong with a result, or "". */
     static String problem(Test test, Result result) {
         Map<String, Object> right = test.right();
+        if (EXACT) return exactProblem(test.exact(), result);
+        if (right == null) return "";
+        List<Integer> tokens = integers(right.getOrDefault("tokens", List.of()));
+        if (right.containsKey("tokens") && !tokens.contains(result.token())) {
+            return "token " + result.token() + " is selected, not " + tokens;
+        }
+        if (right.containsKey("token_alone")) return "";
         Map<Integer, Double> before = byId(test.ids(), test.logits());
         Map<Integer, Double> after = byId(result.ids(), result.logits());
         Set<Integer> left = idsLeft(after);
@@ -129,11 +201,20 @@ public class RunVectors {
                 return "token " + id + " has " + x + ", not " + low.get(id) + " to " + high.get(id);
             }
         }
-        List<Integer> tokens = integers(right.getOrDefault("tokens", List.of()));
-        if (right.containsKey("tokens") && !tokens.contains(result.token())) {
-            return "token " + result.token() + " is selected, not " + tokens;
-        }
         return "";
+    }
+
+    /** Returns where a result differs from llama.cpp's, or "". */
+    static String exactProblem(Result exact, Result result) {
+        if (!result.ids().equals(exact.ids())) return "other ids are left, or in another order";
+        // Arrays.equals takes NaN as equal, and 0 and -0 as different.
+        if (!Arrays.equals(rounded(result.logits()), exact.logits())) return "logits differ";
+        if (result.p() != null && !Arrays.equals(rounded(result.p()), exact.p())) return "p differ";
+        if (exact.token() != null && !exact.token().equals(result.token())) {
+            return "token " + result.token() + " is selected, not " + exact.token();
+        }
+        boolean same = result.sorted() == null || result.sorted().equals(exact.sorted());
+        return same ? "" : "sorted is " + result.sorted();
     }
 
     static Map<Integer, Double> byId(List<Integer> ids, double[] values) {
@@ -150,28 +231,49 @@ public class RunVectors {
         return left;
     }
 
-    static List<String> samplers() throws IOException {
-        try (Stream<Path> files = Files.list(KIT.resolve("vectors"))) {
-            return files.map(file -> file.getFileName().toString().replace(".json", "")).sorted()
-                    .toList();
+    /** Returns the files of tests: "vectors/top_k", and so on. */
+    static List<String> files() {
+        List<String> names = new ArrayList<>();
+        for (String kind : List.of("scripts", "vectors")) {
+            // Git and zip drop an empty folder.
+            File[] files = KIT.resolve(kind).toFile().listFiles();
+            for (File file : files == null ? new File[0] : files) {
+                String name = file.getName();
+                if (name.endsWith(".json")) names.add(kind + "/" + name.replace(".json", ""));
+            }
         }
+        Collections.sort(names);
+        return names;
     }
 
-    static List<Test> vectors(String sampler) throws IOException {
-        Path path = KIT.resolve("vectors").resolve(sampler + ".json");
-        List<Test> vectors = new ArrayList<>();
-        Map<String, Object> file = object(new Json(Files.readString(path)).value());
-        for (Object item : (List<?>) file.get("tests")) {
-            Map<String, Object> of = object(item);
-            double[] logits = numbers(of.get("logits"));
-            for (int k = 0; k < logits.length; k++) logits[k] = (float) logits[k];
-            List<Integer> ids = IntStream.range(0, logits.length).boxed().toList();
-            if (of.containsKey("ids")) ids = integers(of.get("ids"));
-            List<Integer> tokens = integers(of.getOrDefault("tokens", List.of()));
-            vectors.add(new Test((String) of.get("id"), object(of.get("parameters")), tokens,
-                    (Double) of.get("uniform"), ids, logits, object(of.get("right"))));
-        }
-        return vectors;
+    /** Returns a vector, or a call of apply. What `exact` leaves out is as in the input. */
+    static Test test(Map<String, Object> of, Map<String, Object> parameters) {
+        double[] logits = rounded(numbers(of.get("logits")));
+        double[] p = new double[logits.length];
+        if (of.containsKey("p")) p = rounded(numbers(of.get("p")));
+        List<Integer> ids = IntStream.range(0, logits.length).boxed().toList();
+        if (of.containsKey("ids")) ids = integers(of.get("ids"));
+        List<Integer> tokens = integers(of.getOrDefault("tokens", List.of()));
+        boolean sorted = ((List<?>) of.getOrDefault("flags", List.of())).contains("sorted");
+
+        Map<String, Object> left = object(of.get("exact"));
+        List<Integer> idsLeft = left.containsKey("ids") ? integers(left.get("ids")) : ids;
+        Object token = left.get("token");
+        Result exact = new Result(idsLeft, rowLeft(left.get("logits"), byId(ids, logits), idsLeft),
+                token == null ? null : integer(token),
+                rowLeft(left.get("p"), byId(ids, p), idsLeft),
+                (Boolean) left.getOrDefault("sorted", sorted));
+        return new Test(parameters, tokens, (Double) of.get("uniform"), ids, logits, p, sorted,
+                exact, object(of.get("right")));
+    }
+
+    static double[] rowLeft(Object row, Map<Integer, Double> before, List<Integer> ids) {
+        if (row != null) return rounded(numbers(row));
+        return ids.stream().mapToDouble(before::get).toArray();
+    }
+
+    static double[] rounded(double[] values) {
+        return DoubleStream.of(values).map(x -> (float) x).toArray();
     }
 
     static ByteBuffer rows() {
@@ -195,6 +297,7 @@ public class RunVectors {
     static double number(Object value) {
         if (value.equals("inf")) return Double.POSITIVE_INFINITY;
         if (value.equals("-inf")) return Double.NEGATIVE_INFINITY;
+        if (value.equals("nan")) return Double.NaN;
         return ((Number) value).doubleValue();
     }
 

@@ -1,3 +1,4 @@
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
@@ -5,12 +6,45 @@ import java.util.Map;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
-/** A small right sampler, and three faults: FAULT=crossing, ties or once. */
+/** A small right sampler, and four faults: FAULT=crossing, ties, once or reset. */
 class SmallSampler implements RunVectors.Sampler {
     static final String FAULT = System.getenv().getOrDefault("FAULT", "");
 
     @Override
     public RunVectors.Result sample(String name, RunVectors.Test test) {
+        return sample(name, test, test.tokens());
+    }
+
+    /** Returns a sampler with a state, or null. A generator would take the seed. */
+    @Override
+    public RunVectors.Instance make(String name, Map<String, Object> parameters, Long seed) {
+        boolean has = name.equals("penalties") || name.equals("dist");
+        return has ? new WithHistory(name, new ArrayList<>()) : null;
+    }
+
+    record WithHistory(String name, List<Integer> tokens) implements RunVectors.Instance {
+        @Override
+        public RunVectors.Result apply(RunVectors.Test test) {
+            return sample(name, test, tokens);
+        }
+
+        @Override
+        public void accept(int token) {
+            tokens.add(token);
+        }
+
+        @Override
+        public void reset() {
+            if (!FAULT.equals("reset")) tokens.clear();
+        }
+
+        @Override
+        public WithHistory clone() {
+            return new WithHistory(name, new ArrayList<>(tokens));
+        }
+    }
+
+    static RunVectors.Result sample(String name, RunVectors.Test test, List<Integer> tokens) {
         List<Integer> ids = test.ids();
         double[] logits = test.logits();
         Map<String, Object> of = test.parameters();
@@ -29,7 +63,7 @@ class SmallSampler implements RunVectors.Sampler {
             return new RunVectors.Result(ids, left, null);
         }
         if (name.equals("penalties")) {
-            return new RunVectors.Result(ids, penalized(ids, logits, test.tokens(), of), null);
+            return new RunVectors.Result(ids, penalized(ids, logits, tokens, of), null);
         }
         int n = survivors(name, logits, order, of);
         if (n < 0) return null;
