@@ -1,4 +1,4 @@
-"""The runners in six languages: each passes its small sampler, and reports three planted faults."""
+"""The runners in six languages: each passes its small sampler, and reports four planted faults."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ FIRST = {"javascript": "node", "rust": "cargo", "cpp": "g++", "java": "javac", "
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", FIRST)
-def test_a_runner_passes_its_small_sampler_and_reports_three_faults(
+def test_a_runner_passes_its_small_sampler_and_reports_four_faults(
     kit: Path, tmp_path: Path, language: str
 ) -> None:
     if shutil.which(FIRST[language]) is None:
@@ -55,19 +55,22 @@ def test_a_runner_passes_its_small_sampler_and_reports_three_faults(
     compile, run, where = commands(language, tmp_path)
     caches = {"CARGO_TARGET_DIR": str(tmp_path / "target"), "GOCACHE": str(tmp_path / "go")}
     here = {**os.environ, **caches, "VECTORS": str(kit)}
-    here.pop("NODE_TEST_CONTEXT", None)
+    for name in ("NODE_TEST_CONTEXT", "FAULT", "EXACT"):
+        here.pop(name, None)
     for command in compile:
         subprocess.run(command, cwd=where, check=True, env=here)
-    for fault, sampler in (
-        ("", ""),
-        ("crossing", "top_p"),
-        ("ties", "top_k"),
-        ("once", "penalties"),
+    for changed, sampler in (
+        ({}, ""),
+        ({"FAULT": "crossing"}, "top_p"),
+        ({"FAULT": "ties"}, "top_k"),
+        ({"FAULT": "once"}, "penalties"),
+        ({"FAULT": "reset"}, "penalties"),
+        ({"EXACT": "1"}, "penalties"),  # it is float64: the last bits differ
     ):
         done = subprocess.run(
-            run, cwd=where, env={**here, "FAULT": fault}, capture_output=True, encoding="utf-8"
+            run, cwd=where, env={**here, **changed}, capture_output=True, encoding="utf-8"
         )
         text = done.stdout + done.stderr
-        assert (done.returncode != 0) == bool(fault), text
-        assert not fault or f"{sampler}/" in text, text
+        assert (done.returncode != 0) == bool(changed), text
+        assert not changed or f"{sampler}/" in text, text
     assert not (where / "target").exists()

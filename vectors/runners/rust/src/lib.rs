@@ -1,8 +1,9 @@
 //! Run test vectors with cargo alone: `VECTORS=kit cargo test`, with the absolute path of a kit.
 //!
 //! Copy this folder, implement `Sampler`, and put your sampler in `tests/vectors.rs` instead of the
-//! small one. `sample` returns what is left, or None for a sampler that it lacks. The README of
-//! the kit has the fields.
+//! small one. `sample` returns what is left, or None for a sampler that it lacks. Scripts take
+//! samplers with a state from `make`. With EXACT=1 the result must be llama.cpp's to the bit. The
+//! README of the kit has the fields.
 
 pub mod small_sampler;
 
@@ -12,25 +13,50 @@ use std::path::Path;
 
 pub trait Sampler {
     fn sample(&self, name: &str, test: &Test) -> Option<Outcome>;
+
+    /// Makes a sampler with a state; None if it is missing. One that draws has a seed.
+    fn make(
+        &self,
+        _name: &str,
+        _parameters: &Json,
+        _seed: Option<u32>,
+    ) -> Option<Box<dyn Instance>> {
+        None
+    }
 }
 
+pub trait Instance {
+    /// Returns what is left. The test has no tokens.
+    fn apply(&mut self, test: &Test) -> Outcome;
+    fn accept(&mut self, token: i32);
+    fn reset(&mut self);
+    fn boxed_clone(&self) -> Box<dyn Instance>;
+}
+
+/// What is left. `p` and `sorted` may be None; only EXACT=1 compares them.
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub ids: Vec<i32>,
     pub logits: Vec<f32>,
     pub token: Option<i32>,
+    pub p: Option<Vec<f32>>,
+    pub sorted: Option<bool>,
 }
 
+#[derive(Clone)]
 pub struct Test {
-    pub id: String,
-    pub about: String,
     pub parameters: Json,
     pub tokens: Vec<i32>,
     pub uniform: f64,
     pub ids: Vec<i32>,
     pub logits: Vec<f32>,
+    pub p: Vec<f32>,
+    pub sorted: bool,
+    pub exact: Outcome,
     pub right: Option<Right>,
 }
 
+#[derive(Clone)]
 pub struct Right {
     stay: Option<Vec<i32>>,
     may: Vec<i32>,
@@ -39,6 +65,7 @@ pub struct Right {
     ids: Option<Vec<i32>>,
     ends: Option<(Vec<f64>, Vec<f64>)>,
     tokens: Option<Vec<i32>>,
+    token_alone: bool,
 }
 
 pub struct Report {
@@ -47,29 +74,129 @@ pub struct Report {
     pub problems: Vec<String>,
 }
 
-/// Runs the tests of one sampler. Each problem is a line "ID: problem".
-pub fn problems(kit: &Path, name: &str, sampler: &impl Sampler) -> Report {
+/// Runs the tests of one file, as "vectors/top_k". Each problem is a line "ID: problem".
+pub fn problems(kit: &Path, file: &str, sampler: &impl Sampler) -> Report {
     let mut report = Report {
         run: 0,
         skipped: 0,
         problems: Vec::new(),
     };
-    for test in vectors(kit, name) {
-        let Some(right) = &test.right else { continue };
-        let Some(outcome) = sampler.sample(name, &test) else {
+    let rows = read(&kit.join("rows.f32"));
+    let text = String::from_utf8(read(&kit.join(format!("{file}.json")))).unwrap();
+    let json = Json::read(&text);
+    let name = json.get("sampler").unwrap().text();
+    for test in json.get("tests").unwrap().list() {
+        let is_script = test.get("calls").is_some();
+        // Without `right` only the result of llama.cpp is known.
+        if !is_script && test.get("right").is_none() && !is_exact() {
+            continue;
+        }
+        let wrong = if is_script {
+            script_problem(name, test, &rows, sampler)
+        } else {
+            vector_problem(name, test, &rows, sampler)
+        };
+        let Some(wrong) = wrong else {
             report.skipped += 1;
             continue;
         };
         report.run += 1;
-        if let Some(problem) = problem(&test, right, &outcome) {
-            report.problems.push(format!("{}: {problem}", test.id));
+        if let Some(problem) = wrong {
+            let id = test.get("id").unwrap().text();
+            report.problems.push(format!("{id}: {problem}"));
         }
     }
     report
 }
 
+/// Returns what is wrong after one call; None if the sampler is missing.
+fn vector_problem(
+    name: &str,
+    vector: &Json,
+    rows: &[u8],
+    sampler: &impl Sampler,
+) -> Option<Option<String>> {
+    let test = one(vector, vector.get("parameters").unwrap(), rows);
+    let outcome = sampler.sample(name, &test)?;
+    Some(problem(&test, &outcome))
+}
+
+/// Makes the calls of a script. Returns what is wrong first; None if the sampler is missing.
+fn script_problem(
+    name: &str,
+    script: &Json,
+    rows: &[u8],
+    sampler: &impl Sampler,
+) -> Option<Option<String>> {
+    let parameters = script.get("parameters").unwrap();
+    let seed = script.get("seed").map(|seed| seed.number() as u32);
+    let count = script.get("instances").map_or(1.0, Json::number) as usize;
+    let mut instances = Vec::new();
+    for _ in 0..count {
+        instances.push(sampler.make(name, parameters, seed)?);
+    }
+    for (i, call) in script.get("calls").unwrap().list().iter().enumerate() {
+        let on = &mut instances[call.get("on").map_or(0.0, Json::number) as usize];
+        match call.get("call").unwrap().text() {
+            "accept" => on.accept(call.get("token").unwrap().number() as i32),
+            "reset" => on.reset(),
+            "clone" => {
+                let twin = on.boxed_clone();
+                instances.push(twin);
+            }
+            _ => {
+                let test = one(call, parameters, rows);
+                if let Some(problem) = problem(&test, &on.apply(&test)) {
+                    return Some(Some(format!("call {}: {problem}", i + 1)));
+                }
+            }
+        }
+    }
+    Some(None)
+}
+
+fn is_exact() -> bool {
+    std::env::var("EXACT").is_ok_and(|exact| exact == "1")
+}
+
+/// Returns where a result differs from llama.cpp's.
+fn exact_problem(exact: &Outcome, outcome: &Outcome) -> Option<String> {
+    if outcome.ids != exact.ids {
+        return Some("other ids are left, or in another order".to_string());
+    }
+    if bits(&outcome.logits) != bits(&exact.logits) {
+        return Some("logits differ".to_string());
+    }
+    if outcome.p.is_some() && outcome.p.as_deref().map(bits) != exact.p.as_deref().map(bits) {
+        return Some("p differ".to_string());
+    }
+    if exact.token.is_some() && outcome.token != exact.token {
+        return Some(format!(
+            "token {:?} is selected, not {:?}",
+            outcome.token, exact.token
+        ));
+    }
+    match outcome.sorted {
+        Some(sorted) if exact.sorted != Some(sorted) => Some(format!("sorted is {sorted}")),
+        _ => None,
+    }
+}
+
+/// Returns the bits of numbers, the same for each NaN.
+fn bits(row: &[f32]) -> Vec<u32> {
+    let one = |x: &f32| if x.is_nan() { f32::NAN } else { *x }.to_bits();
+    row.iter().map(one).collect()
+}
+
 /// Returns what is wrong with a result.
-pub fn problem(test: &Test, right: &Right, outcome: &Outcome) -> Option<String> {
+pub fn problem(test: &Test, outcome: &Outcome) -> Option<String> {
+    if is_exact() {
+        return exact_problem(&test.exact, outcome);
+    }
+    let right = test.right.as_ref()?;
+    if right.token_alone {
+        return token_problem(right, outcome.token);
+    }
     if outcome.ids.len() != outcome.logits.len() {
         return Some(format!(
             "{} ids, {} logits",
@@ -121,7 +248,11 @@ pub fn problem(test: &Test, right: &Right, outcome: &Outcome) -> Option<String> 
             ));
         }
     }
-    match (&right.tokens, outcome.token) {
+    token_problem(right, outcome.token)
+}
+
+fn token_problem(right: &Right, token: Option<i32>) -> Option<String> {
+    match (&right.tokens, token) {
         (None, _) => None,
         (Some(tokens), None) => Some(format!("no token is selected, not one of {tokens:?}")),
         (Some(tokens), Some(token)) if tokens.contains(&token) => None,
@@ -133,38 +264,45 @@ fn by_id(ids: &[i32], numbers: &[f64]) -> BTreeMap<i32, f64> {
     ids.iter().copied().zip(numbers.iter().copied()).collect()
 }
 
-/// Reads the tests of one sampler.
-pub fn vectors(kit: &Path, name: &str) -> Vec<Test> {
-    let rows = read(&kit.join("rows.f32"));
-    let text = String::from_utf8(read(&kit.join("vectors").join(format!("{name}.json")))).unwrap();
-    Json::read(&text)
-        .get("tests")
-        .unwrap()
-        .list()
-        .iter()
-        .map(|test| one(test, &rows))
-        .collect()
-}
-
 fn read(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn one(test: &Json, rows: &[u8]) -> Test {
-    let logits: Vec<f32> = numbers(test.get("logits").unwrap(), rows)
-        .iter()
-        .map(|&x| x as f32)
-        .collect();
+/// Reads a vector, or a call of apply. What `exact` leaves out is as in the input.
+fn one(test: &Json, parameters: &Json, rows: &[u8]) -> Test {
+    let logits = floats(test.get("logits").unwrap(), rows);
+    let p = test
+        .get("p")
+        .map_or_else(|| vec![0.0; logits.len()], |p| floats(p, rows));
+    let ids = test
+        .get("ids")
+        .map_or_else(|| (0..logits.len() as i32).collect(), integers);
+    let flags = test.get("flags").map_or(&[][..], Json::list);
+    let sorted = flags.iter().any(|flag| flag.text() == "sorted");
+    let exact = test.get("exact").unwrap();
+    let ids_left = exact.get("ids").map_or_else(|| ids.clone(), integers);
+    let left = |name: &str, before: &[f32]| match exact.get(name) {
+        Some(row) => floats(row, rows),
+        None => {
+            let before: BTreeMap<_, _> = ids.iter().zip(before).collect();
+            ids_left.iter().map(|i| *before[i]).collect()
+        }
+    };
     Test {
-        id: test.get("id").unwrap().text().to_string(),
-        about: test.get("about").unwrap().text().to_string(),
-        parameters: test.get("parameters").unwrap().clone(),
+        parameters: parameters.clone(),
         tokens: test.get("tokens").map(integers).unwrap_or_default(),
         uniform: test.get("uniform").map_or(0.0, Json::number),
-        ids: test
-            .get("ids")
-            .map_or_else(|| (0..logits.len() as i32).collect(), integers),
+        exact: Outcome {
+            logits: left("logits", &logits),
+            p: Some(left("p", &p)),
+            token: exact.get("token").map(|token| token.number() as i32),
+            sorted: Some(exact.get("sorted").map_or(sorted, Json::truth)),
+            ids: ids_left,
+        },
+        ids,
         logits,
+        p,
+        sorted,
         right: test.get("right").map(|right| Right {
             stay: right.get("stay").map(integers),
             may: right.get("may").map(integers).unwrap_or_default(),
@@ -178,12 +316,17 @@ fn one(test: &Json, rows: &[u8]) -> Test {
                 )
             }),
             tokens: right.get("tokens").map(integers),
+            token_alone: right.get("token_alone").is_some(),
         }),
     }
 }
 
 fn integers(list: &Json) -> Vec<i32> {
     list.list().iter().map(|x| x.number() as i32).collect()
+}
+
+fn floats(row: &Json, rows: &[u8]) -> Vec<f32> {
+    numbers(row, rows).iter().map(|&x| x as f32).collect()
 }
 
 /// Returns the numbers of a row.
@@ -230,7 +373,11 @@ impl Json {
         }
     }
 
-    /// Returns a number, also that of "inf" or "-inf".
+    pub fn truth(&self) -> bool {
+        matches!(self, Json::Bool(true))
+    }
+
+    /// Returns a number, also that of "inf", "-inf" or "nan".
     pub fn number(&self) -> f64 {
         match self {
             Json::Number(x) => *x,

@@ -1,7 +1,8 @@
-//! A small right sampler, and three faults: FAULT=crossing, ties or once.
+//! A small right sampler, and four faults: FAULT=crossing, ties, once or reset.
 
-use crate::{Json, Outcome, Sampler, Test};
+use crate::{Instance, Json, Outcome, Sampler, Test};
 
+#[derive(Clone)]
 pub struct SmallSampler {
     pub fault: String,
 }
@@ -19,7 +20,7 @@ impl Sampler for SmallSampler {
         let ids = test.ids.clone();
         let logits: Vec<f64> = test.logits.iter().map(|&x| f64::from(x)).collect();
         let mut order: Vec<usize> = (0..ids.len()).collect();
-        order.sort_by(|&a, &b| logits[b].partial_cmp(&logits[a]).unwrap());
+        order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
         let of = |key, default| parameter(test, key, default);
         if name == "greedy" {
             return outcome(&ids, &logits, Some(ids[order[0]]));
@@ -41,6 +42,49 @@ impl Sampler for SmallSampler {
         let left_ids: Vec<i32> = order[..n].iter().map(|&i| ids[i]).collect();
         let left: Vec<f64> = order[..n].iter().map(|&i| logits[i]).collect();
         outcome(&left_ids, &left, None)
+    }
+
+    fn make(&self, name: &str, _: &Json, _: Option<u32>) -> Option<Box<dyn Instance>> {
+        // A generator would take the seed.
+        let has = name == "penalties" || name == "dist";
+        has.then(|| {
+            Box::new(WithHistory {
+                of: self.clone(),
+                name: name.to_string(),
+                tokens: Vec::new(),
+            }) as Box<dyn Instance>
+        })
+    }
+}
+
+#[derive(Clone)]
+struct WithHistory {
+    of: SmallSampler,
+    name: String,
+    tokens: Vec<i32>,
+}
+
+impl Instance for WithHistory {
+    fn apply(&mut self, test: &Test) -> Outcome {
+        let test = Test {
+            tokens: self.tokens.clone(),
+            ..test.clone()
+        };
+        self.of.sample(&self.name, &test).unwrap()
+    }
+
+    fn accept(&mut self, token: i32) {
+        self.tokens.push(token);
+    }
+
+    fn reset(&mut self) {
+        if self.of.fault != "reset" {
+            self.tokens.clear();
+        }
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Instance> {
+        Box::new(self.clone())
     }
 }
 
@@ -119,6 +163,7 @@ fn outcome(ids: &[i32], logits: &[f64], token: Option<i32>) -> Option<Outcome> {
         ids: ids.to_vec(),
         logits,
         token,
+        ..Outcome::default()
     })
 }
 
@@ -141,5 +186,5 @@ fn drawn(shares: &[f64], u: f64) -> usize {
             return i;
         }
     }
-    shares.iter().rposition(|&share| share > 0.0).unwrap()
+    shares.iter().rposition(|&share| share > 0.0).unwrap_or(0)
 }
