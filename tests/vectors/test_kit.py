@@ -19,8 +19,8 @@ from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain, r
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.reference import Candidates
-from sampler_parity.vectors.kit import FLAGS, SAMPLERS, SUITES, WITH_SCRIPTS, kit_of
-from sampler_parity.vectors.written import Rows, number, write
+from sampler_parity.vectors.kit import FLAGS, SAMPLERS, SUITES, WITH_SCRIPTS, Vector, kit_of
+from sampler_parity.vectors.written import Rows, as_json, number, write
 from tests.support.command_line import cli
 
 RUNNERS = Path(__file__).resolve().parents[2] / "vectors" / "runners"
@@ -226,6 +226,24 @@ def test_long_rows_are_in_the_file_once_and_ends_are_rounded_outward() -> None:
     assert [number(x) for x in (np.float32(0.1), -np.inf, 3)] == [0.1, "-inf", 3]
 
 
+def test_a_zero_that_becomes_negative_is_written() -> None:
+    zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)
+    ids = np.arange(1, dtype=np.int32)
+    exact = {"ids": ids, "logits": -zero, "p": one, "sorted": False, "token": None}
+    test = Vector("x/1.1", "", "temp", (), {}, ids, zero, one, (), None, exact, None)
+    assert json.dumps(as_json(test, Rows())["exact"]) == '{"logits": [-0.0]}'
+
+
+def test_an_exact_result_is_compared_as_float32(tmp_path: Path) -> None:
+    (tmp_path / "rows.f32").touch()
+    run = runner(tmp_path)
+    test = {"ids": [0, 1], "logits": [2.0, 0.0], "p": [0.0, 0.0], "exact": {"logits": ["inf", 0]}}
+    assert run.exact_problem(test, [0, 1], [1e39, 0.0], None) == ""
+    assert run.exact_problem(test, [0, 1], [1e39, 1e-50], None) == ""
+    assert run.exact_problem(test, [0, 1], [1e39, -0.0], None) == "logits differ"
+    assert run.exact_problem(test, [0, 1], [float("nan"), 0.0], None) == "logits differ"
+
+
 def test_a_suite_without_small_cases_and_an_unknown_one_are_refused() -> None:
     with pytest.raises(InputError, match="no case has at most 0 tokens"):
         next(kit_of(["parity/top_p"], "quick", 0))
@@ -236,6 +254,8 @@ def test_a_suite_without_small_cases_and_an_unknown_one_are_refused() -> None:
 @pytest.mark.slow
 def test_the_command_writes_a_kit_that_pytest_runs(tmp_path: Path) -> None:
     kit = tmp_path / "kit"
+    assert cli("vectors", "-o", kit, "--suites", "parity/top_x").returncode == 2
+    assert not kit.exists()
     arguments = ("vectors", "-o", kit, "--suites", "parity/top_k", "--max-vocab", "20")
     done = cli(*arguments)
     assert done.returncode == 0, done.stderr

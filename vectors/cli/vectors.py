@@ -44,7 +44,11 @@ def vectors(
         raise InputError(output, "exists", "name another folder") from None
     except (OSError, ValueError) as problem:
         raise InputError(output, f"cannot be made: {problem}", "name another folder") from None
-    counts = write(kit_of(suites or SUITES, profile, max_vocab), output)
+    try:
+        counts = write(kit_of(suites or SUITES, profile, max_vocab), output)
+    except InputError:
+        output.rmdir()  # nothing is written before all tests are made
+        raise
     for kind, by_sampler in counts.items():
         for sampler, n in by_sampler.items():
             print_line(f"{kind}/{sampler:15} {n:,}")
