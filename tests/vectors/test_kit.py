@@ -263,9 +263,9 @@ def test_the_command_writes_a_kit_that_pytest_runs(tmp_path: Path) -> None:
     assert cli(*arguments).returncode == 2
     here = {"VECTORS": str(kit), "SAMPLER": "small_sampler", "PYTHONPATH": str(RUNNERS / "python")}
     command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:cacheprovider"]
-    for fault, status in (("", 0), ("ties", 1)):
+    for changed, status in (({}, 0), ({"FAULT": "ties"}, 1), ({"EXACT": "1"}, 1)):
         ran = subprocess.run(
             [*command, str(RUNNERS / "python" / "run_vectors.py")],
-            env=here | {"FAULT": fault}, cwd=tmp_path, capture_output=True,
+            env=here | changed, cwd=tmp_path, capture_output=True,
         )  # fmt: skip
         assert ran.returncode == status, ran.stdout
