@@ -1,7 +1,7 @@
 # Targets that measure, need an hour or run at night. The Makefile includes this file, and its variables
 # hold here. `make -n TARGET` prints what a target runs.
 
-.PHONY: release-check site drift follow witness platforms portable distribution laws trie selfcheck \
+.PHONY: release-check vectors site drift follow witness platforms portable distribution laws trie selfcheck \
 	engines servers size profile speed nightly scale commands fuzz attack fuzz-inputs sanitize coverage \
 	native-mutants patches
 
@@ -11,6 +11,10 @@ release-check: tsampler  ## the archives of a release, in dist/, and all its che
 	test -d .venv-release || $(PYTHON) -m venv .venv-release
 	.venv-release/bin/python scripts/install.py release
 	.venv-release/bin/python -m scripts.release $(if $(TAG),--tag $(TAG)) $(if $(SIGNED),--signed)
+
+# Ready to publish: docs/test-vectors.md
+vectors: setup  ## the test vectors as a crate, an npm package and a wheel, in dist/vectors/
+	$(BIN)/python -m scripts.vector_packages
 
 # The docs, a page for each finding, reports of the bundles in bundles/, the history and badges. Every link
 # and its target is checked. docs/background/releasing.md

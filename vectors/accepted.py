@@ -251,4 +251,4 @@ def token_alone(of: Input, uniform: float | None) -> Accepted | None:
             sampler.apply(cand)
             if cand.token != of.want.token:
                 return None
-    return Accepted([], tokens=[of.want.token], alone=True)
+    return Accepted([], tokens=[of.want.ids[of.want.selected].item()], alone=True)

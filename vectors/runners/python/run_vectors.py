@@ -117,15 +117,18 @@ def test_vector(name, test):
 def test_script(name, script):
     if not hasattr(loaded(), "make"):
         pytest.skip("no samplers with a state")
-    make, count = loaded().make, script.get("instances", 1)
-    instances = [make(name, script["parameters"], script.get("seed")) for _ in range(count)]
-    if instances[0] is None:
+
+    def make():
+        return loaded().make(name, script["parameters"], script.get("seed"))
+
+    if make() is None:
         pytest.skip(f"no {name}")
-    assert not script_problem(script, instances), script["about"]
+    assert not script_problem(script, make), script["about"]
 
 
-def script_problem(script, instances):
+def script_problem(script, make):
     """Make the calls of a script. Return what is wrong first, or ""."""
+    instances = [make() for _ in range(script.get("instances", 1))]
     for number, call in enumerate(script["calls"], 1):
         on = instances[call.get("on", 0)]
         if call["call"] == "accept":
