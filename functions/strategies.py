@@ -65,7 +65,8 @@ def inputs(sampler: str) -> st.SearchStrategy[SamplerInput]:
     for name, values in (row.ranges or {}).items():
         # words such as "V-1" stand for the number of tokens
         edges = [edge for edge in (row.edges or {}).get(name, ()) if not isinstance(edge, str)]
-        drawn = strategy(values)
+        inner = strategy(getattr(values, "or_from", None) or values)
+        drawn = st.one_of(inner, inner, strategy(values))
         parameters[name] = drawn | st.sampled_from(edges) if edges else drawn
     inputs_of_any = st.builds(
         lambda logits, values, tokens: SamplerInput(sampler, logits, values, tokens),
