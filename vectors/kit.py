@@ -215,6 +215,8 @@ def _script(case: StagesCase, stage: int, calls: list[Call]) -> Script | None:
         if call.vector is not None and not _is_certain(call.vector):
             break
         taken.append(call)
+    while taken and taken[-1].vector is None:  # nothing shows what the last ones did
+        taken.pop()
     if sum(call.vector is not None for call in taken) < 2:
         return None
     return Script(
