@@ -6,13 +6,29 @@ the continuation of ``Action: `` is peaked but not certain.
 """
 
 import json
+import tomllib
+from pathlib import Path
 from random import Random
 
 from recipe import words as w
-from recipe.action_schemas import ACTIONS
 
+# By name: the question, and how the required and the optional parameters are made.
+ACTIONS = tomllib.loads(Path(__file__).with_name("actions.toml").read_text("utf-8"))
 NAMES = list(ACTIONS)
 WEIGHTS = [1.0 / (2 + place) for place in range(len(NAMES))]
+
+
+def made(r: Random, given: object) -> object:
+    """Return a value of a parameter of ``actions.toml``."""
+    match given:
+        case {"words": name}:
+            return r.choice(w.WORDS[name])
+        case {"from": low, "to": high}:
+            return r.randint(low, high)
+        case list():
+            return r.choice(given)
+        case _:
+            return getattr(w, given)(r)
 
 
 def observation(r: Random, name: str) -> str:
@@ -43,14 +59,16 @@ def action_document(r: Random) -> str:
     text = ""
     for turn in range(r.choice((1, 1, 2, 3))):
         name = r.choices(NAMES, WEIGHTS)[0]
-        question, required, optional = ACTIONS[name]
-        values = {key: make(r) for key, make in required.items()}
+        action = ACTIONS[name]
+        values = {key: made(r, given) for key, given in action["required"].items()}
         if asked:
             lead = "Question: " if turn == 0 else "Thought: Next. "
-            text += f"{lead}{question.format(**values)}\n"
+            text += f"{lead}{action['question'].format(**values)}\n"
             if r.random() < 0.5:
                 text += f"Thought: I should use {name}.\n"
-        values.update({key: make(r) for key, make in optional.items() if r.random() < 0.4})
+        for key, given in action["optional"].items():
+            if r.random() < 0.4:
+                values[key] = made(r, given)
         text += call(r, name, values)
         if answered:
             text += f"Observation: {observation(r, name)}\n"

@@ -36,7 +36,7 @@ def order(r: Random) -> object:
 def settings(r: Random) -> object:
     """Return a configuration file."""
     return {
-        "version": f"{r.randint(0, 4)}.{r.randint(0, 9)}.{r.randint(0, 9)}",
+        "version": w.version(r),
         "debug": r.random() < 0.3,
         "server": {
             "host": f"{r.choice(w.HOSTS)}.example.com",

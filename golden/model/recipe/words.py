@@ -1,102 +1,25 @@
 """The word lists and small value makers behind the synthetic documents."""
 
+import tomllib
+from pathlib import Path
 from random import Random
 
-NOUNS = [
-    "report",
-    "invoice",
-    "config",
-    "schema",
-    "index",
-    "session",
-    "cache",
-    "token",
-    "queue",
-    "parser",
-    "worker",
-    "router",
-    "client",
-    "server",
-    "module",
-    "package",
-    "release",
-    "branch",
-    "ticket",
-    "order",
-    "payment",
-    "account",
-    "device",
-    "sensor",
-    "image",
-    "video",
-    "playlist",
-    "calendar",
-    "meeting",
-    "document",
-    "table",
-]
-VERBS = [
-    "update",
-    "remove",
-    "create",
-    "review",
-    "fix",
-    "rename",
-    "merge",
-    "archive",
-    "publish",
-    "test",
-    "schedule",
-    "measure",
-    "load",
-    "clean",
-    "restore",
-    "validate",
-]
-ADJECTIVES = [
-    "old",
-    "new",
-    "slow",
-    "broken",
-    "daily",
-    "weekly",
-    "public",
-    "private",
-    "missing",
-    "large",
-    "empty",
-    "stale",
-]
-CITIES = [
-    "Paris",
-    "Berlin",
-    "Tokyo",
-    "Oslo",
-    "Lima",
-    "Cairo",
-    "Madrid",
-    "Toronto",
-    "Sydney",
-    "Nairobi",
-    "Vienna",
-    "Lisbon",
-    "Dublin",
-    "Seoul",
-    "Prague",
-    "Athens",
-]
-FOLDERS = ["src", "tests", "docs", "scripts", "data", "lib", "app", "build", "tools", "config"]
-EXTENSIONS = [".py", ".md", ".json", ".txt", ".toml", ".c", ".h", ".csv", ".yaml", ".log"]
-LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "ja", "ko"]
-CURRENCIES = ["EUR", "USD", "GBP", "JPY", "CHF"]
-STATES = ["open", "closed", "pending", "done", "failed", "running", "queued"]
-LEVELS = ["DEBUG", "INFO", "INFO", "INFO", "WARNING", "ERROR"]
-HOSTS = ["api", "db", "web", "mail", "auth", "files", "search", "metrics"]
+WORDS: dict[str, list[str]] = tomllib.loads(
+    Path(__file__).with_name("words.toml").read_text("utf-8")
+)
+NOUNS, VERBS, ADJECTIVES = WORDS["nouns"], WORDS["verbs"], WORDS["adjectives"]
+FOLDERS, EXTENSIONS, HOSTS = WORDS["folders"], WORDS["extensions"], WORDS["hosts"]
+CURRENCIES, STATES, LEVELS = WORDS["currencies"], WORDS["states"], WORDS["levels"]
 
 
 def path_name(r: Random) -> str:
     """Return a file path such as ``src/parser.py``."""
     return f"{r.choice(FOLDERS)}/{r.choice(NOUNS)}{r.choice(EXTENSIONS)}"
+
+
+def glob(r: Random) -> str:
+    """Return a pattern of file names such as ``*.py``."""
+    return f"*{r.choice(EXTENSIONS)}"
 
 
 def date(r: Random) -> str:
@@ -132,6 +55,16 @@ def link(r: Random) -> str:
 def identifier(r: Random) -> str:
     """Return a short identifier such as ``ord-4821``."""
     return f"{r.choice(('usr', 'ord', 'tkt', 'job', 'doc'))}-{r.randint(1000, 9999)}"
+
+
+def version(r: Random) -> str:
+    """Return a version such as ``1.4.2``."""
+    return f"{r.randint(0, 4)}.{r.randint(0, 9)}.{r.randint(0, 9)}"
+
+
+def expression(r: Random) -> str:
+    """Return a small calculation such as ``12 * 7``."""
+    return f"{r.randint(2, 99)} {r.choice('+-*/')} {r.randint(2, 99)}"
 
 
 def small(r: Random) -> int:
