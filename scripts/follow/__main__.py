@@ -1,4 +1,4 @@
-"""`python -m studies.follow [PACKAGE@VERSION]`: follow a newer release of llama.cpp.
+"""`python -m scripts.follow [PACKAGE@VERSION]`: follow a newer release of llama.cpp.
 
 Fetch the newest package of `sampler-parity builds newest`, or the named one. Compare its llama.h
 and its samplers' sources with those of the newest modelled release. Make the edits that need no
@@ -29,16 +29,16 @@ from sampler_parity.harness.llama_cpp.published import offers, packages
 from sampler_parity.harness.llama_cpp.recorded import Build, find
 from sampler_parity.harness.llama_cpp.signatures import order
 from sampler_parity.reference.chronology import SEEN
-from studies.follow import sources, trial
-from studies.follow.edits import INIT, Step, edit, exported, known_symbols
-from studies.follow.page import Found, page
-from studies.follow.sources import Changed, Sources
+from scripts.follow import sources, trial
+from scripts.follow.edits import INIT, Step, edit, exported, known_symbols
+from scripts.follow.page import Found, page
+from scripts.follow.sources import Changed, Sources
 
 NODE = "node-llama-cpp"
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser("studies.follow", description=__doc__)
+    parser = argparse.ArgumentParser("scripts.follow", description=__doc__)
     parser.add_argument("what", nargs="?", metavar="PACKAGE@VERSION", default="")
     parser.add_argument("-o", "--output", type=Path, default=Path("bundles/follow"))
     parser.add_argument("-j", "--jobs", type=int, default=0, help="processes; 0: one a core")
@@ -130,7 +130,7 @@ def differing(earlier: Build, build: Build, tree: Path) -> list[Changed]:
         return []
     written: list[dict[str, str]] = []
     for one in (earlier, build):
-        done = trial.python(tree, "studies.follow.structures", one.folder)
+        done = trial.python(tree, "scripts.follow.structures", one.folder)
         if done.returncode:
             raise InputError(one.folder, f"cannot be loaded: {done.stderr.strip()[-300:]}")
         written.append(json.loads(done.stdout))

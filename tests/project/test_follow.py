@@ -1,4 +1,4 @@
-"""A newer release of llama.cpp (studies/follow): planted headers, sources and bundles."""
+"""A newer release of llama.cpp (scripts/follow): planted headers, sources and bundles."""
 
 import ctypes
 import subprocess
@@ -17,12 +17,12 @@ from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.llama_cpp.published import Offer
 from sampler_parity.harness.llama_cpp.recorded import Build
 from sampler_parity.reference.chronology import SEEN
-from studies.follow import __main__ as follow
-from studies.follow import sources, trial
-from studies.follow.edits import PACKAGES, SIGNATURES, Edited, Step, edit, exported, layout
-from studies.follow.page import Found, in_graph, page, sampler_of
-from studies.follow.sources import Argument, Sources, functions, prototypes, structures
-from studies.follow.structures import written_by
+from scripts.follow import __main__ as follow
+from scripts.follow import sources, trial
+from scripts.follow.edits import PACKAGES, SIGNATURES, Edited, Step, edit, exported, layout
+from scripts.follow.page import Found, in_graph, page, sampler_of
+from scripts.follow.sources import Argument, Sources, functions, prototypes, structures
+from scripts.follow.structures import written_by
 from tests.support.report_bundles import case, diverged, run_info, write_bundle
 
 HEADER = """

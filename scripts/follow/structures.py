@@ -1,4 +1,4 @@
-"""`python -m studies.follow.structures FOLDER`: the bytes that a libllama writes as the default
+"""`python -m scripts.follow.structures FOLDER`: the bytes that a libllama writes as the default
 parameters of models and contexts, as JSON. So two builds can be compared without a header.
 """
 

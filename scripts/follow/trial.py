@@ -17,7 +17,7 @@ from sampler_parity.harness.errors import InputError
 
 # The tree that runs: a checkout, or a copy of one.
 ROOT = Path(sampler_parity.harness.__file__).parent.parent
-_REPOSITORY = Path(__file__).resolve().parent.parent.parent  # has the package studies
+_REPOSITORY = Path(__file__).resolve().parent.parent.parent  # has the package scripts
 EDITED = ("harness", "reference")
 SUITES = ("parity", "grammar")
 

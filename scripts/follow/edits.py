@@ -14,7 +14,7 @@ from typing import Any
 
 from sampler_parity.harness.llama_cpp.signatures import ARGUMENTS, TYPES
 from sampler_parity.reference.chronology import SEEN
-from studies.follow.sources import Argument, Sources
+from scripts.follow.sources import Argument, Sources
 
 CHRONOLOGY = "reference/chronology.py"
 SIGNATURES = "harness/llama_cpp/signatures.toml"
