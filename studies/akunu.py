@@ -32,6 +32,7 @@ from sampler_parity.engines.akunu.model.pipeline import DEFAULT_CAP, PRESETS, Ak
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
+from sampler_parity.harness.statistics.tv import between as tv
 from sampler_parity.reference import Candidates, build_chain, floats, sorting
 from studies.sections import main
 
@@ -40,10 +41,6 @@ ROWS = range(0, 320, 20)  # of the golden fixture
 SAMPLED = {name: given for name, given in PRESETS.items() if given["temperature"] > 0}
 
 Law = NDArray[np.float64]
-
-
-def tv(a: Law, b: Law) -> float:
-    return float(abs(a - b).sum() / 2)
 
 
 def golden_row(index: int) -> NDArray[np.float32]:
@@ -67,10 +64,18 @@ def spread(cand: Candidates, p: Law, n: int) -> Law:
     return distribution
 
 
+def filtered(
+    row: NDArray[np.float32], parameters: dict[str, float], dtype: Any = np.float32
+) -> Candidates:
+    """Return the candidates that akunu leaves, with their p."""
+    cand = Candidates.from_logits(row, dtype=dtype)
+    Akunu(seed=0, **parameters).apply(cand)
+    return cand
+
+
 def ideal_distribution(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
     """Return akunu's distribution without rounding."""
-    cand = Candidates.from_logits(row, dtype=np.float64)
-    Akunu(seed=0, **parameters).apply(cand)
+    cand = filtered(row, parameters, np.float64)
     return spread(cand, cand.p, len(row))
 
 
@@ -143,12 +148,9 @@ def cpu() -> list[str]:
     away = []
     for parameters in SAMPLED.values():
         for i in ROWS:
-            cand = Candidates.from_logits(golden_row(i))
-            Akunu(seed=0, **parameters).apply(cand)
-            distribution = cpu_distribution(cand.p)
-            away.append(
-                tv(spread(cand, distribution, 4096), ideal_distribution(golden_row(i), parameters))
-            )
+            cand = filtered(golden_row(i), parameters)
+            walked = spread(cand, cpu_distribution(cand.p), 4096)
+            away.append(tv(walked, ideal_distribution(golden_row(i), parameters)))
     lines = [f"golden rows and presets: TV mean {np.mean(away):.1e}  largest {max(away):.1e}"]
     rng = np.random.default_rng(0)
     hit = []
@@ -203,14 +205,9 @@ def paths() -> list[str]:
     for name, parameters in SAMPLED.items():
         away = []
         for i in ROWS:
-            cand = Candidates.from_logits(golden_row(i))
-            Akunu(seed=0, **parameters).apply(cand)
-            away.append(
-                tv(
-                    gumbel_distribution_of(golden_row(i), parameters),
-                    spread(cand, cpu_distribution(cand.p), 4096),
-                )
-            )
+            cand = filtered(golden_row(i), parameters)
+            walked = spread(cand, cpu_distribution(cand.p), 4096)
+            away.append(tv(gumbel_distribution_of(golden_row(i), parameters), walked))
         lines.append(f"{name:<14} TV mean {np.mean(away):.5f}  largest {max(away):.5f}")
     return lines
 

@@ -35,17 +35,6 @@ ENGINES = {
 }
 SCRIPTS = Path(__file__).parent / "javascript"
 N = 500_000
-# As `tsc --module amd` writes modules: each names those before it.
-DEFINE = """
-var made = {};
-function define(name, needs, make) {
-  var exports = (made[name] = {});
-  make.apply(null, needs.map(function (need) {
-    if (need === "require") return null;
-    return need === "exports" ? exports : made[need];
-  }));
-}
-"""
 
 
 def output_of(engine: str, script: str) -> list[str]:
@@ -102,7 +91,7 @@ def api() -> None:
         subprocess.run(
             tsc, check=False, capture_output=True, cwd=TSAMPLER
         )  # refuses 1n below ES2020, and writes
-        text = DEFINE + out.read_text()
+        text = (SCRIPTS / "define.js").read_text() + out.read_text()
     script = (
         f"{text}\nvar api = made.index, ROWS = [];\n{_rows()}\n{(SCRIPTS / 'api.js').read_text()}"
     )

@@ -16,15 +16,16 @@ from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.statistics import tv
 from sampler_parity.reference import Candidates, Chain
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
-from studies.akunu import tv
 from studies.sections import main
 
 ROWS = range(0, 320, 10)
 MIN_P = {"min_p": {"p": 0.02}}
 EXAMPLE = np.log(np.array([0.6, 0.25, 0.1, 0.05]))
 DOCUMENTED = [0.05, 0.15, 0.70, 0.10]
+DEFAULTS = {"distribution_width": 0.1, "tail_heaviness": 3.0, "queue_size": 10}
 
 Law = NDArray[np.float64]
 
@@ -48,15 +49,19 @@ def _around(logits: NDArray[Any], sampler: Any, filters: bool) -> tuple[Law, Law
     return before, cand.p
 
 
+def nats(p: Law) -> float:
+    """Return the entropy of a distribution."""
+    return float(-(p * np.log(np.maximum(p, 1e-300))).sum())
+
+
 def example() -> list[str]:
     """Show the documented example: target .10, width .05."""
     lines = [f"documented: {DOCUMENTED}"]
     for peak, heaviness in itertools.product((5.0, 10.0, 15.0), (2.0, 4.0)):
-        parameters = {
+        parameters = DEFAULTS | {
             "target": 0.1,
             "distribution_width": 0.05,
             "tail_heaviness": heaviness,
-            "queue_size": 10,
             "peak_logit_value": peak,
         }
         _, p = reshaped(EXAMPLE, parameters, filters=False)
@@ -92,12 +97,7 @@ def tail() -> list[str]:
             f"{name:<17} V = 4,096: {shares[False]:.4f}  behind min_p .02: {shares[True]:.4f}"
             f"  zipf, V = 128,256: {new[old < 1e-4].sum():.4f}"
         )
-    parameters = {
-        "target": 0.08,
-        "distribution_width": 0.05,
-        "tail_heaviness": 3.0,
-        "queue_size": 10,
-    }
+    parameters = DEFAULTS | {"target": 0.08, "distribution_width": 0.05}
     _, new = reshaped(np.log(np.array([0.4, 0.08, 0.0001, 0.5199])), parameters, filters=False)
     lines.append(
         f"quickly .40, swiftly .08, xyzabc .0001, target .08, width .05: {new[0]:.4f},"
@@ -110,18 +110,13 @@ def entropy() -> list[str]:
     """Show mean entropy in nats and top-1 chance by target; width .1, heaviness 3."""
     lines = []
     for target in (0.02, 0.1, 0.3, 0.6, 0.8):
-        parameters = {
-            "target": target,
-            "distribution_width": 0.1,
-            "tail_heaviness": 3.0,
-            "queue_size": 10,
-        }
+        parameters = DEFAULTS | {"target": target}
         text = f"target {target:<4}"
         for filters in (False, True):
             laws = [reshaped(golden(i), parameters, filters) for i in ROWS]
-            nats = np.mean([-(p * np.log(np.maximum(p, 1e-300))).sum() for _, p in laws])
+            mean = np.mean([nats(p) for _, p in laws])
             first = np.mean([p[old.argmax()] for old, p in laws])
-            text += f"  {'behind min_p .02' if filters else 'alone'}: {nats:.2f} nats, {first:.3f}"
+            text += f"  {'behind min_p .02' if filters else 'alone'}: {mean:.2f} nats, {first:.3f}"
         lines.append(text)
     return lines
 
@@ -132,7 +127,7 @@ CREATIVITY = {"conservative": (0.6, 0.1), "balanced": (0.2, 0.15), "aggressive":
 
 def parameters() -> list[str]:
     """Show the documented creativity settings behind min_p .02, then one parameter at a time."""
-    base = {"target": 0.3, "distribution_width": 0.1, "tail_heaviness": 3.0, "queue_size": 10}
+    base = DEFAULTS | {"target": 0.3}
     settings: dict[str, dict[str, float]] = {
         name: base | {"target": target, "distribution_width": width}
         for name, (target, width) in CREATIVITY.items()
@@ -146,15 +141,14 @@ def parameters() -> list[str]:
     lines = []
     for name, setting in settings.items():
         laws = [reshaped(golden(i), setting, filters=True) for i in ROWS]
-        nats = [-(p * np.log(np.maximum(p, 1e-300))).sum() for _, p in laws]
+        each = [nats(p) for _, p in laws]
         first = np.mean([p[old.argmax()] for old, p in laws])
         picked = np.mean([(old * p).sum() for old, p in laws])
         lines.append(
-            f"{name:<24} entropy {np.mean(nats):.2f} nats (spread {np.std(nats):.2f} over rows),"
+            f"{name:<24} entropy {np.mean(each):.2f} nats (spread {np.std(each):.2f} over rows),"
             f" most likely token {first:.3f}, mean original p of a draw {picked:.3f}"
         )
-    old = [law[0] for law in laws]
-    plain = [-(p * np.log(np.maximum(p, 1e-300))).sum() for p in old]
+    plain = [nats(old) for old, _ in laws]
     return [*lines, f"without power_law: {np.mean(plain):.2f} nats, spread {np.std(plain):.2f}"]
 
 
@@ -214,7 +208,9 @@ def adaptive() -> list[str]:
         distances = []
         for values in itertools.product(*grid.values()):
             parameters = {"target": 0.3, "queue_size": 10} | dict(zip(grid, values, strict=True))
-            away = [tv(reshaped(golden(i), parameters, filters)[1], wanted[i]) for i in ROWS]
+            away = [
+                tv.between(reshaped(golden(i), parameters, filters)[1], wanted[i]) for i in ROWS
+            ]
             distances.append((float(np.mean(away)), max(away), values))
         mean, largest, values = min(distances)
         same = next(f for f in distances if f[2] == (0.3, 2.0, 5.0))

@@ -8,6 +8,7 @@ runs the reference, which the suites of engines/tsampler hold equal to it, to th
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -235,38 +236,14 @@ def times() -> None:
         print(f"  {backend + ': ' + name:<50}" + "".join(f"{ms:<13.3f}" for ms in row))
 
 
-_ALLOCATIONS = """
-import * as api from "%s";
-const tokens = 1000, n = 65536;
-const logits = Float32Array.from({length: n}, (_, i) => 10 - 1.2 * Math.log(1 + (i * 7919) %% n));
-const perToken = {};
-for (const penaltyRepeat of [1, 1.1]) {
-  const tokenHistory = new api.TokenHistoryTracker(64), workspace = new api.SamplerWorkspace();
-  const prng = new api.Xoroshiro128Plus(1), params = {penaltyRepeat};
-  const opts = {tokenHistory, workspace, prng, params};
-  const step = () => tokenHistory.accept(api.sampleWithStrategy(logits, opts));
-  for (let i = 0; i < 500; i++) step();
-  global.gc();
-  const before = process.memoryUsage().heapUsed;
-  for (let i = 0; i < tokens; i++) step();
-  perToken[penaltyRepeat] = (process.memoryUsage().heapUsed - before) / tokens;
-}
-const full = new api.SamplerWorkspace();
-api.applyTopK(logits, 0, full);
-console.log(JSON.stringify({perToken, slots: [64, 256, 512, full.capacity]}));
-"""
-
-
 def memory() -> None:
     """Measure the memory of our TypeScript, V = 65,536."""
-    script = _ALLOCATIONS % ((engines_folder() / "tsampler") / "dist" / "api" / "index.js").as_uri()
+    api = engines_folder() / "tsampler" / "dist" / "api" / "index.js"
     # A young generation so large that nothing is collected between the two readings.
     command = ["node", "--expose-gc", "--max-semi-space-size=512", "--min-semi-space-size=512"]
+    script = Path(__file__).parent / "javascript" / "allocations.mjs"
     done = subprocess.run(
-        [*command, "--input-type=module", "-e", script],
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
+        [*command, str(script), api.as_uri()], capture_output=True, encoding="utf-8", check=True
     )
     results = json.loads(done.stdout)
     for repeat, size in results["perToken"].items():
