@@ -3,12 +3,13 @@
 An engine hands `serve` an object with
 
     name, version, arithmetic      for the greeting
-    samplers                       {name: class}; class(given, n_vocab) makes a stage
+    samplers                       {name: class}; class(engine, given, n_vocab) makes a stage
     fresh(logits)                  candidates of a row (a NumPy float32 array)
     export(candidates)             -> ids, logits, p as NumPy arrays
 
 Candidates have `sorted` and `selected`, and `token()`.
 """
+import copy
 import json
 import mmap
 import secrets
@@ -49,7 +50,14 @@ def real_seed(seed):
 
 
 class Stage:
-    """A sampler without a memory. Others override accept, reset and clone."""
+    """A sampler. Those with a memory override accept and reset."""
+
+    def __init__(self, engine, given, n_vocab):
+        self.engine, self.n_vocab = engine, n_vocab
+        self.read(given)
+
+    def read(self, given):
+        """Read the parameters."""
 
     def apply(self, c):
         raise NotImplementedError
@@ -61,7 +69,7 @@ class Stage:
         pass
 
     def clone(self):
-        return self
+        return copy.deepcopy(self, {id(self.engine): self.engine})
 
     def draw_many(self, c, n):
         """Tokens of n draws from the same candidates."""
@@ -228,7 +236,7 @@ class Session:
             ((name, given),) = spec.items()
             if name not in self.engine.samplers:
                 raise unsupported(f"no sampler {name}")
-            stages.append(self.engine.samplers[name](given or {}, n_vocab))
+            stages.append(self.engine.samplers[name](self.engine, given or {}, n_vocab))
         chain = Chain(stages)
         for token in history:
             chain.accept(token)
