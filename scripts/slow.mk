@@ -119,7 +119,7 @@ servers: setup  ## real servers on the golden model: the effect of each paramete
 size:  ## lines of Python by package and feature, and the limit of the core
 	@$(PYTHON) scripts/size.py $(if $(BASE),--base $(BASE))
 
-# docs/results/processor-time.md
+# RUN: the command that is profiled.
 RUN ?= parity generate -b llama.cpp -j 1
 
 profile: setup  ## the processor time of a run, by process, package and function
