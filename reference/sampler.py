@@ -15,6 +15,7 @@ include/llama.h; both at v0.5.0.
 
 from array import array
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -42,6 +43,19 @@ class Sampler(Protocol):
 
     def clone(self) -> Self:
         """Return an independent sampler in the same state."""
+
+
+class Stateless:
+    """Complete a sampler whose result depends on its parameters and the candidates alone."""
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> Self:
+        return copy(self)
 
 
 @dataclass

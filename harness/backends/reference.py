@@ -17,7 +17,6 @@ from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 from sampler_parity.reference import Candidates, Chain, Sampler, floats
 from sampler_parity.reference.chronology import NEWEST, parted
-from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.platforms import DEFAULT
 from sampler_parity.reference.random import Mt19937, walk_of
 from sampler_parity.reference.random import uniforms as uniforms_of
@@ -55,7 +54,7 @@ class ReferenceInstance:
         self, candidates: Candidates, n: int, uniforms: NDArray[np.float64] | None
     ) -> NDArray[np.int32]:
         last = self.chain.samplers[-1]
-        if uniforms is not None and isinstance(last, Dist | DistB9842):
+        if uniforms is not None and isinstance(last, Dist):
             last.rng = GivenUniforms(uniforms)
         elif uniforms is not None:
             raise Unsupported(f"{last.name} takes no uniforms")

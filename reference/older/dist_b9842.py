@@ -11,18 +11,14 @@ import numpy as np
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import UndefinedInputError
 from sampler_parity.reference.older.meanings import Old, sort
-from sampler_parity.reference.parameters import uint32
-from sampler_parity.reference.random import Mt19937, discrete
-from sampler_parity.reference.samplers.dist import draw
+from sampler_parity.reference.random import discrete
+from sampler_parity.reference.samplers.dist import Dist
 
 
-class DistB9842:
-    name = "dist"
-
+class DistB9842(Dist):
     def __init__(self, old: Old, seed: Any) -> None:
+        super().__init__(seed)
         self.old = old
-        self.seed = uint32("seed", seed)
-        self.rng = Mt19937(self.seed)
 
     def apply(self, cand: Candidates) -> None:
         given_p = "dist-no-softmax" in self.old
@@ -37,7 +33,7 @@ class DistB9842:
             cand.selected = 0
             cand.p = np.ones_like(cand.p)
         else:
-            draw(cand, self.rng)
+            super().apply(cand)
 
     def _draw_by_weight(self, cand: Candidates, given_p: bool) -> None:
         """Draw as llama_sample_dist; std::discrete_distribution draws nothing for one candidate."""
@@ -46,12 +42,6 @@ class DistB9842:
         if not given_p:
             cand.softmax(sort=False)
         cand.selected = discrete(self.rng, cand.p)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        self.rng.seed(self.seed)
 
     def clone(self) -> "DistB9842":
         twin = DistB9842(self.old, self.seed)

@@ -9,24 +9,13 @@ from sampler_parity.reference.samplers.infill import Infill
 from sampler_parity.reference.vocab import Vocab
 
 
-class InfillB6673:
-    name = "infill"
-
+class InfillB6673(Infill):
     def __init__(self, old: Old, vocab: Vocab | None = None) -> None:
+        super().__init__(vocab)
         self.old = old
-        self.today = Infill(vocab)
         if "infill-no-eos" in old:
-            self.today.end = self.today.vocab.eot
+            self.end = self.vocab.eot
 
     def apply(self, cand: Candidates) -> None:
         sort(cand, self.old)
-        self.today.apply(cand)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "InfillB6673":
-        return InfillB6673(self.old, self.today.vocab)
+        super().apply(cand)

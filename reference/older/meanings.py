@@ -3,8 +3,8 @@
 A class here complements that of v0.5.0. Its name has the last release with any of its old meanings.
 It is built with a set of them, `old`: names of `CHANGES` in reference/releases.py, which also
 describes each and lists its releases. Every set can be built, also one that no release had, so that
-a difference can be attributed to one change. For everything that did not change, a class uses the
-parts of v0.5.0's class, or holds one of those (`today`).
+a difference can be attributed to one change. For everything that did not change, a class inherits
+from v0.5.0's class, or holds one of those (`today`).
 """
 
 from typing import TypeAlias

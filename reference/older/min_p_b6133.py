@@ -10,17 +10,13 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.older.meanings import Old, sort
-from sampler_parity.reference.parameters import float32, size
-from sampler_parity.reference.samplers.min_p import LOWEST
+from sampler_parity.reference.samplers.min_p import LOWEST, MinP
 
 
-class MinPB6133:
-    name = "min_p"
-
+class MinPB6133(MinP):
     def __init__(self, old: Old, p: Any, min_keep: Any = 0) -> None:
+        super().__init__(p, min_keep)
         self.old = old
-        self.p = float32("p", p)
-        self.min_keep = size("min_keep", min_keep)
 
     @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
@@ -41,12 +37,3 @@ class MinPB6133:
         too_unlikely[: max(1, self.min_keep)] = False
         if too_unlikely.any():
             cand.keep(slice(int(too_unlikely.argmax())))
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "MinPB6133":
-        return MinPB6133(self.old, self.p, self.min_keep)

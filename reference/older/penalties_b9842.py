@@ -7,6 +7,7 @@ src/llama-sampler.cpp.
 """
 
 from collections import Counter, deque
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -67,13 +68,6 @@ class PenaltiesB9842:
         self.counts.clear()
 
     def clone(self) -> "PenaltiesB9842":
-        today = self.today
-        twin = PenaltiesB9842(
-            self.old,
-            today.penalty_last_n,
-            today.penalty_repeat,
-            today.penalty_freq,
-            today.penalty_present,
-        )
-        twin.window = self.window.copy()  # its counts are not copied
+        twin = copy(self)
+        twin.window, twin.counts = self.window.copy(), Counter()  # its counts are not copied
         return twin

@@ -10,9 +10,8 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.older.meanings import Old, sort
-from sampler_parity.reference.parameters import float32
-from sampler_parity.reference.samplers.temp import scale
-from sampler_parity.reference.samplers.temp_ext import follow_entropy
+from sampler_parity.reference.samplers.temp import Temp, scale
+from sampler_parity.reference.samplers.temp_ext import TempExt, follow_entropy
 
 
 @np.errstate(all="ignore")
@@ -20,37 +19,22 @@ def divide(cand: Candidates, temp: floats.Float) -> None:
     cand.logits = cand.logits / temp
 
 
-class TempB3889:
-    name = "temp"
-
+class TempB3889(Temp):
     def __init__(self, old: Old, temp: Any) -> None:
+        super().__init__(temp)
         self.old = old
-        self.temp = float32("temp", temp)
 
     def apply(self, cand: Candidates) -> None:
         if "temp-0-divides" in self.old:
             divide(cand, self.temp)
-        elif self.temp != 1:
-            scale(cand, self.temp)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TempB3889":
-        return TempB3889(self.old, self.temp)
+        else:
+            super().apply(cand)
 
 
-class TempExtB6133:
-    name = "temp_ext"
-
+class TempExtB6133(TempExt):
     def __init__(self, old: Old, temp: Any, delta: Any = 0.0, exponent: Any = 1.0) -> None:
+        super().__init__(temp, delta, exponent)
         self.old = old
-        self.temp = float32("temp", temp)
-        self.delta = float32("delta", delta)
-        self.exponent = float32("exponent", exponent)
         self.scale = divide if "temp-0-divides" in old else scale
 
     def apply(self, cand: Candidates) -> None:
@@ -59,12 +43,3 @@ class TempExtB6133:
             follow_entropy(cand, self.temp, self.delta, self.exponent, self.scale)
         elif self.delta <= 0 and self.temp != 1:
             self.scale(cand, self.temp)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TempExtB6133":
-        return TempExtB6133(self.old, self.temp, self.delta, self.exponent)

@@ -5,21 +5,15 @@ Source: llama_sampler_top_p_apply, src/llama-sampling.cpp, later src/llama-sampl
 
 from typing import Any
 
-import numpy as np
-
-from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.older.meanings import Old, sort
-from sampler_parity.reference.parameters import float32, size
+from sampler_parity.reference.samplers.top_p import TopP
 
 
-class TopPB6133:
-    name = "top_p"
-
+class TopPB6133(TopP):
     def __init__(self, old: Old, p: Any, min_keep: Any = 0) -> None:
+        super().__init__(p, min_keep)
         self.old = old
-        self.p = float32("p", p)
-        self.min_keep = size("min_keep", min_keep)
 
     def apply(self, cand: Candidates) -> None:
         if self.p >= 1:
@@ -28,16 +22,4 @@ class TopPB6133:
             sort(cand, self.old)
         cand.softmax(sort=False)
         sort(cand, self.old)
-        mass = floats.running_sum(cand.p)
-        enough = (mass >= self.p) & (np.arange(1, len(cand) + 1) >= self.min_keep)
-        if enough.any():
-            cand.keep(slice(int(enough.argmax()) + 1))
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TopPB6133":
-        return TopPB6133(self.old, self.p, self.min_keep)
+        cand.keep(slice(self._cut(cand.p)))

@@ -10,16 +10,13 @@ import numpy as np
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.older.meanings import Old, sort
-from sampler_parity.reference.parameters import float32, size
+from sampler_parity.reference.samplers.typical_p import TypicalP, distances
 
 
-class TypicalPB6133:
-    name = "typical_p"
-
+class TypicalPB6133(TypicalP):
     def __init__(self, old: Old, p: Any, min_keep: Any = 0) -> None:
+        super().__init__(p, min_keep)
         self.old = old
-        self.p = float32("p", p)
-        self.min_keep = size("min_keep", min_keep)
 
     @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
@@ -30,19 +27,8 @@ class TypicalPB6133:
         min_keep = self.min_keep
         if min_keep == 0 and "typical-p-0-keeps-all" in self.old:
             min_keep = len(cand) + 1  # i >= min_keep - 1 in size_t: never
-        log_p = floats.log(cand.p)
-        entropy = floats.total_of_products(-cand.p, log_p)
-        order = sorting.std_sort(-abs(-log_p - entropy))
+        order = sorting.std_sort(-distances(cand.p))
         enough = floats.running_sum(cand.p[order]) > self.p
         enough[: max(0, min_keep - 1)] = False
         cand.keep(order[: int(enough.argmax()) + 1] if enough.any() else order)
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TypicalPB6133":
-        return TypicalPB6133(self.old, self.p, self.min_keep)

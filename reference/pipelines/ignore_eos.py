@@ -19,11 +19,12 @@ from typing import Any
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.sampler import Stateless
 from sampler_parity.reference.samplers.logit_bias import LogitBias
 from sampler_parity.reference.vocab import Vocab
 
 
-class IgnoreEos:
+class IgnoreEos(Stateless):
     name = "ignore_eos"
 
     def __init__(self, vocab: Any) -> None:
@@ -34,12 +35,3 @@ class IgnoreEos:
 
     def apply(self, cand: Candidates) -> None:
         self.bans.apply(cand)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "IgnoreEos":
-        return self

@@ -13,19 +13,11 @@ Suite: suites/parity/greedy.toml
 
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.sampler import Stateless
 
 
-class Greedy:
+class Greedy(Stateless):
     name = "greedy"
 
     def apply(self, cand: Candidates) -> None:
         cand.selected = floats.first_largest(cand.logits)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "Greedy":
-        return Greedy()

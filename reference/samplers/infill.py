@@ -25,12 +25,13 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.sampler import Stateless
 from sampler_parity.reference.vocab import Vocab
 
 MAX_PIECE_BYTES = 512
 
 
-class Infill:
+class Infill(Stateless):
     name = "infill"
 
     def __init__(self, vocab: Vocab | None = None) -> None:
@@ -97,12 +98,3 @@ class Infill:
                 alive[merged] = False
         cand.p = p
         cand.logits = np.where(alive, cand.logits, cand.logits.dtype.type(-np.inf))
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "Infill":
-        return Infill(self.vocab)

@@ -23,9 +23,10 @@ from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import bias, int32
+from sampler_parity.reference.sampler import Stateless
 
 
-class LogitBias:
+class LogitBias(Stateless):
     name = "logit_bias"
 
     def __init__(self, logit_bias: Any) -> None:
@@ -53,12 +54,3 @@ class LogitBias:
             for token, i in zip(tokens, cand.positions(np.array(tokens)), strict=True):
                 if i >= 0:
                     cand.logits[i] += kind(elsewhere[token])
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "LogitBias":
-        return LogitBias(self.logit_bias)

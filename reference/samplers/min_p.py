@@ -26,11 +26,12 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32, size
+from sampler_parity.reference.sampler import Stateless
 
 LOWEST = np.finfo(np.float32).min  # -FLT_MAX, the largest even where every logit is -inf
 
 
-class MinP:
+class MinP(Stateless):
     name = "min_p"
 
     def __init__(self, p: Any, min_keep: Any = 0) -> None:
@@ -53,12 +54,3 @@ class MinP:
         too_unlikely[: max(1, self.min_keep)] = False
         if too_unlikely.any():
             cand.keep(slice(int(too_unlikely.argmax())))
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "MinP":
-        return MinP(self.p, self.min_keep)

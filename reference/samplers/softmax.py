@@ -11,22 +11,14 @@ Suite: suites/removed/softmax.toml
 
 from sampler_parity.reference import sorting
 from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.sampler import Stateless
 
 
-class Softmax:
+class Softmax(Stateless):
     name = "softmax"
 
     def apply(self, cand: Candidates) -> None:
         sort_and_normalize(cand)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "Softmax":
-        return Softmax()
 
 
 def sort_and_normalize(cand: Candidates) -> None:

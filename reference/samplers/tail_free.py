@@ -22,10 +22,11 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32, size
+from sampler_parity.reference.sampler import Stateless
 from sampler_parity.reference.samplers.softmax import sort_and_normalize
 
 
-class TailFree:
+class TailFree(Stateless):
     name = "tail_free"
 
     def __init__(self, z: Any, min_keep: Any = 0) -> None:
@@ -49,12 +50,3 @@ class TailFree:
         over[: self.min_keep] = False
         if over.any():
             cand.keep(slice(int(over.argmax())))
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TailFree":
-        return TailFree(self.z, self.min_keep)

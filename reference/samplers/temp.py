@@ -20,9 +20,10 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32
+from sampler_parity.reference.sampler import Stateless
 
 
-class Temp:
+class Temp(Stateless):
     name = "temp"
 
     def __init__(self, temp: Any) -> None:
@@ -31,15 +32,6 @@ class Temp:
     def apply(self, cand: Candidates) -> None:
         if self.temp != 1:
             scale(cand, self.temp)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "Temp":
-        return Temp(self.temp)
 
 
 @floats.quiet

@@ -25,10 +25,11 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32
+from sampler_parity.reference.sampler import Stateless
 from sampler_parity.reference.samplers.temp import scale
 
 
-class TempExt:
+class TempExt(Stateless):
     name = "temp_ext"
 
     def __init__(self, temp: Any, delta: Any = 0.0, exponent: Any = 1.0) -> None:
@@ -44,15 +45,6 @@ class TempExt:
 
     def _apply_dynamic(self, cand: Candidates) -> None:
         follow_entropy(cand, self.temp, self.delta, self.exponent)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TempExt":
-        return TempExt(self.temp, self.delta, self.exponent)
 
 
 @floats.quiet

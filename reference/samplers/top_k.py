@@ -16,9 +16,10 @@ from typing import Any
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import int32
+from sampler_parity.reference.sampler import Stateless
 
 
-class TopK:
+class TopK(Stateless):
     name = "top_k"
 
     def __init__(self, k: Any) -> None:
@@ -26,15 +27,6 @@ class TopK:
 
     def apply(self, cand: Candidates) -> None:
         keep_most_likely(cand, self.k)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TopK":
-        return TopK(self.k)
 
 
 def keep_most_likely(cand: Candidates, k: int) -> None:

@@ -23,9 +23,10 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32
+from sampler_parity.reference.sampler import Stateless
 
 
-class TopNSigma:
+class TopNSigma(Stateless):
     name = "top_n_sigma"
 
     def __init__(self, n: Any) -> None:
@@ -35,21 +36,15 @@ class TopNSigma:
     def apply(self, cand: Candidates) -> None:
         if self.n <= 0 or len(cand) <= 1:
             return
-        kind = cand.logits.dtype.type
-        valid = cand.logits[cand.logits != -np.inf]
+        self._mask(cand, cand.logits[cand.logits != -np.inf])
+
+    def _mask(self, cand: Candidates, valid: floats.FloatArray) -> None:
+        """Mask by the mean and deviation of the valid logits."""
         if len(valid) == 0:
             return
+        kind = cand.logits.dtype.type
         top = floats.largest(valid, cand.logits[0])
         mean = floats.total(valid) / kind(len(valid))
         variance = floats.total_of_squares(valid, mean) / kind(len(valid))
         threshold = floats.multiply_add(-kind(self.n), np.sqrt(variance), top)
         floats.mask_below(cand.logits, threshold)
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TopNSigma":
-        return TopNSigma(self.n)

@@ -28,9 +28,10 @@ import numpy as np
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32, size
+from sampler_parity.reference.sampler import Stateless
 
 
-class TopP:
+class TopP(Stateless):
     name = "top_p"
 
     def __init__(self, p: Any, min_keep: Any = 0) -> None:
@@ -59,12 +60,3 @@ class TopP:
         mass = floats.running_sum(p)
         enough = (mass >= self.p) & (np.arange(1, len(p) + 1) >= self.min_keep)
         return int(enough.argmax()) + 1 if enough.any() else None
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TopP":
-        return TopP(self.p, self.min_keep)

@@ -27,9 +27,10 @@ import numpy as np
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32, size
+from sampler_parity.reference.sampler import Stateless
 
 
-class TypicalP:
+class TypicalP(Stateless):
     name = "typical_p"
 
     def __init__(self, p: Any, min_keep: Any = 0) -> None:
@@ -47,15 +48,6 @@ class TypicalP:
         enough[: max(0, self.min_keep - 1)] = False
         cand.keep(order[: int(enough.argmax()) + 1] if enough.any() else order)
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "TypicalP":
-        return TypicalP(self.p, self.min_keep)
 
 
 @np.errstate(all="ignore")

@@ -17,7 +17,6 @@ from sampler_parity.reference import (
     build_chain,
 )
 from sampler_parity.reference.chronology import order
-from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from sampler_parity.reference.releases import CHANGES, changes_of, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
@@ -42,7 +41,7 @@ def left(spec: Spec, logits: Any, *changes: str, **context: Any) -> Candidates:
 def drawn(cand: Candidates, *changes: str, draws: int = 1) -> int | None:
     """The token of the last of several draws, their uniform numbers .135, .835, .969."""
     dist = chain_with([{"dist": {"seed": 0}}], *changes).samplers[0]
-    assert isinstance(dist, Dist | DistB9842)
+    assert isinstance(dist, Dist)
     dist.rng = FixedWords(*WORDS)
     for _ in range(draws - 1):
         dist.apply(Candidates.from_logits([0.0]))

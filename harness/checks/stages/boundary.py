@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.registry import ROWS
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.dist import Dist
@@ -83,11 +82,7 @@ def _near_cut(want: Candidates, got: Candidates, before: Candidates, sampler: Sa
             and _in_order(got, before, most, sampler)
             and _near(got, want, most)
         )
-    if (
-        isinstance(sampler, Dist | DistB9842)
-        and np.array_equal(want.ids, got.ids)
-        and got.token is not None
-    ):
+    if isinstance(sampler, Dist) and np.array_equal(want.ids, got.ids) and got.token is not None:
         exact = in_float64(before)
         sampler.clone().apply(exact)
         return _near(got, want, exact) and _drawn(got, want, sampler)
@@ -200,7 +195,7 @@ def _drawn(got: Candidates, want: Candidates, sampler: Sampler) -> bool:
 
 def _drawn_with(want: Candidates, sampler: Sampler) -> tuple[float, NDArray[np.float64]]:
     """Return the uniform number, and the end of each token's piece."""
-    assert isinstance(sampler, Dist | DistB9842)
+    assert isinstance(sampler, Dist)
     return sampler.clone().rng.uniform_double(), np.cumsum(want.p.astype(np.float64))
 
 
