@@ -21,19 +21,8 @@ from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.logits import DecodeResult, Rows, divergence, largest_difference
+from sampler_parity.harness.comparison import records
 from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of
-from sampler_parity.harness.comparison.records import (
-    BundleComparison,
-    Cell,
-    ComparisonColumn,
-    ConfidenceInterval,
-    Fact,
-    LogitsBeside,
-    Ratio,
-    Speed,
-    Unavailable,
-    Verdicts,
-)
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file
 from sampler_parity.harness.sanitize import limits
@@ -62,7 +51,7 @@ _BACKEND: dict[str, Callable[[BackendInfo], str]] = {
 }
 
 
-def facts(columns: list[tuple[RunInfo, BackendInfo]]) -> Iterator[Fact]:
+def facts(columns: list[tuple[RunInfo, BackendInfo]]) -> Iterator[records.Fact]:
     """Yield facts by column, without those that are unknown everywhere."""
     for name, of_backend in _BACKEND.items():
         yield from _fact(name, [of_backend(backend) for _, backend in columns])
@@ -75,9 +64,9 @@ def facts(columns: list[tuple[RunInfo, BackendInfo]]) -> Iterator[Fact]:
         yield from _fact(package, versions)
 
 
-def _fact(name: str, values: list[str]) -> Iterator[Fact]:
+def _fact(name: str, values: list[str]) -> Iterator[records.Fact]:
     if any(values):
-        yield Fact(name=name, values=values, differs=len(set(values)) > 1)
+        yield records.Fact(name=name, values=values, differs=len(set(values)) > 1)
 
 
 def _flags(machine: MachineInfo, base: MachineInfo) -> str:
@@ -154,7 +143,7 @@ class _Side:
         self.figures = {(f.kind, f.id): f for f in figures_of(bundle) if f.backend == name}
 
 
-def compare(bundles: list[Bundle]) -> BundleComparison | None:
+def compare(bundles: list[Bundle]) -> records.BundleComparison | None:
     """Compare bundles; None if they have nothing in common. Raises InputError for a kept row that
     is missing or malformed."""
     sides = _sides(bundles)
@@ -168,7 +157,7 @@ def compare(bundles: list[Bundle]) -> BundleComparison | None:
     together |= {i for row in speeds for i, ratio in enumerate(row.ratios) if ratio is not None}
     if not together:
         return None
-    return BundleComparison(
+    return records.BundleComparison(
         ok=not any(column.differing for column in columns)
         and all(i in together for i, _, _ in pairs),
         columns=columns,
@@ -198,12 +187,12 @@ def _sides(bundles: list[Bundle]) -> list[_Side]:
     return sides
 
 
-def _unavailable(bundles: list[Bundle]) -> Iterator[Unavailable]:
+def _unavailable(bundles: list[Bundle]) -> Iterator[records.Unavailable]:
     labels = _labels([bundle.folder.resolve().name for bundle in bundles])
     for bundle, label in zip(bundles, labels, strict=True):
         for name, info in bundle.info.backends.items():
             if info.unavailable:
-                yield Unavailable(bundle=label, backend=name, why=info.unavailable)
+                yield records.Unavailable(bundle=label, backend=name, why=info.unavailable)
 
 
 def _labels(names: list[str]) -> list[str]:
@@ -220,7 +209,7 @@ def _state(case: CaseResult, backend: str) -> str:
     return ", ".join([case.backends[backend].verdict, *wrong])
 
 
-def _column(side: _Side, sides: list[_Side]) -> ComparisonColumn:
+def _column(side: _Side, sides: list[_Side]) -> records.ComparisonColumn:
     counts: dict[str, int] = dict.fromkeys(
         ("common", "differing", "missing", "added", "changed"), 0
     )
@@ -235,14 +224,14 @@ def _column(side: _Side, sides: list[_Side]) -> ComparisonColumn:
             "added": len(mine - theirs),
             "changed": len(mine & theirs),
         }
-    return ComparisonColumn(bundle=side.label, backend=side.name, base=side.base, **counts)
+    return records.ComparisonColumn(bundle=side.label, backend=side.name, base=side.base, **counts)
 
 
 def _without(results: dict[Key, str], excluded: dict[Key, str]) -> set[tuple[str, str]]:
     return {(key[0], key[2]) for key in results if key not in excluded}
 
 
-def _verdicts(sides: list[_Side]) -> Iterator[Verdicts]:
+def _verdicts(sides: list[_Side]) -> Iterator[records.Verdicts]:
     """Yield the results that differ from the base in some column; the rows with most cases
     first."""
     states = [side.verdicts for side in sides]
@@ -258,7 +247,7 @@ def _verdicts(sides: list[_Side]) -> Iterator[Verdicts]:
     for (what, suite, verdicts, places), cases in sorted(
         groups.items(), key=lambda item: (-len(item[1]), item[1])
     ):
-        yield Verdicts(
+        yield records.Verdicts(
             what=what, suite=suite, verdicts=[*verdicts], places=[*places], cases=sorted(cases)
         )
 
@@ -271,7 +260,7 @@ def _apart(i: int, base: int | None, verdicts: tuple[str | None, ...]) -> bool:
     )
 
 
-def _logits(column: int, side: _Side, base: _Side) -> LogitsBeside:
+def _logits(column: int, side: _Side, base: _Side) -> records.LogitsBeside:
     pairs = [(base.prompts[key], side.prompts[key]) for key in base.prompts if key in side.prompts]
     both = [
         kept_rows((base.bundle.folder, a, base.name), (side.bundle.folder, b, side.name))
@@ -279,7 +268,7 @@ def _logits(column: int, side: _Side, base: _Side) -> LogitsBeside:
         if a.kept and b.kept
     ]
     texts = [(base.texts[key], text) for key, text in side.texts.items() if key in base.texts]
-    return LogitsBeside(
+    return records.LogitsBeside(
         column=column,
         prompts=len(pairs),
         equal=sum(_digest(a, base.name) == _digest(b, side.name) for a, b in pairs),
@@ -296,7 +285,7 @@ def _digest(decoded: DecodeResult, backend: str) -> str:
     return decoded.backends[backend].sha256
 
 
-def _cells(sides: list[_Side]) -> Iterator[Cell]:
+def _cells(sides: list[_Side]) -> Iterator[records.Cell]:
     """Yield every distribution test that a column and its base have; those apart first."""
     rows = []
     for key in dict.fromkeys(key for side in sides for key in side.decisions):
@@ -313,25 +302,25 @@ def _cells(sides: list[_Side]) -> Iterator[Cell]:
             if side.base is not None
         )
         decisions = [side.decisions.get(key) for side in sides]
-        row = Cell(
+        row = records.Cell(
             id=key[2], suite=key[0], decisions=decisions, intervals=intervals, apart=disjoint
         )
         rows.append(row)
     yield from sorted(rows, key=lambda row: (not row.apart, row.suite, row.id))
 
 
-def _interval(side: _Side, cell: str) -> ConfidenceInterval | None:
+def _interval(side: _Side, cell: str) -> records.ConfidenceInterval | None:
     result = side.cells[cell]
     if result.estimate is None or result.low is None or result.high is None:
         return None
-    return ConfidenceInterval(estimate=result.estimate, low=result.low, high=result.high)
+    return records.ConfidenceInterval(estimate=result.estimate, low=result.low, high=result.high)
 
 
-def _disjoint(a: ConfidenceInterval | None, b: ConfidenceInterval | None) -> bool:
+def _disjoint(a: records.ConfidenceInterval | None, b: records.ConfidenceInterval | None) -> bool:
     return a is not None and b is not None and (a.low > b.high or b.low > a.high)
 
 
-def _speeds(sides: list[_Side]) -> Iterator[Speed]:
+def _speeds(sides: list[_Side]) -> Iterator[records.Speed]:
     """Yield every figure that a column and its base have, the largest change first."""
     rows = []
     for key in dict.fromkeys(key for side in sides for key in side.figures):
@@ -341,15 +330,15 @@ def _speeds(sides: list[_Side]) -> Iterator[Speed]:
         if any(ratios):
             unit = next(figure.unit for figure in figures if figure)
             values = [figure.median if figure else None for figure in figures]
-            row = Speed(kind=key[0], id=key[1], unit=unit, values=values, ratios=ratios)
+            row = records.Speed(kind=key[0], id=key[1], unit=unit, values=values, ratios=ratios)
             rows.append(row)
     yield from sorted(rows, key=lambda row: (-_change(row), row.id))
 
 
-def _ratio(new: Figure | None, old: Figure | None) -> Ratio | None:
+def _ratio(new: Figure | None, old: Figure | None) -> records.Ratio | None:
     change = change_across(new, old) if new and old else None
-    return Ratio(value=change.value, low=change.low, high=change.high) if change else None
+    return records.Ratio(value=change.value, low=change.low, high=change.high) if change else None
 
 
-def _change(row: Speed) -> float:
+def _change(row: records.Speed) -> float:
     return max(max(r.value, 1 / r.value) for r in row.ratios if r and r.value)

@@ -16,31 +16,10 @@ from pathlib import Path
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import extract, sha256_of
-from sampler_parity.harness.llama_cpp import wheels
-from sampler_parity.harness.llama_cpp.build_files import (
-    GPUS,
-    MACHINES,
-    NAME_IT,
-    check,
-    device_files,
-    digests,
-    library_file,
-    reports_release,
-)
+from sampler_parity.harness.llama_cpp import build_files, recorded, wheels
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.platforms import make
 from sampler_parity.harness.llama_cpp.platforms.runners import RUNNERS, missing
-from sampler_parity.harness.llama_cpp.recorded import (
-    NAME,
-    Build,
-    builds_folder,
-    find,
-    register,
-    release_of,
-    resolve,
-    today,
-    unchanged,
-)
 from sampler_parity.harness.llama_cpp.signatures import order
 from sampler_parity.harness.llama_cpp.wheels import EXTENSIONS
 from sampler_parity.harness.protocol import client
@@ -59,9 +38,9 @@ _PLATFORMS = {
 _PROBE_TIMEOUT_S = 60.0
 
 
-def elsewhere(name: str) -> Build | None:
+def elsewhere(name: str) -> recorded.Build | None:
     """Return the build of this name if it is for another platform: a program of its own runs it."""
-    build = find(name)
+    build = recorded.find(name)
     return build if build and build.program else None
 
 
@@ -73,14 +52,18 @@ def worker_arguments(name: str) -> list[str]:
     here.
     """
     build, device = (name, "") if os.path.isdir(name) else split_device(name)
-    folder, release = resolve(build)
-    if release is None and not reports_release(library_file(folder)):
-        raise InputError(library_file(folder), "does not report its release of llama.cpp", NAME_IT)
-    devices = device_files(folder)
-    if device and device not in devices and (devices or device not in GPUS):
+    folder, release = recorded.resolve(build)
+    if release is None and not build_files.reports_release(build_files.library_file(folder)):
+        raise InputError(
+            build_files.library_file(folder),
+            "does not report its release of llama.cpp",
+            build_files.NAME_IT,
+        )
+    devices = build_files.device_files(folder)
+    if device and device not in devices and (devices or device not in build_files.GPUS):
         fix = ", ".join(devices) or "its devices are linked: leave the name out"
         raise InputError(f"llama.cpp@{name}", f"the build has no device {device!r}", fix)
-    registered = [build] if find(build) else []
+    registered = [build] if recorded.find(build) else []
     return [folder.as_posix(), release or "", device, *registered]
 
 
@@ -88,26 +71,26 @@ def libraries(name: str) -> dict[str, str]:
     """Return the SHA-256 of each library of BUILD or BUILD:DEVICE, or of the installed llama.cpp.
     Raises InputError if a registered build has changed since it was recorded."""
     if not name:
-        return digests(default_folder())
+        return build_files.digests(default_folder())
     if elsewhere(name):
-        return unchanged(name)
+        return recorded.unchanged(name)
     folder, _, _, *registered = worker_arguments(name)
-    return unchanged(registered[0]) if registered else digests(Path(folder))
+    return recorded.unchanged(registered[0]) if registered else build_files.digests(Path(folder))
 
 
 def describe() -> list[str]:
     """Format each registered build: name, release, which devices run here, and why others do
     not."""
     lines = []
-    for path in sorted(builds_folder().glob("*/build.json")):
+    for path in sorted(recorded.builds_folder().glob("*/build.json")):
         name = path.parent.name
         try:
-            build = find(name)
+            build = recorded.find(name)
             if build is None:
                 raise InputError(path, "is not a valid name of a build")
             if not build.program:
-                check(Path(build.folder))
-            unchanged(name)
+                build_files.check(Path(build.folder))
+            recorded.unchanged(name)
         except InputError as error:
             lines.append(f"{name:<14} unusable: {error}")
             continue
@@ -122,12 +105,12 @@ def describe() -> list[str]:
 
 def _devices(folder: Path) -> tuple[str, str]:
     """Return the devices that run here, and those that do not, with the reason."""
-    if not device_files(folder):
+    if not build_files.device_files(folder):
         return "cpu (built in)", ""
     try:
         devices = probe(folder)
     except BackendFailure as failure:
-        return "unknown", f"{', '.join(device_files(folder))} ({failure})"
+        return "unknown", f"{', '.join(build_files.device_files(folder))} ({failure})"
     usable = [
         f"{device.name} ({device.about})" if device.about else device.name
         for device in devices
@@ -151,13 +134,13 @@ def probe(folder: Path) -> list[Device]:
         backend.close()
 
 
-def _elsewhere(build: Build) -> str:
+def _elsewhere(build: recorded.Build) -> str:
     """Describe how a build for another platform runs here, or why it does not."""
     how = f"runs by {RUNNERS[build.runner].program}" if build.runner else "cpu"
     return f"{build.platform}: {missing(build) or how}"
 
 
-def add(what: str, release: str | None = None) -> Build:
+def add(what: str, release: str | None = None) -> recorded.Build:
     """Add NAME=FOLDER, or PACKAGE@VERSION of npm or PyPI. Raises InputError."""
     name, is_folder, folder = what.partition("=")
     if is_folder:
@@ -172,31 +155,31 @@ def add(what: str, release: str | None = None) -> Build:
     return add_package(package, version)
 
 
-def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
+def add_folder(name: str, folder: Path, release: str | None = None) -> recorded.Build:
     """Register a folder where it is. release: for a build that does not report its own."""
-    if not NAME.fullmatch(name):
+    if not recorded.NAME.fullmatch(name):
         raise InputError(
             f"build {name!r}", "invalid name", "use letters, digits, '.', '_', '+' and '-'"
         )
-    library = check(folder)
-    if builds_folder().resolve() in folder.resolve().parents:
+    library = build_files.check(folder)
+    if recorded.builds_folder().resolve() in folder.resolve().parents:
         raise InputError(folder, "is registered already", "see `sampler-parity builds list`")
     if release is not None:
         order(release)
-    build = Build(
+    build = recorded.Build(
         name=name,
         folder=str(folder.resolve()),
-        release=release or release_of(folder),
+        release=release or recorded.release_of(folder),
         sha256=sha256_of(library),
-        added=today(),
-        libraries=digests(folder),
+        added=recorded.today(),
+        libraries=build_files.digests(folder),
     )
     with tempfile.TemporaryDirectory() as empty:
-        register(build, Path(empty))
+        recorded.register(build, Path(empty))
     return build
 
 
-def add_package(package: str, version: str) -> Build:
+def add_package(package: str, version: str) -> recorded.Build:
     """Fetch a prebuilt package and register it under `name_for` its release."""
     if package == "node-llama-cpp":
         package = f"@node-llama-cpp/{_platform()}"
@@ -213,24 +196,24 @@ def add_package(package: str, version: str) -> Build:
         else:
             archive = npm_pack(f"{package}@{version}", Path(temporary))
             folder = _unpack(archive, Path(temporary) / "unpacked")
-            release = release_of(folder)
+            release = recorded.release_of(folder)
             if package in make.packages() and package != f"@node-llama-cpp/{_platform()}":
                 return make.add_package(package, version, release or "", archive, folder)
-        check(folder)
+        build_files.check(folder)
         if release is None:
             raise InputError(f"{package}@{version}", "does not report its release of llama.cpp")
         order(release)
         name = name_for(release, package, version)
-        build = Build(
+        build = recorded.Build(
             name=name,
-            folder=str(builds_folder().resolve() / name),
+            folder=str(recorded.builds_folder().resolve() / name),
             release=release,
             package=f"{package}@{version}",
             sha256=sha256_of(archive),
-            added=today(),
-            libraries=digests(folder),
+            added=recorded.today(),
+            libraries=build_files.digests(folder),
         )
-        register(build, folder)
+        recorded.register(build, folder)
     return build
 
 
@@ -238,7 +221,7 @@ def name_for(release: str, package: str, version: str) -> str:
     """Return the name of a package: release and device, and its version if another build already
     has that name. So two packages of one release can both be registered."""
     name = release + re.sub(r"xllamacpp|.*/[a-z]+-(x64|arm64)(-metal)?", "", package)
-    registered = find(name)
+    registered = recorded.find(name)
     return (
         name
         if registered is None or registered.package == f"{package}@{version}"
@@ -247,7 +230,7 @@ def name_for(release: str, package: str, version: str) -> str:
 
 
 def _platform() -> str:
-    key = (platform.system(), MACHINES.get(platform.machine(), 0))
+    key = (platform.system(), build_files.MACHINES.get(platform.machine(), 0))
     if key not in _PLATFORMS:
         raise InputError("node-llama-cpp", f"no package for {platform.system()} on this processor")
     return _PLATFORMS[key]

@@ -15,17 +15,8 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.libllama import Libllama, SequenceSampler
+from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.messages import (
-    CaptureRequest,
-    DecodeRequest,
-    GenerateReply,
-    GenerateRequest,
-    ThroughputReply,
-    ThroughputRequest,
-    TokenizeReply,
-    TokenizeRequest,
-)
 
 
 class Model:
@@ -176,7 +167,7 @@ class Context:
         self.library.llama_free(self.pointer)
 
 
-def decode(model: Model, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+def decode(model: Model, request: p.DecodeRequest, rows: NDArray[np.float32]) -> None:
     """Fill rows with the logits after every token."""
     context = Context(model, len(request.tokens))
     try:
@@ -186,8 +177,8 @@ def decode(model: Model, request: DecodeRequest, rows: NDArray[np.float32]) -> N
 
 
 def generate(
-    model: Model, chain: NativeChain, request: GenerateRequest, rows: NDArray[np.float32]
-) -> GenerateReply:
+    model: Model, chain: NativeChain, request: p.GenerateRequest, rows: NDArray[np.float32]
+) -> p.GenerateReply:
     """Generate tokens and fill rows with the logits of each step. llama_sampler_sample accepts the
     token that it selects."""
     context = Context(model, len(request.prompt) + request.n_tokens)
@@ -206,7 +197,7 @@ def generate(
                 logits = context.decode(tokens[-1:])
     finally:
         context.close()
-    return GenerateReply(tokens=tokens, ns=ns)
+    return p.GenerateReply(tokens=tokens, ns=ns)
 
 
 def handed_back(context: Context, output: int = -1) -> Result:
@@ -222,17 +213,17 @@ def handed_back(context: Context, output: int = -1) -> Result:
 
     logits = taken("logits")
     assert logits is not None  # build_sampling always hands back logits
-    ids, p = taken("candidates"), taken("probs")
+    ids, probs = taken("candidates"), taken("probs")
     ids = np.arange(len(logits), dtype=np.int32) if ids is None else ids
-    return ids, logits, np.zeros_like(logits) if p is None else p, None, -1
+    return ids, logits, np.zeros_like(logits) if probs is None else probs, None, -1
 
 
-def tokenize(model: Model, request: TokenizeRequest) -> TokenizeReply:
+def tokenize(model: Model, request: p.TokenizeRequest) -> p.TokenizeReply:
     if model.n_vocab < 1:
         raise InputError(model.path, "has no vocabulary", "name a model that generates text")
     library = model.library
     vocab = library.llama_model_get_vocab(model.model)
-    return TokenizeReply(
+    return p.TokenizeReply(
         tokens=[_tokens(library, vocab, text.encode()) for text in request.texts],
         n_vocab=model.n_vocab,
         n_context=model.n_context,
@@ -247,7 +238,7 @@ def _tokens(library: Libllama, vocab: int, text: bytes) -> list[int]:
     return list(buffer[: max(n, 0)])
 
 
-def capture(model: Model, request: CaptureRequest, rows: NDArray[np.float32]) -> None:
+def capture(model: Model, request: p.CaptureRequest, rows: NDArray[np.float32]) -> None:
     """Fill rows with the logits after the tokens at the positions, each decoded by itself."""
     model.check_vocabulary(request.n_vocab, request.tokens)
     row_of = {position: i for i, position in enumerate(request.positions)}
@@ -262,8 +253,8 @@ def capture(model: Model, request: CaptureRequest, rows: NDArray[np.float32]) ->
 
 
 def measure(
-    model: Model, chains: list[NativeChain], request: ThroughputRequest, in_graph: bool
-) -> ThroughputReply:
+    model: Model, chains: list[NativeChain], request: p.ThroughputRequest, in_graph: bool
+) -> p.ThroughputReply:
     """Decode with a chain for each sequence. in_graph: put the chains into the model's graph."""
     for chain in chains:  # before it is decoded: in the graph, penalties look at the history then
         for token in request.prompt:
@@ -281,8 +272,8 @@ def measure(
 
 
 def _generate(
-    context: Context, chains: list[NativeChain], request: ThroughputRequest, in_graph: bool
-) -> ThroughputReply:
+    context: Context, chains: list[NativeChain], request: p.ThroughputRequest, in_graph: bool
+) -> p.ThroughputReply:
     prompt_ns = _decode(context, [request.prompt] * len(chains))
     last = len(request.prompt)
     sample_ns, decode_ns, sampled = [], [], []
@@ -295,7 +286,7 @@ def _generate(
         sampled.append(tokens)
         decode_ns.append(_decode(context, [[token] for token in tokens]))
         last = 1
-    return ThroughputReply(
+    return p.ThroughputReply(
         prompt_ns=prompt_ns,
         sample_ns=sample_ns,
         decode_ns=decode_ns,

@@ -14,18 +14,8 @@ from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp import worker
 from sampler_parity.harness.llama_cpp.decode import Context, handed_back, measure
 from sampler_parity.harness.llama_cpp.sequences import follow
+from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.messages import (
-    ChainSpec,
-    DecodeRequest,
-    GenerateReply,
-    GenerateRequest,
-    HelloReply,
-    SequencesReply,
-    SequencesRequest,
-    ThroughputReply,
-    ThroughputRequest,
-)
 
 
 class Worker:
@@ -34,31 +24,31 @@ class Worker:
     def __init__(self, *build: str) -> None:
         self.native = worker.Worker(*build)
 
-    def hello(self) -> HelloReply:
+    def hello(self) -> p.HelloReply:
         hello = self.native.hello()
         can = ["decode", "generate", "throughput", "sequences", "in_graph"]
         can = can if "generate" in hello.capabilities else []
         return hello.model_copy(update={"name": "llama.cpp/graph", "capabilities": can})
 
-    def build(self, _chain: ChainSpec, _n_vocab: int, _vocab: str | None) -> Any:
+    def build(self, _chain: p.ChainSpec, _n_vocab: int, _vocab: str | None) -> Any:
         raise Unsupported("samples only while it decodes")
 
-    def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+    def decode(self, request: p.DecodeRequest, rows: NDArray[np.float32]) -> None:
         """Return the model's logits, before any sampler."""
         self.native.decode(request, rows)
 
-    def throughput(self, request: ThroughputRequest) -> ThroughputReply:
+    def throughput(self, request: p.ThroughputRequest) -> p.ThroughputReply:
         model = self.native.model(request)
         return measure(model, self.native.chains(request), request, in_graph=True)
 
     def sequences(
-        self, request: SequencesRequest, rows: NDArray[np.float32]
-    ) -> tuple[SequencesReply, list[Result]]:
+        self, request: p.SequencesRequest, rows: NDArray[np.float32]
+    ) -> tuple[p.SequencesReply, list[Result]]:
         return follow(self.native, request, rows, in_graph=True)
 
     def generate_in_graph(
-        self, request: GenerateRequest, rows: NDArray[np.float32]
-    ) -> tuple[GenerateReply, list[Result]]:
+        self, request: p.GenerateRequest, rows: NDArray[np.float32]
+    ) -> tuple[p.GenerateReply, list[Result]]:
         model = self.native.model(request)
         chain = self.native.build(request.chain, request.n_vocab, request.model)
         n = len(request.prompt) + request.n_tokens
@@ -77,7 +67,7 @@ class Worker:
                 tokens.append(chain.sample(graph.pointer))
                 ns += time.perf_counter_ns() - start
                 further = tokens[-1:]
-            reply = GenerateReply(tokens=tokens, ns=ns, in_graph=chain.in_graph())
+            reply = p.GenerateReply(tokens=tokens, ns=ns, in_graph=chain.in_graph())
         finally:
             plain.close()
             graph.close()

@@ -33,23 +33,10 @@ from sampler_parity.harness.llama_cpp.signatures import (
     SIGNATURES,
     LlamaLogitBias,
 )
+from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.environment import lift_memory_limit
 from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.messages import (
-    CaptureRequest,
-    ChainSpec,
-    DecodeRequest,
-    GenerateReply,
-    GenerateRequest,
-    HelloReply,
-    SequencesReply,
-    SequencesRequest,
-    ThroughputReply,
-    ThroughputRequest,
-    TokenizeReply,
-    TokenizeRequest,
-)
 from sampler_parity.reference.chronology import NEWEST
 
 
@@ -71,10 +58,10 @@ class Worker:
         self._vocab_models: dict[str, int] = {}
         self._model: Model | None = None
 
-    def hello(self) -> HelloReply:
+    def hello(self) -> p.HelloReply:
         path = self.library.path
         why_not = self._why_not()
-        return HelloReply(
+        return p.HelloReply(
             name="llama.cpp",
             version=self._version,
             build=", ".join(filter(None, [path.name, compiler_of(path)])),
@@ -110,7 +97,7 @@ class Worker:
                 reasons[sampler] = str(unknown)
         return reasons
 
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain:
+    def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain:
         library = self.library
         stages = [self._init(stage, n_vocab, vocab) for stage in chain]
         native = library.llama_sampler_chain_init(library.llama_sampler_chain_default_params())
@@ -150,38 +137,38 @@ class Worker:
             )
         return self._vocab_models[path]
 
-    def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+    def decode(self, request: p.DecodeRequest, rows: NDArray[np.float32]) -> None:
         model = self._load(request.model)
         model.check(request.n_vocab, request.tokens)
         decode(model, request, rows)
 
-    def tokenize(self, request: TokenizeRequest) -> TokenizeReply:
+    def tokenize(self, request: p.TokenizeRequest) -> p.TokenizeReply:
         lift_memory_limit()  # a model of the user's own may take more than half of the memory
         return tokenize(self._load(request.model), request)
 
-    def capture(self, request: CaptureRequest, rows: NDArray[np.float32]) -> None:
+    def capture(self, request: p.CaptureRequest, rows: NDArray[np.float32]) -> None:
         capture(self._load(request.model), request, rows)
 
-    def generate(self, request: GenerateRequest, rows: NDArray[np.float32]) -> GenerateReply:
+    def generate(self, request: p.GenerateRequest, rows: NDArray[np.float32]) -> p.GenerateReply:
         model = self.model(request)
         chain = self.build(request.chain, request.n_vocab, request.model)
         return generate(model, chain, request, rows)
 
-    def throughput(self, request: ThroughputRequest) -> ThroughputReply:
+    def throughput(self, request: p.ThroughputRequest) -> p.ThroughputReply:
         model = self.model(request)
         return measure(model, self.chains(request), request, in_graph=False)
 
-    def chains(self, request: ThroughputRequest) -> list[NativeChain]:
+    def chains(self, request: p.ThroughputRequest) -> list[NativeChain]:
         """Build a chain for each sequence of a request."""
         chain = (request.chain, request.n_vocab, request.model)
         return [self.build(*chain) for _ in range(request.sequences)]
 
     def sequences(
-        self, request: SequencesRequest, rows: NDArray[np.float32]
-    ) -> tuple[SequencesReply, list[Result]]:
+        self, request: p.SequencesRequest, rows: NDArray[np.float32]
+    ) -> tuple[p.SequencesReply, list[Result]]:
         return follow(self, request, rows)
 
-    def model_of_sequences(self, request: SequencesRequest) -> Model:
+    def model_of_sequences(self, request: p.SequencesRequest) -> Model:
         """Return the model of a request, checked against it. Raises InputError, Unsupported."""
         model = self._load(request.model)
         for text in request.texts:
@@ -189,7 +176,7 @@ class Worker:
             model.check(request.n_vocab, text.prompt + text.forced, further)
         return model
 
-    def model(self, request: GenerateRequest | ThroughputRequest) -> Model:
+    def model(self, request: p.GenerateRequest | p.ThroughputRequest) -> Model:
         """Return the model of a request, checked against it. Raises InputError, Unsupported."""
         model = self._load(request.model)
         model.check(request.n_vocab, request.prompt, request.n_tokens)

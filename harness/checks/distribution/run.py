@@ -39,19 +39,9 @@ from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, Unclaimed
-from sampler_parity.harness.statistics import coupled, fit, look, tail, tv
+from sampler_parity.harness.statistics import coupled, fit, look, plan, tail, tv
 from sampler_parity.harness.statistics import independence as repeats
 from sampler_parity.harness.statistics.look import Look
-from sampler_parity.harness.statistics.plan import (
-    LOOKS,
-    Errors,
-    coupled_caught,
-    coupled_draws,
-    draws_for,
-    looks,
-    rate_draws,
-    smallest_caught,
-)
 from sampler_parity.reference import UndefinedInputError
 
 
@@ -64,7 +54,7 @@ class Planned:
 
     cell: Cell
     prepared: Prepared
-    errors: Errors
+    errors: plan.Errors
     p: NDArray[np.float64]
     draws: int
     bins: tv.Bins
@@ -88,7 +78,7 @@ def died(cell: Cell, terms: Terms, problem: str) -> DistributionResult:
 def execute_cell(
     cell: Cell,
     backends: Sequence[Backend],
-    errors: Errors,
+    errors: plan.Errors,
     seed: int = 0,
     require_all: bool = False,
 ) -> DistributionResult:
@@ -116,7 +106,7 @@ def execute_cell(
 
 
 def blank_result(
-    cell: Cell, prepared: Prepared, names: list[str], errors: Errors
+    cell: Cell, prepared: Prepared, names: list[str], errors: plan.Errors
 ) -> DistributionResult:
     """Return the result of a cell without draws."""
     return DistributionResult(
@@ -133,32 +123,32 @@ def blank_result(
     )
 
 
-def plan_cell(cell: Cell, prepared: Prepared, errors: Errors) -> Planned:
+def plan_cell(cell: Cell, prepared: Prepared, errors: plan.Errors) -> Planned:
     """Plan a cell. Raises Unsupported without a fixed distribution or if rounding exceeds the
     margin."""
     if isinstance(cell, Speculative):
         p = rounds.Outcomes(cell, prepared).p
-        n = min(cell.max_draws, draws_for(cell.margin, p, errors))
-        caught = max(cell.margin, smallest_caught(n, p, errors))
+        n = min(cell.max_draws, plan.draws_for(cell.margin, p, errors))
+        caught = max(cell.margin, plan.smallest_caught(n, p, errors))
         return Planned(cell, prepared, errors, p, n, tv.by_token(p), caught)
     judge = cell.case().model_copy(update={"chain": cell.law or cell.chain})
     p = exact.exact(prepare(judge))
     by_token = tv.by_token(p)
     if isinstance(cell, Frequency):
         chosen = tv.by_rank(p, cell.bins) if cell.bins else by_token
-        n = min(cell.max_draws, draws_for(cell.margin, chosen.p, errors))
-        caught = max(cell.margin, smallest_caught(n, chosen.p, errors))
+        n = min(cell.max_draws, plan.draws_for(cell.margin, chosen.p, errors))
+        caught = max(cell.margin, plan.smallest_caught(n, chosen.p, errors))
         return Planned(cell, prepared, errors, p, n, chosen, caught)
     if isinstance(cell, Coupled):
         benign = coupled.benign_rate(coupled.edges(exact.walk(prepared).p), cell.ulps)
-        needed = coupled_draws(cell.margin, benign, errors)
+        needed = plan.coupled_draws(cell.margin, benign, errors)
         if needed is None:
             raise Unsupported(
                 f"rounding alone moves a share {benign:.2g} of the draws, the margin is"
                 f" {cell.margin:g}: no number of coupled draws can distinguish them"
             )
         n = min(cell.max_draws, needed)
-        caught = max(cell.margin, coupled_caught(n, benign, errors))
+        caught = max(cell.margin, plan.coupled_caught(n, benign, errors))
         return Planned(cell, prepared, errors, p, n, by_token, caught)
     if isinstance(cell, Tail):
         mass = float(p[tail_tokens(p, cell.nats)].sum())
@@ -167,7 +157,7 @@ def plan_cell(cell: Cell, prepared: Prepared, errors: Errors) -> Planned:
         n = min(cell.max_draws, tail.draws_for(cell.factor, mass, errors))
         return Planned(cell, prepared, errors, p, n, by_token, (cell.factor - 1) * mass)
     if isinstance(cell, Independence):
-        n = 2 * rate_draws(cell.margin, parts(cell), errors)
+        n = 2 * plan.rate_draws(cell.margin, parts(cell), errors)
         n = max(n, 4 * max(cell.lags))
         return Planned(cell, prepared, errors, p, n, by_token, cell.margin)
     return Planned(cell, prepared, errors, p, len(cell.uniforms), by_token)
@@ -216,7 +206,7 @@ def cell_result(planned: Planned, look: Look, n: int) -> CellOnBackend:
 def _portions(planned: Planned, source: Source) -> Iterator[tuple[int, NDArray[np.int32], bool]]:
     """Yield (draws so far, the new ones, whether it is the last portion) at every look."""
     so_far = 0
-    at = looks(planned.draws)
+    at = plan.looks(planned.draws)
     for n in at:
         yield n, source.draw(n - so_far), n == at[-1]
         so_far = n
@@ -242,7 +232,7 @@ def speculative_rounds(planned: Planned, source: rounds.RoundSource) -> CellOnBa
     """Count the outcomes of rounds until the counts decide."""
     p = planned.bins.p
     counts = np.zeros(len(p), np.int64)
-    at = looks(planned.draws)
+    at = plan.looks(planned.draws)
     for so_far, n in itertools.pairwise([0, *at]):
         places = source.draw(n - so_far)
         if source.impossible:
@@ -261,7 +251,7 @@ def speculative_rounds(planned: Planned, source: rounds.RoundSource) -> CellOnBa
 
 def _cause(planned: Planned, source: rounds.RoundSource, n: int) -> str:
     """Find the wrong stage of wrong rounds. It may draw more rounds than the decision took."""
-    while not (cause := source.cause(planned.errors.alpha / LOOKS)) and n < planned.draws:
+    while not (cause := source.cause(planned.errors.alpha / plan.LOOKS)) and n < planned.draws:
         source.draw(min(n, planned.draws - n))
         n = min(2 * n, planned.draws)
     return cause

@@ -8,24 +8,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure, interval
 from sampler_parity.reports.page import Page, PageSummary
-from sampler_parity.reports.pages.compare.compare_model import (
-    CompareReport,
-    apart_tone,
-    change_tone,
-    column_name,
-    column_tone,
-    command,
-    differing_text,
-    figure_text,
-    headline,
-    machine_of,
-    not_common,
-    ratio_text,
-    ratio_tone,
-    report_of,
-    state_tone,
-    verdict_text,
-)
+from sampler_parity.reports.pages.compare import compare_model as compare
 
 MOST_ROWS = 100  # rows of a table
 PARTS = {
@@ -39,12 +22,12 @@ PARTS = {
 PRINTED = 5  # of a kind
 
 
-def document(report: CompareReport) -> doc.Document:
+def document(report: compare.CompareReport) -> doc.Document:
     """Return the page of a comparison."""
     intro = "One column a backend of a bundle, next to the first column of the same implementation."
     links = doc.Links("Parts", [(title, f"#{anchor}") for anchor, title in PARTS.items()])
     blocks = [
-        doc.Paragraph(headline(report), state_tone(report), "state"),
+        doc.Paragraph(compare.headline(report), compare.state_tone(report), "state"),
         doc.Heading(2, "Configurations", "columns"),
         _columns(report),
         *_unavailable(report),
@@ -68,7 +51,7 @@ def document(report: CompareReport) -> doc.Document:
 
 
 def _part(
-    report: CompareReport, anchor: str, title: str, table: doc.Table, none: str
+    report: compare.CompareReport, anchor: str, title: str, table: doc.Table, none: str
 ) -> Sequence[doc.Block]:
     """Return a part of the page; in Markdown nothing where nothing differs."""
     if table.rows:
@@ -76,23 +59,23 @@ def _part(
     return [doc.InHtml([doc.Heading(2, title, anchor), doc.Paragraph(none)])]
 
 
-def _heading(report: CompareReport, i: int) -> doc.Inline:
+def _heading(report: compare.CompareReport, i: int) -> doc.Inline:
     column = report.columns[i]
     return (doc.Name(column.backend), " of ", doc.Toned(doc.Name(column.bundle), "quiet"))
 
 
-def _headings(report: CompareReport) -> list[doc.Inline]:
+def _headings(report: compare.CompareReport) -> list[doc.Inline]:
     return [_heading(report, i) for i in range(len(report.columns))]
 
 
-def _columns(report: CompareReport) -> doc.Table:
+def _columns(report: compare.CompareReport) -> doc.Table:
     rows: doc.Rows = []
     for i, c in enumerate(report.columns):
         alone = [doc.num(f"{n:,}") for n in (c.missing, c.added, c.changed)]
-        differing = doc.num(differing_text(report, i), column_tone(report, i))
+        differing = doc.num(compare.differing_text(report, i), compare.column_tone(report, i))
         first = [doc.TableCell("the first of its kind", "quiet", span=5)]
         compared = [] if c.base is None else [_heading(report, c.base), differing, *alone]
-        machine = doc.TableCell(doc.Name(machine_of(report, i)), kind="wide")
+        machine = doc.TableCell(doc.Name(compare.machine_of(report, i)), kind="wide")
         rows.append([_heading(report, i), *(compared or first), machine])
     head = "Configuration | Compared with | Differing | Of the base alone | Of this one alone"
     return doc.Table(
@@ -104,13 +87,13 @@ def _columns(report: CompareReport) -> doc.Table:
     )
 
 
-def _unavailable(report: CompareReport) -> Iterator[doc.Block]:
+def _unavailable(report: compare.CompareReport) -> Iterator[doc.Block]:
     for gone in report.unavailable:
         name = (doc.Name(gone.backend), " of ", doc.Name(gone.bundle))
         yield doc.Paragraph((*name, " did not run: ", doc.Name(gone.why)))
 
 
-def _verdicts(report: CompareReport) -> doc.Table:
+def _verdicts(report: compare.CompareReport) -> doc.Table:
     return doc.Table(
         "Cases with the same verdicts in every column, and the first stage that differs from the "
         "reference. The rows with most cases first.",
@@ -121,13 +104,15 @@ def _verdicts(report: CompareReport) -> doc.Table:
     )
 
 
-def _verdict(report: CompareReport, row: Verdicts) -> doc.Cells:
+def _verdict(report: compare.CompareReport, row: Verdicts) -> doc.Cells:
     more = [f"and {len(row.cases) - 1:,} more"] if len(row.cases) > 1 else []
     cells = [
-        doc.TableCell(doc.Name(verdict_text(row, i)), change_tone(row, i, column.base))
+        doc.TableCell(
+            doc.Name(compare.verdict_text(row, i)), compare.change_tone(row, i, column.base)
+        )
         for i, column in enumerate(report.columns)
     ]
-    replay = doc.Code(command(report, row))
+    replay = doc.Code(compare.command(report, row))
     return [
         doc.Lines([doc.Name(row.cases[0]), *more]),
         doc.Name(row.suite or "(none)"),
@@ -136,7 +121,7 @@ def _verdict(report: CompareReport, row: Verdicts) -> doc.Cells:
     ]
 
 
-def _logits(report: CompareReport) -> doc.Table:
+def _logits(report: compare.CompareReport) -> doc.Table:
     rows: doc.Rows = []
     for row in report.logits:
         counts = [f"{row.equal:,}/{row.prompts:,}", f"{row.kept:,}"]
@@ -153,7 +138,7 @@ def _logits(report: CompareReport) -> doc.Table:
     )
 
 
-def _cells(report: CompareReport) -> doc.Table:
+def _cells(report: compare.CompareReport) -> doc.Table:
     return doc.Table(
         "Decision and estimate of every distribution test that two columns have, with its "
         "interval. Tests whose intervals do not overlap first.",
@@ -164,16 +149,16 @@ def _cells(report: CompareReport) -> doc.Table:
     )
 
 
-def _cell(report: CompareReport, row: Cell) -> doc.Cells:
+def _cell(report: compare.CompareReport, row: Cell) -> doc.Cells:
     decided = [
         doc.Lines([decision or "not in it", *([interval(i.estimate, i.low, i.high)] if i else [])])
         for decision, i in zip(row.decisions, row.intervals, strict=True)
     ]
-    cell = doc.TableCell("apart" if row.apart else "overlap", apart_tone(report, row))
+    cell = doc.TableCell("apart" if row.apart else "overlap", compare.apart_tone(report, row))
     return [doc.Name(row.id), cell, *decided]
 
 
-def _speeds(report: CompareReport) -> doc.Table:
+def _speeds(report: compare.CompareReport) -> doc.Table:
     columns = range(len(report.columns))
     rows: doc.Rows = [
         [doc.Name(row.id), *(_speed(row, i) for i in columns)] for row in report.speeds
@@ -190,12 +175,12 @@ def _speeds(report: CompareReport) -> doc.Table:
 
 
 def _speed(row: Speed, i: int) -> doc.TableCell:
-    ratio = ratio_text(row.ratios[i])
-    texts = [figure_text(row, i), *([ratio] if ratio else [])]
-    return doc.num(doc.Lines(texts), ratio_tone(row, i))
+    ratio = compare.ratio_text(row.ratios[i])
+    texts = [compare.figure_text(row, i), *([ratio] if ratio else [])]
+    return doc.num(doc.Lines(texts), compare.ratio_tone(row, i))
 
 
-def _facts(report: CompareReport) -> Iterator[doc.Block]:
+def _facts(report: compare.CompareReport) -> Iterator[doc.Block]:
     """Yield all facts, those that differ first; in Markdown only these."""
     caption = (
         "Differing ones first. Processor features: more (+) and less (-) than in the first column."
@@ -218,7 +203,7 @@ def _facts(report: CompareReport) -> Iterator[doc.Block]:
         yield doc.InMarkdown(brief)
 
 
-def summary(report: CompareReport) -> PageSummary:
+def summary(report: compare.CompareReport) -> PageSummary:
     """Return a line for each column, the first differences, and what may explain them."""
     lines = [
         *_column_lines(report),
@@ -228,15 +213,17 @@ def summary(report: CompareReport) -> PageSummary:
     ]
     if differing := [fact.name for fact in report.facts if fact.differs]:
         lines.append(f"facts    differ in {', '.join(differing)}")
-    return PageSummary(None, [headline(report)], [*lines, f"compare  {headline(report)}"])
+    return PageSummary(
+        None, [compare.headline(report)], [*lines, f"compare  {compare.headline(report)}"]
+    )
 
 
-def _column_lines(report: CompareReport) -> Iterator[str]:
+def _column_lines(report: compare.CompareReport) -> Iterator[str]:
     for i, column in enumerate(report.columns):
         differ = f"{column.differing:,}/{column.common:,} verdicts differ"
-        parts = [f"compare  {one_line(column_name(report, i), 80)}"]
+        parts = [f"compare  {one_line(compare.column_name(report, i), 80)}"]
         parts.append("the first of its kind" if column.base is None else differ)
-        if missing := not_common(column):
+        if missing := compare.not_common(column):
             parts.append(f"not compared: {missing}")
         yield "   ".join(parts)
     for gone in report.unavailable:
@@ -244,21 +231,21 @@ def _column_lines(report: CompareReport) -> Iterator[str]:
         yield f"compare  {what}   did not run: {one_line(gone.why)}"
 
 
-def _verdict_lines(report: CompareReport) -> Iterator[str]:
+def _verdict_lines(report: compare.CompareReport) -> Iterator[str]:
     for row in report.verdicts[:PRINTED]:
         verdicts = ", ".join(
-            f"{one_line(column_name(report, i), 60)} {verdict_text(row, i)}"
+            f"{one_line(compare.column_name(report, i), 60)} {compare.verdict_text(row, i)}"
             for i in range(len(report.columns))
         )
         yield f"  {len(row.cases):,} cases as {one_line(row.cases[0])}: {one_line(verdicts)}"
-        yield f"    replay: {command(report, row)}"
+        yield f"    replay: {compare.command(report, row)}"
     if len(report.verdicts) > PRINTED:
         yield f"  ... and {len(report.verdicts) - PRINTED:,} more kinds of difference"
 
 
-def _logit_lines(report: CompareReport) -> Iterator[str]:
+def _logit_lines(report: compare.CompareReport) -> Iterator[str]:
     for row in report.logits:
-        parts = [f"logits   {one_line(column_name(report, row.column), 80)}"]
+        parts = [f"logits   {one_line(compare.column_name(report, row.column), 80)}"]
         parts.append(f"{row.equal:,}/{row.prompts:,} prompts equal to the bit")
         if row.difference is not None:
             parts.append(f"kept rows differ by up to {row.difference:.3g}")
@@ -267,23 +254,23 @@ def _logit_lines(report: CompareReport) -> Iterator[str]:
         yield "   ".join(parts)
 
 
-def _speed_lines(report: CompareReport) -> Iterator[str]:
+def _speed_lines(report: compare.CompareReport) -> Iterator[str]:
     columns = range(len(report.columns))
-    surely = [(row, i) for row in report.speeds for i in columns if ratio_tone(row, i)]
+    surely = [(row, i) for row in report.speeds for i in columns if compare.ratio_tone(row, i)]
     for row, i in surely[:PRINTED]:
-        where = one_line(column_name(report, i), 60)
-        yield f"speed    {one_line(row.id)}   {where}   {ratio_text(row.ratios[i])}"
+        where = one_line(compare.column_name(report, i), 60)
+        yield f"speed    {one_line(row.id)}   {where}   {compare.ratio_text(row.ratios[i])}"
     if report.speeds:
         pairs = sum(ratio is not None for row in report.speeds for ratio in row.ratios)
         yield f"speed    {len(surely):,}/{pairs:,} figures surely differ from the base's"
 
 
-COMPARE = Page[list[Bundle], CompareReport](
+COMPARE = Page[list[Bundle], compare.CompareReport](
     stem="compare",
     title="Comparison",
     answers="How do bundles differ, and which facts of their machines may explain it?",
-    model=CompareReport,
-    build=report_of,
+    model=compare.CompareReport,
+    build=compare.report_of,
     document=document,
     summary=summary,
     missed=False,

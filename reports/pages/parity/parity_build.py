@@ -27,25 +27,10 @@ from sampler_parity.harness.failures.groups import counts_for, first_difference,
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
 from sampler_parity.harness.verdicts import ORDER
+from sampler_parity.reports.pages.parity import parity_model as model
 from sampler_parity.reports.pages.parity.parity_devices import devices
 from sampler_parity.reports.pages.parity.parity_findings import agreements
 from sampler_parity.reports.pages.parity.parity_implementations import matrix
-from sampler_parity.reports.pages.parity.parity_model import (
-    RULE_EXTRA_NS,
-    RULE_FACTOR,
-    ParityBackend,
-    ParityDifference,
-    ParityRow,
-    Problem,
-    Report,
-    Section,
-    SlowCase,
-    Tally,
-    TimedBackend,
-    Timing,
-    TimingRatio,
-    TimingRule,
-)
 from sampler_parity.reports.pages.parity.parity_releases import drift
 from sampler_parity.reports.parts import times
 
@@ -55,13 +40,13 @@ _RESAMPLES = 2000
 SLOWEST = 15
 
 
-def report_of(bundles: list[Bundle]) -> Report:
+def report_of(bundles: list[Bundle]) -> model.Report:
     """Return a section for each bundle. Raises InputError for a bundle that contradicts itself."""
     sections = [section(bundle) for bundle in bundles]
     names = [part.bundle for part in sections]
     across = matrix(bundles)
     explained = across is None or across.unexplained == 0
-    return Report(
+    return model.Report(
         ok=bool(sections) and all(part.ok for part in sections) and explained,
         sections=sections,
         matrix=across,
@@ -70,7 +55,7 @@ def report_of(bundles: list[Bundle]) -> Report:
     )
 
 
-def headlines(report: Report) -> list[str]:
+def headlines(report: model.Report) -> list[str]:
     """Return the result of the report in a few lines."""
     met = sum(s.cases_met for s in report.sections)
     judged = sum(s.cases_judged for s in report.sections)
@@ -85,7 +70,7 @@ def headlines(report: Report) -> list[str]:
     return lines
 
 
-def section(bundle: Bundle) -> Section:
+def section(bundle: Bundle) -> model.Section:
     """Return the section of a bundle. Raises InputError if results name backends that run.json
     lacks."""
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
@@ -101,7 +86,7 @@ def section(bundle: Bundle) -> Section:
     unsound = where(cases, lambda case: bool(_problems(info, case)))
     judged = sum(n for case, n in alike(cases) if case.judged)
     met = sum(n for case, n in alike(cases) if case.judged and _whole(case, running))
-    return Section(
+    return model.Section(
         bundle=visible(bundle.folder.resolve().name),
         ok=bool(judged or bundle.of(DistributionResult)) and met == judged,
         run=info,
@@ -150,7 +135,7 @@ def _tallies(
     cases: Sequence[CaseResult],
     names: Iterable[str],
     keys: Callable[[CaseResult, str], Collection[str]],
-) -> dict[tuple[str, str], Tally]:
+) -> dict[tuple[str, str], model.Tally]:
     """Return tallies by key and backend. keys: those for which a case counts on a backend."""
     counted: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for case, n in alike(cases):
@@ -164,14 +149,14 @@ def _tallies(
     return defaultdict(lambda: _tally(Counter()), {at: _tally(n) for at, n in counted.items()})
 
 
-def _tally(counts: Counter[str]) -> Tally:
+def _tally(counts: Counter[str]) -> model.Tally:
     verdicts = {verdict: counts[verdict] for verdict in ORDER if counts[verdict]}
     total, met = counts["cases"], counts["met"]
     not_run = total - sum(verdicts.values())
-    return Tally(cases=total, met=met, not_run=not_run, verdicts=verdicts)
+    return model.Tally(cases=total, met=met, not_run=not_run, verdicts=verdicts)
 
 
-def _summaries(info: RunInfo, cases: Sequence[CaseResult]) -> list[ParityBackend]:
+def _summaries(info: RunInfo, cases: Sequence[CaseResult]) -> list[model.ParityBackend]:
     tallies = _tallies(cases, info.backends, lambda case, name: [""])
     wall_s, ns = dict.fromkeys(info.backends, 0.0), dict.fromkeys(info.backends, 0)
     for case in cases:
@@ -179,7 +164,7 @@ def _summaries(info: RunInfo, cases: Sequence[CaseResult]) -> list[ParityBackend
             wall_s[name] += result.wall_s
             ns[name] += result.ns
     summaries = [
-        ParityBackend(
+        model.ParityBackend(
             name=name,
             version=facts.version,
             build=facts.build,
@@ -199,12 +184,12 @@ def _rows(
     names: list[str],
     keys: Callable[[CaseResult, str], Collection[str]],
     digests: dict[str, str],
-) -> list[ParityRow]:
+) -> list[model.ParityRow]:
     """Return a row for each key. keys: as for `_tallies`; on the backend "" all of a case."""
     tallies = _tallies(cases, ["", *names], keys)
     row_keys = {key for key, _ in tallies} | digests.keys()  # a suite without a case must be seen
     rows = [
-        ParityRow(
+        model.ParityRow(
             key=key,
             digest=digests.get(key, ""),
             cases=tallies[key, ""].cases,
@@ -215,7 +200,7 @@ def _rows(
     return sorted(rows, key=lambda row: (row.cases > 0, *_badness(row.backends.values())))
 
 
-def _badness(tallies: Iterable[Tally]) -> tuple[int, int]:
+def _badness(tallies: Iterable[model.Tally]) -> tuple[int, int]:
     """Sort key: most cases not met first, then most that are not identical."""
     tallies = list(tallies)
     return (
@@ -224,7 +209,7 @@ def _badness(tallies: Iterable[Tally]) -> tuple[int, int]:
     )
 
 
-def _differences(info: RunInfo, cases: Sequence[CaseResult]) -> list[ParityDifference]:
+def _differences(info: RunInfo, cases: Sequence[CaseResult]) -> list[model.ParityDifference]:
     differences = [
         _difference(info, case, name, case.backends[name])
         for case in where(cases, lambda case: bool(_differing(case)))
@@ -242,7 +227,7 @@ def _differing(case: CaseResult) -> list[str]:
     ]
 
 
-def _rank(difference: ParityDifference) -> tuple[bool, int, str, str]:
+def _rank(difference: model.ParityDifference) -> tuple[bool, int, str, str]:
     """Sort key: not allowed first, then the worst verdict."""
     return (
         difference.met,
@@ -254,8 +239,8 @@ def _rank(difference: ParityDifference) -> tuple[bool, int, str, str]:
 
 def _difference(
     info: RunInfo, case: CaseResult, name: str, result: BackendResult
-) -> ParityDifference:
-    return ParityDifference(
+) -> model.ParityDifference:
+    return model.ParityDifference(
         **first_difference(info, case, name),
         backend=name,
         verdict=result.verdict,
@@ -263,7 +248,7 @@ def _difference(
     )
 
 
-def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
+def _problems(info: RunInfo, case: CaseResult) -> list[model.Problem]:
     command = replay(info, case.suite, case.id, info.backends)
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
     missing = [name for name in running if name not in case.backends]
@@ -276,7 +261,7 @@ def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
         ("not run", [f"no result from {name}" for name in missing] or _no_backend(info)),
     ]
     return [
-        Problem.model_validate(
+        model.Problem.model_validate(
             {
                 "case": case.id,
                 "suite": case.suite,
@@ -296,12 +281,12 @@ def _no_backend(info: RunInfo) -> list[str]:
     return [] if any_runs else ["no backend of the run runs here"]
 
 
-def _slowest(cases: Sequence[CaseResult]) -> list[SlowCase]:
+def _slowest(cases: Sequence[CaseResult]) -> list[model.SlowCase]:
     def total_s(case: CaseResult) -> float:
         return case.reference_s + sum(result.wall_s for result in case.backends.values())
 
     return [
-        SlowCase(
+        model.SlowCase(
             case=case.id,
             suite=case.suite,
             steps=case.steps,
@@ -312,7 +297,7 @@ def _slowest(cases: Sequence[CaseResult]) -> list[SlowCase]:
     ]
 
 
-def _timings(bundle: Bundle, cases: Sequence[CaseResult]) -> list[Timing]:
+def _timings(bundle: Bundle, cases: Sequence[CaseResult]) -> list[model.Timing]:
     rows = []
     for result in bundle.of(TimingResult):
         if REFERENCE not in result.ns:
@@ -328,18 +313,18 @@ def _timings(bundle: Bundle, cases: Sequence[CaseResult]) -> list[Timing]:
     return sorted(rows, key=_slowness)
 
 
-def _slowness(row: Timing) -> tuple[int, float]:
+def _slowness(row: model.Timing) -> tuple[int, float]:
     """Return a sort key: rule not met first, then not judged, then the largest ratio."""
     ratios = [b.ratio.value for b in row.backends if b.ratio and b.name == "reference"]
     return ({False: 0, None: 1, True: 2}[row.rule.met], -max(ratios, default=0.0))
 
 
-def timing(result: TimingResult, parity_met: int, parity_cases: int) -> Timing:
+def timing(result: TimingResult, parity_met: int, parity_cases: int) -> model.Timing:
     """Return a row of the report. Backends with another number of samples get no ratio."""
     native = _rounds(result, NATIVE)
     medians = {name: float(np.median(ns)) for name, ns in result.ns.items() if ns}
     backends = [
-        TimedBackend(
+        model.TimedBackend(
             name=name,
             samples=len(ns),
             median_ns=medians[name],
@@ -350,7 +335,7 @@ def timing(result: TimingResult, parity_met: int, parity_cases: int) -> Timing:
         for name, ns in result.ns.items()
         if ns
     ]
-    return Timing(
+    return model.Timing(
         id=result.id,
         sampler=result.sampler,
         n_vocab=result.n_vocab,
@@ -362,13 +347,13 @@ def timing(result: TimingResult, parity_met: int, parity_cases: int) -> Timing:
     )
 
 
-def judge(reference_ns: float | None, native_ns: float | None) -> TimingRule:
+def judge(reference_ns: float | None, native_ns: float | None) -> model.TimingRule:
     """Judge two medians by the ratio rule; not judged if either is missing."""
     missing = [n for n, x in ((REFERENCE, reference_ns), (NATIVE, native_ns)) if x is None]
     if reference_ns is None or native_ns is None:
-        return TimingRule(limit_ns=None, met=None, why=f"{' and '.join(missing)} not timed")
-    limit = RULE_FACTOR * native_ns + RULE_EXTRA_NS
-    return TimingRule(limit_ns=limit, met=reference_ns <= limit, why="")
+        return model.TimingRule(limit_ns=None, met=None, why=f"{' and '.join(missing)} not timed")
+    limit = model.RULE_FACTOR * native_ns + model.RULE_EXTRA_NS
+    return model.TimingRule(limit_ns=limit, met=reference_ns <= limit, why="")
 
 
 def _rounds(result: TimingResult, name: str) -> NDArray[Any] | None:
@@ -379,16 +364,16 @@ def _rounds(result: TimingResult, name: str) -> NDArray[Any] | None:
     return np.array(ns, float).reshape(-1, result.repetitions)
 
 
-def _ratio(ours: NDArray[Any] | None, native: NDArray[Any] | None) -> TimingRatio | None:
+def _ratio(ours: NDArray[Any] | None, native: NDArray[Any] | None) -> model.TimingRatio | None:
     if ours is None or native is None or ours.shape != native.shape or not (native > 0).all():
         return None
     value = float(np.median(ours) / np.median(native))
     if len(ours) < 2:
-        return TimingRatio(value=value, low=None, high=None)
+        return model.TimingRatio(value=value, low=None, high=None)
 
     def of_rounds(rounds: NDArray[Any], axis: int = -1) -> Any:
         chosen = rounds.astype(int)
         return np.median(ours[chosen], axis=(-2, -1)) / np.median(native[chosen], axis=(-2, -1))
 
     low, high = bootstrap_interval((np.arange(len(ours)),), of_rounds, _RESAMPLES)
-    return TimingRatio(value=value, low=low, high=high)
+    return model.TimingRatio(value=value, low=low, high=high)
