@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import NamedBlock
 from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.correct.accuracy import accuracy_of
@@ -18,7 +18,7 @@ from sampler_parity.harness.inputs.logits import Family, GeneratedLogits
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
-from sampler_parity.harness.strict import Id, Size, Steps, Strict
+from sampler_parity.harness.strict import Size, Steps, Strict
 
 
 class AccuracyOnBackend(Strict):
@@ -68,12 +68,9 @@ class AccuracyCase(GivenCase):
         return [Step(row=i, before=begin, accept=None) for i in range(self.steps)], 1
 
 
-class Accuracies(SuiteBlock):
+class Accuracies(NamedBlock):
     """Every chain of the file at every size. Each chain is one sampler that reports p."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     family: Family = "normal"
     """family of the logits"""
     sizes: list[Size] = Field(min_length=1)
@@ -88,9 +85,7 @@ class Accuracies(SuiteBlock):
                 raise ValueError(f"chains.{name}: has {len(chain)} stages; give one")
             for n in self.sizes:
                 yield AccuracyCase(
-                    id=f"{self.id}/{name}-V{n}",
-                    description=self.description,
-                    why=self.why,
+                    **self.about(f"{name}-V{n}"),
                     logits=GeneratedLogits(family=self.family, n=n),
                     chain=chain,
                     steps=self.rows,

@@ -6,7 +6,7 @@ docs/background/devices.md explains the blocks.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
@@ -72,28 +72,18 @@ class Decodings(Prompted):
         n = n_vocab_of(self.model)
         vocab = self.model if self.model == GOLDEN else str(model_path(self.model))
         for i, (name, prompt) in enumerate(prompts.items()):
-            computed = {"computed": self.model, "prompt": prompt, "keep": name in self.keep}
-            about = self._about(f"logits-{name}", computed)
-            yield LogitsCase.model_validate(about)
+            logits = {"computed": self.model, "prompt": prompt, "keep": name in self.keep}
+            about = self.about(f"logits-{name}")
+            yield LogitsCase.model_validate(about | {"logits": logits})
             for chain, stages in self.chains.items():
                 sampled = {
+                    "logits": logits,
                     "chain": fill(stages, {"prompt": i}, n),
                     "steps": min(self.rows, len(prompt)),
                     "history": prompt,
                     "vocab": vocab,
                 }
-                about = self._about(f"{chain}-{name}", computed)
-                yield DeviceCase.model_validate(about | sampled)
-
-    def _about(self, name: str, logits: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "id": f"{self.id}/{name}",
-            "description": self.description,
-            "why": self.why,
-            "logits": logits,
-            "requires": self.requires,
-            "tags": self.tags,
-        }
+                yield DeviceCase.model_validate(self.about(f"{chain}-{name}") | sampled)
 
 
 Releases = Mapping[str, str]

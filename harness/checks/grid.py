@@ -26,6 +26,19 @@ class SuiteBlock(Strict):
     """A table of a suite file."""
 
 
+class NamedBlock(SuiteBlock):
+    """A block that makes cases and says what they are about."""
+
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+
+    def about(self, end: str = "") -> dict[str, Any]:
+        """Return the fields of a case that say what it is about. end: of its id."""
+        id = f"{self.id}/{end}" if end else self.id
+        return {"id": id, "description": self.description, "why": self.why}
+
+
 class Subset(SuiteBlock):
     """The part of a grid that the quick profile takes. An axis without values is taken whole."""
 
@@ -114,12 +127,9 @@ def _named(value: Any, varied: Mapping[str, Any]) -> Any:
     return varied[value[1:]]
 
 
-class Prompted(SuiteBlock):
+class Prompted(NamedBlock):
     """A block that gives prompts to a model."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     model: str = GOLDEN
     """name or path of a GGUF file"""
     prompts: dict[Id, Tokens] = Field(default={})
@@ -136,6 +146,9 @@ class Prompted(SuiteBlock):
         if self.per_prompt and self.model != GOLDEN:
             raise ValueError(f"per_prompt needs model = {GOLDEN!r}: its prompts are token ids")
         return self
+
+    def about(self, end: str = "") -> dict[str, Any]:
+        return super().about(end) | {"requires": self.requires, "tags": self.tags}
 
     def all_prompts(self) -> Mapping[str, list[int]]:
         return self.prompts or golden_prompts(self.per_prompt)

@@ -130,20 +130,9 @@ class Invariances(Prompted):
         texts, tokens, widths = self.texts, self.tokens, self.widths
         if quick and isinstance(self.quick, Fewer):
             texts, tokens, widths = self.quick.texts, self.quick.tokens, self.quick.widths
-        yield InvarianceCase.model_validate(
-            {
-                "id": self.id,
-                "description": self.description,
-                "why": self.why,
-                "logits": {
-                    "crowded": self.model,
-                    "texts": self._texts(texts, tokens),
-                    "widths": sorted(widths),
-                },
-                "requires": self.requires,
-                "tags": self.tags,
-            }
-        )
+        crowded = {"crowded": self.model, "texts": self._texts(texts, tokens)}
+        logits = crowded | {"widths": sorted(widths)}
+        yield InvarianceCase.model_validate(self.about() | {"logits": logits})
 
     def _texts(self, count: int, tokens: int) -> list[list[int]]:
         prompts = list(self.all_prompts().values())

@@ -11,14 +11,14 @@ from pydantic import Field
 
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.by_tokens import result_of_each
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import NamedBlock
 from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
-from sampler_parity.harness.strict import Id, Steps, Tokens
+from sampler_parity.harness.strict import Steps, Tokens
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
 
@@ -44,12 +44,9 @@ class LogprobsCase(GivenCase):
         return [Step(row=i, accept=None) for i in range(self.steps)], 1
 
 
-class LogprobsBlock(SuiteBlock):
+class LogprobsBlock(NamedBlock):
     """Every mode with every chain of the file on all logits."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     modes: dict[str, Kind] = Field(min_length=1)
     """the kind of value that each mode of the engine returns"""
     rank: Literal["first", "last", ""] = ""
@@ -64,11 +61,11 @@ class LogprobsBlock(SuiteBlock):
     """tokens to accept before the first row"""
 
     def items(self, shared: dict[str, ChainSpec]) -> Iterator[LogprobsCase]:
-        fixed = self.model_dump(include={"description", "why", "history"}) | {"block": self}
+        fixed = {"block": self, "history": self.history, "steps": self.rows}
         combinations = product(self.modes, shared.items(), self.logits.items())
         for mode, (name, chain), (of, logits) in combinations:
-            fields = {"id": f"{self.id}/{mode}/{name}/{of}", "mode": mode, "steps": self.rows}
-            yield LogprobsCase.model_validate(fixed | fields | {"chain": chain, "logits": logits})
+            fields = {"mode": mode, "chain": chain, "logits": logits}
+            yield LogprobsCase.model_validate(self.about(f"{mode}/{name}/{of}") | fixed | fields)
 
 
 KINDS: tuple[str, ...] = get_args(Kind)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import NamedBlock
 from sampler_parity.harness.inputs.logits import Family
-from sampler_parity.harness.strict import Count, Id, Random, Seed, Size
+from sampler_parity.harness.strict import Count, Random, Seed, Size
 from sampler_parity.reference.registry import ROWS
 
 Parameters = dict[str, list[Any]]
@@ -90,12 +90,9 @@ class Draw:
         return [*map(int, self.rng.integers(0, few, LADDER[rung % len(LADDER)]))]
 
 
-class RandomBlock(SuiteBlock):
+class RandomBlock(NamedBlock):
     """Random cases: case i depends on seed + shift and i alone."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     count: Count
     seed: Seed = 0
     families: list[Family] = Field(min_length=1)
@@ -105,8 +102,7 @@ class RandomBlock(SuiteBlock):
     def items(self, quick: bool, shift: int) -> Iterator[Any]:
         seed = self.seed + shift
         for i in range(min(self.quick, self.count) if quick else self.count):
-            about = {"id": f"{self.id}/{seed}-{i:04}", "description": self.description}
-            yield self.case(i, about | {"why": self.why}, seed)
+            yield self.case(i, self.about(f"{seed}-{i:04}"), seed)
 
     def case(self, i: int, about: dict[str, Any], seed: int) -> Any:
         """Return case i."""

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.grid import SuiteBlock, fill
+from sampler_parity.harness.checks.grid import NamedBlock, SuiteBlock, fill
 from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import Family
@@ -19,7 +19,7 @@ from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.protocol.live import check_script
 from sampler_parity.harness.protocol.messages import BatchSequence, BatchStep, ChainSpec
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import Id, Seed, Size, Strict
+from sampler_parity.harness.strict import Seed, Size, Strict
 from sampler_parity.reference.random import DEFAULT_SEED
 
 _MOST = 4_096  # sequences and steps of a case: the request is one line
@@ -233,16 +233,13 @@ class FewBatches(SuiteBlock):
     seeds: list[int] | None = None
 
 
-class Batches(SuiteBlock):
+class Batches(NamedBlock):
     """A case for each size of the vocabulary, number of rows at once, script and seed.
 
     Sequences take the chains in turn; each case begins with another one. "$seed" in a chain is the
     sequence's own; every fourth has the same. families: rows of logits take them in turn.
     """
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     chains: dict[str, ChainSpec] = Field(min_length=1)
     """chains by name; sequences take them in turn, and `"$seed"` is the sequence's own seed"""
     families: list[Family] = Field(min_length=1)
@@ -289,10 +286,8 @@ class Batches(SuiteBlock):
         steps = [SCRIPTS[script](writer) for _ in range(self.steps)]
         batch = {"sequences": sequences, "steps": steps, "alone": self.alone}
         return BatchCase.model_validate(
-            {
-                "id": f"{self.id}/V{n}-x{rows}-{script}-s{seed}",
-                "description": self.description,
-                "why": self.why,
+            self.about(f"V{n}-x{rows}-{script}-s{seed}")
+            | {
                 "logits": {"families": self.families, "n": n, "seed": seed},
                 "batch": batch | {"reference": self.reference},
                 "detail": self.detail,

@@ -91,15 +91,11 @@ class Generations(Prompted):
         self, name: str, prompt: list[int], chain: str, stages: Any, tokens: int
     ) -> GenerationCase:
         return GenerationCase.model_validate(
-            {
-                "id": f"{self.id}/{chain}-{name}",
-                "description": self.description,
-                "why": self.why,
+            self.about(f"{chain}-{name}")
+            | {
                 "chain": stages,
                 "logits": {"decoded": self.model, "prompt": prompt},
                 "steps": tokens,
                 "detail": "token",
-                "requires": self.requires,
-                "tags": self.tags,
             }
         )

@@ -130,16 +130,7 @@ class SequencesBlock(Prompted):
             "alone": self.alone,
         }
         return SequencesCase.model_validate(
-            {
-                "id": f"{self.id}/{name}",
-                "description": self.description,
-                "why": self.why,
-                "logits": logits,
-                "steps": self.steps,
-                "detail": "token",
-                "requires": self.requires,
-                "tags": self.tags,
-            }
+            self.about(name) | {"logits": logits, "steps": self.steps, "detail": "token"}
         )
 
 

@@ -10,13 +10,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import NamedBlock, SuiteBlock
 from sampler_parity.harness.checks.timed_records import Check
 from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.models import GOLDEN
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import Id
 from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 
 
@@ -73,7 +72,7 @@ class Workload(SuiteBlock):
         """Do nothing: its model and leaves are read as the block is expanded."""
 
 
-class SkipRatiosBlock(SuiteBlock):
+class SkipRatiosBlock(NamedBlock):
     """Each of leaves on each of models.
 
     Required are token accuracy 1 and the exact skip ratio.
@@ -88,9 +87,6 @@ class SkipRatiosBlock(SuiteBlock):
     own_share: the largest share of a step's grammar cost that the trie itself may cost.
     """
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     models: list[str] = Field(default=[GOLDEN], min_length=1)
     """names of models"""
     leaves: list[str] = Field(min_length=1)

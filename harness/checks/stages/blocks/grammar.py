@@ -15,12 +15,13 @@ from pydantic import Field, model_validator
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.harness.checks.grid import NamedBlock
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import Count, Id, Random, Seed, Steps, Strict, Token, Tokens
+from sampler_parity.harness.strict import Count, Random, Seed, Steps, Token, Tokens
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates, Chain, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.vocab import TokenType
@@ -141,7 +142,7 @@ _ENGINES = {row.name: row.grammars for row in ENGINES.values() if row.grammars}
 _OF_LAZY: dict[str, list[Verdict]] = {name: ["unsupported"] for name in _ENGINES}
 
 
-class Grammars(Strict):
+class Grammars(NamedBlock):
     """A grammar with texts that it accepts and texts that it does not.
 
     A text is a string, or a list of strings and token ids. Each is spelled in two ways: `longest`,
@@ -150,9 +151,6 @@ class Grammars(Strict):
     grammar_lazy_patterns. requires: the verdicts of a backend, in place of the general ones.
     """
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     grammar: str = Field(max_length=limits.GRAMMAR)
     """GBNF"""
     root: str = "root"
@@ -254,12 +252,9 @@ class Grammars(Strict):
         return [{"grammar_lazy_patterns": parameters}]
 
 
-class RandomGrammars(Strict):
+class RandomGrammars(NamedBlock):
     """Random grammars, with a walk through each."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     vocab: str
     count: Count
     quick: Random
@@ -298,10 +293,8 @@ def _case(
 ) -> Case:
     lazy = "grammar" not in chain[0]
     return case_from(
-        {
-            "id": f"{block.id}/{point}" + ("" if script == "plain" else f"-{script}"),
-            "description": block.description,
-            "why": block.why,
+        block.about(point + ("" if script == "plain" else f"-{script}"))
+        | {
             "chain": chain,
             "logits": {"family": "equal", "n": n},
             "vocab": vocab,

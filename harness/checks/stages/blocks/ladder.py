@@ -13,11 +13,10 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import SuiteBlock, fill
+from sampler_parity.harness.checks.grid import NamedBlock, fill
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize.near import meant
-from sampler_parity.harness.strict import Id
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.registry import ROWS, Row, Size
 
@@ -37,12 +36,9 @@ def rungs(top: int, low: int = _LOW) -> list[int]:
     return sorted({2**k + d for k in range(low, top + 1) for d in (-1, 0, 1)})
 
 
-class Ladder(SuiteBlock):
+class Ladder(NamedBlock):
     """Every size of a sampler at 2^k - 1, 2^k and 2^k + 1."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     size: str
     """the size to climb: `candidates`, `k`, `penalty_last_n`, `accepted`, `stages` and others"""
     samplers: list[str] = Field(default=[])
@@ -69,13 +65,7 @@ class Ladder(SuiteBlock):
                 raise ValueError(f"{name} has no size {self.size!r} in reference/registry.py")
 
     def _case(self, end: str, built: dict[str, Any]) -> Case:
-        return case_from(
-            id=f"{self.id}/{end}",
-            description=self.description,
-            why=self.why,
-            tags=["noop"],
-            **built,
-        )
+        return case_from(self.about(end), tags=["noop"], **built)
 
 
 def refuse_unknown(name: str) -> None:

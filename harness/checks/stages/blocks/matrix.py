@@ -12,14 +12,14 @@ from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import Axes, Subset, SuiteBlock, fill, points
+from sampler_parity.harness.checks.grid import Axes, NamedBlock, Subset, SuiteBlock, fill, points
 from sampler_parity.harness.checks.stages.block import Relation, Script
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Family, GeneratedLogits, Logits
 from sampler_parity.harness.protocol.arithmetic import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import Id, Seed, Size, Steps, Strict, Tokens
+from sampler_parity.harness.strict import Id, Seed, Size, Steps, Tokens
 from sampler_parity.harness.verdicts import Verdict
 
 
@@ -45,12 +45,9 @@ def _tokens(past: list[int] | GeneratedHistory) -> list[int]:
     return past.tokens() if isinstance(past, GeneratedHistory) else past
 
 
-class Grid(Strict):
+class Grid(NamedBlock):
     """The shared fields of matrix and pairs. Logits: families x sizes x seeds, names or golden."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     families: list[Family] = []
     sizes: list[Size] = []
     seeds: list[Seed] = [0]
@@ -131,9 +128,7 @@ class Grid(Strict):
 
     def case(self, point: Mapping[str, Any], parts: list[str], chain: Any, **fields: Any) -> Case:
         return case_from(
-            id=f"{self.id}/{'-'.join(parts)}",
-            description=self.description,
-            why=self.why,
+            self.about("-".join(parts)),
             chain=chain,
             logits=self.logits_of(point),
             history=self.history_of(point),

@@ -16,11 +16,10 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import SuiteBlock, fill
+from sampler_parity.harness.checks.grid import NamedBlock, fill
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize.near import meant
-from sampler_parity.harness.strict import Id
 from sampler_parity.reference.registry import ROWS
 
 _N = 1030  # past the largest first block of a partial sort that a release has
@@ -86,12 +85,9 @@ SOLVED: dict[str, Callable[[Row, int], dict[str, Any]]] = {
 }
 
 
-class ChosenOutcomes(SuiteBlock):
+class ChosenOutcomes(NamedBlock):
     """Numbers of survivors, and gaps between logits, for each sampler that has them."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     survivors: list[int] = []
     """numbers of survivors; below 0: so many fewer than all of 1,030"""
     quick_survivors: list[int] = []
@@ -125,9 +121,7 @@ class ChosenOutcomes(SuiteBlock):
         row = -_STEP * (np.arange(n) + rng.uniform(0, 0.3, n))
         row = row.astype(np.float32).astype(np.float64)
         return case_from(
-            id=f"{self.id}/{name}/{survivors}",
-            description=self.description,
-            why=self.why,
+            self.about(f"{name}/{survivors}"),
             chain=[{name: solve(row, survivors)}, *_selecting(name)],
             logits={"rows": [rng.permutation(row).tolist()]},
             expect=None if name in _NOT_COUNTED else {"n": survivors},
@@ -147,9 +141,7 @@ class ChosenOutcomes(SuiteBlock):
             row = 8 - ulps * 2.0**-21 * np.arange(1, n + 1)
             rows += [rng.permutation(row).tolist() for _ in range(3)]
         return case_from(
-            id=f"{self.id}/{name}",
-            description=self.description,
-            why=self.why,
+            self.about(name),
             chain=[*self.before, {name: fill(dict(ROWS[name].smallest), {}, n)}, *_selecting(name)],
             logits={"rows": rows},
             steps=len(rows),

@@ -12,14 +12,12 @@ from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import NamedBlock
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest, refuse_unknown
 from sampler_parity.harness.inputs.logits import LiteralRows
-from sampler_parity.harness.strict import Id
 from sampler_parity.reference.registry import ROWS
 
 _BEYOND_16 = 2**16 + 1  # 1 in 16 bits
@@ -79,12 +77,9 @@ _SIGMAS = (5.0, 11.0)  # below the largest: between the classes of n
 _STEPS = 8
 
 
-class Pairwise(SuiteBlock):
+class Pairwise(NamedBlock):
     """Chains of one sampler or two whose parameters meet in every pair of classes."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     neighbours: bool = False
     """instead of each sampler alone: two samplers, in both orders; one that selects comes last"""
     quick_order: list[str] = []
@@ -116,9 +111,7 @@ class Pairwise(SuiteBlock):
             chain = [*chain, {"dist": {"seed": 5}} if self.neighbours else {"greedy": {}}]
         fits = all(p.get("min_keep", 0) < 1 << 32 for stage in chain for p in stage.values())
         return case_from(
-            id=f"{self.id}/{end}",
-            description=self.description,
-            why=self.why,
+            self.about(end),
             chain=chain,
             logits=rows(),
             history=[3, 5, 3, 5, 7, 3, 5],

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import NamedBlock
 from sampler_parity.harness.checks.stages.block import Script, StagesCase
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -23,12 +23,10 @@ _OF_SEVERAL_BYTES = ["é", "…", "𝄞"]
 _SCRIPTS: list[Script] = ["plain", "plain", "reset", "clone", "interleaved"]
 
 
-class RandomBreakers(SuiteBlock):
+class RandomBreakers(NamedBlock):
     """count cases, the vocabularies in turn. StagesCase i depends on seed + shift and i alone."""
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     count: int = Field(ge=1)
     seed: int = Field(ge=0)
     vocabs: list[str] = Field(min_length=1)
@@ -51,9 +49,7 @@ class RandomBreakers(SuiteBlock):
             "seq_breakers": breakers,
         }
         return StagesCase(
-            id=f"{self.id}/{seed}-{index:05}",
-            description=self.description,
-            why=self.why,
+            **self.about(f"{seed}-{index:05}"),
             chain=[{"dry": dry}, {"dist": {"seed": index}}],
             logits=GeneratedLogits(family="normal", n=len(vocab), seed=seed + index),
             history=random_history(rng, vocab, breakers),

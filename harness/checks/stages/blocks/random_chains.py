@@ -14,12 +14,12 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import SuiteBlock, fill
+from sampler_parity.harness.checks.grid import NamedBlock, fill
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.inputs.logits import Family, GeneratedLogits
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
+from sampler_parity.harness.strict import Count, Random, Seed, Size, Steps
 from sampler_parity.reference.registry import ROWS
 
 _STAGES = {name: row.edges for name, row in ROWS.items() if row.edges is not None}
@@ -31,12 +31,9 @@ _WITH_VOCAB = {
 _SELECTING = [name for name in _STAGES if ROWS[name].kind == "select"]
 
 
-class RandomChains(SuiteBlock):
+class RandomChains(NamedBlock):
     """Random chains, each with its own logits, history and steps."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     count: Count
     seed: Seed
     max_stages: int = Field(default=10, ge=1, le=limits.STAGES)
@@ -61,9 +58,7 @@ class RandomChains(SuiteBlock):
         history = self.history
         tokens = history.model_copy(update={"seed": index}).tokens() if history else []
         return case_from(
-            id=f"{self.id}/{seed}-{index:04}",
-            description=self.description,
-            why=self.why,
+            self.about(f"{seed}-{index:04}"),
             chain=fill(self._chain(rng), {}, n),
             logits=GeneratedLogits(family=_one(rng, self.families), n=n, seed=seed + index),
             history=tokens[: int(rng.integers(0, len(tokens) + 1))],

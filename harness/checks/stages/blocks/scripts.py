@@ -13,7 +13,7 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import NamedBlock
 from sampler_parity.harness.checks.stages.operations import after_draws, exhaustive
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -23,12 +23,9 @@ _PACK = 24  # scripts of a case: its instances are alive together
 _ROWS = 3  # no divisor of the scripts' lengths: an instance sees other rows in turn
 
 
-class Scripts(SuiteBlock):
+class Scripts(NamedBlock):
     """Every script of operations up to a length, on each chain."""
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     chains: dict[Id, ChainSpec]
     """chains by name"""
     length: int = Field(default=0, ge=0, le=5)
@@ -60,9 +57,7 @@ class Scripts(SuiteBlock):
     def _case(self, end: str, chain: ChainSpec, operations: list[str]) -> Case:
         fields: dict[str, Any] = {"operations": operations, "history": self.history}
         return case_from(
-            id=f"{self.id}/{end}",
-            description=self.description,
-            why=self.why,
+            self.about(end),
             chain=chain,
             logits=GeneratedLogits(family="normal", n=self.n, seed=len(operations)),
             steps=_ROWS,

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import SuiteBlock
+from sampler_parity.harness.checks.grid import NamedBlock
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.inputs.logits import Family, GeneratedLogits
-from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
+from sampler_parity.harness.strict import Count, Random, Seed, Size, Steps
 
 _BEFORE: list[list[dict[str, dict[str, Any]]]] = [
     [],
@@ -33,15 +33,12 @@ _AFTER: list[list[dict[str, dict[str, Any]]]] = [
 ]
 
 
-class RandomTries(SuiteBlock):
+class RandomTries(NamedBlock):
     """Random tries: count cases, each with a payload, a chain around its trie, logits, up to
     max_steps steps, and some of a leaf's first tokens as history. Case i depends on seed + shift
     and i alone.
     """
 
-    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     count: Count
     seed: Seed
     families: list[Family] = Field(min_length=1)
@@ -72,9 +69,7 @@ class RandomTries(SuiteBlock):
             past.append(int(rng.integers(n)))
         select = _one(rng, [{"greedy": {}}, {"dist": {"seed": index}}])
         return case_from(
-            id=f"{self.id}/{seed}-{index:05}",
-            description=self.description,
-            why=self.why,
+            self.about(f"{seed}-{index:05}"),
             chain=[*_one(rng, _BEFORE), {"token_trie": trie}, *_one(rng, _AFTER), select],
             logits=GeneratedLogits(family=_one(rng, self.families), n=n, seed=seed + index),
             history=past,

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import SuiteBlock, fill
+from sampler_parity.harness.checks.grid import NamedBlock, fill
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest, refuse_unknown
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.reference.registry import ROWS, Row
@@ -22,12 +22,10 @@ from sampler_parity.reference.registry import ROWS, Row
 _HISTORY = [1, 2, 0, 1, 2, 0, 1]
 
 
-class Twins(SuiteBlock):
+class Twins(NamedBlock):
     """Chains with several instances of a sampler. It shows state that instances share."""
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
     samplers: list[str] = Field(default=[])
     """samplers to use; none: those of random chains"""
     steps: int = Field(ge=1)
@@ -56,9 +54,7 @@ class Twins(SuiteBlock):
             settings = [_own(row, (smallest, different)[i % 2], i) for i in range(self.many)]
         select = [] if row.kind == "select" else [{"dist": {"seed": 5}}]
         return case_from(
-            id=f"{self.id}/{name}",
-            description=self.description,
-            why=self.why,
+            self.about(name),
             chain=[*({name: setting} for setting in settings), *select],
             logits=GeneratedLogits(family="normal", n=n, seed=3),
             history=_HISTORY,
