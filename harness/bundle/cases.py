@@ -15,7 +15,7 @@ from typing import Any
 from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.protocol.messages import to_line
 from sampler_parity.harness.sanitize.limits import json_of
-from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.harness.sanitize.printable import escaped, visible
 from sampler_parity.harness.strict import like
 
 _INT = rb"(?:0|-?[1-9]\d{0,17})"
@@ -178,7 +178,7 @@ class Cases(Sequence[CaseResult]):
         text = self._templates[shape]
         case = CaseResult.model_validate(json_of(text)) if isinstance(text, bytes) else text
         if self._escaped:
-            case = CaseResult.model_validate(visible(case.model_dump()))
+            case = escaped(case)
         if len(self._made) == _MODELS:
             self._made.clear()
         self._made[shape] = case

@@ -130,7 +130,6 @@ class CaseResult(Result):
     """A case on every backend."""
 
     kind: Literal["case"] = "case"
-    id: str
     suite: str = ""
     digests: dict[str, str] = {}
     """start of the digest of the files that each backend was started with"""
@@ -208,7 +207,6 @@ class ChangeResult(Result):
     """A change between releases, shown on the newest backend with the old meaning."""
 
     kind: Literal["change"] = "change"
-    id: str
     samplers: list[str]
     last_old: str
     """last release with the old meaning"""
@@ -248,7 +246,6 @@ class CounterexampleResult(Result):
     """A minimized failure."""
 
     kind: Literal["counterexample"] = "counterexample"
-    id: str
     case: str
     """id of the case"""
     backend: str
@@ -298,7 +295,6 @@ class PredictionResult(Result):
     """A case on all platforms."""
 
     kind: Literal["prediction"] = "prediction"
-    id: str
     suite: str
     samplers: list[str]
     draws: bool
@@ -313,7 +309,6 @@ class PartingResult(Result):
     """A minimized case for the operations of a sampler."""
 
     kind: Literal["parting"] = "parting"
-    id: str
     case: str
     """id of the case"""
     sampler: str

@@ -45,7 +45,6 @@ class AccuracyResult(Result):
     """A sampler on rows of one size, on every backend."""
 
     kind: Literal["accuracy"] = "accuracy"
-    id: str
     suite: str = ""
     digests: dict[str, str] = {}
     """start of the digest of the files that each backend was started with"""

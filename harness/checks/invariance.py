@@ -66,7 +66,6 @@ class InvarianceResult(Result):
     """Texts decoded on their own and in batches, on every backend."""
 
     kind: Literal["invariance"] = "invariance"
-    id: str
     suite: str = ""
     digests: dict[str, str] = {}
     """start of the digest of the files that each backend was started with"""

@@ -42,7 +42,6 @@ class DecodeResult(Result):
     """The logits of a prompt on every backend."""
 
     kind: Literal["decode"] = "decode"
-    id: str
     suite: str = ""
     digests: dict[str, str] = {}
     """start of the digest of the files that each backend was started with"""

@@ -30,7 +30,6 @@ class TimingResult(Result):
     """Interleaved timings of one chain, by backend."""
 
     kind: Literal["timing"] = "timing"
-    id: str
     suite: str = ""
     sampler: str
     """the sampler that the figure is about"""
@@ -93,7 +92,6 @@ class ThroughputResult(Result):
     """Generations of one chain on one model, on every backend."""
 
     kind: Literal["throughput"] = "throughput"
-    id: str
     suite: str = ""
     model: str
     n_vocab: int
@@ -144,7 +142,6 @@ class SkipRatioResult(StrictFigures, Result):
     """A workload on a backend."""
 
     kind: Literal["skip_ratio"] = "skip_ratio"
-    id: str
     suite: str = ""
     workload: str
     """id of the workload"""

@@ -13,7 +13,7 @@ from sampler_parity.harness.cli.output import line_target, lines_to, print_line,
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.processes.garbage import collection_paused
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.harness.sanitize.printable import escaped
 from sampler_parity.harness.verdicts import Accept
 
 if TYPE_CHECKING:
@@ -290,10 +290,9 @@ def run_and_report(plan: "Plan", folder: Path, resume: bool, reporting: RunOutpu
 
 def counts(bundle: "Bundle") -> str:
     """Return the counts of a bundle as JSON."""
-    from sampler_parity.harness.bundle.bundle import Summary, summarize
+    from sampler_parity.harness.bundle.bundle import summarize
 
-    summary = Summary.model_validate(visible(summarize(bundle).model_dump()))
-    return summary.model_dump_json(indent=2)
+    return escaped(summarize(bundle)).model_dump_json(indent=2)
 
 
 def interrupted(pace: "Pace | None", folder: Path, output_given: bool) -> Interrupted:

@@ -29,7 +29,7 @@ from sampler_parity.harness.gate.records import (
 from sampler_parity.harness.gate.rules import Allowances, finding, judge_results, ran
 from sampler_parity.harness.gate.subject import judge_subject
 from sampler_parity.harness.rows import load, records
-from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.harness.sanitize.printable import escaped
 from sampler_parity.harness.suite.ids import shipped
 
 
@@ -75,7 +75,7 @@ def gate(
         ],
         notes=[*_notes(bundle, baseline, policy, allowances), *notes_of_files(bundle)],
     )
-    return GateResult.model_validate(visible(result.model_dump()))
+    return escaped(result)
 
 
 def _judged(

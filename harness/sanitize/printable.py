@@ -9,9 +9,19 @@ mention or command.
 import math
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 LONGEST_LINE = 4_000  # characters; our longest line, the list of all suites, has 1,300
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
+
+
+def escaped(model: M) -> M:
+    """Return the model with all its texts made `visible`."""
+    return model.__class__.model_validate(visible(model.model_dump()))
 
 
 def visible(value: Any) -> Any:

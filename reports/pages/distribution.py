@@ -21,7 +21,7 @@ from sampler_parity.harness.checks.distribution.record import (
     DistributionResult,
 )
 from sampler_parity.harness.failures.differing import LACKS, words
-from sampler_parity.harness.sanitize.printable import one_line, visible
+from sampler_parity.harness.sanitize.printable import escaped, one_line, visible
 from sampler_parity.harness.statistics.plan import PARTS
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports import document as doc
@@ -101,11 +101,8 @@ def report_of(bundles: list[Bundle]) -> DistributionReport | None:
 
 
 def _section(bundle: Bundle) -> DistributionSection:
-    info = RunInfo.model_validate(visible(bundle.info.model_dump()))
-    cells = [
-        DistributionResult.model_validate(visible(c.model_dump()))
-        for c in bundle.of(DistributionResult)
-    ]
+    info = escaped(bundle.info)
+    cells = [*map(escaped, bundle.of(DistributionResult))]
     decided = decisions(cells)
     rows = [
         _judged(info, cell, name, result, *decided[cell.id, name])

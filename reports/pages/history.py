@@ -11,7 +11,7 @@ from typing import Literal
 
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.comparison.history import Counted, MeasuredFigure, Run
-from sampler_parity.harness.sanitize.printable import one_line, visible
+from sampler_parity.harness.sanitize.printable import escaped, one_line
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, factor, figure, share_of
@@ -79,7 +79,7 @@ def report_of(database: Path) -> HistoryReport:
             for (kind, name, backend, unit), row in measured.items()
         ],
     )
-    return HistoryReport.model_validate(visible(report.model_dump()))
+    return escaped(report)
 
 
 def identical_lines(report: HistoryReport) -> list[PlotLine]:

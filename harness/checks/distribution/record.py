@@ -52,7 +52,6 @@ class DistributionResult(Result):
     """A distribution test on every backend."""
 
     kind: Literal["distribution"] = "distribution"
-    id: str
     suite: str = ""
     digests: dict[str, str] = {}
     """start of the digest of the files that each backend was started with"""

@@ -12,7 +12,7 @@ from sampler_parity.harness.bundle.bundle import Bundle, digest
 from sampler_parity.harness.bundle.info import MachineInfo
 from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.rows import records
-from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.harness.sanitize.printable import escaped
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.page import HeatMap, PageFinding, ReadyPage
@@ -140,7 +140,7 @@ def index_of(overview: Overview) -> Index:
         suites=_counted(pair for results in cases for pair in results.alike()),
         times=times(*cases),
     )
-    return Index.model_validate(visible(index.model_dump()))
+    return escaped(index)
 
 
 def _told(pages: list[ReadyPage[list[Bundle], Any]]) -> list[Told]:

@@ -24,7 +24,7 @@ from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.checks.timing.verdict import nearest_rank
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.groups import counts_for, first_difference, groups
-from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.harness.sanitize.printable import escaped, visible
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.parity import parity_model as model
@@ -73,12 +73,8 @@ def headlines(report: model.Report) -> list[str]:
 def section(bundle: Bundle) -> model.Section:
     """Return the section of a bundle. Raises InputError if results name backends that run.json
     lacks."""
-    info = RunInfo.model_validate(visible(bundle.info.model_dump()))
-    cases = bundle.cases.escaped()
-    small = [
-        CounterexampleResult.model_validate(visible(record.model_dump()))
-        for record in bundle.of(CounterexampleResult)
-    ]
+    info, cases = escaped(bundle.info), bundle.cases.escaped()
+    small = [*map(escaped, bundle.of(CounterexampleResult))]
     _check_names(bundle.folder, info, cases)
     names = list(info.backends)
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
@@ -308,8 +304,7 @@ def _timings(bundle: Bundle, cases: Sequence[CaseResult]) -> list[model.Timing]:
             if result.sampler in case.samplers and case.judged
         ]
         met, judged = (sum(n for ok, n in of_sampler if ok), sum(n for _, n in of_sampler))
-        cleaned = type(result).model_validate(visible(result.model_dump()))
-        rows.append(timing(cleaned, met, judged))
+        rows.append(timing(escaped(result), met, judged))
     return sorted(rows, key=_slowness)
 
 

@@ -10,7 +10,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult, ChangeResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.failures.format_difference import number
-from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.harness.sanitize.printable import escaped, visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reference.chronology import NEWEST, order, parted
 from sampler_parity.reference.releases import CHANGES, between
@@ -192,19 +192,19 @@ def _change(bundle: Bundle, change: ChangeResult) -> MeaningChange:
         backend = bundle.info.backends[change.backend].model_copy(update={"reference": NEWEST})
         info = bundle.info.model_copy(update={"backends": {change.backend: backend}})
         command = replay(info, change.suite, change.case, [change.backend])
-    escaped = ChangeResult.model_validate(visible(change.model_dump()))
+    shown = escaped(change)
     return MeaningChange(
-        name=escaped.id.removeprefix("change/"),
-        samplers=escaped.samplers,
-        last_old=escaped.last_old,
-        first_new=escaped.first_new,
-        old=escaped.old,
-        new=escaped.new,
-        cases=escaped.cases,
-        backend=escaped.backend,
-        case=escaped.case,
-        counterexample=escaped.counterexample,
-        result=escaped.result,
+        name=shown.id.removeprefix("change/"),
+        samplers=shown.samplers,
+        last_old=shown.last_old,
+        first_new=shown.first_new,
+        old=shown.old,
+        new=shown.new,
+        cases=shown.cases,
+        backend=shown.backend,
+        case=shown.case,
+        counterexample=shown.counterexample,
+        result=shown.result,
         replay=command,
     )
 

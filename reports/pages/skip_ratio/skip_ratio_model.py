@@ -10,7 +10,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.timed_records import Check, SkipRatioResult
 from sampler_parity.harness.protocol.measured import Measured
-from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.harness.sanitize.printable import escaped, visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.trie.model import foretold
 from sampler_parity.reports.labels import figure
@@ -74,7 +74,7 @@ def report_of(bundles: list[Bundle]) -> SkipRatioReport | None:
     rows: list[SkipRatioRow] = []
     for bundle in bundles:
         if bundle.of(SkipRatioResult):
-            info = RunInfo.model_validate(visible(bundle.info.model_dump()))
+            info = escaped(bundle.info)
             name = visible(bundle.folder.resolve().name)
             parts.append(SkipRatioBundle(name=name, run=info))
             by_key = {_key(r): r for r in bundle.of(SkipRatioResult)}
@@ -102,7 +102,7 @@ def _key(result: SkipRatioResult) -> tuple[str, str, str, float]:
 
 def _row(bundle: str, info: RunInfo, raw: SkipRatioResult, base: Measured | None) -> SkipRatioRow:
     """Return a row. base: the same without a delay."""
-    result = SkipRatioResult.model_validate(visible(raw.model_dump()))
+    result = escaped(raw)
     measured = result.measured
     failed = [_unmet(check) for check in result.checks if not check.met]
     if measured is None:

@@ -32,7 +32,7 @@ from sampler_parity.harness.checks.timing.verdict import (
     noise_of,
     ratio_of_rounds,
 )
-from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.harness.sanitize.printable import escaped, visible
 from sampler_parity.harness.strict import Strict
 from sampler_parity.reports.labels import duration
 
@@ -200,30 +200,24 @@ def report_of(bundles: list[Bundle], effect: float = EFFECT) -> ThroughputReport
 
 def _section(bundle: Bundle, effect: float) -> ThroughputSection:
     timings = sorted(
-        (TimingResult.model_validate(visible(t.model_dump())) for t in bundle.of(TimingResult)),
+        map(escaped, bundle.of(TimingResult)),
         key=lambda t: _ORDER.index(t.suite) if t.suite in _ORDER else len(_ORDER),
     )
-    throughput = [
-        ThroughputResult.model_validate(visible(t.model_dump()))
-        for t in bundle.of(ThroughputResult)
-    ]
-    checks = (
-        TimingCheckResult.model_validate(visible(c.model_dump()))
-        for c in bundle.of(TimingCheckResult)
-    )
+    throughput = [*map(escaped, bundle.of(ThroughputResult))]
+    checks = map(escaped, bundle.of(TimingCheckResult))
     rows = [_row(t, name, ns, effect) for t in timings for name, ns in t.ns.items() if ns]
     widths = [row for result in throughput for row in width_rows(result, effect)]
     busy = any(notice.kind == "busy" for t in timings for notice in notices(t))
     return ThroughputSection(
         bundle=visible(bundle.folder.resolve().name),
-        run=RunInfo.model_validate(visible(bundle.info.model_dump())),
+        run=escaped(bundle.info),
         effect=effect,
         timings=rows,
         slopes=[_slope_row(slope) for slope in slopes(timings)],
         widths=widths,
         claims=claims(rows, widths, busy),
         remarks=_remarks(timings, throughput),
-        check=next(iter(checks), None),
+        check=next(checks, None),
     )
 
 
