@@ -21,7 +21,7 @@ from sampler_parity.harness.checks.logits import divergence, largest_difference,
 from sampler_parity.harness.inputs.chains import FileValidator
 from sampler_parity.harness.inputs.logits import Crowded
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.protocol import client_sequences
+from sampler_parity.harness.protocol import client_serving
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import (
     SequencesRequest,
@@ -214,7 +214,7 @@ def _decoded(case: InvarianceCase, backend: Backend, width: int) -> Rows:
     rows = np.empty(shape, np.float32)
     for first in range(0, len(texts), width):
         places = [i % len(texts) for i in range(first, first + width)]
-        reply = client_sequences.sequences(backend, request_of(case, places))
+        reply = client_serving.sequences(backend, request_of(case, places))
         by_step = reply.rows.reshape(len(texts[0]), width, -1)
         count = min(width, len(texts) - first)
         rows[first : first + count] = by_step[:, :count].swapaxes(0, 1)

@@ -9,7 +9,7 @@ does not claim, `crashed` for a reply that breaks the protocol, which ends the b
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ Detail = Literal["stages", "token"]
 UNWRITTEN = -(2**31)  # in the table, before the backend writes it
 P = ParamSpec("P")
 T = TypeVar("T")
+G = TypeVar("G", p.GenerateReply, p.SequencesReply)
 
 # How a message describes a backend without a capability.
 _WITHOUT = {
@@ -121,11 +122,11 @@ class DrawnTokens:
 
 
 @dataclass(frozen=True)
-class GeneratedRows:
+class GeneratedRows(Generic[G]):
     """rows: float32[n_tokens, n_vocab], what each token was sampled from. handed_back: of each
-    step, what the stages in the graph left; None for a backend that does not sample there."""
+    token, what the stages in the graph left; None for a backend that does not sample there."""
 
-    reply: p.GenerateReply
+    reply: G
     rows: Row
     handed_back: list[Got] | None
 
@@ -225,7 +226,7 @@ class RunCall:
             raise backend.violation("the reply has the wrong number of steps or stages")
         if table is not None:
             listing = _table(backend, table, expected * len(steps), n_vocab)
-            values = _written(backend, request.out, 3 * int(listing[:, 0].sum()), np.int32)
+            values = written(backend, request.out, 3 * int(listing[:, 0].sum()), np.int32)
             settles = self.settles
             if settles is not None and settles(reply.tokens, expected, listing, values):
                 return Ran(reply.tokens, [], reply.ns, settled=True)
@@ -277,7 +278,7 @@ def many(backend: Backend, runs: Sequence[RunCall]) -> list[Ran | BackendFailure
 
 def _table(backend: Backend, table: int, count: int, n_vocab: int) -> NDArray[np.int32]:
     """Return n, sorted and selected of each stage: int32[count, 3]."""
-    rows = _written(backend, table, 3 * count, np.int32).reshape(count, 3)
+    rows = written(backend, table, 3 * count, np.int32).reshape(count, 3)
     n, is_sorted = rows[:, 0], rows[:, 1]
     wrong = (n < 0) | (n > n_vocab) | (is_sorted < -1) | (is_sorted > 1)
     if wrong.any():
@@ -330,7 +331,7 @@ def draws(
         uniforms=None if uniforms is None else at,
     )
     reply = backend.ask(request, p.DrawsReply)
-    return DrawnTokens(_written(backend, out, n, np.int32), reply.ns)
+    return DrawnTokens(written(backend, out, n, np.int32), reply.ns)
 
 
 @asked_again
@@ -373,7 +374,7 @@ def capture(backend: Backend, request: p.CaptureRequest) -> Row:
     n = len(request.positions)
     blank(backend, n * request.n_vocab)
     backend.ask(request.model_copy(update={"out": 0}), p.CaptureReply)
-    rows: Row = _written(backend, 0, n * request.n_vocab, np.float32)
+    rows: Row = written(backend, 0, n * request.n_vocab, np.float32)
     return rows.reshape(n, request.n_vocab)
 
 
@@ -385,26 +386,33 @@ def devices(backend: Backend) -> list[p.Device]:
 
 
 @asked_again
-def generate(backend: Backend, request: p.GenerateRequest) -> GeneratedRows:
+def generate(backend: Backend, request: p.GenerateRequest) -> GeneratedRows[p.GenerateReply]:
     """Return the tokens, and the logits they were sampled from. rejected: a row is missing."""
     hello = claim(backend, "generate", request.chain)
-    n = request.n_tokens
-    blank(backend, n * request.n_vocab)
-    if "in_graph" in hello.capabilities:
-        backend.scratch.ensure((4 + 12) * n * request.n_vocab)
-    request = request.model_copy(update={"out": 0})
-    reply = backend.ask(request, p.GenerateReply)
-    handed_back = generated(backend, hello, request.n_vocab, n, reply)
-    return GeneratedRows(reply, written_logits(backend, n, request.n_vocab, "of step"), handed_back)
+    return generated(backend, hello, request, p.GenerateReply, "of step")
 
 
 def generated(
     backend: Backend,
     hello: p.HelloReply,
-    n_vocab: int,
-    n: int,
+    request: p.GenerateRequest | p.SequencesRequest,
+    kind: type[G],
+    where: str,
+) -> GeneratedRows[G]:
+    """Return the tokens of a request, and the logits. where: of a missing row, for its message."""
+    n = request.n_tokens
+    blank(backend, n * request.n_vocab)
+    if "in_graph" in hello.capabilities:
+        backend.scratch.ensure((4 + 12) * n * request.n_vocab)
+    reply = backend.ask(request.model_copy(update={"out": 0}), kind)
+    handed_back = _handed_back(backend, hello, request.n_vocab, n, reply)
+    return GeneratedRows(reply, written_logits(backend, n, request.n_vocab, where), handed_back)
+
+
+def _handed_back(
+    backend: Backend, hello: p.HelloReply, n_vocab: int, n: int,
     reply: p.GenerateReply | p.SequencesReply,
-) -> list[Got] | None:
+) -> list[Got] | None:  # fmt: skip
     """Return what the graph handed back for each of n tokens, if it samples; check the tokens."""
     if len(reply.tokens) != n:
         raise backend.violation(f"{len(reply.tokens)} tokens in the reply, asked for {n}")
@@ -462,7 +470,7 @@ def blank(backend: Backend, n: int) -> None:
 
 
 def written_logits(backend: Backend, count: int, n_vocab: int, where: str) -> Row:
-    rows: Row = _written(backend, 0, count * n_vocab, np.float32).reshape(count, n_vocab)
+    rows: Row = written(backend, 0, count * n_vocab, np.float32).reshape(count, n_vocab)
     bad = np.flatnonzero(np.isnan(rows).any(axis=1))
     if len(bad):
         problem = f"the logits {where} {bad[0]} are missing or have a NaN"
@@ -470,7 +478,7 @@ def written_logits(backend: Backend, count: int, n_vocab: int, where: str) -> Ro
     return rows
 
 
-def _written(backend: Backend, at: int, n: int, dtype: Any) -> NDArray[Any]:
+def written(backend: Backend, at: int, n: int, dtype: Any) -> NDArray[Any]:
     """Return a copy, which later changes of the file do not reach."""
     values = backend.scratch.read(at, n, dtype)
     if len(values) < n:
@@ -495,7 +503,7 @@ def _got(backend: Backend, stages: p.Stages) -> list[Got]:
 
 
 def _got_of_run(backend: Backend, run: p.Stages) -> Iterator[Got]:
-    values = _written(backend, run[0].at, 3 * sum(stage.n for stage in run), np.int32)
+    values = written(backend, run[0].at, 3 * sum(stage.n for stage in run), np.int32)
     flags = {True: 1, False: 0, None: -1}
     return _cut(values, [(stage.n, flags[stage.sorted], stage.selected) for stage in run])
 

@@ -1,5 +1,5 @@
-"""Send a backend the requests of a serving engine: a batch whose rows join and leave, and rounds of
-speculative sampling.
+"""Send a backend the requests of a serving engine: a batch whose rows join and leave, sequences in
+one context, and rounds of speculative sampling.
 
 A backend without the capability `batch` gets a `run` for each row that joins, with the part of the
 script about that row and its clones. Its tokens are then those of its chains, and show nothing
@@ -7,7 +7,7 @@ about batches.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
@@ -170,13 +170,23 @@ def _one_by_one(
         ns += ran.ns
         for (step, index), token, results in zip(row.places, ran.tokens, ran.stages, strict=True):
             tokens[step][index] = token
-            stages[step][index] = [_copied(stage) for stage in results]
+            stages[step][index] = [stage.copy() for stage in results]
     return BatchRan(tokens, stages, ns, apart=True)
 
 
-def _copied(got: Got) -> Got:
-    """Copy the candidates, which the next request would overwrite."""
-    return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())
+Sequenced = client.GeneratedRows[p.SequencesReply]
+
+
+@asked_again
+def sequences(backend: Backend, request: p.SequencesRequest) -> Sequenced:
+    """Return the tokens of many sequences, and the logits they were sampled from. rejected: a row
+    is missing."""
+    chain = [stage for text in request.texts for stage in text.chain]
+    hello = claim(backend, "sequences", chain)
+    sequenced = client.generated(backend, hello, request, p.SequencesReply, "of token")
+    if sequenced.handed_back is not None and len(sequenced.reply.in_graph) != len(request.texts):
+        raise backend.violation("in_graph must have an item for each text")
+    return sequenced
 
 
 RuleName = Literal["rejection", "matching"]
@@ -206,10 +216,7 @@ def speculative(
         out=out,
     )
     reply = backend.ask(request, p.SpeculativeReply)
-    tokens = backend.scratch.read(out, n * (drafted + 1), np.int32)
-    if len(tokens) < n * (drafted + 1):
-        raise backend.violation("the scratch file was truncated")
-    tokens = tokens.reshape(n, drafted + 1)
+    tokens = client.written(backend, out, n * (drafted + 1), np.int32).reshape(n, drafted + 1)
     if ((tokens < -1) | (tokens >= setting.n_vocab)).any() or (tokens[:, 0] < 0).any():
         raise backend.violation("a round has no token, or one outside the vocabulary")
     if ((tokens[:, :-1] < 0) & (tokens[:, 1:] >= 0)).any():

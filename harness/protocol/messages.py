@@ -43,6 +43,12 @@ class Numbered(Message):
     """number of the request, only for a backend that claims `numbers`; the reply repeats it"""
 
 
+class Answer(Numbered):
+    """The reply to a request that had a result."""
+
+    ok: Literal[True] = True
+
+
 class HelloRequest(Numbered):
     """First request. The scratch file lies at this path for the life of the process."""
 
@@ -53,7 +59,7 @@ class HelloRequest(Numbered):
     """path of the scratch file, valid for the life of the process"""
 
 
-class HelloReply(Numbered):
+class HelloReply(Answer):
     """protocol: the version that the backend speaks, by default 1. dtypes: of rows that it takes,
     for `run`, `batch`, `draws` and `time`; float32 is always one.
 
@@ -61,7 +67,6 @@ class HelloReply(Numbered):
     for, each with the reason. platform: of a build for another one, its row in reference/platforms.
     """
 
-    ok: Literal[True] = True
     protocol: int = 1
     """version of the protocol that the backend speaks"""
     name: Words
@@ -178,10 +183,9 @@ class StageResult(Message):
 Stages = Annotated[list[StageResult], FailFast()]
 
 
-class RunReply(Numbered):
+class RunReply(Answer):
     """tokens: the selected token of each step or null. stages: step by step, stage by stage."""
 
-    ok: Literal[True] = True
     tokens: Annotated[list[int | None], FailFast()]
     """the selected token of each step, or null"""
     stages: Annotated[list[Stages], FailFast()] = []
@@ -254,11 +258,10 @@ RowTokens = Annotated[list[int | None], FailFast()]
 RowStages = Annotated[list[Stages], FailFast()]
 
 
-class BatchReply(Numbered):
+class BatchReply(Answer):
     """Results for each step and each row that sampled in it, in the order of `sample`: the selected
     token or null, and the candidates after each stage of its chain."""
 
-    ok: Literal[True] = True
     tokens: Annotated[list[RowTokens], FailFast()]
     """for each step and each row that sampled, the selected token or null"""
     stages: Annotated[list[RowStages], FailFast()] = []
@@ -290,8 +293,7 @@ class DrawsRequest(Numbered):
     """byte offset of float64[n], to use in place of your own random numbers"""
 
 
-class DrawsReply(Numbered):
-    ok: Literal[True] = True
+class DrawsReply(Answer):
     ns: int = 0
 
 
@@ -308,10 +310,9 @@ class TimeRequest(Numbered):
     """how often to apply the chain to fresh candidates"""
 
 
-class TimeReply(Numbered):
+class TimeReply(Answer):
     """ns: of each application, without the making of candidates, which setup_ns holds."""
 
-    ok: Literal[True] = True
     ns: Times
     """nanoseconds of each application, without making the candidates"""
     setup_ns: Times = []
@@ -332,8 +333,8 @@ class DecodeRequest(Numbered):
     out: int = Field(ge=0)
 
 
-class DecodeReply(Numbered):
-    ok: Literal[True] = True
+class DecodeReply(Answer):
+    pass
 
 
 class TokenizeRequest(Numbered):
@@ -345,10 +346,9 @@ class TokenizeRequest(Numbered):
     """texts to tokenize"""
 
 
-class TokenizeReply(Numbered):
+class TokenizeReply(Answer):
     """tokens: of each text; none where the model makes none of it. n_context: as it was trained."""
 
-    ok: Literal[True] = True
     tokens: Annotated[list[Tokens], FailFast()]
     """token ids of each text; an empty list if the model makes none"""
     n_vocab: int = Field(gt=0)
@@ -377,8 +377,8 @@ class CaptureRequest(Numbered):
     out: int = Field(ge=0)
 
 
-class CaptureReply(Numbered):
-    ok: Literal[True] = True
+class CaptureReply(Answer):
+    pass
 
 
 class DevicesRequest(Numbered):
@@ -398,8 +398,7 @@ class Device(Message):
     """name of a GPU, or the reason why the device does not run"""
 
 
-class DevicesReply(Numbered):
-    ok: Literal[True] = True
+class DevicesReply(Answer):
     devices: Annotated[list[Device], FailFast()]
     """the devices of the build"""
 
@@ -420,8 +419,7 @@ class GenerateRequest(Numbered):
     out: int = Field(ge=0)
 
 
-class GenerateReply(Numbered):
-    ok: Literal[True] = True
+class GenerateReply(Answer):
     tokens: Tokens
     """the generated tokens"""
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
@@ -450,14 +448,13 @@ class ThroughputRequest(Numbered):
     """how many sequences to decode at once"""
 
 
-class ThroughputReply(Numbered):
+class ThroughputReply(Answer):
     """Nanoseconds. sample_ns, decode_ns: of each step, all sequences together.
 
     tokens: of each step, of each sequence; version 1 may leave them out. in_graph: how many of the
     first stages ran in the model's graph.
     """
 
-    ok: Literal[True] = True
     prompt_ns: int
     """nanoseconds for the prompts"""
     sample_ns: Times
@@ -470,14 +467,13 @@ class ThroughputReply(Numbered):
     """how many of the first stages ran in the model's graph"""
 
 
-class SequencesReply(Numbered):
+class SequencesReply(Answer):
     """tokens: in the order in which they were sampled; those forced, too.
 
     in_graph: of each text, how many of its first stages ran in the graph. handed_back: of each
     token, what these left.
     """
 
-    ok: Literal[True] = True
     tokens: Tokens
     """tokens in the order of sampling, the forced ones included"""
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
@@ -507,8 +503,7 @@ class SkipRatioRequest(Numbered):
     """milliseconds added to each forward pass, as if the model were larger"""
 
 
-class SkipRatioReply(Numbered):
-    ok: Literal[True] = True
+class SkipRatioReply(Answer):
     measured: OfTrie
     """the figures, as in `Measured` of harness/schemas/protocol.schema.json"""
 
@@ -547,8 +542,7 @@ class SpeculativeRequest(Numbered):
     """byte offset for int32[n, drafted + 1]: tokens of each round, then -1"""
 
 
-class SpeculativeReply(Numbered):
-    ok: Literal[True] = True
+class SpeculativeReply(Answer):
     ns: int = 0
 
 
@@ -574,8 +568,7 @@ class ManyRequest(Numbered):
     """the runs, each as a request of its own"""
 
 
-class ManyReply(Numbered):
-    ok: Literal[True] = True
+class ManyReply(Answer):
     replies: Annotated[list[RunReply | ErrorReply], FailFast()]
     """a reply to each run, in their order"""
 

@@ -195,18 +195,10 @@ class BackendProcess:
         if self.main is not None and may_fork():
             words = self.command[self.command.index("-m") + 1 :]
             return groups.fork(self.main, words, environment, errors)
-        return groups.start(
-            self._to_run(),
-            environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        )
-
-    def _to_run(self) -> list[str]:
-        if not self.sandbox:
-            return self.command
-        return shell.sandboxed(self.command, self.scratch.path)
+        command, pipe = self.command, subprocess.PIPE
+        if self.sandbox:
+            command = shell.sandboxed(command, self.scratch.path)
+        return groups.start(command, environment, stdin=pipe, stdout=pipe, stderr=errors)
 
     def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
         """Send a request and read its reply. The time limit holds for all of it."""

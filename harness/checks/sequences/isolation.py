@@ -12,8 +12,8 @@ import numpy as np
 from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.generation.graph import Event, SampledToken
 from sampler_parity.harness.checks.logits import divergence, largest_difference
-from sampler_parity.harness.protocol import client_sequences
-from sampler_parity.harness.protocol.client_sequences import Sequenced
+from sampler_parity.harness.protocol import client_serving
+from sampler_parity.harness.protocol.client_serving import Sequenced
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.sequences import SequencesRequest, SequencesStep, SlotChange
 
@@ -147,7 +147,7 @@ def compare_alone(
 
 
 def _compare(backend: Backend, request: SequencesRequest, stream: Stream) -> IsolationComparison:
-    alone = client_sequences.sequences(backend, _alone(request, stream))
+    alone = client_serving.sequences(backend, _alone(request, stream))
     pairs = list(zip(stream.tokens, alone.reply.tokens, alone.rows, strict=True))
     differing = [i for i, (token, token_alone, _) in enumerate(pairs) if token.token != token_alone]
     pairs = pairs[: differing[0] + 1] if differing else pairs

@@ -21,8 +21,8 @@ from sampler_parity.harness.checks.sequences.isolation import Stream, compare_al
 from sampler_parity.harness.correct import fairly
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.protocol import client_sequences
-from sampler_parity.harness.protocol.client_sequences import Sequenced
+from sampler_parity.harness.protocol import client_serving
+from sampler_parity.harness.protocol.client_serving import Sequenced
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import SequencesRequest
 from sampler_parity.harness.verdicts import worst
@@ -47,7 +47,7 @@ def judge(
     for backend in backends:
         start = time.perf_counter()
         try:
-            sequenced = client_sequences.sequences(backend, request)
+            sequenced = client_serving.sequences(backend, request)
             if case.logits.alone or fairly():  # the rows hold until the next request
                 sequenced = replace(sequenced, rows=sequenced.rows.copy())
             replied = time.perf_counter()

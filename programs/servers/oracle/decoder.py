@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.client import Row
-from sampler_parity.harness.protocol.client_sequences import sequences
+from sampler_parity.harness.protocol.client_serving import sequences
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.protocol.sequences import (

@@ -17,7 +17,7 @@ from sampler_parity.harness.checks.sequences.run import request_of
 from sampler_parity.harness.failures.shrink import shrink
 from sampler_parity.harness.llama_cpp import graph
 from sampler_parity.harness.llama_cpp.worker import Worker
-from sampler_parity.harness.protocol import client_sequences
+from sampler_parity.harness.protocol import client_serving
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.maintenance.selftest import sequences as made
 from sampler_parity.maintenance.selftest.parts import PARTS
@@ -91,7 +91,7 @@ def test_threads_with_a_chain_each_draw_what_one_thread_draws(
     one, many = together(tiny, script), together(tiny, script, threads=8)
     assert result_of(many, backend).verdict == "identical"
     tokens = [
-        client_sequences.sequences(backend, request_of(case)).reply.tokens for case in (one, many)
+        client_serving.sequences(backend, request_of(case)).reply.tokens for case in (one, many)
     ]
     assert tokens[0] == tokens[1]
 
@@ -106,7 +106,7 @@ def test_a_text_in_place_of_what_is_sampled_is_taken_by_model_and_chain(
     logits = case.logits.model_copy(update={"texts": texts | {"penalties": given}})
     case = case.model_copy(update={"logits": logits})
     backend = inside()
-    done = client_sequences.sequences(backend, request_of(case))
+    done = client_serving.sequences(backend, request_of(case))
     assert done.reply.tokens[:4] == [7, 8, 9, 7]
     result = result_of(case, backend)
     assert (result.verdict, result.detail) == ("identical", "1/1 sequences identical, 6 tokens")
@@ -120,7 +120,7 @@ def test_a_copy_is_judged_by_a_clone_which_need_not_go_on_alike(
     script += [step([0, 1], ("copy", 1, 0)), *[step([1, 0])] * 12]
     case, backend = together(tiny, script), inside()
     assert result_of(case, backend).verdict == "identical"
-    done = client_sequences.sequences(backend, request_of(case))
+    done = client_serving.sequences(backend, request_of(case))
     first, copy = streams_of(request_of(case), list(CHAINS), done)
     assert [t.token for t in first.tokens][5:] != [t.token for t in copy.tokens][5:]
 
