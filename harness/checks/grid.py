@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.stages.block import Script
@@ -125,6 +126,11 @@ def _named(value: Any, varied: Mapping[str, Any]) -> Any:
     if value[1:] not in varied:
         raise ValueError(f"{value!r} in the chain is not in vary")
     return varied[value[1:]]
+
+
+def one_of(rng: np.random.Generator, values: list[Any]) -> Any:
+    """Return a random one."""
+    return values[int(rng.integers(len(values)))]
 
 
 class Prompted(NamedBlock):

@@ -19,7 +19,7 @@ from sampler_parity.harness.bundle.records import BackendResult, Known
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.own_random import has_own, steer
-from sampler_parity.harness.checks.stages.prefixes import copied, stages_by_prefixes
+from sampler_parity.harness.checks.stages.prefixes import stages_by_prefixes
 from sampler_parity.harness.checks.stages.prepared import as_it_is, prepare
 from sampler_parity.harness.correct.bounds import unit
 from sampler_parity.harness.correct.judges import judge_of
@@ -98,7 +98,7 @@ def views(case: Case, backend: Backend, at: BackendResult) -> list[View]:
         held = Held.of_row(prepared.rows[step.row])
         samplers = zip(on.chain.samplers, prepared.chain, stages, strict=False)
         for j, (sampler, chain, result) in enumerate(samplers):
-            (parameters,), got = chain.values(), copied(result)
+            (parameters,), got = chain.values(), result.copy()
             if own_random:
                 steer(sampler, held.candidates(), got, by_report=True)
             earlier, want = as_it_is(sampler), held.candidates()

@@ -10,7 +10,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import identical
 from sampler_parity.harness.checks.stages.predict import difference_of
-from sampler_parity.harness.checks.stages.prefixes import copied, stages_by_prefixes
+from sampler_parity.harness.checks.stages.prefixes import stages_by_prefixes
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol import client
@@ -74,7 +74,7 @@ def _asked(prepared: Prepared, version: Backend) -> Stages | str:
             ran = stages_by_prefixes(prepared, ran, version)
     except BackendFailure as failure:
         return f"{failure.verdict}: {failure}"
-    return [[copied(got) for got in stages] for stages in ran.stages]
+    return [[got.copy() for got in stages] for stages in ran.stages]
 
 
 def _first(prepared: Prepared, old: Stages, new: Stages) -> Shift | None:

@@ -68,20 +68,15 @@ def stages_by_prefixes(prepared: Prepared, ran: Ran, backend: Backend) -> Ran:
         step.model_copy(update={"accept": token}) if step.accept == "selected" else step
         for step, token in zip(prepared.steps, ran.tokens, strict=False)
     ]
-    ends: list[list[Got]] = []
-    whole = [copied(stages[-1]) for stages in ran.stages] if all(ran.stages) else None
+    ends: list[list[Got]] = []  # copies, because the next request overwrites the arrays
+    whole = [stages[-1].copy() for stages in ran.stages] if all(ran.stages) else None
     for length in range(1, len(prepared.chain) + (whole is None)):
         setting = replace(prepared.setting, chain=prepared.chain[:length])
         rerun = client.run(backend, setting, prepared.rows, steps, instances=prepared.instances)
-        ends.append([copied(stages[-1]) for stages in rerun.stages])
+        ends.append([stages[-1].copy() for stages in rerun.stages])
     if whole is not None:
         ends.append(whole)
     return replace(ran, stages=[list(of_step) for of_step in zip(*ends, strict=True)])
-
-
-def copied(got: Got) -> Got:
-    """Copy the arrays, because the next request overwrites them."""
-    return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())
 
 
 def _steps(prepared: Prepared, trace: Trace) -> list[p.Step]:

@@ -6,12 +6,11 @@ end, and the text around them repeats.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.checks.grid import NamedBlock
+from sampler_parity.harness.checks.grid import NamedBlock, one_of
 from sampler_parity.harness.checks.stages.block import Script, StagesCase
 from sampler_parity.harness.inputs.logits import GeneratedLogits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -43,9 +42,9 @@ class RandomBreakers(NamedBlock):
         breakers = random_breakers(rng, vocab)
         dry = {
             "dry_multiplier": round(float(rng.uniform(0.1, 2)), 3),
-            "dry_base": _one(rng, _BASES),
+            "dry_base": one_of(rng, _BASES),
             "dry_allowed_length": int(rng.integers(0, 3)),
-            "dry_penalty_last_n": _one(rng, [8, 64, 64]),
+            "dry_penalty_last_n": one_of(rng, [8, 64, 64]),
             "seq_breakers": breakers,
         }
         return StagesCase(
@@ -54,7 +53,7 @@ class RandomBreakers(NamedBlock):
             logits=GeneratedLogits(family="normal", n=len(vocab), seed=seed + index),
             history=random_history(rng, vocab, breakers),
             steps=int(rng.integers(1, 5)),
-            script=_one(rng, _SCRIPTS),
+            script=one_of(rng, _SCRIPTS),
             vocab=name,
         )
 
@@ -66,7 +65,7 @@ def random_breakers(rng: np.random.Generator, vocab: Vocab) -> list[str | None]:
     if rng.random() < 0.3:
         breakers.append(breakers[0])
     if rng.random() < 0.2:
-        breakers.insert(0, _one(rng, ["", None]))
+        breakers.insert(0, one_of(rng, ["", None]))
     return [_long(rng, vocab)] if rng.random() < 0.2 else breakers
 
 
@@ -74,7 +73,8 @@ def _stretch(rng: np.random.Generator, vocab: Vocab) -> str:
     pieces = _pieces(vocab)
     longer = [piece for piece in pieces if len(piece) > 1]
     text = "".join(
-        _one(rng, longer if rng.random() < 0.7 else pieces) for _ in range(int(rng.integers(1, 5)))
+        one_of(rng, longer if rng.random() < 0.7 else pieces)
+        for _ in range(int(rng.integers(1, 5)))
     )
     begin = int(rng.integers(0, min(3, len(text))))
     return text[begin : max(begin + 1, len(text) - int(rng.integers(0, 3)))]
@@ -86,7 +86,7 @@ def _long(rng: np.random.Generator, vocab: Vocab) -> str:
     words = [piece for piece in _pieces(vocab) if len(vocab.tokenize(piece.encode())) == 1]
     ends = ["", "", *_OF_SEVERAL_BYTES]
     longest = sorted(words, key=len)[-4:]
-    return "".join(_one(rng, longest) + _one(rng, ends) for _ in range(20))[:60]
+    return "".join(one_of(rng, longest) + one_of(rng, ends) for _ in range(20))[:60]
 
 
 def _pieces(vocab: Vocab) -> list[str]:
@@ -102,11 +102,7 @@ def random_history(rng: np.random.Generator, vocab: Vocab, breakers: list[str | 
     phrase: list[int] = rng.choice(len(vocab), size=int(rng.integers(2, 6))).tolist()
     history: list[int] = []
     for _ in range(int(rng.integers(2, 5))):
-        sequence = _one(rng, sequences)
+        sequence = one_of(rng, sequences)
         history += phrase
         history += sequence[: None if rng.random() < 0.7 else -1]
     return history + phrase[: int(rng.integers(1, len(phrase) + 1))]
-
-
-def _one(rng: np.random.Generator, values: list[Any]) -> Any:
-    return values[int(rng.integers(len(values)))]

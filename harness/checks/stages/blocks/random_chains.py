@@ -14,7 +14,7 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import NamedBlock, fill
+from sampler_parity.harness.checks.grid import NamedBlock, fill, one_of
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.checks.stages.blocks.matrix import GeneratedHistory
 from sampler_parity.harness.inputs.logits import Family, GeneratedLogits
@@ -54,29 +54,25 @@ class RandomChains(NamedBlock):
 
     def _case(self, seed: int, index: int) -> Case:
         rng = np.random.default_rng([seed, index])
-        n = int(_one(rng, self.sizes))
+        n = int(one_of(rng, self.sizes))
         history = self.history
         tokens = history.model_copy(update={"seed": index}).tokens() if history else []
         return case_from(
             self.about(f"{seed}-{index:04}"),
             chain=fill(self._chain(rng), {}, n),
-            logits=GeneratedLogits(family=_one(rng, self.families), n=n, seed=seed + index),
+            logits=GeneratedLogits(family=one_of(rng, self.families), n=n, seed=seed + index),
             history=tokens[: int(rng.integers(0, len(tokens) + 1))],
             steps=int(rng.integers(1, self.max_steps + 1)),
-            script=_one(rng, self.scripts),
+            script=one_of(rng, self.scripts),
             vocab=self.vocab,
             tags=self.tags,
         )
 
     def _chain(self, rng: np.random.Generator) -> list[dict[str, dict[str, Any]]]:
         stages = _STAGES | (_WITH_VOCAB if self.vocab else {})
-        names = [_one(rng, sorted(stages)) for _ in range(int(rng.integers(0, self.max_stages)))]
-        names.append(_one(rng, _SELECTING))
+        names = [one_of(rng, sorted(stages)) for _ in range(int(rng.integers(0, self.max_stages)))]
+        names.append(one_of(rng, _SELECTING))
         return [
-            {name: {key: _one(rng, values) for key, values in stages[name].items()}}
+            {name: {key: one_of(rng, values) for key, values in stages[name].items()}}
             for name in names
         ]
-
-
-def _one(rng: np.random.Generator, values: list[Any]) -> Any:
-    return values[int(rng.integers(len(values)))]

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
-from sampler_parity.harness.checks.grid import NamedBlock
+from sampler_parity.harness.checks.grid import NamedBlock, one_of
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.inputs.logits import Family, GeneratedLogits
 from sampler_parity.harness.strict import Count, Random, Seed, Size, Steps
@@ -53,7 +53,7 @@ class RandomTries(NamedBlock):
 
     def _case(self, seed: int, index: int) -> Case:
         rng = np.random.default_rng([seed, index])
-        n = int(_one(rng, self.sizes))
+        n = int(one_of(rng, self.sizes))
         descriptors = [random_leaves(rng, n) for _ in range(int(rng.integers(1, 4)))]
         chosen = int(rng.integers(len(descriptors)))
         trie = {
@@ -63,18 +63,18 @@ class RandomTries(NamedBlock):
             "compact": bool(rng.random() < 0.5),
             "across": index % 3 == 0,
         }
-        leaf = _one(rng, descriptors[chosen])
+        leaf = one_of(rng, descriptors[chosen])
         past = [*leaf[: int(rng.integers(len(leaf) + 1))]] if rng.random() < 0.4 else []
         if rng.random() < 0.2:
             past.append(int(rng.integers(n)))
-        select = _one(rng, [{"greedy": {}}, {"dist": {"seed": index}}])
+        select = one_of(rng, [{"greedy": {}}, {"dist": {"seed": index}}])
         return case_from(
             self.about(f"{seed}-{index:05}"),
-            chain=[*_one(rng, _BEFORE), {"token_trie": trie}, *_one(rng, _AFTER), select],
-            logits=GeneratedLogits(family=_one(rng, self.families), n=n, seed=seed + index),
+            chain=[*one_of(rng, _BEFORE), {"token_trie": trie}, *one_of(rng, _AFTER), select],
+            logits=GeneratedLogits(family=one_of(rng, self.families), n=n, seed=seed + index),
             history=past,
             steps=int(rng.integers(1, self.max_steps + 1)),
-            script=_one(rng, self.scripts),
+            script=one_of(rng, self.scripts),
         )
 
 
@@ -97,7 +97,3 @@ def payload(descriptors: list[list[list[int]]]) -> str:
         for i, leaves in enumerate(descriptors)
     ]
     return json.dumps({"modelId": "random", "descriptors": listed})
-
-
-def _one(rng: np.random.Generator, values: list[Any]) -> Any:
-    return values[int(rng.integers(len(values)))]
