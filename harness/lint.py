@@ -28,21 +28,12 @@ from sampler_parity.harness.checks.stages.correct import exact_decisions
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.failures.explanations import (
-    explanation_files,
-    read_explanations,
-)
+from sampler_parity.harness.failures.explanations import explanation_files, read_explanations
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.fixtures import read_manifest
 from sampler_parity.harness.inputs.logits import Golden, Literals
 from sampler_parity.harness.protocol.schema import protocol_schema
-from sampler_parity.harness.suite.file import (
-    SuiteFile,
-    expand,
-    expand_kind,
-    read_suite,
-    suite_id,
-)
+from sampler_parity.harness.suite.file import SuiteFile, expand, expand_kind, read_suite, suite_id
 from sampler_parity.harness.suite.model import Suite
 from sampler_parity.reference import SAMPLERS, Candidates
 from sampler_parity.reference.registry import ROWS

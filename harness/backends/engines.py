@@ -20,12 +20,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from sampler_parity.harness.engines.engine_file import (
-    NAMESPACE,
-    Engine,
-    engine_file,
-    engine_names,
-)
+from sampler_parity.harness.engines.engine_file import NAMESPACE, Engine, engine_file, engine_names
 from sampler_parity.harness.rows import PRODUCT, joined
 
 _HARNESS = "sampler_parity.harness"

@@ -124,11 +124,7 @@ class Worker:
         floats.load_compiler()
         return ReferenceInstance(
             build_chain(
-                chain,
-                n_vocab=n_vocab,
-                vocab=words,
-                samplers=self.samplers,
-                platform=self.platform,
+                chain, n_vocab=n_vocab, vocab=words, samplers=self.samplers, platform=self.platform
             )
         )
 

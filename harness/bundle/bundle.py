@@ -124,12 +124,7 @@ def read(folder: Path) -> Bundle:
             results.sort(key=lambda result: (result.suite, result.id))
     counts = {kind: len(items) for kind, items in {**by_kind, "case": cases}.items() if items}
     return Bundle(
-        folder=folder,
-        info=info,
-        cases=cases,
-        records=dict(by_kind),
-        footer=footer,
-        counts=counts,
+        folder=folder, info=info, cases=cases, records=dict(by_kind), footer=footer, counts=counts
     )
 
 

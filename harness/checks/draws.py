@@ -18,11 +18,7 @@ from pydantic import Field, model_validator
 from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
-from sampler_parity.harness.checks.stages.own_random import (
-    ImpossibleToken,
-    draws_own,
-    shares_of,
-)
+from sampler_parity.harness.checks.stages.own_random import ImpossibleToken, draws_own, shares_of
 from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.checks.stages.ties import SORTS
 from sampler_parity.harness.correct import fairly
@@ -152,7 +148,7 @@ def _fairly(prepared: Prepared, backend: Backend, drawn: DrawnTokens) -> Backend
         values = {"got": int(tokens[at]), "expected": ran.tokens[at]}
         return BackendResult(
             verdict="diverged", ns=drawn.ns, step=at, stage="draws", what="token", values=values,
-            detail="its steps draw another token",
+            detail="its steps draw another token"
         )  # fmt: skip
     judged = judge_run(replace(prepared, steps=steps), ran, len(steps), backend.hello().arithmetic)
     result = result_of(judged, drawn.ns)

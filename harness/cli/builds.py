@@ -34,9 +34,7 @@ def builds_add(
 
 
 @builds_app.command("make")
-def builds_make(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...")],
-) -> None:
+def builds_make(names: Annotated[list[str], typer.Argument(metavar="NAME...")]) -> None:
     """Compile llama.cpp's samplers for other platforms, by recipes: libc++, libc++19, wasm,
     arm64-gcc, musl or x64-v3; or portable: patched so that a seed travels (portable-libc++, ...).
 

@@ -19,10 +19,7 @@ Lines = Iterator[tuple[str, str]]  # a name and its description
 def list_command(
     kind: Annotated[
         Kind,
-        typer.Argument(
-            metavar="KIND",
-            help="suites, cases, samplers or backends",
-        ),
+        typer.Argument(metavar="KIND", help="suites, cases, samplers or backends"),
     ],
     patterns: Annotated[
         list[str] | None,

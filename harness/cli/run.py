@@ -52,9 +52,7 @@ def run_command(
     rounds: Annotated[
         int | None,
         typer.Option(
-            min=8,
-            max=limits.ROUNDS,
-            help="rounds of every timed chain; default: the profile's",
+            min=8, max=limits.ROUNDS, help="rounds of every timed chain; default: the profile's"
         ),
     ] = None,
     reference: Annotated[
@@ -76,9 +74,7 @@ def run_command(
     repeat: Annotated[
         int,
         typer.Option(
-            min=1,
-            max=limits.ROUNDS,
-            help="run each case this often; if it differs it is flaky",
+            min=1, max=limits.ROUNDS, help="run each case this often; if it differs it is flaky"
         ),
     ] = 1,
     fail_fast: Annotated[
@@ -97,8 +93,7 @@ def run_command(
     cache: Annotated[
         bool,
         typer.Option(
-            help="read results of the reference that this code computed before",
-            show_default=False,
+            help="read results of the reference that this code computed before", show_default=False
         ),
     ] = True,
     keep_going: Annotated[

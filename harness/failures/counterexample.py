@@ -53,11 +53,7 @@ def looks(result: BackendResult) -> Looks:
 
 
 def counterexample(
-    cases: Sequence[Case],
-    backend: Backend,
-    of: Looks,
-    releases: Releases,
-    afresh_s: float = 60.0,
+    cases: Sequence[Case], backend: Backend, of: Looks, releases: Releases, afresh_s: float = 60.0
 ) -> CounterexampleResult:
     """Minimize the first case that fails in a fresh process as its group does. of: how that is.
     afresh_s: limit of a fresh process, whose first request loads what it needs."""
@@ -92,11 +88,7 @@ def _looks_on(case: Case, backend: Backend, releases: Releases) -> Looks | None:
 
 
 def _minimized(
-    record: CounterexampleResult,
-    case: Case,
-    backend: Backend,
-    of: Looks,
-    releases: Releases,
+    record: CounterexampleResult, case: Case, backend: Backend, of: Looks, releases: Releases
 ) -> CounterexampleResult:
     name, cut = case.id, list[bool]()
     if isinstance(case, DeviceCase):

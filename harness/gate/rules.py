@@ -191,11 +191,7 @@ def judge_not_worse(
 
 
 def _not_worse(
-    bundle: Bundle,
-    case: CaseResult | None,
-    old: CaseResult,
-    backend: str,
-    allowances: Allowances,
+    bundle: Bundle, case: CaseResult | None, old: CaseResult, backend: str, allowances: Allowances
 ) -> Judgement:
     """Compare a verdict with that of the same case in the baseline bundle."""
     was = old.backends[backend]

@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.llama_cpp.build_files import (
-    GPUS,
-    device_files,
-)
+from sampler_parity.harness.llama_cpp.build_files import GPUS, device_files
 
 _DRIVER = "is its driver installed?"
 

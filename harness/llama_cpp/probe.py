@@ -7,11 +7,7 @@ import ctypes
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.llama_cpp.build_files import (
-    GPUS,
-    device_files,
-    needed_libraries,
-)
+from sampler_parity.harness.llama_cpp.build_files import GPUS, device_files, needed_libraries
 from sampler_parity.harness.llama_cpp.devices import Devices, lacking, score
 from sampler_parity.harness.protocol.messages import Device, DevicesReply, HelloReply
 

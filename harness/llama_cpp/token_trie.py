@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp import worker
 from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA, TokenDataArray
-from sampler_parity.harness.llama_cpp.libllama import (
-    Libllama,
-)
+from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.samplers.token_trie import LIMIT, SPAN_TOO_LONG

@@ -21,18 +21,10 @@ from sampler_parity.harness.llama_cpp.decode import (
     tokenize,
 )
 from sampler_parity.harness.llama_cpp.ends import bans_of_ends
-from sampler_parity.harness.llama_cpp.libllama import (
-    Libllama,
-    default_folder,
-    words_of,
-)
+from sampler_parity.harness.llama_cpp.libllama import Libllama, default_folder, words_of
 from sampler_parity.harness.llama_cpp.recorded import unchanged
 from sampler_parity.harness.llama_cpp.sequences import follow
-from sampler_parity.harness.llama_cpp.signatures import (
-    LAZY_BY_WORDS,
-    SIGNATURES,
-    LlamaLogitBias,
-)
+from sampler_parity.harness.llama_cpp.signatures import LAZY_BY_WORDS, SIGNATURES, LlamaLogitBias
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.environment import lift_memory_limit
@@ -80,9 +72,7 @@ class Worker:
         devices = self.library.devices.describe()
         return f"{devices} | {self.library.llama_print_system_info().decode()}"
 
-    def _decodes(
-        self,
-    ) -> list[Literal["decode", "generate", "throughput", "sequences", "capture"]]:
+    def _decodes(self) -> list[Literal["decode", "generate", "throughput", "sequences", "capture"]]:
         if not self.library.decodes:
             return []
         return ["decode", "generate", "throughput", "sequences", "capture"]

@@ -18,14 +18,7 @@ from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.arithmetic import Dtype, narrowed
-from sampler_parity.harness.protocol.client import (
-    Got,
-    Row,
-    Setting,
-    asked_again,
-    claim,
-    put,
-)
+from sampler_parity.harness.protocol.client import Got, Row, Setting, asked_again, claim, put
 from sampler_parity.harness.protocol.interface import Backend, Rounds
 from sampler_parity.harness.protocol.live import Live, sequences_of
 

@@ -144,11 +144,7 @@ def _chunks(
             yield from outcome
 
 
-def _minimized(
-    judged: list[CaseResult],
-    cases: dict[str, Case],
-    terms: Terms,
-) -> Small:
+def _minimized(judged: list[CaseResult], cases: dict[str, Case], terms: Terms) -> Small:
     """Return the first minimized cases, by case and backend."""
     small: Small = {}
     full = {registry.command_of(name)[0]: name for name in terms.backends}

@@ -166,9 +166,7 @@ class Cluster:
 
 
 def _alone(
-    expected: tuple[RunInfo, Intent] | None,
-    call: Callable[..., Any],
-    args: tuple[Any, ...],
+    expected: tuple[RunInfo, Intent] | None, call: Callable[..., Any], args: tuple[Any, ...]
 ) -> Any:
     """Call a function on a worker; refuse if its configuration is not the one described."""
     with _turn:

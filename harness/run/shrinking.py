@@ -235,10 +235,7 @@ def _in_groups(records: Sequence[CounterexampleResult], name: str, fault: Known)
 
 
 def _in_chains(
-    records: Sequence[CounterexampleResult],
-    name: str,
-    fault: Known,
-    judged: Sequence[CaseResult],
+    records: Sequence[CounterexampleResult], name: str, fault: Known, judged: Sequence[CaseResult]
 ) -> float:
     """Return the share of a backend's failures with several samplers that a fault explains."""
     results = [

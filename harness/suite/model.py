@@ -99,12 +99,7 @@ _FEW = 3  # of each random block, if a few are enough
 
 
 def expanded(
-    path: Path,
-    suite: Suite,
-    cases: bool,
-    profile: Profile,
-    seed: int = 0,
-    few_random: bool = False,
+    path: Path, suite: Suite, cases: bool, profile: Profile, seed: int = 0, few_random: bool = False
 ) -> Iterator[Any]:
     """Yield the cases of a suite, or its other checks. Raises InputError."""
     validation, names = FileValidator(path), set[tuple[str, str]]()

@@ -343,11 +343,7 @@ def _of_row(
 
 
 def _before(
-    prepared: PreparedBatch,
-    path: relations.Path,
-    nth: int,
-    stage: int,
-    taken: Mapping[int, _Shown],
+    prepared: PreparedBatch, path: relations.Path, nth: int, stage: int, taken: Mapping[int, _Shown]
 ) -> tuple[Candidates, Sampler]:
     """Return the input of a stage when a row samples for the nth time, and its sampler at that
     time."""

@@ -8,9 +8,7 @@ from sampler_parity.harness.checks.distribution.record import Decision, Distribu
 from sampler_parity.harness.statistics.plan import holm
 
 
-def decisions(
-    results: list[DistributionResult],
-) -> dict[tuple[str, str], tuple[Decision, float]]:
+def decisions(results: list[DistributionResult]) -> dict[tuple[str, str], tuple[Decision, float]]:
     """Return the decision and Holm's p-value of every (cell, backend), corrected over the run.
 
     Within a cell an alarm needs p <= alpha = total / pairs. Holm's correction rejects all of these

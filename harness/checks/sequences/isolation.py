@@ -103,10 +103,7 @@ class IsolationComparison:
 
 
 def compare_alone(
-    backend: Backend,
-    request: SequencesRequest,
-    streams: Sequence[Stream],
-    result: BackendResult,
+    backend: Backend, request: SequencesRequest, streams: Sequence[Stream], result: BackendResult
 ) -> BackendResult:
     """Return the result with the comparison of each sequence, except copies, with its text alone.
     It is diverged if logits are not those of the text. Raises BackendFailure."""

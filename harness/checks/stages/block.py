@@ -212,11 +212,7 @@ def _plan(case: StagesCase) -> tuple[list[Step], int]:
         ], 1
     if case.script == "clone":
         together = [
-            Step(
-                row=half + i // 2,
-                instance=i % 2,
-                before=[("clone", 0)] if i == 0 else [],
-            )
+            Step(row=half + i // 2, instance=i % 2, before=[("clone", 0)] if i == 0 else [])
             for i in range(2 * (n - half) or 2)
         ]
         return plain_steps(half) + together, 1

@@ -33,11 +33,7 @@ from sampler_parity.reference.releases import CHANGES, Change, between, changes_
 
 
 def check_relation(
-    prepared: Prepared,
-    trace: Trace,
-    relation: Relation,
-    backend: Backend,
-    result: BackendResult,
+    prepared: Prepared, trace: Trace, relation: Relation, backend: Backend, result: BackendResult
 ) -> BackendResult:
     """Run the related case on the same backend and compare its last stage with the reference's. The
     backend was identical to the reference, so the reference's trace stands for both runs."""

@@ -162,10 +162,7 @@ def _counted(cases: Iterable[tuple[CaseResult, int]]) -> list[SuiteCount]:
         samplers[case.suite].update(dict.fromkeys(case.samplers, n))
     return [
         SuiteCount(
-            suite=suite,
-            cases=n,
-            steps=steps[suite],
-            samplers=dict(samplers[suite].most_common()),
+            suite=suite, cases=n, steps=steps[suite], samplers=dict(samplers[suite].most_common())
         )
         for suite, n in sorted(numbers.items())
     ]

@@ -20,10 +20,7 @@ from sampler_parity.harness.checks.distribution.record import (
     Decision,
     DistributionResult,
 )
-from sampler_parity.harness.failures.explanations import (
-    Key,
-    all_explanations,
-)
+from sampler_parity.harness.failures.explanations import Key, all_explanations
 from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import one_line, visible

@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from sampler_parity.harness.backends.engines import ENGINES, without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
-from sampler_parity.harness.failures.explanations import (
-    Key,
-    all_explanations,
-)
+from sampler_parity.harness.failures.explanations import Key, all_explanations
 from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.strict import Strict
@@ -83,8 +80,7 @@ def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Pa
     samplers = [s for s in ALL_SAMPLERS if s in tried] + sorted(tried - ALL_SAMPLERS.keys())
     rows = [
         ParityMatrixRow(
-            sampler=visible(sampler),
-            cells=[_cell(tallies[name][sampler]) for name in names],
+            sampler=visible(sampler), cells=[_cell(tallies[name][sampler]) for name in names]
         )
         for sampler in samplers
     ]

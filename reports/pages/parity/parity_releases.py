@@ -99,9 +99,7 @@ def drift(bundles: list[Bundle], names: list[str]) -> Drift | None:
     parts.sort(key=lambda part: order(parted(part[1].info.backends[part[2]].reference)[0]))
     columns = [
         DriftColumn(
-            bundle=bundle_name,
-            backend=visible(name),
-            release=bundle.info.backends[name].reference,
+            bundle=bundle_name, backend=visible(name), release=bundle.info.backends[name].reference
         )
         for bundle_name, bundle, name in parts
     ]
@@ -118,10 +116,7 @@ def _is_release(info: RunInfo, name: str) -> bool:
 
 
 def _row(
-    label: str,
-    sampler: str,
-    cases: list[tuple[Counted, str]],
-    columns: list[DriftColumn],
+    label: str, sampler: str, cases: list[tuple[Counted, str]], columns: list[DriftColumn]
 ) -> DriftRow:
     cells = [
         _cell(sampler, results, name, parted(column.release)[0])

@@ -64,8 +64,7 @@ def _region(section: ThroughputSection, b: str) -> doc.Region:
         *_remarks(section, b),
     ]
     return doc.Region(
-        b,
-        [bundle_heading(section.bundle, b), doc.InHtml([facts]), doc.InMarkdown([brief]), *parts],
+        b, [bundle_heading(section.bundle, b), doc.InHtml([facts]), doc.InMarkdown([brief]), *parts]
     )
 
 
