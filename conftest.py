@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent
+collect_ignore = ["tests/support/toy_files"]  # files for a copy of the tree
 
 
 def pytest_configure(config: pytest.Config) -> None:
