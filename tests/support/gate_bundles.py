@@ -1,5 +1,6 @@
 """Small bundles and policies of literals, for the tests of the gate."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -16,6 +17,7 @@ from sampler_parity.harness.checks.timed_records import Check, SkipRatioResult, 
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateFinding, GateResult
+from tests.support.records import record
 from tests.support.report_bundles import case, got, run_info
 from tests.support.skip_ratios import measured, result
 
@@ -27,14 +29,11 @@ def finished(folder: Path, records: Sequence[BaseModel], info: RunInfo | None = 
     """Write a finished bundle of these records, whose footer counts each kind."""
     writer = create(folder, info or run_info("mine", "llama.cpp"))
     writer.append(*records)
-    counts: dict[str, int] = {}
-    for record in records:
-        kind = record.model_dump()["kind"]
-        counts[kind] = counts.get(kind, 0) + 1
+    counts = Counter(str(one.model_dump()["kind"]) for one in records)
     footer = Footer(
-        cases=counts.get("case", 0),
-        skip_ratios=counts.get("skip_ratio", 0),
-        cells=counts.get("distribution", 0),
+        cases=counts["case"],
+        skip_ratios=counts["skip_ratio"],
+        cells=counts["distribution"],
         steps=1,
         wall_s=1.0,
         records=counts,
@@ -61,18 +60,10 @@ def both(name: str, **fields: Any) -> CaseResult:
 
 def cell(name: str, mine: CellOnBackend, **fields: Any) -> DistributionResult:
     fine = CellOnBackend(decision="equivalent", draws=1000, estimate=0.0, low=0.0, high=0.001)
-    defaults: dict[str, Any] = {
-        "what": "coupled",
-        "samplers": ["dist"],
-        "n_vocab": 32,
-        "margin": 0.002,
-        "alpha": 1e-8,
-        "beta": 1e-4,
-        "planned": 1000,
-        "required": {"mine": ["equivalent"], "llama.cpp": ["equivalent"]},
-    }
+    required = {"mine": ["equivalent"], "llama.cpp": ["equivalent"]}
     backends = {"mine": mine, "llama.cpp": fine}
-    return DistributionResult(id=name, backends=backends, **(defaults | fields))
+    fields = {"id": name, "backends": backends, "required": required} | fields
+    return DistributionResult.model_validate(record("cell", **fields))
 
 
 def timed(name: str, ratio: float, spread: float = 0.01, again: float = 1.0) -> TimingResult:

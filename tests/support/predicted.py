@@ -6,6 +6,7 @@ from typing import Any
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records import Apart, PartingResult, PredictionResult
 from sampler_parity.harness.verdicts import Verdict
+from tests.support.records import record
 from tests.support.report_bundles import bundle_of, case, got, read_back, run_info
 
 SORTED = "the order that libc++ leaves of equals"
@@ -15,20 +16,8 @@ FUSED = "a * b + c rounded once, by gcc"
 
 def apart(sampler: str = "top_k", *operations: str, **fields: Any) -> Apart:
     """Return a difference: other survivors, and another token if one is drawn, by default."""
-    defaults: dict[str, Any] = {
-        "order": False,
-        "survivors": False,
-        "tokens": None,
-        "token": None,
-        "step": 0,
-        "stage": 0,
-        "sampler": sampler,
-        "what": "survivors",
-        "here": "1 with token 0",
-        "there": "1 with token 2",
-        "operations": [*operations],
-    }
-    return Apart(**(defaults | fields))
+    fields = {"sampler": sampler, "operations": [*operations]} | fields
+    return Apart.model_validate(record("apart", **{"tokens": None, "token": None} | fields))
 
 
 def prediction(name: str, *samplers: str, suite: str = "parity/a", **on: Apart) -> PredictionResult:

@@ -13,20 +13,11 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.timed_records import SkipRatioResult, TimingResult
 from sampler_parity.harness.verdicts import Verdict
+from tests.support.records import record
 
 HOSTILE = "<script>alert(1)</script>&\"'|`*_[x](y)\x00\x1b[31m\u202e\n@you"
 
-MACHINE = MachineInfo(
-    system="Linux 6.1",
-    machine="x86_64",
-    cpu="Test CPU",
-    cpu_flags=["avx2"],
-    cores=2,
-    memory_bytes=8 << 30,
-    libc="glibc 2.36",
-    python="3.11.2",
-    packages={"numpy": "2.4.6"},
-)
+MACHINE = MachineInfo.model_validate(record("machine"))
 
 
 def run_info(*backends: str, seed: int = 0, suites: dict[str, str] | None = None) -> RunInfo:
@@ -56,21 +47,7 @@ def diverged(**fields: Any) -> BackendResult:
     """Return a result: p differs at rank 7 (id 4711) after top_p, the third of five stages, in step
     1.
     """
-    values = {
-        "survivors": {"got": 10395, "expected": 10458},
-        "rank": 7,
-        "id": 4711,
-        "got": 0.25,
-        "expected": 0.5,
-    }
-    placed: dict[str, Any] = {
-        "step": 0,
-        "stage": "top_p",
-        "stage_index": 2,
-        "what": "p",
-        "values": values,
-    }
-    return BackendResult(verdict="diverged", **(placed | fields))
+    return BackendResult.model_validate(record("diverged", **fields))
 
 
 def case(name: str, backends: dict[str, BackendResult], **fields: Any) -> CaseResult:

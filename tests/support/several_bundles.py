@@ -21,6 +21,7 @@ from sampler_parity.harness.checks.logits import DecodeResult, Rows, figures
 from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.maintenance.calibration.calibration_record import CalibrationResult
+from tests.support.records import record
 from tests.support.report_bundles import MACHINE, case, got, read_back, run_info
 
 DIGESTS = {"parity/top_p": "d1", "parity/dist": "d2"}
@@ -124,18 +125,7 @@ def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
 
 def calibration_in(folder: Path) -> Path:
     """Write a bundle with one claim, one curve and one rule of another project."""
-    curve = {"fault": "lost tail", "tv": 0.005, "draws": [10, 100], "caught": [1, 9], "runs": 10}
-    rule = {"tv": {"vLLM": 0.01}, "passed": {"vLLM": 7}, "runs": {"vLLM": 10}}
-    result = CalibrationResult.model_validate(
-        {
-            "seed": 1,
-            "alpha": 1e-8,
-            "claims": [{"text": "a fault is caught", "seen": "9 of 10 runs", "met": True}],
-            "curves": {"frequencies, V = 32": [curve]},
-            "peers": [{"fault": "lost tail", **rule}],
-            "wall_s": 1.0,
-        }
-    )
+    result = CalibrationResult.model_validate(record("calibration"))
     return read_back(folder, run_info("reference"), [], [result]).folder
 
 
@@ -143,48 +133,20 @@ def invariance_in(folder: Path) -> Path:
     """Write a bundle of three backends: one decodes a batch like each text alone, one differs, one
     died.
     """
-    same = {"rows": 8, "equal": 8, "difference": 0.0, "kl_max": 0.0, "kl_mean": 0.0, "top1": 8}
-    apart = same | {"equal": 1, "difference": 0.25, "kl_max": 2e-4, "kl_mean": 1e-5, "top1": 7}
-    result = InvarianceResult.model_validate(
-        {
-            "id": "invariance/small",
-            "suite": "devices/invariance",
-            "model_sha256": "0" * 64,
-            "texts_sha256": "1" * 64,
-            "texts": 2,
-            "tokens": 4,
-            "backends": {
-                "x": {"widths": [{"width": w} | same for w in (1, 2, 4)]},
-                "y": {"widths": [{"width": 1} | same, {"width": 4} | apart]},
-                "z": {"failed": "crashed: no more"},
-            },
-        }
-    )
+    result = InvarianceResult.model_validate(record("invariance"))
     return read_back(folder, run_info("x", "y", "z"), [], [result]).folder
 
 
 def accuracy_in(folder: Path) -> Path:
     """Write a bundle of three backends: one is exact, one is off, one died."""
-    off = {"p_median": 2030.4, "p_largest": 28512.0, "mass_median": 0.455, "mass_largest": 3100.0}
+    results = []
+    for sampler in ("top_p", "dist"):
+        for n in (32, 128256):
+            about = {"id": f"accuracy/normal/{sampler}-V{n}", "sampler": sampler, "n_vocab": n}
+            results.append(AccuracyResult.model_validate(record("accuracy", **about)))
     cut = {"mass_share": 1.66e-4, "kept_tokens": -11, "kept_share": -1.63e-4}
-    results = [
-        AccuracyResult.model_validate(
-            {
-                "id": f"accuracy/normal/{sampler}-V{n}",
-                "suite": "accuracy/accuracy",
-                "sampler": sampler,
-                "n_vocab": n,
-                "rows": 4,
-                "backends": {
-                    "x": {"p_median": 0.25, "p_largest": 0.5},
-                    "y": off | (cut if sampler == "top_p" and n == 128256 else {}),
-                    "z": {"failed": "crashed: no more"},
-                },
-            }
-        )
-        for sampler in ("top_p", "dist")
-        for n in (32, 128256)
-    ]
+    largest = results[1].backends
+    largest["y"] = largest["y"].model_copy(update=cut)
     return read_back(folder, run_info("x", "y", "z"), [], results).folder
 
 

@@ -7,14 +7,9 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
 from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock, Workload
 from sampler_parity.harness.checks.timed_records import SkipRatioResult
-from sampler_parity.harness.protocol.measured import (
-    LeafDivergence,
-    Measured,
-    OwnCosts,
-    SetCosts,
-    Way,
-)
+from sampler_parity.harness.protocol.measured import Measured, Way
 from sampler_parity.harness.trie.model import modelled
+from tests.support.records import record
 from tests.support.report_bundles import case, got, read_back, run_info
 
 BLOCK: dict[str, Any] = {
@@ -44,40 +39,9 @@ def measured(**changes: Any) -> Measured:
     """Return 4 tokens of 30 leaves at V = 1,000, half of them forced; 3.6 times as fast as the
     grammar.
     """
-    fields: dict[str, Any] = {
-        "mode": "strict-trie-ffi",
-        "model": "small",
-        "skip_ratio_mean": 0.99,
-        "skip_ratio_std": 0.005,
-        "tokens_per_second": 1800.0,
-        "tokens_per_second_vs_grammar": 3.6,
-        "token_accuracy": 1.0,
-        "forward_passes_saved": 2,
-        "forward_passes_total": 4,
-        "skip_ratio_exact": 0.99,
-        "skip_ratio_off": 0,
-        "tokens_per_second_vs_grammar_ci95": (3.0, 4.0),
-        "tokens_per_second_vs_resampling": 3.5,
-        "tokens_per_second_vs_resampling_ci95": (2.9, 3.9),
-        "token_agreement_with_grammar": 1.0,
-        "text_accuracy": 0.75,
-        "n_vocab": 1000,
-        "pairs": 8,
-        "ways": {"trie": TRIE, "grammar_first": GRAMMAR},
-        "modelled": modelled(TRIE, GRAMMAR),
-        "own_us_per_step": OwnCosts(masking=10.0, compacting=5.0, grammar=500.0),
-        "leaves": 30,
-        "leaf_tokens_mean": 4.0,
-        "shared_tokens": 0.3,
-        "trie_nodes": 85,
-        "trie_bytes": 1000,
-        "set_token_trie_us": SetCosts(cold=300.0, cached=20.0),
-        "read_grammar_us": 15.0,
-        "law": LeafDivergence(kl_trie=0.5, kl_grammar=0.25, spellings=40, beyond_trie=0.25),
-        "version": "v0.5.0",
-        "device": "CPU",
-    }
-    return Measured.model_validate({**fields, **changes})
+    ways = {"trie": TRIE, "grammar_first": GRAMMAR}
+    fields = {"ways": ways, "modelled": modelled(TRIE, GRAMMAR)} | changes
+    return Measured.model_validate(record("measured", **fields))
 
 
 def workload(**changes: Any) -> Workload:
