@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,19 @@ def answers(see: See, act: str, *pages: str, width: int = 1280) -> list[Any]:
     return [json.loads(seen.answer or "null") for seen in see([*pages], width, act=KEYS % act)]
 
 
+def assert_answer(
+    see: See, act: str, page: str, expected: Any, faults: Sequence[tuple[str, str]]
+) -> None:
+    """Assert what an act finds out on a page, and that it finds out another thing with each fault.
+
+    faults: a part of the page's script, and what stands there instead.
+    """
+    wrong = [planted(page, old, new) for old, new in faults]
+    right, *others = answers(see, act, page, *wrong)
+    assert right == expected
+    assert [fault for fault, other in zip(faults, others, strict=True) if other == expected] == []
+
+
 PICK = """
 tokens[0].focus();
 press('Escape'); press('ArrowRight'); press('Enter');
@@ -83,14 +96,12 @@ PICKED = [
 @pytest.mark.slow
 def test_a_token_picked_by_keyboard_shows_its_stages(see: See, small: str) -> None:
     faults = [
-        planted(small, "event.key === 'Enter' || event.key === ' ') pick", "false) pick"),
-        planted(small, "ArrowRight: () => state.at + 1", "ArrowRight: () => state.at + 2"),
-        planted(small, "now = { n, mass, logit, p };", "now = { n, mass, logit, p: mass };"),
-        planted(small, "state.picked >= 0) unpick()", "state.picked > 9) unpick()"),
+        ("event.key === 'Enter' || event.key === ' ') pick", "false) pick"),
+        ("ArrowRight: () => state.at + 1", "ArrowRight: () => state.at + 2"),
+        ("now = { n, mass, logit, p };", "now = { n, mass, logit, p: mass };"),
+        ("state.picked >= 0) unpick()", "state.picked > 9) unpick()"),
     ]
-    right, *wrong = answers(see, PICK, small, *faults)
-    assert right == PICKED
-    assert [answer == PICKED for answer in wrong] == [False] * len(faults)
+    assert_answer(see, PICK, small, PICKED, faults)
 
 
 PICTURE = """
@@ -119,10 +130,7 @@ def test_the_picture_has_survivors_and_mass_and_names_what_differs(see: See, sma
     counted = "3 tokens in 1 text. Tokens with a stage that differs from the reference: 1. "
     counted += "Not judged: 0."
     picture = [said, ["270", "243", "243"], 1, "diverged: logits", facts, counted]
-    wrong = planted(small, "wide * share", "wide * share * share")
-    right, other = answers(see, PICTURE, small, wrong)
-    assert right == picture
-    assert other != picture
+    assert_answer(see, PICTURE, small, picture, [("wide * share", "wide * share * share")])
 
 
 def token(number: int, text: int = 1, **fields: object) -> TokenRow:
@@ -130,6 +138,10 @@ def token(number: int, text: int = 1, **fields: object) -> TokenRow:
     row = {"before": 10, "p": 0.5, "logit": 1.0, "model_p": 0.4, "stages": stages} | fields
     row = {"piece": Piece(number, f" t{number}")} | row
     return TokenRow(number, text=text, **row)  # type: ignore[arg-type]
+
+
+def page_of(rows: Iterable[TokenRow], most: int = 10) -> str:
+    return recording_page("Recording: x", ["Private."], rows, most)
 
 
 def with_properties() -> list[TokenRow]:
@@ -175,16 +187,12 @@ FOUND = [
 
 @pytest.mark.slow
 def test_tokens_are_found_by_property_in_all_texts(see: See) -> None:
-    text = recording_page("Recording: x", ["Private."], with_properties(), 10)
     faults = [
-        planted(text, "(holds << bit)", "(holds << (bit ^ 1))"),
-        planted(text, "?? ordered[0];", ";"),
-        planted(text, "if (hit[0] !== state.text) open(hit[0]);", ""),
+        ("(holds << bit)", "(holds << (bit ^ 1))"),
+        ("?? ordered[0];", ";"),
+        ("if (hit[0] !== state.text) open(hit[0]);", ""),
     ]
-    right, *wrong = answers(see, FIND, text, *faults)
-    assert right == FOUND
-    assert [answer == FOUND for answer in wrong[:2]] == [False, False]
-    assert wrong[2] != FOUND
+    assert_answer(see, FIND, page_of(with_properties()), FOUND, faults)
 
 
 ADDRESS = """
@@ -199,15 +207,12 @@ return [...named, page.getElementById('text').value];
 
 @pytest.mark.slow
 def test_the_page_begins_with_a_token_and_opens_that_of_the_address(see: See) -> None:
-    page = recording_page("Recording: x", ["Private."], with_properties(), 10)
     shown = [f"Token {i}: t{i} ({i})" for i in (1, 8, 3, 3, 3)]
     faults = [
-        planted(page, "if (state.spans.length) pick(0);\n  addressed", "addressed"),
-        planted(page, "columns.number.indexOf(wanted)", "wanted"),
+        ("if (state.spans.length) pick(0);\n  addressed", "addressed"),
+        ("columns.number.indexOf(wanted)", "wanted"),
     ]
-    right, *wrong = answers(see, ADDRESS, page, *faults)
-    assert right == [*shown, "0"]
-    assert [answer == right for answer in wrong] == [False, False]
+    assert_answer(see, ADDRESS, page_of(with_properties()), [*shown, "0"], faults)
 
 
 TIMELINE = """
@@ -224,17 +229,13 @@ return [...clicked, text('picked-head'), line.getAttribute('aria-valuetext'),
 
 @pytest.mark.slow
 def test_a_click_into_the_timeline_goes_to_the_token(see: See) -> None:
-    rows = [token(i, entropy=i / 2) for i in range(1, 11)]
-    text = recording_page("Recording: x", ["Private."], rows, 10)
+    page = page_of([token(i, entropy=i / 2) for i in range(1, 11)])
     shown = [
         *("Token 8: t8 (8)", "M750 0V100", "Token 7: t7 (7)"),
         "token 7:  t7, entropy 3.5 bits, 4 survivors",
         3,
     ]
-    wrong = planted(text, "(event.clientX - box.left)", "event.clientX / 2")
-    right, other = answers(see, TIMELINE, text, wrong)
-    assert right == shown
-    assert other != shown
+    assert_answer(see, TIMELINE, page, shown, [("(event.clientX - box.left)", "event.clientX / 2")])
 
 
 SHADES = """
@@ -248,8 +249,7 @@ return [p, of(), tokens.map((token) => token.className.trim())];
 @pytest.mark.slow
 def test_a_switch_shades_by_probability_or_by_surprisal(see: See) -> None:
     rows = [token(i, p=p) for i, p in enumerate((1.0, 0.5, 0.01, None), 1)]
-    text = recording_page("Recording: x", ["Private."], rows, 10)
-    ((by_p, by_bits, classes),) = answers(see, SHADES, text)
+    ((by_p, by_bits, classes),) = answers(see, SHADES, page_of(rows))
     assert classes == ["p0 b0", "p4 b1", "p7 b6 hit", ""]
     assert (by_p[0], by_p[3]) == (by_bits[0], by_bits[3]) == ("rgba(0, 0, 0, 0)",) * 2
     assert len({*by_p}) == len({*by_bits}) == 3
@@ -294,8 +294,9 @@ def test_a_half_character_is_shown_by_the_token_that_completes_it(tmp_path: Path
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_fits_the_screen_and_has_no_problem(see: See, small: str, width: int) -> None:
     assert problems(small) == []
-    pages = [small, recording_page("Recording: none", ["Private."], [], 10)]
-    for seen in see(pages, width, act=KEYS % "tokens[0]?.click(); return tokens.length"):
+    for seen in see(
+        [small, page_of([])], width, act=KEYS % "tokens[0]?.click(); return tokens.length"
+    ):
         assert (seen.scroll_width, seen.console) == (width, [])
 
 
@@ -332,8 +333,7 @@ def test_a_recording_stands_alone_and_is_html(tmp_path: Path) -> None:
 
 
 def test_only_the_first_tokens_of_a_long_recording_are_shown() -> None:
-    rows = (token(i) for i in range(1, 10**9))
-    text = recording_page("Recording: x", ["Private."], rows, 5)
+    text = page_of((token(i) for i in range(1, 10**9)), 5)
     assert (" t5" in text, " t6" in text) == (True, False)
     assert "Only the first 5 tokens are shown." in Page(text).text
 
@@ -349,9 +349,7 @@ def test_axe_finds_nothing_with_a_picked_token(
         pytest.skip("unavailable: chromium, or axe-core from npm")
     act = f"document.querySelector('[value={shade}]').click();"
     act += "document.querySelectorAll('[role=option]')[1].click();"
-    shaded = recording_page(
-        "Recording: x", ["Private."], [*rows_of_shades(), *with_properties()], 100
-    )
+    shaded = page_of([*rows_of_shades(), *with_properties()], 100)
     pale = re.sub(
         "--shade: [0-9 ]+", "--shade: 0 0 0" if theme == "light" else "--shade: 255 255 255", shaded
     )
