@@ -8,27 +8,23 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.records import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.labels import terminal_lines
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.verdicts import Verdict
-from tests.support.gate_bundles import TODAY, both, cell, findings, finished, judged
+from tests.support.gate_bundles import TODAY, both, cell, findings, finished, judged, on_mine
 from tests.support.report_bundles import case, got
 
 PARITY = "[[parity]]\n"
 LACKS = got("skipped", detail="no sampler dry")
 
 
-def mine(result: BackendResult, **fields: Any) -> CaseResult:
-    return case("a", {"mine": result, "llama.cpp": got()}, **fields)
-
-
 def by(tmp_path: Path, result: BackendResult, policy: str, **fields: Any) -> GateResult:
     """Judge a case with this result and one that is identical."""
-    return judged(finished(tmp_path / "b", [mine(result, **fields), both("b")]), policy)
+    return judged(finished(tmp_path / "b", [on_mine("a", result, **fields), both("b")]), policy)
 
 
 @pytest.mark.parametrize("ran_with", ["identical", "tied", "close"])
@@ -36,7 +32,7 @@ def by(tmp_path: Path, result: BackendResult, policy: str, **fields: Any) -> Gat
 def test_the_default_policy_lets_nothing_of_it_pass_whatever_the_run_accepted(
     tmp_path: Path, verdict: Verdict, ran_with: Any
 ) -> None:
-    bundle = finished(tmp_path / "b", [mine(got(verdict), accept=ran_with), both("b")])
+    bundle = finished(tmp_path / "b", [on_mine("a", got(verdict), accept=ran_with), both("b")])
     assert gate(bundle, read_policy(None), None, TODAY).exit_status == 1
 
 
@@ -117,14 +113,14 @@ def test_where_all_was_skipped_nothing_can_be_judged(tmp_path: Path) -> None:
 def test_a_sampler_that_is_no_longer_claimed_is_worse_than_it_was(tmp_path: Path) -> None:
     before = finished(tmp_path / "before", [both("a")])
     policy = 'skipped = "allow"\n[[not_worse]]\nbackend = "mine"'
-    bundle = finished(tmp_path / "b", [mine(LACKS)])
+    bundle = finished(tmp_path / "b", [on_mine("a", LACKS)])
     assert judged(bundle, policy, before).exit_status == 1
     assert judged(bundle, policy, bundle).exit_status == 0
 
 
 def test_a_tie_where_there_was_none_is_worse(tmp_path: Path) -> None:
-    before = finished(tmp_path / "before", [mine(got("close"))])
-    bundle = finished(tmp_path / "b", [mine(got("close", ties=True))])
+    before = finished(tmp_path / "before", [on_mine("a", got("close"))])
+    bundle = finished(tmp_path / "b", [on_mine("a", got("close", ties=True))])
     assert judged(bundle, '[[not_worse]]\nbackend = "mine"', before).exit_status == 1
     assert judged(before, '[[not_worse]]\nbackend = "mine"', bundle).exit_status == 0
 
@@ -142,7 +138,7 @@ def test_a_skipped_distribution_test_fails_unless_the_policy_lets_it_be(tmp_path
 def test_cuts_that_all_lean_to_one_side_fail_the_gate(tmp_path: Path) -> None:
     for n, status in ((60, 1), (12, 0)):
         late = got("correct", late=1)
-        cases = [mine(late).model_copy(update={"id": f"top_p/{i}"}) for i in range(n)]
+        cases = [on_mine(f"top_p/{i}", late) for i in range(n)]
         outcome = judged(finished(tmp_path / f"b{n}", cases), f'accept = "correct"\n{PARITY}')
         assert outcome.exit_status == status
         assert ("biased" in str(findings(outcome))) == bool(status)

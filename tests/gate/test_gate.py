@@ -2,14 +2,13 @@
 
 import dataclasses
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.machine import digest_of_code
@@ -20,6 +19,7 @@ from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.labels import MOST_FINDINGS, markdown, terminal_lines, verdict_line
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
+from tests.support.command_line import cli
 from tests.support.gate_bundles import (
     TODAY,
     both,
@@ -27,12 +27,14 @@ from tests.support.gate_bundles import (
     findings,
     finished,
     judged,
+    on_mine,
     saved,
     timed,
 )
 from tests.support.report_bundles import HOSTILE, case, diverged, got, run_info
 from tests.support.schema_text import schema_text
 
+FINE = CellOnBackend(decision="equivalent", low=0.0, high=0.001)
 RIGHT = Check(what="token_accuracy", found=1.0, relation="=", limit=1.0)
 WRONG = Check(what="token_accuracy", found=0.9, relation="=", limit=1.0)
 
@@ -57,7 +59,7 @@ def test_bundle_that_is_as_its_suites_require_passes(tmp_path: Path) -> None:
 
 def test_divergence_fails_with_stage_limit_and_replay(tmp_path: Path) -> None:
     stages = ["penalties", "top_k", "top_p", "temp", "dist"]
-    wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": got()}, samplers=stages)
+    wrong = on_mine("top_p/a", diverged(), samplers=stages)
     result = judged(finished(tmp_path / "b", [wrong, both("b")]), '[[parity]]\nbackend = "mine"')
     ((rule, state, finding),) = findings(result)
     assert (rule, state, result.exit_status) == ("parity.mine", "failed", 1)
@@ -72,7 +74,7 @@ def test_a_case_that_is_right_at_times_only_fails_with_its_rate(tmp_path: Path) 
     flaky = got().model_copy(
         update={"verdict": "flaky", "detail": detail, "asked": {"identical": 9}}
     )
-    wrong = case("a", {"mine": flaky, "llama.cpp": got()})
+    wrong = on_mine("a", flaky)
     result = judged(finished(tmp_path / "b", [wrong]), '[[parity]]\nbackend = "mine"')
     ((rule, state, finding),) = findings(result)
     assert (rule, state, result.exit_status) == ("parity.mine", "failed", 1)
@@ -103,10 +105,10 @@ def test_first_rule_that_fits_judges(tmp_path: Path) -> None:
     verdicts = ["identical", "close"]
     [[parity]]
     """
-    near = {"mine": got("close"), "llama.cpp": got()}
-    fine = finished(tmp_path / "fine", [case("a", near, samplers=["typical_p"]), both("b")])
+    typical_p, top_p = (on_mine("a", got("close"), samplers=[n]) for n in ("typical_p", "top_p"))
+    fine = finished(tmp_path / "fine", [typical_p, both("b")])
     assert judged(fine, policy).exit_status == 0
-    wrong = finished(tmp_path / "wrong", [case("a", near, samplers=["top_p"]), both("b")])
+    wrong = finished(tmp_path / "wrong", [top_p, both("b")])
     states = [(rule, state) for rule, state, _ in findings(judged(wrong, policy))]
     assert states == [("parity.*.typical_p", "unjudged"), ("parity", "failed")]
 
@@ -117,18 +119,6 @@ def test_rule_that_finds_nothing_is_not_judged(tmp_path: Path) -> None:
     ((rule, state, finding),) = findings(result)
     assert (rule, state, result.exit_status) == ("parity.*.min_p", "unjudged", 2)
     assert finding.figure == "0 results that the rule can judge"
-
-
-def test_fewer_cases_than_asked_are_not_judged(tmp_path: Path) -> None:
-    bundle = finished(tmp_path / "b", [both("a")])
-    assert judged(bundle, "[[parity]]\nat_least = 2").exit_status == 0
-    assert judged(bundle, "[[parity]]\nat_least = 3").exit_status == 2
-
-
-def test_failure_weighs_more_than_what_cannot_be_judged(tmp_path: Path) -> None:
-    wrong = case("a", {"mine": got("crashed"), "llama.cpp": got()})
-    policy = '[[parity]]\nsampler = "min_p"\n[[parity]]'
-    assert judged(finished(tmp_path / "b", [wrong]), policy).exit_status == 1
 
 
 def test_result_taken_out_of_a_case_is_not_judged(tmp_path: Path) -> None:
@@ -147,49 +137,12 @@ def without(kind: str) -> Callable[[list[str]], list[str]]:
 
 @pytest.mark.parametrize("kind", ["case", "timing", "distribution", "skip_ratio", "footer"])
 def test_bundle_with_a_line_taken_out_is_refused(tmp_path: Path, kind: str) -> None:
-    fine = CellOnBackend(decision="equivalent", low=0.0, high=0.001)
-    records = [both("a"), timed("t", 1.0), cell("c", fine), saved("w@mine", 0.5)]
+    records = [both("a"), timed("t", 1.0), cell("c", FINE), saved("w@mine", 0.5)]
     bundle = finished(tmp_path / "b", records)
     path = bundle.folder / "results.jsonl"
     path.write_text("".join(without(kind)(path.read_text().splitlines(keepends=True))))
     with pytest.raises(InputError, match="footer"):
         read_finished(bundle.folder)
-
-
-@pytest.mark.parametrize(
-    ("skip_ratio", "checks", "least", "exit_status"),
-    [
-        (0.5, [RIGHT], 0.4, 0),
-        (0.3, [RIGHT], 0.4, 1),
-        (0.5, [RIGHT, WRONG], 0.4, 1),
-        (0.5, [], 0.4, 2),
-        (None, [], 0.0, 1),
-    ],
-    ids=["enough", "too-little", "a-check-missed", "nothing-checked", "crashed"],
-)
-def test_skip_ratio_and_its_checks_decide(
-    tmp_path: Path, skip_ratio: float | None, checks: list[Check], least: float, exit_status: int
-) -> None:
-    bundle = finished(tmp_path / "b", [saved("w@mine", skip_ratio, checks)])
-    policy = f'[[skip_ratio]]\nworkload = "w"\nmin_skip_ratio = {least}'
-    assert judged(bundle, policy).exit_status == exit_status
-
-
-@pytest.mark.parametrize(
-    ("pattern", "exit_status"),
-    [("s/w@mine", 0), ("s/w", 0), ("s/*", 0), ("s/w@other", 2), ("w", 2)],
-    ids=["as the gate prints it", "as its page does", "a pattern", "another backend", "a part"],
-)
-def test_workload_is_named_as_it_is_printed(tmp_path: Path, pattern: str, exit_status: int) -> None:
-    bundle = finished(tmp_path / "b", [saved("s/w@mine", 0.5, [RIGHT])])
-    policy = f'[[skip_ratio]]\nworkload = "{pattern}"\nmin_skip_ratio = 0.1'
-    assert judged(bundle, policy).exit_status == exit_status
-
-
-def test_workload_that_was_not_measured_is_not_judged(tmp_path: Path) -> None:
-    bundle = finished(tmp_path / "b", [saved("other@mine", 0.9, [RIGHT])])
-    policy = '[[skip_ratio]]\nworkload = "w"\nmin_skip_ratio = 0.1'
-    assert judged(bundle, policy).exit_status == 2
 
 
 def test_run_of_single_cases_is_not_judged_unless_the_policy_says_so(tmp_path: Path) -> None:
@@ -220,7 +173,7 @@ def test_suite_and_profile_that_the_policy_names_must_have_run(tmp_path: Path) -
 
 
 def test_known_divergence_passes_until_its_date(tmp_path: Path) -> None:
-    wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": got()})
+    wrong = on_mine("top_p/a", diverged())
     bundle = finished(tmp_path / "b", [wrong, both("b")])
     result = judged(bundle, ALLOW.format(case="top_p/*", expires=TODAY))
     assert (result.exit_status, result.allowances[0].used) == (0, 1)
@@ -237,15 +190,9 @@ def test_known_divergence_passes_until_its_date(tmp_path: Path) -> None:
     assert "fix: resolve #7, owner: Ada, or set a later date" in lines
 
 
-def test_known_divergence_covers_no_other_outcome(tmp_path: Path) -> None:
-    worse = case("top_p/a", {"mine": got("crashed"), "llama.cpp": got()})
-    bundle = finished(tmp_path / "b", [worse])
-    assert judged(bundle, ALLOW.format(case="top_p/*", expires=TODAY)).exit_status == 1
-
-
 def test_a_finding_is_allowed_or_ignored_by_its_id_alone(tmp_path: Path) -> None:
-    crash = case("top_p/b", {"mine": got("crashed"), "llama.cpp": got()})
-    wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": got()})
+    crash = on_mine("top_p/b", got("crashed"))
+    wrong = on_mine("top_p/a", diverged())
     bundle = finished(tmp_path / "b", [wrong, crash])
     ids = {f.subject: f.id for _, _, f in findings(judged(bundle, "[[parity]]"))}
     assert ids == {"top_p/a on mine": "top_p/fewer", "top_p/b on mine": "run/crashed"}
@@ -261,8 +208,8 @@ def test_a_finding_is_allowed_or_ignored_by_its_id_alone(tmp_path: Path) -> None
 
 
 def test_each_kind_of_failure_is_printed_before_the_second_of_any(tmp_path: Path) -> None:
-    many = [case(f"a/{i}", {"mine": got("crashed"), "llama.cpp": got()}) for i in range(9)]
-    few = case("top_p/z", {"mine": diverged(), "llama.cpp": got()})
+    many = [on_mine(f"a/{i}", got("crashed")) for i in range(9)]
+    few = on_mine("top_p/z", diverged())
     lines = list(terminal_lines(judged(finished(tmp_path / "b", [*many, few]), "[[parity]]")))
     assert [line for line in lines if line.startswith("FAILED")][:3] == [
         "FAILED parity   a/0 on mine",
@@ -272,14 +219,14 @@ def test_each_kind_of_failure_is_printed_before_the_second_of_any(tmp_path: Path
 
 
 def test_what_would_let_an_accepted_verdict_pass_is_named(tmp_path: Path) -> None:
-    right = case("top_p/a", {"mine": got("correct"), "llama.cpp": got()})
+    right = on_mine("top_p/a", got("correct"))
     ((_, _, failed),) = findings(judged(finished(tmp_path / "b", [right]), "[[parity]]"))
     assert failed.id == "run/correct"
     assert failed.mend == 'if this is right for you, write accept = "correct" in the policy'
 
 
 def test_an_ignored_finding_is_noted_and_an_empty_pattern_is_refused(tmp_path: Path) -> None:
-    wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": got()})
+    wrong = on_mine("top_p/a", diverged())
     bundle = finished(tmp_path / "b", [wrong])
     file = read_policy(None)
     policy = dataclasses.replace(file, policy=file.policy.ignoring(["*"]))
@@ -300,7 +247,7 @@ def test_known_divergence_that_is_no_longer_needed_is_reported_or_fails(tmp_path
 def test_verdict_worse_than_in_the_last_release_fails(tmp_path: Path) -> None:
     both_pass = {"mine": ["identical", "reordered"], "llama.cpp": ["identical"]}
     last = finished(tmp_path / "last", [both("a"), both("b")])
-    now = case("a", {"mine": got("reordered"), "llama.cpp": got()}, required=both_pass)
+    now = on_mine("a", got("reordered"), required=both_pass)
     bundle = finished(tmp_path / "b", [now, both("b")])
     policy = "[[parity]]\n[[not_worse]]"
     ((rule, state, finding),) = findings(judged(bundle, policy, last))
@@ -317,6 +264,40 @@ def test_case_that_the_last_release_had_must_still_be_there(tmp_path: Path) -> N
         ("unjudged", "b on mine"),
         ("unjudged", "b on llama.cpp"),
     ]
+
+
+LEAST = "[[parity]]\nat_least = {}"
+SKIP_RATIO = '[[skip_ratio]]\nworkload = "{}"\nmin_skip_ratio = {}'
+IN_A_SUITE = saved("s/w@mine", 0.5, [RIGHT])
+CRASHED = on_mine("top_p/a", got("crashed"))
+WITHOUT_MINE = cell("c", FINE).model_copy(update={"backends": {"llama.cpp": FINE}})
+DECIDED: dict[str, tuple[BaseModel, str, int]] = {
+    "as many cases as asked": (both("a"), LEAST.format(2), 0),
+    "fewer cases than asked": (both("a"), LEAST.format(3), 2),
+    "a failure, and a rule without results": (
+        *(CRASHED, '[[parity]]\nsampler = "min_p"\n[[parity]]', 1),
+    ),
+    "an outcome that is not allowed": (CRASHED, ALLOW.format(case="top_p/*", expires=TODAY), 1),
+    "a cell without the backend": (WITHOUT_MINE, "[[distribution]]", 2),
+    "enough skipped": (saved("w@mine", 0.5, [RIGHT]), SKIP_RATIO.format("w", 0.4), 0),
+    "too little skipped": (saved("w@mine", 0.3, [RIGHT]), SKIP_RATIO.format("w", 0.4), 1),
+    "a check missed": (saved("w@mine", 0.5, [RIGHT, WRONG]), SKIP_RATIO.format("w", 0.4), 1),
+    "nothing checked": (saved("w@mine", 0.5), SKIP_RATIO.format("w", 0.4), 2),
+    "a workload that crashed": (saved("w@mine", None), SKIP_RATIO.format("w", 0.0), 1),
+    "another workload": (saved("other@mine", 0.9, [RIGHT]), SKIP_RATIO.format("w", 0.1), 2),
+    "as the gate prints it": (IN_A_SUITE, SKIP_RATIO.format("s/w@mine", 0.1), 0),
+    "as its page prints it": (IN_A_SUITE, SKIP_RATIO.format("s/w", 0.1), 0),
+    "a pattern": (IN_A_SUITE, SKIP_RATIO.format("s/*", 0.1), 0),
+    "another backend": (IN_A_SUITE, SKIP_RATIO.format("s/w@other", 0.1), 2),
+    "a part of the name": (IN_A_SUITE, SKIP_RATIO.format("w", 0.1), 2),
+}
+
+
+@pytest.mark.parametrize(("record", "policy", "exit_status"), DECIDED.values(), ids=DECIDED)
+def test_a_record_and_the_rules_about_it_decide(
+    tmp_path: Path, record: BaseModel, policy: str, exit_status: int
+) -> None:
+    assert judged(finished(tmp_path / "b", [record]), policy).exit_status == exit_status
 
 
 @pytest.mark.parametrize(
@@ -346,14 +327,6 @@ def test_distribution_is_judged_by_its_decision_or_by_a_margin(
     bundle = finished(tmp_path / "b", [cell("c", on_mine)])
     rule = f"margin = {margin}" if margin else ""
     assert judged(bundle, f"[[distribution]]\n{rule}").exit_status == exit_status
-
-
-def test_cell_without_the_backend_is_not_judged(tmp_path: Path) -> None:
-    fine = CellOnBackend(decision="equivalent", low=0.0, high=0.001)
-    whole = cell("c", fine)
-    less = whole.model_copy(update={"backends": {"llama.cpp": fine}})
-    bundle = finished(tmp_path / "b", [less])
-    assert judged(bundle, "[[distribution]]").exit_status == 2
 
 
 def test_what_no_rule_is_about_is_reported(tmp_path: Path) -> None:
@@ -387,7 +360,7 @@ def test_without_a_subject_the_gate_says_what_it_judged(tmp_path: Path) -> None:
 
 
 def test_words_name_rule_figure_limit_and_replay(tmp_path: Path) -> None:
-    wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": got()})
+    wrong = on_mine("top_p/a", diverged())
     result = judged(finished(tmp_path / "b", [wrong]), "[[parity]]")
     lines = list(terminal_lines(result))
     assert lines[:3] == [
@@ -401,7 +374,7 @@ def test_words_name_rule_figure_limit_and_replay(tmp_path: Path) -> None:
 
 def test_what_two_rules_find_of_a_case_is_said_once(tmp_path: Path) -> None:
     names = [f"top_p/{i}" for i in range(7)]
-    wrong = [case(name, {"mine": diverged(), "llama.cpp": got()}) for name in names]
+    wrong = [on_mine(name, diverged()) for name in names]
     before = finished(tmp_path / "before", [both(name) for name in names])
     after = finished(tmp_path / "after", wrong)
     result = judged(after, "[[parity]]\n[[not_worse]]", before)
@@ -420,7 +393,7 @@ def test_what_two_rules_find_of_a_case_is_said_once(tmp_path: Path) -> None:
 
 
 def test_markdown_escapes_what_an_adapter_says(tmp_path: Path) -> None:
-    wrong = case("a", {"mine": got("crashed", detail=HOSTILE), "llama.cpp": got()})
+    wrong = on_mine("a", got("crashed", detail=HOSTILE))
     text = markdown(judged(finished(tmp_path / "b", [wrong]), "[[parity]]"))
     row = next(line for line in text.splitlines() if "crashed" in line)
     assert row.count("|") - row.count("\\|") == 6
@@ -438,25 +411,18 @@ def test_committed_schema_is_the_one_of_the_model() -> None:
     )
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from sampler_parity.harness.cli.app import main; main()"]
-    return subprocess.run(
-        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 @pytest.mark.slow
 def test_command_says_pass_fail_and_could_not_judge_by_its_exit_status(tmp_path: Path) -> None:
-    wrong = case("a", {"mine": diverged(), "llama.cpp": got()})
+    wrong = on_mine("a", diverged())
     bundle = finished(tmp_path / "b", [wrong]).folder
     out, md = tmp_path / "gate.json", tmp_path / "gate.md"
-    done = run("gate", bundle, "--no-recompute", "--json", out, "--md", md)
+    done = cli("gate", bundle, "--no-recompute", "--json", out, "--md", md)
     assert done.returncode == 1, done.stderr
     assert json.loads(out.read_text())["exit_status"] == 1
     assert md.read_text().startswith("## Gate: FAILED\n")
     (bundle / "results.jsonl").write_text(
         "".join(without("footer")((bundle / "results.jsonl").read_text().splitlines(True)))
     )
-    done = run("gate", bundle)
+    done = cli("gate", bundle)
     assert done.returncode == 2
     assert "has no footer: the run did not finish" in done.stderr

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.bundle.info import Footer, RunInfo
-from sampler_parity.harness.bundle.records import CaseResult
+from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
 from sampler_parity.harness.checks.timed_records import Check, SkipRatioResult, TimingResult
@@ -53,9 +53,14 @@ def findings(result: GateResult) -> list[tuple[str, str, GateFinding]]:
     return [(rule.rule, f.state, f) for rule in result.rules for f in rule.findings]
 
 
+def on_mine(name: str, result: BackendResult, **fields: Any) -> CaseResult:
+    """Return a case that is identical on llama.cpp."""
+    return case(name, {"mine": result, "llama.cpp": got()}, **fields)
+
+
 def both(name: str, **fields: Any) -> CaseResult:
     """Return a case that is identical on both backends."""
-    return case(name, {"mine": got(), "llama.cpp": got()}, **fields)
+    return on_mine(name, got(), **fields)
 
 
 def cell(name: str, mine: CellOnBackend, **fields: Any) -> DistributionResult:
