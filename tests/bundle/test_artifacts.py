@@ -18,11 +18,7 @@ from sampler_parity.harness.errors import InputError
 
 def test_files_of_a_case_differ_and_stay_in_the_folder() -> None:
     names = [file("../a b/c", "x@y:z") for file in (stage_file, row_file, generation_file)]
-    assert names == [
-        ".._a_b_c.x_y_z.npz",
-        ".._a_b_c.x_y_z.npy",
-        ".._a_b_c.x_y_z.generation.npz",
-    ]
+    assert names == [".._a_b_c.x_y_z.npz", ".._a_b_c.x_y_z.npy", ".._a_b_c.x_y_z.generation.npz"]
 
 
 def test_full_disk_leaves_no_part_of_a_file_and_says_what_to_do(

@@ -51,10 +51,7 @@ again = true
     [
         ("{ probs = [0.5, 0.3, 0.2] }", {"values": [], "probs": [0.2, 0.3, 0.5]}),
         ("{ rows = [[1, 2, 3], [4, 5, 6]] }", {"rows": [[3, 2, 1], [6, 5, 4]]}),
-        (
-            '{ family = "normal", n = 8, seed = 4 }',
-            {"family": "normal", "n": 8, "seed": 5},
-        ),
+        ('{ family = "normal", n = 8, seed = 4 }', {"family": "normal", "n": 8, "seed": 5}),
         ('{ family = "normal", n = 8 }', {"family": "normal", "n": 8, "seed": 1}),
         ("{ rungs = 9 }", {"rungs": 9, "counts": [], "seed": 1}),
         ('{ golden = "small", row = 3 }', {"golden": "small", "row": 4}),

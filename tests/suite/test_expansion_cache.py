@@ -71,8 +71,7 @@ def test_a_second_run_reads_what_the_first_made(tmp_path: Path, cache: Cache) ->
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("seed = 5", "seed = 6"), ("quick = 2", "quick = 3"), ('"some"', '"other"')],
+    ("old", "new"), [("seed = 5", "seed = 6"), ("quick = 2", "quick = 3"), ('"some"', '"other"')]
 )
 def test_a_changed_suite_is_expanded(tmp_path: Path, cache: Cache, old: str, new: str) -> None:
     before = made(cache, written(tmp_path))

@@ -19,10 +19,7 @@ class Inside(InPlace):
     """A worker that answers in this process. edit: a function applied to each reply."""
 
     def __init__(
-        self,
-        worker: Any,
-        edit: Callable[[Any], Any] = lambda reply: reply,
-        name: str = "llama.cpp",
+        self, worker: Any, edit: Callable[[Any], Any] = lambda reply: reply, name: str = "llama.cpp"
     ) -> None:
         super().__init__(name, worker)
         self.edit = edit

@@ -135,11 +135,7 @@ REFUSED = {
     "no stage": (["--settings", "a.json"], "[]", "a.json: "),
     "unknown sampler": (["--settings", "a.json"], '[{"topk": {}}]', "topk"),
     "bad value": (["--settings", "a.json"], '[{"top_k": {"k": "x"}}]', "k must be"),
-    "unknown parameter": (
-        ["--settings", "a.json"],
-        '{"topk": 1}',
-        "topk: not a parameter of",
-    ),
+    "unknown parameter": (["--settings", "a.json"], '{"topk": 1}', "topk: not a parameter of"),
     "wrong type": (["--settings", "a.json"], '{"temperature": []}', "a.json: "),
     "no TOML": (["--settings", "a.toml"], "chain =", "a.toml: not TOML"),
     "no file": (["--settings", "none.json"], None, "none.json: "),

@@ -96,8 +96,7 @@ def test_bad_input_is_refused_in_one_line(recording: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sampler", "message"),
-    [("top_q", "unknown sampler 'top_q'"), ("top_k", "selects no token")],
+    ("sampler", "message"), [("top_q", "unknown sampler 'top_q'"), ("top_k", "selects no token")]
 )
 def test_a_chain_without_a_choice_is_refused(recording: Path, sampler: str, message: str) -> None:
     file = recording / "chain.toml"

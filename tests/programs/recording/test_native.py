@@ -100,14 +100,7 @@ def test_a_second_libllama_keeps_its_functions_and_stops_the_recording(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    [
-        "thrown",
-        "leaves",
-        "plain",
-        "forks",
-        pytest.param("cancelled", marks=NIGHTLY),
-    ],
+    "name", ["thrown", "leaves", "plain", "forks", pytest.param("cancelled", marks=NIGHTLY)]
 )
 def test_threads_of_a_program_do_what_they_do_without_the_recorder(
     name: str, threads: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -166,10 +159,7 @@ def test_the_detail_tokens_lists_tokens_and_judges_none(threads: str, tmp_path: 
 
 @pytest.mark.nightly
 def test_a_slow_disk_drops_candidates_and_they_are_counted_as_not_judged(
-    threads: str,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    threads: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LD_PRELOAD", str(between("slow_disk")))
     monkeypatch.setenv("SLOW_MS", "50")
@@ -181,10 +171,7 @@ def test_a_slow_disk_drops_candidates_and_they_are_counted_as_not_judged(
 
 @pytest.mark.nightly
 def test_a_disk_that_is_stuck_lets_the_program_end(
-    threads: str,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    threads: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LD_PRELOAD", str(between("slow_disk")))
     monkeypatch.setenv("STUCK_AT", "20")

@@ -96,12 +96,7 @@ FAULTS = {
     "the rank is one more": (of_tokens, "_rank", rank_of_the_next, {"model"}),
     "the runner-up may be the token": (of_why, "_runner_up", likeliest_of_all, {"next"}),
     "the next interval": (of_tokens, "_draw", interval_of_the_next, {"random", "why"}),
-    "the next random number": (
-        of_tokens._Tokens,
-        "_rng_of",
-        next_random_number,
-        {"random", "why"},
-    ),
+    "the next random number": (of_tokens._Tokens, "_rng_of", next_random_number, {"random", "why"}),
     "the entropy is in nats": (of_tokens, "_of_model", in_nats, {"model"}),
     "one survivor more": (of_tokens, "possible", of_one_more, {"1", "4", "9", "model", "why"}),
     "the logit of the first": (of_why, "place_of", of_the_first, {"1", "4"}),

@@ -7,13 +7,7 @@ from sampler_parity.programs.servers.context import check_context
 from sampler_parity.programs.servers.oracle import samplers
 from sampler_parity.programs.servers.oracle.generate import Oracle
 from sampler_parity.programs.servers.server_record import ServerResult
-from tests.support.fake_server import (
-    Answered,
-    Answering,
-    Sent,
-    answered,
-    fake_client,
-)
+from tests.support.fake_server import Answered, Answering, Sent, answered, fake_client
 from tests.support.table_model import KNOWN
 
 SIZE = 40

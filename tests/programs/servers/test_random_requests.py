@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 
 from sampler_parity.engines.xllamacpp.drawn import TABLE, DrawnRequest, Source, stated
 from sampler_parity.engines.xllamacpp.free import FreeDraws
-from sampler_parity.engines.xllamacpp.random_requests import (
-    Asker,
-    Predictor,
-    check_random,
-)
+from sampler_parity.engines.xllamacpp.random_requests import Asker, Predictor, check_random
 from sampler_parity.engines.xllamacpp.schemas import grammar_of, schema
 from sampler_parity.engines.xllamacpp.schemas import missing as missing_schemas
 from sampler_parity.engines.xllamacpp.slot import Slot

@@ -5,13 +5,7 @@ import pytest
 from sampler_parity.programs.servers.observation import observe
 from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.state import STREAMS, state_tests
-from tests.support.fake_server import (
-    Answered,
-    Answering,
-    Sent,
-    answered,
-    fake_client,
-)
+from tests.support.fake_server import Answered, Answering, Sent, answered, fake_client
 
 
 def result(answering: Answering) -> ServerResult:

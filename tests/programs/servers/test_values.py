@@ -9,13 +9,7 @@ from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.oracle.model import KnownModel, observe_with
 from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.values import bound, log_softmax, value_tests
-from tests.support.fake_server import (
-    Answered,
-    Answering,
-    Sent,
-    answered,
-    fake_client,
-)
+from tests.support.fake_server import Answered, Answering, Sent, answered, fake_client
 from tests.support.server_faults import OF_VALUES
 from tests.support.table_model import KNOWN
 
@@ -32,11 +26,7 @@ def results(
 def test_the_values_of_a_faithful_server_are_the_model_s() -> None:
     done = results(answered)
     assert [(r.name, r.verdict, r.evidence) for r in done if not r.met] == []
-    assert [r.name for r in done] == [
-        "values",
-        "values of a hot text",
-        "values with samplers",
-    ]
+    assert [r.name for r in done] == ["values", "values of a hot text", "values with samplers"]
     hot = done[1]
     assert hot.figures["outside"] > 0, "no token was chosen outside the list"
     assert max(r.figures["off"] for r in done) < 1e-6
