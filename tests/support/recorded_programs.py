@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 from sampler_parity.harness.llama_cpp.compiled import built, flags
+from sampler_parity.programs.recording.check import BACKEND, Checked, check
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "programs" / "recording" / "programs"
 
@@ -13,6 +14,13 @@ def compile_program(name: str, binary: Path, *options: str) -> Path:
     command += [*flags(), "-lggml", "-lggml-base", "-pthread", *options]
     subprocess.run(command, check=True)
     return binary
+
+
+def judged(recording: Path) -> tuple[Checked, set[str]]:
+    """Check a recording; return what was judged, and the stages at which chains first differ."""
+    checked, _ = check(recording, recording / "checked", "identical", None)
+    results = [result.backends[BACKEND] for result in checked.results]
+    return checked, {one.stage for one in results if one.verdict not in ("identical", "skipped")}
 
 
 def between(name: str, folder: Path = PROGRAMS.parent) -> Path:

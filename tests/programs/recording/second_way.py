@@ -15,29 +15,20 @@ import numpy as np
 
 from tests.programs.recording.programs import slots
 
-PARAMETERS = (
-    "logit_bias=[[305, 4], [307, -9]];",
-    "penalty_last_n=16; penalty_repeat=1.4; penalty_freq=0.3; penalty_present=0.2;",
-    "dry_multiplier=0.9; dry_base=1.75; dry_allowed_length=1; dry_penalty_last_n=64;"
+# The samplers of slots.chain in their order, with the parameters that `why` prints.
+STAGES = {
+    "logit_bias": "logit_bias=[[305, 4], [307, -9]];",
+    "penalties": "penalty_last_n=16; penalty_repeat=1.4; penalty_freq=0.3; penalty_present=0.2;",
+    "dry": "dry_multiplier=0.9; dry_base=1.75; dry_allowed_length=1; dry_penalty_last_n=64;"
     ' seq_breakers=[" b", " n"];',
-    "k=60;",
-    "p=0.95; min_keep=1;",
-    "p=0.05; min_keep=1;",
-    "temp=0.8;",
-    "p=0.5; t=0.1; min_keep=1; seed={seed};",
-    "seed={seed};",
-)
-NAMES = [
-    "logit_bias",
-    "penalties",
-    "dry",
-    "top_k",
-    "top_p",
-    "min_p",
-    "temp",
-    "xtc",
-    "dist",
-]  # as slots.chain has them
+    "top_k": "k=60;",
+    "top_p": "p=0.95; min_keep=1;",
+    "min_p": "p=0.05; min_keep=1;",
+    "temp": "temp=0.8;",
+    "xtc": "p=0.5; t=0.1; min_keep=1; seed={seed};",
+    "dist": "seed={seed};",
+}
+NAMES = [*STAGES]
 Logits = Mapping[int, float]  # by token, in the order of the candidates
 
 
@@ -79,11 +70,7 @@ class Computed:
 
 def computed(model: str, steps: int) -> tuple[list[Computed], Any]:
     """Sample as slots.py does; return the tokens and the vocabulary."""
-    llama.llama_log_set(slots.QUIET, None)
-    llama.llama_backend_init()
-    params = llama.llama_model_default_params()
-    params.vocab_only = True
-    vocab = llama.llama_model_get_vocab(llama.llama_model_load_from_file(model.encode(), params))
+    vocab = slots.vocab_of(model)
     both = [Slot(slots.chain(vocab, seed), seed, seed) for seed in (1, 2)]
     rng = np.random.default_rng(3)
     tokens: list[Computed] = []
@@ -150,7 +137,7 @@ def lines_of(token: Computed, vocab: Any, whole: str) -> Iterator[str]:
     entropy = -sum(x * np.log(x) / np.log(2) for x in p.values() if x > 0)
     yield f"model    p {p[token.token]:.4g}, rank {rank} of 3,000, entropy {entropy:.4g} bits"
     yield f"{'':14} {'candidates':<14} {'logit':>9} {'p':>9}"
-    for i, stage in enumerate(NAMES):
+    for i, (stage, parameters) in enumerate(STAGES.items()):
         before, after = token.arrays[i : i + 2]
         counts = f"{len(before):>5,} -> {len(after):<5,}"
         logit, own = after[token.token], probabilities(after)[token.token]
@@ -161,7 +148,7 @@ def lines_of(token: Computed, vocab: Any, whole: str) -> Iterator[str]:
             for one in after
             if after[one] != before[one]
         }
-        parts = [PARAMETERS[i].format(seed=token.seed)]
+        parts = [parameters.format(seed=token.seed)]
         for what, texts in (("removed", gone), ("changed", moved)):
             if texts:
                 three = sorted(texts, key=lambda one: -before[one])[:3]

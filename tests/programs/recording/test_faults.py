@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
-from sampler_parity.programs.recording.check import BACKEND, check
+from sampler_parity.programs.recording.check import BACKEND
 from sampler_parity.programs.recording.program import Options, record
+from tests.support.command_line import COMMAND
 from tests.support.examples import one_in
-from tests.support.recorded_programs import between
+from tests.support.recorded_programs import between, judged
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
@@ -47,18 +48,18 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> Path:
     return folder
 
 
-def stages_named(folder: Path, bundle: Path) -> set[str]:
+def stages_named(recording: Path) -> set[str]:
     """Return the stages that the chains of a recording first differ at."""
-    checked, _ = check(folder, bundle, "identical", None)
+    checked, stages = judged(recording)
     assert checked.applies == 160
-    results = [result.backends[BACKEND] for result in checked.results]
-    return {result.stage for result in results if result.verdict != "identical"}
+    assert "skipped" not in {result.backends[BACKEND].verdict for result in checked.results}
+    return stages
 
 
 @pytest.mark.slow
 def test_a_right_library_is_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = recorded(tmp_path / "recording", monkeypatch, "")
-    assert stages_named(folder, tmp_path / "bundle") == set()
+    assert stages_named(folder) == set()
 
 
 @pytest.mark.slow
@@ -67,19 +68,12 @@ def test_a_fault_is_named_at_its_stage(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = recorded(tmp_path / "recording", monkeypatch, fault)
-    assert stages_named(folder, tmp_path / "bundle") == {FAULTS[fault]}
+    assert stages_named(folder) == {FAULTS[fault]}
 
 
 @pytest.mark.slow
 def test_the_text_is_the_same_without_the_recorder(tmp_path: Path) -> None:
     alone = subprocess.run(SLOTS, capture_output=True, check=True).stdout
-    program = [
-        sys.executable,
-        "-m",
-        "sampler_parity.harness.cli",
-        "record",
-        "-o",
-        str(tmp_path / "r"),
-    ]
-    recorded = subprocess.run([*program, "--", *SLOTS], capture_output=True, check=True).stdout
+    words = [*COMMAND, "record", "-o", str(tmp_path / "r"), "--", *SLOTS]
+    recorded = subprocess.run(words, capture_output=True, check=True).stdout
     assert recorded == alone

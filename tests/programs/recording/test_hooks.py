@@ -9,10 +9,11 @@ import pytest
 
 from sampler_parity.engines.shared.hooks import pieces_of
 from sampler_parity.harness.errors import InputError
-from sampler_parity.programs.recording.check import BACKEND, Checked, check
+from sampler_parity.programs.recording.check import check
 from sampler_parity.programs.recording.events import Apply, Init, Vocabulary
 from sampler_parity.programs.recording.program import Options, engines_with_recorder, record
 from sampler_parity.programs.recording.reader import Recording
+from tests.support.recorded_programs import judged
 
 HERE = Path(__file__).parent / "stand_in"
 APP = [sys.executable, str(HERE / "app.py")]
@@ -34,19 +35,12 @@ def recorded(
     return problems
 
 
-def judged(folder: Path, bundle: Path) -> tuple[Checked, set[str]]:
-    """Return what was judged, and the stages at which chains differ."""
-    checked, _ = check(folder, bundle, "identical", None)
-    results = [result.backends[BACKEND] for result in checked.results]
-    return checked, {one.stage for one in results if one.verdict not in ("identical", "skipped")}
-
-
 @pytest.mark.slow
 def test_a_program_prints_the_same_and_every_stage_is_judged(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert recorded(tmp_path / "r", capfd) == []
-    checked, differ = judged(tmp_path / "r", tmp_path / "b")
+    checked, differ = judged(tmp_path / "r")
     assert differ == set()
     assert len(checked.results) == 3  # one prompt, then a batch of two rows
     draws = checked.unjudged["torch.multinomial is the program's own sampler"]
@@ -79,7 +73,7 @@ def test_a_fault_is_named_at_its_stage(
     fault: str, stage: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert recorded(tmp_path / "r", capfd, fault) == []
-    assert judged(tmp_path / "r", tmp_path / "b")[1] == set(stage.split())
+    assert judged(tmp_path / "r")[1] == set(stage.split())
 
 
 @pytest.mark.slow
@@ -87,7 +81,7 @@ def test_a_processor_that_is_a_function_is_counted_apart(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert recorded(tmp_path / "r", capfd, "a function") == []
-    checked, differ = judged(tmp_path / "r", tmp_path / "b")
+    checked, differ = judged(tmp_path / "r")
     own = checked.unjudged["LogitsProcessorList is the program's own sampler"]
     assert (differ, own) == (set(), checked.applies)
 
@@ -97,7 +91,7 @@ def test_a_forked_child_is_a_process_of_its_own(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert recorded(tmp_path / "r", capfd, "a forked child") == []
-    checked, differ = judged(tmp_path / "r", tmp_path / "b")
+    checked, differ = judged(tmp_path / "r")
     assert (differ, len(checked.results)) == (set(), 6)
     assert len(Recording(tmp_path / "r").processes) == 2
 
@@ -168,7 +162,7 @@ def test_an_engine_without_a_recorder_is_refused_with_those_that_have_one(tmp_pa
 def test_every_detail_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for detail in ("tokens", "stages"):
         assert recorded(tmp_path / detail, capfd, detail=detail) == []
-        checked, differ = judged(tmp_path / detail, tmp_path / f"{detail}.b")
+        checked, differ = judged(tmp_path / detail)
         assert (differ, bool(checked.judged)) == (set(), detail == "stages")
 
 

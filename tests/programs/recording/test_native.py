@@ -10,7 +10,6 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.llama_cpp.build_files import library_file
-from sampler_parity.harness.llama_cpp.compiled import flags
 from sampler_parity.programs.recording.check import Checked, check
 from sampler_parity.programs.recording.events import Apply
 from sampler_parity.programs.recording.library import recorder
@@ -47,23 +46,15 @@ def judged(scratch: Path) -> Checked:
 
 @pytest.fixture(scope="session")
 def threads(tmp_path_factory: pytest.TempPathFactory) -> str:
-    binary = tmp_path_factory.mktemp("threads") / "threads"
-    command = ["c++", "-std=c++17", "-O1", str(HERE / "programs" / "threads.cpp"), *flags()]
-    command += ["-lggml", "-lggml-base", "-pthread", "-o", str(binary)]
-    subprocess.run(command, check=True)
-    return str(binary)
-
-
-CHANGES = {"changed": (0, 180), "null": (0, 30)}
+    return str(compile_program("threads", tmp_path_factory.mktemp("threads") / "threads"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize(("name", "applies"), [("changed", 180), ("null", 30)])
 def test_every_stage_of_a_program_that_changes_a_chain_is_judged(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    name: str, applies: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    status, applies = CHANGES[name]
-    assert both([*EDGES, name], tmp_path, capfd) == (status, [])
+    assert both([*EDGES, name], tmp_path, capfd) == (0, [])
     checked = judged(tmp_path)
     assert (checked.applies, checked.unjudged.total()) == (applies, 0)
 

@@ -109,11 +109,7 @@ def second(vocab: Any) -> None:
 
 def main() -> None:
     model, name = sys.argv[1:3]
-    llama.llama_log_set(slots.QUIET, None)
-    params = llama.llama_model_default_params()
-    params.vocab_only = True
-    loaded = llama.llama_model_load_from_file(model.encode(), params)
-    globals()[name](llama.llama_model_get_vocab(loaded))
+    globals()[name](slots.vocab_of(model))
 
 
 if __name__ == "__main__":

@@ -52,14 +52,18 @@ def sample(made: Any, row: "np.ndarray[Any, np.dtype[np.float32]]") -> int:
     return token
 
 
-def main() -> None:
-    model, steps = sys.argv[1], int(sys.argv[2])
+def vocab_of(model: str) -> Any:
+    """Load the vocabulary of a model, and print nothing."""
     llama.llama_log_set(QUIET, None)
     llama.llama_backend_init()
     params = llama.llama_model_default_params()
     params.vocab_only = True
-    loaded = llama.llama_model_load_from_file(model.encode(), params)
-    vocab = llama.llama_model_get_vocab(loaded)
+    return llama.llama_model_get_vocab(llama.llama_model_load_from_file(model.encode(), params))
+
+
+def main() -> None:
+    model, steps = sys.argv[1], int(sys.argv[2])
+    vocab = vocab_of(model)
     slots = [chain(vocab, 1), chain(vocab, 2)]
     rng = np.random.default_rng(3)
     for step in range(steps):
