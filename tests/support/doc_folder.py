@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from sampler_parity.harness.inputs.cache_folder import cache_folder
@@ -14,7 +13,17 @@ from tests.support.several_bundles import bundle_on
 MADE = ("bundles", "report", "build", "dist", "out")  # by commands, in the folder itself
 CACHE = ".cache"
 TEMPLATE = ROOT / "harness" / "cli" / "templates" / "adapter.mjs"
-POLICY = "schema_version = 1\n\n[[parity]]\nbackend = '*'\n"
+# Of a page: a file, whose text is the page's first block of code in the file's language.
+OF_A_BLOCK = {
+    "docs/write-an-adapter.md": "gate.toml",
+    "docs/run-suites.md": "my-suite.toml",
+    "docs/before-you-upgrade.md": "request.json",
+}
+# Of a page: a file, and its text.
+FILES = {
+    "docs/ci-and-gate.md": ("gate.toml", "schema_version = 1\n\n[[parity]]\nbackend = '*'\n"),
+    "docs/background/golden.md": ("prompts.txt", "hello\n\nthe world\n"),
+}
 
 
 def prepare(folder: Path, page: str) -> None:
@@ -24,8 +33,15 @@ def prepare(folder: Path, page: str) -> None:
             (folder / path.name).symlink_to(path)
     shutil.copy(TEMPLATE, folder / "my-adapter.js")
     _cache(folder / CACHE)
-    if page in BEFORE:
-        BEFORE[page](folder)
+    if page in OF_A_BLOCK:
+        _first_block(folder, page, OF_A_BLOCK[page])
+    if page in FILES:
+        name, text = FILES[page]
+        (folder / name).write_text(text)
+    if page == "docs/check-llama-cpp.md":
+        (folder / "installed").symlink_to(default_folder())
+    if page == "docs/read-results.md":
+        _old_and_new(folder / "bundles")
 
 
 def _cache(folder: Path) -> None:
@@ -46,47 +62,11 @@ def _first_block(folder: Path, page: str, name: str) -> None:
     (folder / name).write_text(block[1], encoding="utf-8")
 
 
-def _write_an_adapter(folder: Path) -> None:
-    _first_block(folder, "docs/write-an-adapter.md", "gate.toml")
-
-
-def _run_suites(folder: Path) -> None:
-    _first_block(folder, "docs/run-suites.md", "my-suite.toml")
-
-
-def _read_results(folder: Path) -> None:
-    bundles = folder / "bundles"
+def _old_and_new(bundles: Path) -> None:
     outcomes = {"old": got("diverged", stage="temp"), "new": got()}
     for day, (name, outcome) in enumerate(outcomes.items(), 20):
         started = f"2026-11-{day}T00:00:00+00:00"
         bundle_on(bundles / name, {"temp/a": outcome}, backend="mine", started=started)
-
-
-def _builds(folder: Path) -> None:
-    (folder / "installed").symlink_to(default_folder())
-
-
-def _golden(folder: Path) -> None:
-    (folder / "prompts.txt").write_text("hello\n\nthe world\n")
-
-
-def _ci(folder: Path) -> None:
-    (folder / "gate.toml").write_text(POLICY)
-
-
-def _upgrade(folder: Path) -> None:
-    _first_block(folder, "docs/before-you-upgrade.md", "request.json")
-
-
-BEFORE: dict[str, Callable[[Path], None]] = {
-    "docs/write-an-adapter.md": _write_an_adapter,
-    "docs/run-suites.md": _run_suites,
-    "docs/ci-and-gate.md": _ci,
-    "docs/check-llama-cpp.md": _builds,
-    "docs/before-you-upgrade.md": _upgrade,
-    "docs/read-results.md": _read_results,
-    "docs/background/golden.md": _golden,
-}
 
 
 def fix(folder: Path) -> None:
