@@ -110,9 +110,9 @@ def python_sentences(file: str, source: str) -> Iterator[Sentence]:
     docstrings, texts = set(), []
     for node in _nodes(source):
         if found := _docstring(node):
-            docstrings.add(id(found.node))
-            for line, block in _doc_blocks(found.value):
-                yield from _sentences(file, found.lineno + line, "docstring", block)
+            docstrings.add(id(found[0]))
+            for line, block in _doc_blocks(found[1]):
+                yield from _sentences(file, found[0].lineno + line, "docstring", block)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.append((node, node.value))
     yield from comment_sentences(file, _python_comments(source))
@@ -138,21 +138,11 @@ def _nodes(source: str) -> list[ast.AST]:
     return [node for node in nodes if type(node) in _READ]
 
 
-@dataclass(frozen=True)
-class _Docstring:
-    node: ast.Constant
-    value: str
-
-    @property
-    def lineno(self) -> int:
-        return self.node.lineno
-
-
-def _docstring(node: ast.AST) -> _Docstring | None:
+def _docstring(node: ast.AST) -> tuple[ast.Constant, str] | None:
     first = node.body[0] if isinstance(node, _DOCUMENTED) and node.body else None
     value = first.value if isinstance(first, ast.Expr) else None
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
-        return _Docstring(value, value.value)
+        return value, value.value
     return None
 
 
@@ -315,12 +305,11 @@ def verbless(file: str, source: str) -> Iterator[Breach]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             decorators = " ".join(ast.unparse(d) for d in node.decorator_list)
             found = _docstring(node)
-            text = str(found.value) if found else ""
-            if not found or "property" in decorators or not text.strip():
+            if not found or "property" in decorators or not found[1].strip():
                 continue
-            first = re.match(r"\W*([\w-]+)", text)
+            first = re.match(r"\W*([\w-]+)", found[1])
             if not first or first[1] not in verbs:
-                yield Breach(file, found.lineno, "no verb", " ".join(text.split()))
+                yield Breach(file, found[0].lineno, "no verb", " ".join(found[1].split()))
 
 
 def main(paths: list[str]) -> int:
