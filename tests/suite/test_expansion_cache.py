@@ -201,13 +201,11 @@ def test_a_plan_without_the_cache_reads_and_writes_nothing(
 
 
 @pytest.mark.slow
-def test_the_expansion_of_each_suite_is_read_as_it_was_made(tmp_path: Path) -> None:
-    assert [*other(tmp_path, "quick")] == []
-
-
-@pytest.mark.nightly
-def test_the_full_expansion_of_each_suite_is_read_as_it_was_made(tmp_path: Path) -> None:
-    assert [*other(tmp_path, "full")] == []
+@pytest.mark.parametrize("profile", ["quick", pytest.param("full", marks=pytest.mark.nightly)])
+def test_the_expansion_of_each_suite_is_read_as_it_was_made(
+    tmp_path: Path, profile: Profile
+) -> None:
+    assert [*other(tmp_path, profile)] == []
 
 
 def other(folder: Path, profile: Profile) -> Iterator[str]:
