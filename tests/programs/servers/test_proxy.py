@@ -10,10 +10,11 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.programs.servers.address import Address
 from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import DIALECTS
-from sampler_parity.programs.servers.launch import missing, real_servers, started
+from sampler_parity.programs.servers.launch import real_servers
 from sampler_parity.programs.servers.oracle import registry
 from sampler_parity.programs.servers.oracle.check import check_tokens
 from tests.support.fake_server import fake_server
+from tests.support.real_server import started_here
 from tests.support.server_faults import FAULTS, Fault
 from tests.support.server_proxy import forwarding
 from tests.support.server_results import result, results
@@ -23,9 +24,7 @@ SERVER = real_servers()["llama-server"]
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[Address]:
-    if why := missing(SERVER):
-        pytest.skip(f"unavailable: {why}")
-    with started(SERVER, model_path(GOLDEN)) as address:
+    with started_here(SERVER) as address:
         yield address
 
 

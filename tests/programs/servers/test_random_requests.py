@@ -17,12 +17,11 @@ from sampler_parity.engines.xllamacpp.schemas import grammar_of, schema
 from sampler_parity.engines.xllamacpp.schemas import missing as missing_schemas
 from sampler_parity.engines.xllamacpp.slot import Slot
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.programs.servers.address import Address
 from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import DIALECTS
-from sampler_parity.programs.servers.launch import CONTEXT, missing, real_servers, started
+from sampler_parity.programs.servers.launch import CONTEXT, real_servers
 from sampler_parity.programs.servers.oracle import registry
 from sampler_parity.programs.servers.oracle.model import DecodedModel
 from sampler_parity.programs.servers.oracle.samplers import llama_server
@@ -30,6 +29,7 @@ from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.reference.candidates import Candidates
 from tests.support.fake_server import VOCAB, N, fake_server
 from tests.support.faulty_proxy import Body, Fault, between
+from tests.support.real_server import started_here
 from tests.support.table_model import KNOWN, logits
 
 DIALECT = DIALECTS["llama-server"]
@@ -294,9 +294,7 @@ PLANTED: dict[str, tuple[Fault, str]] = {
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[Address]:
-    if why := missing(SERVER):
-        pytest.skip(f"unavailable: {why}")
-    with started(SERVER, model_path(GOLDEN)) as address:
+    with started_here(SERVER) as address:
         yield address
 
 

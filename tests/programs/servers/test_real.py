@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.fingerprint.fingerprint import fingerprint
 from sampler_parity.programs.servers.fingerprint.known_engines import known_engines
 from sampler_parity.programs.servers.fingerprint.self_report import self_report
 from sampler_parity.programs.servers.invariants import OF_LLAMA_SERVER
-from sampler_parity.programs.servers.launch import missing, real_servers, started
+from sampler_parity.programs.servers.launch import real_servers
 from sampler_parity.programs.servers.run import EVERYWHERE, check_of_started, met, run_checks
 from sampler_parity.programs.servers.server_record import ServerResult
 from tests.support.command_line import cli
+from tests.support.real_server import started_here
 
 REAL = real_servers()
 
@@ -32,9 +32,7 @@ OF_OTHER_DIALECTS = {
 
 
 def checked(name: str, folder: Path) -> Bundle:
-    if why := missing(REAL[name]):
-        pytest.skip(f"unavailable: {why}")
-    with started(REAL[name], model_path(GOLDEN)) as address:
+    with started_here(REAL[name]) as address:
         return run_checks(
             check_of_started(REAL[name], address, EACH), folder, ["pytest"], lambda _: None
         )
@@ -52,9 +50,7 @@ def test_a_real_server_is_as_it_is_known_to_be(name: str, tmp_path: Path) -> Non
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", list(REAL))
 def test_a_real_server_resembles_its_own_engine(name: str) -> None:
-    if why := missing(REAL[name]):
-        pytest.skip(f"unavailable: {why}")
-    with started(REAL[name], model_path(GOLDEN)) as address:
+    with started_here(REAL[name]) as address:
         client = Client(address, DIALECTS[REAL[name].dialect])
         done = fingerprint(client, self_report(address, 10).text, lambda _: None, seconds=200)
     (engine,) = done.resembles
@@ -69,10 +65,8 @@ def test_a_server_that_somebody_else_started_on_the_golden_model_is_predicted(
     tmp_path: Path,
 ) -> None:
     real = REAL["llama-cpp-python"]  # its logits are those of the installed llama.cpp
-    if why := missing(real):
-        pytest.skip(f"unavailable: {why}")
     asked = ["--dialect", real.dialect, "--golden", "--each", "2", "-o", str(tmp_path / "b")]
-    with started(real, model_path(GOLDEN)) as address:
+    with started_here(real) as address:
         cli("server", "check", address.url, *asked)
     exact = [r for r in read_finished(tmp_path / "b").of(ServerResult) if r.group == "exact"]
     assert len(exact) == 21
@@ -85,9 +79,7 @@ def test_a_server_that_somebody_else_started_on_the_golden_model_is_predicted(
 def test_openais_dialects_are_spoken_but_for_defaults_of_the_servers_own(
     name: str, dialect: str
 ) -> None:
-    if why := missing(REAL[name]):
-        pytest.skip(f"unavailable: {why}")
-    with started(REAL[name], model_path(GOLDEN)) as address:
+    with started_here(REAL[name]) as address:
         client = Client(address, DIALECTS[dialect])
         results = {result.id: result for group in EVERYWHERE for result in group(client)}
     not_offered = {id for id, result in results.items() if result.verdict == "skipped"}

@@ -1,0 +1,20 @@
+"""A real server on the golden model, if its environment is installed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from sampler_parity.harness.engines.engine_file import Server
+from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.launch import missing, started
+
+
+@contextmanager
+def started_here(server: Server) -> Iterator[Address]:
+    """Start a server, or skip the test if it cannot be started here."""
+    if why := missing(server):
+        pytest.skip(f"unavailable: {why}")
+    with started(server, model_path(GOLDEN)) as address:
+        yield address
