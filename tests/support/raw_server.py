@@ -3,6 +3,7 @@
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -68,3 +69,20 @@ def _request(connection: socket.socket) -> bytes:
 def http_bytes(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + body
+
+
+def hangs(connection: socket.socket) -> None:
+    while connection.recv(1 << 16):  # nothing, until the client goes
+        pass
+
+
+def drips(first: bytes, again: bytes) -> Answering:
+    """Return a function that sends bytes forever, without a long pause."""
+
+    def answering(connection: socket.socket) -> None:
+        connection.sendall(first)
+        while True:
+            connection.sendall(again)
+            time.sleep(0.002)
+
+    return answering

@@ -22,8 +22,7 @@ from sampler_parity.programs.servers.fingerprint.fingerprint import STATEMENTS, 
 from sampler_parity.programs.servers.fingerprint.self_report import self_report
 from sampler_parity.programs.servers.http import Reply, ServerFailure, StreamEvent
 from sampler_parity.programs.servers.run import EVERYWHERE
-from tests.support.raw_server import http_bytes, raw_server
-from tests.support.sockets import hangs
+from tests.support.raw_server import hangs, http_bytes, raw_server
 
 NOWHERE = Address("http", "127.0.0.1", 9)
 WRONG: tuple[Any, ...] = (

@@ -11,8 +11,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.programs.servers.address import Address, address_of
 from sampler_parity.programs.servers.connection import reached
 from sampler_parity.programs.servers.http import ServerFailure, ask, stream
-from tests.support.raw_server import Answering, http_bytes, raw_server
-from tests.support.sockets import drips, hangs
+from tests.support.raw_server import Answering, drips, hangs, http_bytes, raw_server
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
