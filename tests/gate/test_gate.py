@@ -266,6 +266,7 @@ def test_case_that_the_last_release_had_must_still_be_there(tmp_path: Path) -> N
     ]
 
 
+OF_MIN_P = '[[parity]]\nsampler = "min_p"\n[[parity]]'
 LEAST = "[[parity]]\nat_least = {}"
 SKIP_RATIO = '[[skip_ratio]]\nworkload = "{}"\nmin_skip_ratio = {}'
 IN_A_SUITE = saved("s/w@mine", 0.5, [RIGHT])
@@ -274,9 +275,7 @@ WITHOUT_MINE = cell("c", FINE).model_copy(update={"backends": {"llama.cpp": FINE
 DECIDED: dict[str, tuple[BaseModel, str, int]] = {
     "as many cases as asked": (both("a"), LEAST.format(2), 0),
     "fewer cases than asked": (both("a"), LEAST.format(3), 2),
-    "a failure, and a rule without results": (
-        *(CRASHED, '[[parity]]\nsampler = "min_p"\n[[parity]]', 1),
-    ),
+    "a failure, and a rule without results": (CRASHED, OF_MIN_P, 1),
     "an outcome that is not allowed": (CRASHED, ALLOW.format(case="top_p/*", expires=TODAY), 1),
     "a cell without the backend": (WITHOUT_MINE, "[[distribution]]", 2),
     "enough skipped": (saved("w@mine", 0.5, [RIGHT]), SKIP_RATIO.format("w", 0.4), 0),
