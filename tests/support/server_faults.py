@@ -5,14 +5,16 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sampler_parity.programs.servers.values import log_softmax
 from tests.support.fake_server import TABLE, Answered, Answering, Sent
 
 Faulty = Callable[[Answering], Answering]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -25,22 +27,52 @@ class Fault:
     between: Faulty
 
 
+def _keeping(make: Callable[[], T]) -> Callable[[Callable[[Answering, Sent, T], Answered]], Faulty]:
+    """Return a decorator: a function of the server, a request and a state becomes a fault.
+
+    make: makes the state, once for each server.
+    """
+
+    def fault(answer: Callable[[Answering, Sent, T], Answered]) -> Faulty:
+        def between(server: Answering) -> Answering:
+            state = make()
+            return lambda sent: answer(server, sent, state)
+
+        return between
+
+    return fault
+
+
 def _request(change: Callable[[Sent], Sent]) -> Faulty:
     return lambda server: lambda sent: server(change(dict(sent)))
 
 
+def _answers(change: Callable[[Sent, Any], Any]) -> Faulty:
+    """Change a copy of what is answered: a list, if there were several prompts."""
+
+    def answering(server: Answering, sent: Sent) -> Answered:
+        status, data = server(sent)
+        if status != 200 or "content" in sent:
+            return status, data
+        return status, change(sent, deepcopy(data))
+
+    return lambda server: lambda sent: answering(server, sent)
+
+
 def _answer(change: Callable[[Sent, Any], Any]) -> Faulty:
-    def between(server: Answering) -> Answering:
-        def answering(sent: Sent) -> Answered:
-            status, data = server(sent)
-            if status != 200 or "content" in sent:
-                return status, data
-            several = [change(sent, one) for one in (data if isinstance(data, list) else [data])]
-            return status, several if isinstance(data, list) else several[0]
+    """Change a copy of each answer."""
 
-        return answering
+    def changed(sent: Sent, data: Any) -> Any:
+        if isinstance(data, list):
+            return [change(sent, one) for one in data]
+        return change(sent, data)
 
-    return between
+    return _answers(changed)
+
+
+def _sets(fields: Callable[[Any], Sent]) -> Faulty:
+    """Change fields of each answer. fields: returns their values for an answer."""
+    return _answer(lambda _, data: data | fields(data))
 
 
 def drops(name: str) -> Faulty:
@@ -51,8 +83,15 @@ def renames(name: str, other: str) -> Faulty:
     return _request(lambda sent: {other if k == name else k: v for k, v in sent.items()})
 
 
-def makes(name: str, change: Callable[[Any], Any]) -> Faulty:
-    return _request(lambda sent: sent | ({name: change(sent[name])} if name in sent else {}))
+def makes(name: str, change: Callable[[Any], Any], of: type | tuple[type, ...] = object) -> Faulty:
+    """Change a parameter where it is sent. of: only values of this type."""
+
+    def changed(sent: Sent) -> Sent:
+        if name in sent and isinstance(sent[name], of):
+            sent[name] = change(sent[name])
+        return sent
+
+    return _request(changed)
 
 
 def _default(name: str, value: Any) -> Faulty:
@@ -60,54 +99,37 @@ def _default(name: str, value: Any) -> Faulty:
 
 
 def _refuses(name: str, status: int) -> Faulty:
-    def between(server: Answering) -> Answering:
-        def answering(sent: Sent) -> Answered:
-            return (status, {"error": "no"}) if sent.get(name) == 1 else server(sent)
-
-        return answering
-
-    return between
+    refusal = status, {"error": "no"}
+    return lambda server: lambda sent: refusal if sent.get(name) == 1 else server(sent)
 
 
-def _remembers(server: Answering) -> Answering:
+@_keeping(dict[str, Any])
+def _remembers(server: Answering, sent: Sent, slot: Sent) -> Answered:
     """Keep the slot's repeat_penalty for requests that do not set one."""
-    slot: Sent = {}
-
-    def answering(sent: Sent) -> Answered:
-        slot.update({k: v for k, v in sent.items() if k == "repeat_penalty"})
-        return server({**slot, **sent})
-
-    return answering
+    slot.update({k: v for k, v in sent.items() if k == "repeat_penalty"})
+    return server({**slot, **sent})
 
 
-def _remembers_one_that_left(server: Answering) -> Answering:
+@_keeping(list[int])
+def _remembers_one_that_left(server: Answering, sent: Sent, left: list[int]) -> Answered:
     """Ban tokens for the next request after a stream."""
-    left: list[int] = []
-
-    def answering(sent: Sent) -> Answered:
-        ban = {"logit_bias": [[i, -100.0] for i in range(0, 300, 2)]} if left else {}
-        left.clear()
-        if sent.get("stream") and sent.get("n_predict") == 200:
-            left.append(1)
-        return server({**sent, **ban})
-
-    return answering
+    ban = {"logit_bias": [[i, -100.0] for i in range(0, 300, 2)]} if left else {}
+    left.clear()
+    if sent.get("stream") and sent.get("n_predict") == 200:
+        left.append(1)
+    return server({**sent, **ban})
 
 
 def _next_after(which: Callable[[Sent], bool], change: Callable[[Sent, Sent], Sent]) -> Faulty:
     """Change the one request that follows such a one: the first argument, then the second."""
 
-    def between(server: Answering) -> Answering:
-        before: list[Sent] = []
+    @_keeping(list[Sent])
+    def fault(server: Answering, sent: Sent, before: list[Sent]) -> Answered:
+        changed = change(before[0], sent) if before and which(before[0]) else sent
+        before[:] = [sent]
+        return server(changed)
 
-        def answering(sent: Sent) -> Answered:
-            changed = change(before[0], sent) if before and which(before[0]) else sent
-            before[:] = [sent]
-            return server(changed)
-
-        return answering
-
-    return between
+    return fault
 
 
 def _in_streams(fault: Faulty) -> Faulty:
@@ -126,24 +148,17 @@ _LOST = itertools.count(5000)
 _SAMPLING = ("temperature", "top_k", "top_p", "repeat_penalty", "frequency_penalty", "logit_bias")
 
 
-def _pools(server: Answering) -> Answering:
+@_keeping(list[Sent])
+def _pools(server: Answering, sent: Sent, running: list[Sent]) -> Answered:
     """Sample for a client that comes while others are served with the parameters of the first."""
-    lock = threading.Lock()
-    running: list[Sent] = []
-
-    def answering(sent: Sent) -> Answered:
-        with lock:
-            running.append(sent)
-            first = running[0]
-        time.sleep(0.002)
-        kept = {k: v for k, v in sent.items() if k not in _SAMPLING}
-        try:
-            return server({**kept, **{k: first[k] for k in _SAMPLING if k in first}})
-        finally:
-            with lock:
-                running.remove(sent)
-
-    return answering
+    running.append(sent)
+    first = running[0]
+    time.sleep(0.002)
+    kept = {k: v for k, v in sent.items() if k not in _SAMPLING}
+    try:
+        return server({**kept, **{k: first[k] for k in _SAMPLING if k in first}})
+    finally:
+        running.remove(sent)
 
 
 def _swaps(server: Answering) -> Answering:
@@ -180,29 +195,24 @@ def _swaps(server: Answering) -> Answering:
     return answering
 
 
-def _one_at_a_time(server: Answering) -> Answering:
+@_keeping(threading.Lock)
+def _one_at_a_time(server: Answering, sent: Sent, busy: Any) -> Answered:
     """Refuse a client that comes while another is served."""
-    busy = threading.Lock()
-
-    def answering(sent: Sent) -> Answered:
-        if not busy.acquire(blocking=False):
-            return 503, {"error": "busy"}
-        time.sleep(0.002)
-        reply = server(sent)
-        busy.release()
-        return reply
-
-    return answering
+    if not busy.acquire(blocking=False):
+        return 503, {"error": "busy"}
+    time.sleep(0.002)
+    reply = server(sent)
+    busy.release()
+    return reply
 
 
-def _new_seed(server: Answering) -> Answering:
-    seeds = itertools.count(1000)
-    return lambda sent: server({**sent, "seed": next(seeds)})
+@_keeping(lambda: itertools.count(1000))
+def _new_seed(server: Answering, sent: Sent, seeds: Iterator[int]) -> Answered:
+    return server({**sent, "seed": next(seeds)})
 
 
 def _places(change: Callable[[Any], Any]) -> Faulty:
     def changed(_: Sent, data: Any) -> Any:
-        data = json.loads(json.dumps(data))
         for place in data.get("completion_probabilities", ()):
             change(place)
         return data
@@ -217,7 +227,6 @@ def _rounds(place: Any) -> None:
 
 
 def _tempered(sent: Sent, data: Any) -> Any:
-    data = json.loads(json.dumps(data))
     for place in data.get("completion_probabilities", ()):
         for one in (place, *place.get("top_logprobs", ())):
             one["logprob"] = one.get("logprob", 0.0) / (sent.get("temperature") or 1.0)
@@ -225,19 +234,15 @@ def _tempered(sent: Sent, data: Any) -> Any:
 
 
 def _cut(sent: Sent, data: Any) -> Any:
-    k = sent.get("top_k") or 99
-    places = [
-        {**place, "top_logprobs": place["top_logprobs"][:k]} if "top_logprobs" in place else place
-        for place in data.get("completion_probabilities", ())
-    ]
-    return {**data, "completion_probabilities": places}
+    for place in data.get("completion_probabilities", ()):
+        del place.get("top_logprobs", [])[sent.get("top_k") or 99 :]
+    return data
 
 
 def _logprobs(change: Callable[[Sent, list[float]], list[float]]) -> Faulty:
     """Change the logprobs of each place: the chosen token's, then those of the list."""
 
     def changed(sent: Sent, data: Any) -> Any:
-        data = json.loads(json.dumps(data))
         for place in data.get("completion_probabilities", ()):
             key = "logprob" if "logprob" in place else "prob"
             ones = [place, *place["top_logprobs" if key == "logprob" else "top_probs"]]
@@ -248,24 +253,18 @@ def _logprobs(change: Callable[[Sent, list[float]], list[float]]) -> Faulty:
     return _answer(changed)
 
 
-def _after_temperature(server: Answering) -> Answering:
+def _after_temperature(sent: Sent, data: Any) -> Any:
     """Apply the temperature to the logprobs.
 
     In a table model each token determines the next logits.
     """
-
-    def answering(sent: Sent) -> Answered:
-        status, data = server(sent)
-        data = json.loads(json.dumps(data))
-        tokens = [sent["prompt"][-1], *data["tokens"]]
-        for before, place in zip(tokens, data.get("completion_probabilities", ()), strict=False):
-            logprobs = log_softmax(TABLE[before], sent.get("temperature") or 1.0)
-            for one in (place, *place.get("top_logprobs", ())):
-                if "logprob" in one:
-                    one["logprob"] = float(logprobs[one["id"]])
-        return status, data
-
-    return answering
+    tokens = [sent["prompt"][-1], *data["tokens"]]
+    for before, place in zip(tokens, data.get("completion_probabilities", ()), strict=False):
+        logprobs = log_softmax(TABLE[before], sent.get("temperature") or 1.0)
+        for one in (place, *place.get("top_logprobs", ())):
+            if "logprob" in one:
+                one["logprob"] = float(logprobs[one["id"]])
+    return data
 
 
 def _without_the_second(place: Any) -> None:
@@ -280,7 +279,6 @@ def _over_the_list(_: Sent, values: list[float]) -> list[float]:
 
 def _of_the_next(_: Sent, data: Any) -> Any:
     """Replace the list of each token by that of the next token."""
-    data = json.loads(json.dumps(data))
     places = data.get("completion_probabilities", [])
     lists = [place.get("top_logprobs") for place in places]
     for place, other in zip(places, lists[1:], strict=False):
@@ -293,7 +291,7 @@ OF_VALUES = (
     ("rounds", "values", "all are rounded to 3 decimals",
      _logprobs(lambda _, values: [round(value, 3) for value in values])),
     ("takes temperature for granted", "values with samplers", "those after temperature 0.5",
-     _after_temperature),
+     _answer(_after_temperature)),
     ("normalises over the list", "values of a hot text", "come to 1 over the list alone",
      _logprobs(_over_the_list)),
     ("is off by a thousandth", "values", "the model gives",
@@ -312,17 +310,13 @@ def _loses_a_token(sent: Sent, data: Any) -> Any:
     return {**data, "content": " ".join(words[:3] + words[4:]), "tokens": data["tokens"][:-1]}
 
 
-def _caches_grammars(server: Answering) -> Answering:
+@_keeping(dict[str, Any])
+def _caches_grammars(server: Answering, sent: Sent, kept: Sent) -> Answered:
     """Keep compiled grammars by their first letters."""
-    kept: Sent = {}
-
-    def answering(sent: Sent) -> Answered:
-        text = sent.get("grammar")
-        if not isinstance(text, str) or len(text) < 12:
-            return server(sent)
-        return server({**sent, "grammar": kept.setdefault(text[:12], text)})
-
-    return answering
+    text = sent.get("grammar")
+    if not isinstance(text, str) or len(text) < 12:
+        return server(sent)
+    return server({**sent, "grammar": kept.setdefault(text[:12], text)})
 
 
 def _lists_the_chosen(place: Any) -> None:
@@ -331,40 +325,58 @@ def _lists_the_chosen(place: Any) -> None:
         top.insert(0, {k: v for k, v in place.items() if k != "top_logprobs"})
 
 
-def _counts_a_stop(sent: Sent, data: Any) -> Any:
+def _ends_twice(sent: Sent, data: Any) -> Any:
+    return {**data, "stop": not sent.get("stream")}
+
+
+def _names_no_stop(_: Sent, data: Any) -> Any:
     return {**data, "stopping_word": ""} if data.get("stop_type") == "word" else data
 
 
-def _keeps_the_stops_of_streams(server: Answering) -> Answering:
+def _sends_the_stop(sent: Sent, data: Any) -> Any:
+    if data["stop_type"] == "word":
+        data["content"] += sent["stop"][0]
+    return data
+
+
+@_keeping(list[Any])
+def _keeps_the_stops_of_streams(server: Answering, sent: Sent, kept: list[Any]) -> Answered:
     """Keep the stop strings of a stream for the next request without any."""
-    kept: list[Any] = []
-
-    def answering(sent: Sent) -> Answered:
-        if "content" in sent:
-            return server(sent)
-        if sent.get("stream"):
-            kept[:] = [sent["stop"]] if sent.get("stop") else []
-        elif kept and not sent.get("stop"):
-            return server({**sent, "stop": kept.pop()})
+    if "content" in sent:
         return server(sent)
+    if sent.get("stream"):
+        kept[:] = [sent["stop"]] if sent.get("stop") else []
+    elif kept and not sent.get("stop"):
+        return server({**sent, "stop": kept.pop()})
+    return server(sent)
 
-    return answering
 
-
-def _keeps_prompts_by_length(server: Answering) -> Answering:
+@_keeping(dict[str, Any])
+def _keeps_prompts_by_length(server: Answering, sent: Sent, kept: Sent) -> Answered:
     """Take a prompt for the last one that was as long and began like it."""
-    kept: Sent = {}
+    if not sent.get("cache_prompt") or not isinstance(sent["prompt"], str):
+        return server(sent)
+    return server({**sent, "prompt": kept.setdefault(sent["prompt"][:12], sent["prompt"])})
 
-    def answering(sent: Sent) -> Answered:
-        if not sent.get("cache_prompt") or not isinstance(sent["prompt"], str):
-            return server(sent)
-        return server({**sent, "prompt": kept.setdefault(sent["prompt"][:12], sent["prompt"])})
 
-    return answering
+def _null_as_0(sent: Sent) -> Sent:
+    return {name: 0 if value is None else value for name, value in sent.items()}
+
+
+def _fixed_seed(sent: Sent) -> Sent:
+    return sent if sent.get("seed", -1) != -1 else {**sent, "seed": 99}
+
+
+def _cold_as_0(temperature: float) -> float:
+    return temperature if temperature >= 0.1 else 0.0
 
 
 def _of_ids(biases: list[Any]) -> list[Any]:
     return [pair for pair in biases if isinstance(pair[0], int)]
+
+
+def _in_ascii(biases: list[Any]) -> list[Any]:
+    return [pair for pair in biases if str(pair[0]).isascii()]
 
 
 def _beside(name: str, other: str) -> Faulty:
@@ -372,24 +384,20 @@ def _beside(name: str, other: str) -> Faulty:
     return _request(lambda s: {k: v for k, v in s.items() if k != name or not s.get(other)})
 
 
-def _worker_s_seed(server: Answering) -> Answering:
+@_keeping(itertools.count)
+def _worker_s_seed(server: Answering, sent: Sent, count: Iterator[int]) -> Answered:
     """Give requests without a seed one of four in turn."""
-    count = itertools.count()
-    return lambda sent: server(sent if "seed" in sent else {**sent, "seed": next(count) % 4})
+    return server(sent if "seed" in sent else {**sent, "seed": next(count) % 4})
 
 
-def _keeps_what_it_refused(server: Answering) -> Answering:
+@_keeping(dict[str, Any])
+def _keeps_what_it_refused(server: Answering, sent: Sent, kept: Sent) -> Answered:
     """Keep the temperature of a refused request for the next one that has none."""
-    kept: Sent = {}
-
-    def answering(sent: Sent) -> Answered:
-        reply = server({**kept, **sent})
-        kept.clear()
-        if reply[0] == 400 and isinstance(sent.get("temperature"), float):
-            kept["temperature"] = sent["temperature"]
-        return reply
-
-    return answering
+    reply = server({**kept, **sent})
+    kept.clear()
+    if reply[0] == 400 and isinstance(sent.get("temperature"), float):
+        kept["temperature"] = sent["temperature"]
+    return reply
 
 
 def _splits_characters(sent: Sent, data: Any) -> Any:
@@ -402,234 +410,208 @@ def _splits_characters(sent: Sent, data: Any) -> Any:
 _LIMITS = ("minItems", "maxItems", "minLength", "maxLength")
 
 
-def without(schema: Any, names: tuple[str, ...]) -> Any:
-    """Return a schema without such limits, also inside it."""
+def _unlimited(schema: Any) -> Any:
+    """Return a schema without limits, also inside it."""
     if isinstance(schema, dict):
-        return {k: without(v, names) for k, v in schema.items() if k not in names}
-    return [without(v, names) for v in schema] if isinstance(schema, list) else schema
+        return {k: _unlimited(v) for k, v in schema.items() if k not in _LIMITS}
+    return [_unlimited(v) for v in schema] if isinstance(schema, list) else schema
 
 
-def _by_end(server: Answering) -> Answering:
+def _by_end(_: Sent, data: Any) -> Any:
     """Answer several prompts in the order in which their texts end."""
-
-    def answering(sent: Sent) -> Answered:
-        status, data = server(sent)
-        if status != 200 or not isinstance(data, list):
-            return status, data
-        ordered = sorted(data, key=lambda one: len(one["content"]))
-        return status, [{**one, "index": i} for i, one in enumerate(ordered)]
-
-    return answering
+    if not isinstance(data, list):
+        return data
+    ordered = sorted(data, key=lambda one: len(one["content"]))
+    return [{**one, "index": i} for i, one in enumerate(ordered)]
 
 
-def _one_text(server: Answering) -> Answering:
+def _one_text(sent: Sent, data: Any) -> Any:
     """Answer each completion of a prompt with the first."""
-
-    def answering(sent: Sent) -> Answered:
-        status, data = server(sent)
-        return status, [data[0]] * len(data) if sent.get("n_cmpl", 1) > 1 else data
-
-    return answering
+    return [data[0]] * len(data) if sent.get("n_cmpl", 1) > 1 else data
 
 
-def _draws_in_company(server: Answering) -> Answering:
+@_keeping(list[Sent])
+def _draws_in_company(server: Answering, sent: Sent, running: list[Sent]) -> Answered:
     """Draw for a greedy client that comes while another one is served."""
-    running: list[Sent] = []
-
-    def answering(sent: Sent) -> Answered:
-        warm = {"temperature": 1.0} if running and sent.get("temperature") == 0 else {}
-        running.append(sent)
-        time.sleep(0.002)
-        try:
-            return server({**sent, **warm})
-        finally:
-            running.remove(sent)
-
-    return answering
+    warm = {"temperature": 1.0} if running and sent.get("temperature") == 0 else {}
+    running.append(sent)
+    time.sleep(0.002)
+    try:
+        return server({**sent, **warm})
+    finally:
+        running.remove(sent)
 
 
-def _applies_the_temperature(samplers: Any) -> Any:
-    apart = isinstance(samplers, list) and "temperature" not in samplers
-    return [*samplers, "temperature"] if apart else samplers
-
-
-def _bans_below(least: float) -> Callable[[Any], Any]:
+def _bans_large_biases(biases: list[Any]) -> list[Any]:
     """Ban a token for a bias that is large and negative."""
-
-    def change(biases: Any) -> Any:
-        return [[t, False if b is not True and b and b <= least else b] for t, b in biases]
-
-    return lambda biases: change(biases) if isinstance(biases, list) else biases
+    return [[t, False if b is not True and b and b <= -10 else b] for t, b in biases]
 
 
-def _left_grammar_stays(server: Answering) -> Answering:
+def _with_temperature(samplers: list[str]) -> list[str]:
+    return samplers if "temperature" in samplers else [*samplers, "temperature"]
+
+
+def _min_keep_for_top_k(sent: Sent) -> Sent:
+    if isinstance(sent.get("top_k"), int) and sent["top_k"] > 0:
+        sent["top_k"] = max(sent["top_k"], sent.get("min_keep") or 0)
+    return sent
+
+
+@_keeping(list[str])
+def _left_grammar_stays(server: Answering, sent: Sent, left: list[str]) -> Answered:
     """Keep the grammar of a long stream for the next request."""
-    left: list[str] = []
-
-    def answering(sent: Sent) -> Answered:
-        kept = {"grammar": left.pop()} if left and "grammar" not in sent else {}
-        if sent.get("stream") and sent.get("n_predict") == 200 and sent.get("grammar"):
-            left.append(sent["grammar"])
-        return server({**kept, **sent})
-
-    return answering
+    kept = {"grammar": left.pop()} if left and "grammar" not in sent else {}
+    if sent.get("stream") and sent.get("n_predict") == 200 and sent.get("grammar"):
+        left.append(sent["grammar"])
+    return server({**kept, **sent})
 
 
-def ascii_only(text: str) -> str:
-    return text.encode("ascii", "ignore").decode()
+def _ascii_only(schema: Any) -> Any:
+    text = json.dumps(schema, ensure_ascii=False)
+    return json.loads(text.encode("ascii", "ignore").decode())
 
 
+_NUMBER = (int, float)
 _STREAMED = ("repeat_penalty", "presence_penalty", "frequency_penalty", "dry_multiplier")
-# By the verdict of the result that reports each: the result, the name of the fault. Half of them
-# were listed before any check was read.
-_BY_VERDICT: dict[str, dict[tuple[str, str], Faulty]] = {
+Row = tuple[str, str, Faulty]  # the parameter, the name of the fault
+
+
+def _value(
+    parameter: str, name: str, change: Callable[[Any], Any], of: type | tuple[type, ...] = object
+) -> Row:
+    """Return a fault that changes the values of a parameter that are of this type."""
+    return parameter, name, makes(parameter, change, of)
+
+
+# By the verdict of the result that reports each. Half of these and of those below were listed
+# before any check was read.
+_OF_PARAMETERS: dict[str, list[Row]] = {
+    "other meaning": [
+        _value("top_p", "rounds top_p to two decimals", lambda p: round(p, 2), float),
+        _value("repeat_last_n", "has a window of at most 64", lambda n: min(n, 64), int),
+        ("temperature", "takes null for 0", _request(_null_as_0)),
+        _value("top_k", "loses whole numbers with a point", lambda _: 40, float),
+        _value("logit_bias", "loses biases of texts", _of_ids, list),
+        ("grammar", "loses stop strings with a grammar", _beside("stop", "grammar")),
+        _value("stop", "takes a stop string for its letters", lambda stop: [*stop], str),
+        _value("samplers", "applies a temperature that is not listed", _with_temperature, list),
+        _value("logit_bias", "bans tokens of negative biases", _bans_large_biases, list),
+        _value("top_p", "has a top_p of a hundredth at least", lambda p: max(p, 0.01), _NUMBER),
+        _value("logit_bias", "takes 256 biases", lambda biases: biases[:256], list),
+        _value("logit_bias", "takes the last five biases", lambda biases: biases[-5:], list),
+        _value("n_predict", "ends a text after 200 tokens", lambda n: min(n, 200)),
+        ("top_p", "has a top_p of its own", _default("top_p", 0.5)),
+        ("temperature", "has a temperature of its own", _default("temperature", 0.3)),
+        _value("top_k", "keeps one more", lambda k: k + 1),
+        _value("min_p", "takes the reciprocal of min_p", lambda p: p / 3, float),
+        _value("n_predict", "sends a token too much", lambda n: n + 1 if n == 5 else n),
+        ("stop", "sends the stop word, too", _answer(_sends_the_stop)),
+        _value("presence_penalty", "takes the presence penalty for a reward", lambda x: -x, float),
+        ("seed", "has a fixed seed without one", _request(_fixed_seed)),
+        _value("logit_bias", "loses biases of an object", lambda _: [], dict),
+        _value("stop", "takes four stop strings", lambda stops: stops[:4], list),
+        _value("n_predict", "takes a length of 0 for the default", lambda n: 16 if n == 0 else n),
+        ("n_predict", "reports of each text that it ended", _sets(lambda _: {"stop_type": "eos"})),
+        *((name, f"ignores {name} in streams", _in_streams(drops(name))) for name in _STREAMED),
+    ],
+    "clamped": [
+        _value("seed", "has one seed for two", lambda seed: seed & ~(1 << 20), int),
+        _value("mirostat_tau", "cuts tau to a whole number", int, float),
+        _value("seed", "keeps 16 bits of a seed", lambda seed: seed % 65536),
+        _value("seed", "keeps 31 bits of a seed", lambda seed: seed % 2**31),
+        _value("temperature", "rounds a low temperature to 0", _cold_as_0, _NUMBER),
+        _value("temperature", "clamps the temperature", lambda t: min(t, 1.0)),
+        _value("top_p", "clamps nonsense", lambda p: min(p, 1.0), float),
+        _value("temperature", "has no temperature above 2", lambda t: min(t, 2.0), _NUMBER),
+        _value("top_k", "has no top_k above 100", lambda k: min(k, 100), _NUMBER),
+        ("grammar", "keeps grammars by their beginning", _caches_grammars),
+    ],
+    "ignored": [
+        ("min_p", "drops min_p", drops("min_p")),
+        ("top_k", "drops top_k", drops("top_k")),
+        ("stop", "drops the stop words", drops("stop")),
+        ("logit_bias", "ignores logit_bias", drops("logit_bias")),
+        ("grammar", "ignores the grammar", drops("grammar")),
+        ("dry_multiplier", "ignores DRY", drops("dry_multiplier")),
+        ("mirostat", "ignores mirostat", drops("mirostat")),
+        ("samplers", "ignores the order", drops("samplers")),
+        ("ignore_eos", "forgets ignore_eos", drops("ignore_eos")),
+        (
+            "repeat_penalty",
+            "renames repeat_penalty",
+            renames("repeat_penalty", "repetition_penalty"),
+        ),
+        _value("seed", "keeps the seed", lambda _: 1),
+    ],
+    "error": [
+        ("top_k", "refuses top_k", _refuses("top_k", 400)),
+        ("top_k", "fails at top_k", _refuses("top_k", 500)),
+    ],
+}
+_OF_ANSWERS: dict[str, dict[tuple[str, str], Faulty]] = {
     "other meaning": {
-        ("parameter/top_p", "rounds top_p to two decimals"): makes(
-            "top_p", lambda p: round(p, 2) if isinstance(p, float) else p
-        ),
-        ("parameter/repeat_last_n", "has a window of at most 64"): makes(
-            "repeat_last_n", lambda n: min(n, 64) if isinstance(n, int) else n
-        ),
-        ("parameter/temperature", "takes null for 0"): _request(
-            lambda sent: {k: 0 if v is None else v for k, v in sent.items()}
-        ),
-        ("parameter/top_k", "loses whole numbers with a point"): makes(
-            "top_k", lambda k: 40 if isinstance(k, float) else k
-        ),
-        ("parameter/logit_bias", "loses biases of texts"): makes(
-            "logit_bias", lambda b: _of_ids(b) if isinstance(b, list) else b
-        ),
         ("state/parameters together", "loses typical_p beside top_p"): _beside(
             "typical_p", "top_p"
         ),
-        ("parameter/grammar", "loses stop strings with a grammar"): _beside("stop", "grammar"),
-        ("state/prompts that differ", "strips prompts"): makes(
-            "prompt", lambda p: p.strip() if isinstance(p, str) else p
-        ),
+        ("state/prompts that differ", "strips prompts"): makes("prompt", str.strip, str),
         ("state/a kept prompt", "keeps prompts by their beginning"): _keeps_prompts_by_length,
         ("state/after another stream", "keeps the stops of streams"): _keeps_the_stops_of_streams,
-        ("state/every answer: ending", "does not name the stop string"): _answer(_counts_a_stop),
-        ("state/every answer: counts", "counts one token more"): _answer(
-            lambda _, data: {**data, "tokens_predicted": data.get("tokens_predicted", 0) + 1}
+        ("state/every answer: ending", "does not name the stop string"): _answer(_names_no_stop),
+        ("state/every answer: counts", "counts one token more"): _sets(
+            lambda data: {"tokens_predicted": data.get("tokens_predicted", 0) + 1}
         ),
         ("state/every answer: bytes", "sends other bytes"): _places(
             lambda place: place.update(bytes=[65])
         ),
-        ("state/every answer: settings", "tells other settings"): _answer(
-            lambda _, data: {**data, "generation_settings": {"temperature": 0.7}}
+        ("state/every answer: settings", "tells other settings"): _sets(
+            lambda _: {"generation_settings": {"temperature": 0.7}}
         ),
-        ("state/every answer: pieces", "ends a stream twice"): _answer(
-            lambda sent, data: {**data, "stop": not sent.get("stream")}
-        ),
+        ("state/every answer: pieces", "ends a stream twice"): _answer(_ends_twice),
         ("state/nothing left", "has four seeds"): _worker_s_seed,
         ("state/nothing left", "keeps the temperature that it refused"): _keeps_what_it_refused,
         ("state/32 answered", "takes the second for a seed"): _request(
             lambda sent: {"seed": int(time.time()), **sent}
         ),
         ("state/texts of a grammar", "splits characters in streams"): _answer(_splits_characters),
-        ("parameter/stop", "takes a stop string for its letters"): makes(
-            "stop", lambda stops: [*stops] if isinstance(stops, str) else stops
-        ),
         ("state/ranks", "has no top_k above 250"): makes(
-            "top_k", lambda k: k if isinstance(k, str) or 0 < k < 250 else 250
+            "top_k", lambda k: k if 0 < k < 250 else 250, _NUMBER
         ),
         ("state/limits of schemas", "drops the limits of schemas"): makes(
-            "json_schema", lambda schema: without(schema, _LIMITS)
+            "json_schema", _unlimited
         ),
-        ("state/several prompts", "answers in the order of ends"): _by_end,
-        ("state/three answers", "has one text for completions"): _one_text,
+        ("state/several prompts", "answers in the order of ends"): _answers(_by_end),
+        ("state/three answers", "has one text for completions"): _answers(_one_text),
         ("state/kinds at once", "draws in company"): _draws_in_company,
-        ("parameter/samplers", "applies a temperature that is not listed"): makes(
-            "samplers", _applies_the_temperature
-        ),
-        ("parameter/logit_bias", "bans tokens of negative biases"): makes(
-            "logit_bias", _bans_below(-10)
-        ),
-        ("parameter/top_p", "has a top_p of a hundredth at least"): makes(
-            "top_p", lambda p: p if isinstance(p, str) or p is None else max(p, 0.01)
-        ),
         ("state/parameters together", "lets min_keep hold for top_k"): _request(
-            lambda sent: (
-                sent | {"top_k": max(sent["top_k"] or 0, sent.get("min_keep") or 0)}
-                if isinstance(sent.get("top_k"), int) and sent["top_k"] > 0
-                else sent
-            )
+            _min_keep_for_top_k
         ),
-        ("state/every answer: ending", "reports a limit as truncated"): _answer(
-            lambda _, data: {**data, "truncated": data["stop_type"] == "limit"}
+        ("state/every answer: ending", "reports a limit as truncated"): _sets(
+            lambda data: {"truncated": data["stop_type"] == "limit"}
         ),
-        ("state/every answer: prompt", "reports another prompt"): _answer(
-            lambda _, data: {**data, "prompt": str(data.get("prompt", "")).strip(",")}
+        ("state/every answer: prompt", "reports another prompt"): _sets(
+            lambda data: {"prompt": str(data.get("prompt", "")).strip(",")}
         ),
-        ("state/every answer: counts", "counts one prompt token less"): _answer(
-            lambda _, data: {**data, "tokens_evaluated": data.get("tokens_evaluated", 9) - 1}
+        ("state/every answer: counts", "counts one prompt token less"): _sets(
+            lambda data: {"tokens_evaluated": data.get("tokens_evaluated", 9) - 1}
         ),
-        ("state/every answer: settings", "reports its own default"): _answer(
-            lambda _, data: {**data, "generation_settings": {"min_p": 0.1}}
+        ("state/every answer: settings", "reports its own default"): _sets(
+            lambda _: {"generation_settings": {"min_p": 0.1}}
         ),
-        ("state/texts of a grammar", "collapses blank lines"): _answer(
-            lambda _, data: {**data, "content": data["content"].replace("\n\n\n", "\n\n")}
+        ("state/texts of a grammar", "collapses blank lines"): _sets(
+            lambda data: {"content": data["content"].replace("\n\n\n", "\n\n")}
         ),
         ("state/long stop strings", "drops long stop strings"): makes(
-            "stop", lambda stops: [s for s in stops if len(s) < 40] if stops != 5 else stops
+            "stop", lambda stops: [stop for stop in stops if len(stop) < 40], (list, str)
         ),
         ("state/a prompt as tokens", "normalizes prompts"): makes(
-            "prompt", lambda p: p.replace("\r\n", "\n") if isinstance(p, str) else p
+            "prompt", lambda prompt: prompt.replace("\r\n", "\n"), str
         ),
         ("state/nothing left", "keeps the grammar of one that left"): _left_grammar_stays,
-        ("state/texts of schemas", "reads schemas as ASCII"): makes(
-            "json_schema", lambda s: json.loads(ascii_only(json.dumps(s, ensure_ascii=False)))
-        ),
+        ("state/texts of schemas", "reads schemas as ASCII"): makes("json_schema", _ascii_only),
         ("state/biases of texts", "loses biases of texts above ASCII"): makes(
-            "logit_bias",
-            lambda biases: (
-                [b for b in biases if str(b[0]).isascii()] if isinstance(biases, list) else biases
-            ),
-        ),
-        ("parameter/logit_bias", "takes 256 biases"): makes(
-            "logit_bias", lambda biases: biases[:256] if isinstance(biases, list) else biases
-        ),
-        ("parameter/logit_bias", "takes the last five biases"): makes(
-            "logit_bias", lambda biases: biases[-5:] if isinstance(biases, list) else biases
-        ),
-        ("parameter/n_predict", "ends a text after 200 tokens"): makes(
-            "n_predict", lambda n: min(n, 200)
+            "logit_bias", _in_ascii, list
         ),
         ("state/a seed repeats", "draws a new seed"): _new_seed,
-        ("parameter/top_p", "has a top_p of its own"): _default("top_p", 0.5),
-        ("parameter/temperature", "has a temperature of its own"): _default("temperature", 0.3),
-        ("parameter/top_k", "keeps one more"): makes("top_k", lambda k: k + 1),
-        ("parameter/min_p", "takes the reciprocal of min_p"): makes(
-            "min_p", lambda p: p / 3 if isinstance(p, float) else p
-        ),
-        ("parameter/n_predict", "sends a token too much"): makes(
-            "n_predict", lambda n: n + 1 if n == 5 else n
-        ),
-        ("parameter/stop", "sends the stop word, too"): _answer(
-            lambda sent, data: (
-                {**data, "content": data["content"] + sent["stop"][0]}
-                if data["stop_type"] == "word"
-                else data
-            )
-        ),
-        ("parameter/presence_penalty", "takes the presence penalty for a reward"): makes(
-            "presence_penalty", lambda x: -x if isinstance(x, float) else x
-        ),
-        ("parameter/seed", "has a fixed seed without one"): _request(
-            lambda sent: sent if sent.get("seed", -1) != -1 else {**sent, "seed": 99}
-        ),
-        ("parameter/logit_bias", "loses biases of an object"): makes(
-            "logit_bias", lambda biases: [] if isinstance(biases, dict) else biases
-        ),
-        ("parameter/stop", "takes four stop strings"): makes(
-            "stop", lambda stops: stops[:4] if isinstance(stops, list) else stops
-        ),
-        ("parameter/n_predict", "takes a length of 0 for the default"): makes(
-            "n_predict", lambda n: 16 if n == 0 else n
-        ),
-        ("parameter/n_predict", "reports of each text that it ended"): _answer(
-            lambda _, data: {**data, "stop_type": "eos"}
-        ),
         ("probabilities/how many", "lists the chosen token, too"): _places(_lists_the_chosen),
         ("state/after another request", "reuses a slot's penalty"): _remembers,
         ("state/after a client that left", "remembers who left"): _remembers_one_that_left,
@@ -662,63 +644,23 @@ _BY_VERDICT: dict[str, dict[tuple[str, str], Faulty]] = {
         ("probabilities/the chosen token", "sends the wrong token's logprob"): _places(
             lambda place: place.update(logprob=place.get("logprob", 0.0) - 0.1)
         ),
-        **{
-            (f"parameter/{name}", f"ignores {name} in streams"): _in_streams(drops(name))
-            for name in _STREAMED
-        },
     },
-    "clamped": {
-        ("parameter/seed", "has one seed for two"): makes(
-            "seed", lambda s: s & ~(1 << 20) if isinstance(s, int) else s
-        ),
-        ("parameter/mirostat_tau", "cuts tau to a whole number"): makes(
-            "mirostat_tau", lambda tau: int(tau) if isinstance(tau, float) else tau
-        ),
-        ("parameter/seed", "keeps 16 bits of a seed"): makes("seed", lambda s: s % 65536),
-        ("parameter/seed", "keeps 31 bits of a seed"): makes("seed", lambda s: s % 2**31),
-        ("parameter/temperature", "rounds a low temperature to 0"): makes(
-            "temperature", lambda t: t if t == "a word" or t >= 0.1 else 0.0
-        ),
-        ("parameter/temperature", "clamps the temperature"): makes(
-            "temperature", lambda t: min(t, 1.0)
-        ),
-        ("parameter/top_p", "clamps nonsense"): makes(
-            "top_p", lambda p: min(p, 1.0) if isinstance(p, float) else p
-        ),
-        ("parameter/temperature", "has no temperature above 2"): makes(
-            "temperature", lambda t: t if t == "a word" else min(t, 2.0)
-        ),
-        ("parameter/top_k", "has no top_k above 100"): makes(
-            "top_k", lambda k: k if k == "a word" else min(k, 100)
-        ),
-        ("parameter/grammar", "keeps grammars by their beginning"): _caches_grammars,
-    },
-    "ignored": {
-        ("parameter/min_p", "drops min_p"): drops("min_p"),
-        ("parameter/top_k", "drops top_k"): drops("top_k"),
-        ("parameter/stop", "drops the stop words"): drops("stop"),
-        ("parameter/logit_bias", "ignores logit_bias"): drops("logit_bias"),
-        ("parameter/grammar", "ignores the grammar"): drops("grammar"),
-        ("parameter/dry_multiplier", "ignores DRY"): drops("dry_multiplier"),
-        ("parameter/mirostat", "ignores mirostat"): drops("mirostat"),
-        ("parameter/samplers", "ignores the order"): drops("samplers"),
-        ("parameter/ignore_eos", "forgets ignore_eos"): drops("ignore_eos"),
-        ("parameter/repeat_penalty", "renames repeat_penalty"): renames(
-            "repeat_penalty", "repetition_penalty"
-        ),
-        ("parameter/seed", "keeps the seed"): makes("seed", lambda _: 1),
-        ("probabilities/how many", "sends no logprobs"): drops("n_probs"),
-    },
+    "ignored": {("probabilities/how many", "sends no logprobs"): drops("n_probs")},
     "error": {
-        ("parameter/top_k", "refuses top_k"): _refuses("top_k", 400),
-        ("parameter/top_k", "fails at top_k"): _refuses("top_k", 500),
         ("state/32 at once", "pools the parameters of clients"): _pools,
         ("state/32 answered", "answers one at a time"): _one_at_a_time,
         ("state/32 at once", "swaps two texts"): _swaps,
     },
 }
-FAULTS = tuple(
-    Fault(name, result, verdict, between)
-    for verdict, rows in _BY_VERDICT.items()
-    for (result, name), between in rows.items()
+FAULTS = (
+    *(
+        Fault(name, f"parameter/{parameter}", verdict, between)
+        for verdict, rows in _OF_PARAMETERS.items()
+        for parameter, name, between in rows
+    ),
+    *(
+        Fault(name, result, verdict, between)
+        for verdict, faults in _OF_ANSWERS.items()
+        for (result, name), between in faults.items()
+    ),
 )
