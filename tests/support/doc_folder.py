@@ -13,13 +13,13 @@ from tests.support.several_bundles import bundle_on
 MADE = ("bundles", "report", "build", "dist", "out")  # by commands, in the folder itself
 CACHE = ".cache"
 TEMPLATE = ROOT / "harness" / "cli" / "templates" / "adapter.mjs"
-# Of a page: a file, whose text is the page's first block of code in the file's language.
+# By page: a file whose text is the page's first block of code in the file's language.
 OF_A_BLOCK = {
     "docs/write-an-adapter.md": "gate.toml",
     "docs/run-suites.md": "my-suite.toml",
     "docs/before-you-upgrade.md": "request.json",
 }
-# Of a page: a file, and its text.
+# By page: a file and its text.
 FILES = {
     "docs/ci-and-gate.md": ("gate.toml", "schema_version = 1\n\n[[parity]]\nbackend = '*'\n"),
     "docs/background/golden.md": ("prompts.txt", "hello\n\nthe world\n"),
