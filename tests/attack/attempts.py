@@ -2,7 +2,7 @@
 
 It prints the outcome of each attempt, in a process of its own: the name of the error, `done`, or
 the signal that ended it. TARGETS has what lies outside: a process, files, sockets, a terminal. With
-Python's library alone.
+Python's library alone. attempts.toml has the attempts that are one system call.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ import signal
 import socket
 import struct
 import sys
+import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ TIMEOUT_S = 60
 PRIVATE = "/dev/shm"
 libc = ctypes.CDLL(None, use_errno=True)
 TARGETS: dict[str, Any] = {}
+CALLS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 class Attempt(NamedTuple):
@@ -56,25 +58,36 @@ def numbers() -> dict[str, int]:
 
 
 NUMBERS = numbers()
+ROOM = bytes(256)
 
 
-def system(name: str, *arguments: int | bytes | str) -> int:
-    """Make a system call. A text is the key of a number in TARGETS. Raises OSError."""
-    words = []
-    for argument in arguments:
-        given = TARGETS[argument] if isinstance(argument, str) else argument
-        words.append(given if isinstance(given, bytes) else ctypes.c_long(given))
+def system(name: str, *arguments: int | bytes) -> int:
+    """Make a system call. Raises OSError."""
+    words = [word if isinstance(word, bytes) else ctypes.c_long(word) for word in arguments]
     result = int(libc.syscall(ctypes.c_long(NUMBERS[name]), *words))
     if result < 0:
         raise OSError(ctypes.get_errno(), name)
     return result
 
 
-def calls(group: str, *rows: tuple[Any, ...], outside: bool = False) -> None:
-    """Add attempts that are one call each: name of the call, arguments."""
-    for name, *arguments in rows:
-        if name in NUMBERS:
-            ATTEMPTS[name] = Attempt(group, partial(system, name, *arguments), outside)
+def _argument(written: int | str | list[int]) -> int | bytes:
+    """Return an argument of attempts.toml."""
+    match written:
+        case "$pid":
+            return int(TARGETS["pid"])
+        case "$parent":
+            return os.getppid()
+        case "$room":
+            return ROOM
+        case str():
+            return written.encode()
+        case list():
+            return struct.pack(f"{len(written)}i", *written)
+    return written
+
+
+def _call(name: str, written: list[Any]) -> None:
+    system(name, *map(_argument, written))
 
 
 def add(group: str, name: str, act: Callable[[], object], **more: bool) -> None:
@@ -82,64 +95,54 @@ def add(group: str, name: str, act: Callable[[], object], **more: bool) -> None:
     ATTEMPTS[name] = Attempt(group, act, **more)
 
 
-ROOM = bytes(256)
-QUEUED = struct.pack("3i116x", 0, 0, -1)  # siginfo_t of SI_QUEUE
+def calls(group: str) -> None:
+    """Add the attempts of attempts.toml, as far as this machine has their calls."""
+    for name, row in CALLS[group].items():
+        about = {"with": row} if isinstance(row, list) else row
+        call = about.get("call", name)
+        if call in NUMBERS:
+            add(group, name, partial(_call, call, about["with"]), outside="outside" in about)
+
 
 # Processes -------------------------------------------------------------------------------------
 
 OTHERS = "Other processes"
-calls(OTHERS, ("ptrace", 16, "pid"))
-add(OTHERS, "ptrace of the parent", lambda: system("ptrace", 0x4206, os.getppid(), 0, 0))
-add(OTHERS, "ptrace by the parent", lambda: system("ptrace", 0, 0, 0, 0), outside=True)
-calls(
-    OTHERS,
-    ("process_vm_readv", "pid", ROOM, 0, ROOM, 0, 0),
-    ("process_vm_writev", "pid", ROOM, 0, ROOM, 0, 0),
-    ("pidfd_open", "pid", 0),
-    ("pidfd_getfd", -1, 0, 0),
-    ("pidfd_send_signal", -1, 0, 0, 0),
-    ("process_madvise", -1, 0, 0, 0, 0),
-    ("process_mrelease", -1, 0),
-    ("kcmp", "pid", "pid", 0, 0, 0),
-    ("move_pages", "pid", 0, 0, 0, 0, 0),
-    ("migrate_pages", "pid", 0, 0, 0),
-    ("get_robust_list", "pid", ROOM, ROOM),
-    ("ioprio_set", 1, "pid", 0x4004),
-)
+QUEUED = struct.pack("3i116x", 0, 0, -1)  # siginfo_t of SI_QUEUE
+calls(OTHERS)
 
 
 def _kill(number: int) -> None:
     os.kill(TARGETS["pid"], number)
 
 
+def _tgkill() -> None:
+    system("tgkill", TARGETS["pid"], TARGETS["pid"], 0)
+
+
+def _schedule() -> None:
+    os.sched_setscheduler(TARGETS["pid"], 0, os.sched_param(0))
+
+
+def _limit() -> None:
+    resource.prlimit(TARGETS["pid"], resource.RLIMIT_NOFILE)
+
+
 for number in (0, signal.SIGTERM, signal.SIGSTOP):
     add(OTHERS, f"kill with {number}", partial(_kill, number), outside=number == 0)
-add(OTHERS, "tgkill", lambda: system("tgkill", "pid", "pid", 0), outside=True)
-add(OTHERS, "rt_sigqueueinfo", lambda: system("rt_sigqueueinfo", "pid", 1, QUEUED))
+add(OTHERS, "tgkill", _tgkill, outside=True)
+add(OTHERS, "rt_sigqueueinfo", lambda: system("rt_sigqueueinfo", TARGETS["pid"], 1, QUEUED))
 add(OTHERS, "sched_setaffinity", lambda: os.sched_setaffinity(TARGETS["pid"], [0]))
-add(
-    OTHERS,
-    "sched_setscheduler",
-    lambda: os.sched_setscheduler(TARGETS["pid"], 0, os.sched_param(0)),
-)
+add(OTHERS, "sched_setscheduler", _schedule)
 add(OTHERS, "setpriority", lambda: os.setpriority(os.PRIO_PROCESS, TARGETS["pid"], 19))
-add(
-    OTHERS,
-    "prlimit64",
-    lambda: resource.prlimit(TARGETS["pid"], resource.RLIMIT_NOFILE),
-    outside=True,
-)
+add(OTHERS, "prlimit64", _limit, outside=True)
 
 
-def _look(path: str) -> None:
+def _look_at(part: str) -> None:
+    path = f"/proc/{TARGETS['pid']}/{part}"
     if os.path.isdir(path):
         os.listdir(path)
     else:
         os.close(os.open(path, os.O_RDONLY))
-
-
-def _look_at(part: str) -> None:
-    _look(f"/proc/{TARGETS['pid']}/{part}")
 
 
 for part in ("mem", "environ", "maps", "fd", "root"):
@@ -169,89 +172,11 @@ for kind, flag in FLAGS.items():
 add(NAMESPACES, "clone3", lambda: _clone("clone3", ROOM, 88))
 add(NAMESPACES, "setns", lambda: system("setns", os.open("/proc/self/ns/net", os.O_RDONLY), 0))
 
-# Mounts ----------------------------------------------------------------------------------------
+# Mounts, the kernel, the machine ---------------------------------------------------------------
 
-MOUNTS = "Mounts"
-calls(
-    MOUNTS,
-    ("mount", b"none", b"/dev/shm", b"tmpfs", 0, 0),
-    ("umount2", b"/run", 2),
-    ("pivot_root", b"/dev/shm", b"/dev/shm"),
-    ("chroot", b"/dev/shm"),
-    ("open_tree", -100, b"/", 1),
-    ("open_tree_attr", -100, b"/", 0, 0, 0),
-    ("move_mount", -1, b"", -1, b"", 4),
-    ("fsopen", b"tmpfs", 0),
-    ("fsconfig", -1, 0, 0, 0, 0),
-    ("fsmount", -1, 0, 0),
-    ("fspick", -100, b"/", 0),
-    ("mount_setattr", -100, b"/", 0, ROOM, 32),
-    ("statmount", ROOM, ROOM, 256, 0),
-    ("listmount", ROOM, ROOM, 16, 0),
-    ("name_to_handle_at", -100, b"/", ROOM, ROOM, 0),
-    ("open_by_handle_at", -100, ROOM, 0),
-    ("quotactl", 0x80000700, b"/dev/sda", 0, 0),
-    ("quotactl_fd", 0, 0x80000700, 0, 0),
-)
-
-# The kernel ------------------------------------------------------------------------------------
-
-KERNEL = "The kernel"
-calls(
-    KERNEL,
-    ("bpf", 0, ROOM, 120),
-    ("perf_event_open", ROOM, 0, -1, -1, 0),
-    ("userfaultfd", 1),
-    ("io_uring_setup", 8, bytes(120)),
-    ("io_uring_enter", -1, 0, 0, 0, 0, 0),
-    ("io_uring_register", -1, 0, 0, 0),
-    ("io_setup", 8, ROOM),
-    ("kexec_load", 0, 0, 0, 0),
-    ("kexec_file_load", -1, -1, 0, 0, 0),
-    ("init_module", ROOM, 0, ROOM),
-    ("finit_module", -1, ROOM, 0),
-    ("delete_module", b"none", 0),
-    ("reboot", 0, 0, 0, 0),
-    ("swapon", b"/none", 0),
-    ("swapoff", b"/none"),
-    ("acct", b"/none"),
-    ("syslog", 3, ROOM, 256),
-    ("vhangup",),
-    ("sync",),
-    ("iopl", 0),
-    ("ioperm", 0, 1, 0),
-    ("modify_ldt", 0, ROOM, 256),
-    ("personality", 0xFFFFFFFF),
-    ("lookup_dcookie", 0, ROOM, 256),
-    ("uselib", b"/none"),
-    ("sysfs", 3),
-    ("ustat", 0, ROOM),
-    ("remap_file_pages", 0, 0, 0, 0, 0),
-    ("memfd_secret", 0),
-    ("vmsplice", -1, 0, 0, 0),
-    ("splice", -1, 0, -1, 0, 0, 0),
-    ("tee", -1, -1, 0, 0),
-    ("set_mempolicy", 0, 0, 0),
-    ("mbind", 0, 0, 0, 0, 0, 0),
-    ("landlock_create_ruleset", 0, 0, 1),
-    ("landlock_restrict_self", -1, 0),
-    ("fanotify_init", 0, 0),
-    ("inotify_init1", 0),
-    ("seccomp", 2, 0, 0),
-    ("lsm_get_self_attr", 100, ROOM, ROOM, 0),
-    ("map_shadow_stack", 0, 4096, 0),
-    ("cachestat", 0, ROOM, ROOM, 0),
-)
 MACHINE = "The machine"
-calls(
-    MACHINE,
-    ("sethostname", b"taken", 5),
-    ("setdomainname", b"taken", 5),
-    ("settimeofday", ROOM, 0),
-    ("clock_settime", 0, ROOM),
-    ("adjtimex", ROOM),
-    ("clock_adjtime", 0, ROOM),
-)
+for group in ("Mounts", "The kernel", MACHINE):
+    calls(group)
 for path in (
     "/proc/sys/kernel/core_pattern",
     "/proc/sys/kernel/pid_max",
@@ -261,120 +186,53 @@ for path in (
     "/sys/kernel/mm/transparent_hugepage/enabled",
 ):
     add(MACHINE, f"write {path}", partial(os.open, path, os.O_WRONLY))
-for path in (
-    "/dev/mem",
-    "/dev/kmsg",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/kvm",
-    "/dev/fuse",
-    "/dev/net/tun",
-):
-    add(MACHINE, path, partial(os.open, path, os.O_RDONLY))
+for device in ("mem", "kmsg", "tty", "ptmx", "kvm", "fuse", "net/tun"):
+    add(MACHINE, f"/dev/{device}", partial(os.open, f"/dev/{device}", os.O_RDONLY))
+
 TERMINAL = "A terminal of yours"
-add(TERMINAL, "TIOCSTI", lambda: fcntl.ioctl(TARGETS["terminal"], 0x5412, b"x"))
-add(TERMINAL, "TIOCLINUX", lambda: fcntl.ioctl(TARGETS["terminal"], 0x541C, b"\6"))
-add(
-    TERMINAL,
-    "TIOCSETD",
-    lambda: fcntl.ioctl(TARGETS["terminal"], 0x5423, struct.pack("i", 0)),
-    outside=True,
-)
+
+
+def _control(number: int, argument: bytes) -> None:
+    fcntl.ioctl(TARGETS["terminal"], number, argument)
+
+
+add(TERMINAL, "TIOCSTI", partial(_control, 0x5412, b"x"))
+add(TERMINAL, "TIOCLINUX", partial(_control, 0x541C, b"\6"))
+add(TERMINAL, "TIOCSETD", partial(_control, 0x5423, struct.pack("i", 0)), outside=True)
 
 # Rights ----------------------------------------------------------------------------------------
 
 RIGHTS = "Rights"
+calls(RIGHTS)
 
 
 def _raise(limit: int, most: int) -> None:
     system("prlimit64", 0, limit, struct.pack("QQ", most, most), 0)
 
 
-calls(
-    RIGHTS,
-    ("setuid", 12345),
-    ("setgid", 12345),
-    ("setreuid", 12345, 12345),
-    ("setregid", 12345, 12345),
-    ("setresuid", 12345, 12345, 12345),
-    ("setresgid", 12345, 12345, 12345),
-    ("setfsuid", 12345),
-    ("setfsgid", 12345),
-    ("setgroups", 0, 0),
-    ("capset", struct.pack("Ii", 0x20080522, 0), struct.pack("6I", 1, 1, 0, 0, 0, 0)),
-)
-for name, *words in (
-    ("PR_SET_SECCOMP", 22, 0, 0, 0, 0),
-    ("PR_SET_MM", 35, 1, 0, 0, 0),
-    ("PR_SET_SECUREBITS", 28, 1, 0, 0, 0),
-    ("PR_CAPBSET_DROP", 24, 0, 0, 0, 0),
-    ("PR_CAP_AMBIENT", 47, 2, 0, 0, 0),
-    ("PR_SET_NO_NEW_PRIVS to 0", 38, 0, 0, 0, 0),
-):
-    add(RIGHTS, str(name), partial(system, "prctl", *words))
 add(RIGHTS, "SCHED_FIFO", lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)))
 add(RIGHTS, "nice -5", lambda: os.nice(-5))
-for limit, most in (
-    ("NPROC", 2049),
-    ("NOFILE", 4097),
-    ("FSIZE", (1 << 30) + 1),
-    ("CORE", 1),
-):
-    raised = partial(_raise, getattr(resource, f"RLIMIT_{limit}"), most)
-    add(RIGHTS, f"raise RLIMIT_{limit}", raised)
+for name, most in {"NPROC": 2049, "NOFILE": 4097, "FSIZE": (1 << 30) + 1, "CORE": 1}.items():
+    limit = getattr(resource, f"RLIMIT_{name}")
+    add(RIGHTS, f"raise RLIMIT_{name}", partial(_raise, limit, most))
 
 # Keys ------------------------------------------------------------------------------------------
 
 KEYS = "Keys"
-calls(
-    KEYS,
-    ("add_key", b"user", b"attempt", b"x", 1, -2),  # to the keyring of the process itself
-    ("request_key", b"user", b"none", 0, 0),
-    outside=True,
-)
-add(KEYS, "keyctl of the session", lambda: system("keyctl", 0, -3, 1, 0, 0), outside=True)
-add(KEYS, "keyctl of the user", lambda: system("keyctl", 0, -4, 1, 0, 0), outside=True)
-add(KEYS, "keyctl with a new session", lambda: system("keyctl", 1, 0, 0, 0, 0), outside=True)
-add(KEYS, "keyctl read", lambda: system("keyctl", 11, -4, ROOM, 256, 0), outside=True)
-add(KEYS, "/proc/keys", lambda: _shows("/proc/keys"), outside=True)
+calls(KEYS)
 
 
 def _shows(path: str) -> None:
-    with open(path, "rb") as file:
-        if not file.read():
-            raise OSError(errno.ENODATA, path)
+    if not Path(path).read_bytes():
+        raise OSError(errno.ENODATA, path)
 
+
+add(KEYS, "/proc/keys", partial(_shows, "/proc/keys"), outside=True)
 
 # Sockets ---------------------------------------------------------------------------------------
 
 SOCKETS = "Sockets"
-
-
-def _socket(family: int, kind: int, protocol: int = 0) -> None:
-    system("socket", family, kind, protocol)
-
-
-for name, family, variety, protocol, harmless in (
-    ("Unix datagram", 1, 2, 0, True),
-    ("UDP", 2, 2, 0, True),
-    ("UDP over IPv6", 10, 2, 0, True),
-    ("ICMP", 2, 2, 1, False),
-    ("raw IP", 2, 3, 255, False),
-    ("SCTP", 2, 1, 132, False),
-    ("MPTCP", 2, 1, 262, False),
-    ("AF_NETLINK", 16, 3, 0, True),
-    ("AF_PACKET", 17, 3, 0, False),
-    ("AF_KEY", 15, 3, 2, False),
-    ("AF_ALG", 38, 5, 0, False),
-    ("AF_VSOCK", 40, 1, 0, False),
-    ("AF_BLUETOOTH", 31, 3, 1, False),
-    ("AF_CAN", 29, 3, 1, False),
-    ("AF_TIPC", 30, 1, 0, False),
-    ("AF_RDS", 21, 5, 0, False),
-    ("AF_SMC", 43, 1, 0, False),
-    ("AF_XDP", 44, 3, 0, False),
-):
-    add(SOCKETS, name, partial(_socket, family, variety, protocol), outside=harmless)
+calls(SOCKETS)
 
 
 def _connect(family: int, address: Any) -> None:
@@ -382,38 +240,27 @@ def _connect(family: int, address: Any) -> None:
         made.connect(address)
 
 
-add(SOCKETS, "connect by TCP", lambda: _connect(2, ("127.0.0.1", TARGETS["port"])), outside=True)
-add(SOCKETS, "connect to a Unix socket", lambda: _connect(1, TARGETS["unix"]), outside=True)
-add(
-    SOCKETS,
-    "connect to an abstract one",
-    lambda: _connect(1, "\0" + TARGETS["abstract"]),
-    outside=True,
-)
-add(SOCKETS, "datagrams of a pair", lambda: socket.socketpair(type=socket.SOCK_DGRAM), outside=True)
-add(
-    SOCKETS,
-    "TCP fast open",
-    lambda: socket.socket().sendto(b"x", 0x20000000, ("127.0.0.1", TARGETS["port"])),
-)
-add(
-    SOCKETS,
-    "bind in a folder of yours",
-    lambda: socket.socket(1).bind(f"{TARGETS['folder']}/b"),
-    outside=True,
-)
+def _tcp() -> tuple[str, int]:
+    return "127.0.0.1", TARGETS["port"]
+
+
+def _bind() -> None:
+    socket.socket(socket.AF_UNIX).bind(f"{TARGETS['folder']}/b")
+
+
+for name, act in {
+    "connect by TCP": lambda: _connect(socket.AF_INET, _tcp()),
+    "connect to a Unix socket": lambda: _connect(socket.AF_UNIX, TARGETS["unix"]),
+    "connect to an abstract one": lambda: _connect(socket.AF_UNIX, "\0" + TARGETS["abstract"]),
+    "datagrams of a pair": lambda: socket.socketpair(type=socket.SOCK_DGRAM),
+    "bind in a folder of yours": _bind,
+}.items():
+    add(SOCKETS, name, act, outside=True)
+add(SOCKETS, "TCP fast open", lambda: socket.socket().sendto(b"x", 0x20000000, _tcp()))
 
 # Communication ---------------------------------------------------------------------------------
 
-IPC = "Messages"
-calls(
-    IPC,
-    ("shmget", 0, 4096, 0o1600),
-    ("semget", 0, 1, 0o1600),
-    ("msgget", 0, 0o1600),
-    ("mq_open", b"attempt", 0o102, 0o600, 0),
-    ("mq_unlink", b"attempt"),
-)
+calls("Messages")
 
 # Files -----------------------------------------------------------------------------------------
 
@@ -464,14 +311,13 @@ def _through(path: str) -> None:
 add(FILES, "setxattr", lambda: os.setxattr(TARGETS["file"], "user.attempt", b"x"))
 add(FILES, "hard link into /dev/shm", lambda: os.link(f"{TARGETS['folder']}/kept", f"{PRIVATE}/h"))
 add(FILES, "a device in /dev/shm", lambda: os.mknod(f"{PRIVATE}/n", 0o60600, os.makedev(8, 0)))
-add(
-    FILES,
-    "write at home",
-    lambda: os.open(os.path.expanduser("~/.attempt"), os.O_CREAT | os.O_RDWR),
-)
-add(FILES, "write in /tmp", lambda: os.open("/tmp/.attempt", os.O_CREAT | os.O_RDWR))
-add(FILES, "write in /run", lambda: os.open("/run/attempt", os.O_CREAT | os.O_RDWR))
-add(FILES, "write in /dev", lambda: os.open("/dev/attempt", os.O_CREAT | os.O_RDWR))
+for place, path in {
+    "at home": os.path.expanduser("~/.attempt"),
+    "in /tmp": "/tmp/.attempt",
+    "in /run": "/run/attempt",
+    "in /dev": "/dev/attempt",
+}.items():
+    add(FILES, f"write {place}", partial(os.open, path, os.O_CREAT | os.O_RDWR))
 add(FILES, "a file in /run", lambda: _lists("/run"), outside=True)
 ALLOWED = "Allowed"
 add(ALLOWED, "read a file of yours", lambda: _shows(f"{TARGETS['folder']}/kept"), outside=True)
