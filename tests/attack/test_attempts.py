@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -191,41 +192,7 @@ def test_without_the_filter_many_succeed(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 SOURCE = Path(sandbox.__file__).read_text()
-DROPS = SOURCE[SOURCE.index("    for capability in") : SOURCE.index("    machine = platform.mach")]
-KEEPS = "    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)\n"
-# A measure that is left out: its text, the text instead, attempts that then end in another way.
-FAULTS: dict[str, tuple[str, str, set[str]]] = {
-    "no network of its own": (
-        " | _CLONE_NEWNET | _CLONE_NEWPID", " | _CLONE_NEWPID", {"TCP fast open"}
-    ),
-    "files can be written": ("on=_MOUNT_ATTR_RDONLY)", "on=0)", {"create", "unlink", "chmod"}),
-    "capabilities": (DROPS, KEEPS, {"PR_SET_SECUREBITS", "PR_CAPBSET_DROP"}),
-    "/run is there": ('("/run", "/dev", _MEMORY)', '("/dev", _MEMORY)', {"a file in /run"}),
-    "the list of keys is there": (
-        '(os.path.exists, ("/proc/keys", "/proc/key-users"))',
-        "(os.path.exists, ())",
-        {"/proc/keys"},
-    ),
-    "processes": ("(resource.RLIMIT_NPROC, _PROCESSES),", "", {"raise RLIMIT_NPROC"}),
-    "open files": ("(resource.RLIMIT_NOFILE, _FILES),", "", {"raise RLIMIT_NOFILE"}),
-    "files": ("(resource.RLIMIT_FSIZE, _FILE_SIZE),", "", {"a scratch file of 2 GiB"}),
-    "cores": ("(resource.RLIMIT_CORE, 0),", "", {"raise RLIMIT_CORE"}),
-    "room in memory": (', f"size={_FILE_SIZE}")', ")", {"2 GiB in /dev/shm"}),
-    **{
-        f"rule {i}": (text, "", found)
-        for i, (text, found) in enumerate(
-            [
-                ('("clone", 0, 0x7E020000, (0,), True),', {"clone user"}),
-                ('("socket", 0, 0xFFFFFFFF, (1, 2, 10), True),', {"AF_ALG"}),
-                ('("socket", 1, 0xF, (1, 5), True),', {"UDP", "Unix datagram"}),
-                ('("socket", 2, 0xFFFFFFFF, (0, 6), True),', {"SCTP"}),
-                ('("socketpair", 1, 0xF, (1, 5), True),', {"datagrams of a pair"}),
-                ('("ioctl", 1, 0xFFFFFFFF, (0x5412, 0x541C, 0x5423), False),', {"TIOCSETD"}),
-                ('("prctl", 0, 0xFFFFFFFF, (22, 35), False),', {"PR_SET_SECCOMP"}),
-            ]
-        )
-    },
-}  # fmt: skip
+FAULTS = tomllib.loads(Path(__file__).with_name("sandbox_faults.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.nightly
@@ -236,9 +203,9 @@ def test_a_measure_that_is_left_out_is_found(
     need_sandbox()
     if os.geteuid() and name == "capabilities":
         pytest.skip("execve takes them from a user other than root")
-    old, new, expected = FAULTS[name]
-    planted(old, new, tmp_path, monkeypatch)
-    assert differing(outcomes(list(expected))) == expected
+    row = FAULTS[name]
+    planted(row["old"], row["new"], tmp_path, monkeypatch)
+    assert differing(outcomes(row["ends"])) == {*row["ends"]}
 
 
 TAKES = """
