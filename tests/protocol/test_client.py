@@ -11,19 +11,9 @@ from sampler_parity.harness.protocol import client
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.scratch import Scratch
+from tests.support.client_requests import CAPTURE, GENERATE, ROW, SETTING, THROUGHPUT, TOP_K, V
 
-V = 4
-ROW = np.arange(V, dtype=np.float32)
-TOP_K: p.ChainSpec = [{"top_k": {"k": 2}}]
-SETTING = client.Setting(TOP_K, V)
 STEPS = [p.Step(row=0)]
-GENERATE = p.GenerateRequest(model="m", n_vocab=V, chain=TOP_K, prompt=[1], n_tokens=2, out=0)
-THROUGHPUT = p.ThroughputRequest(
-    model="m", n_vocab=V, chain=TOP_K, prompt=[1], n_tokens=2, sequences=3
-)
-CAPTURE = p.CaptureRequest(
-    model="m", n_vocab=V, tokens=[1, 2], positions=[1], n_context=2, threads=1, out=0
-)
 ASKED: dict[str, Callable[[Any], Any]] = {
     "run": lambda b: client.run(b, SETTING, [ROW], STEPS),
     "draws": lambda b: client.draws(b, SETTING, ROW, 3),

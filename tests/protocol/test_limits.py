@@ -10,6 +10,7 @@ import pytest
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.protocol.replies import MESSAGE, MOST, patience, reply_bytes
+from tests.support.client_requests import GENERATE, THROUGHPUT
 from tests.support.script_backend import GREETING, REQUEST, backend, failure
 
 RUN = p.RunRequest(
@@ -20,10 +21,7 @@ RUN = p.RunRequest(
     out=1 << 40,
 )
 STAGE = {"at": 10**17, "n": 10**17, "sorted": False, "selected": -(10**17)}
-GENERATE = p.GenerateRequest(model="m", n_vocab=9, chain=[], prompt=[1], n_tokens=500, out=0)
-THROUGHPUT = p.ThroughputRequest(
-    model="m", n_vocab=9, chain=[], prompt=[1], n_tokens=500, sequences=2
-)
+LONG = {"n_tokens": 500}
 _JOIN = [["join", 0]] * 4
 _LEAVE = [["leave", 0]] * 4
 _FOUR = [{"at": at, "row": 0} for at in range(4)]
@@ -47,15 +45,11 @@ LONGEST: list[tuple[Any, dict[str, Any]]] = [
         p.TokenizeRequest(model="m", texts=["a" * 20_000, "é"]),
         {"tokens": [[10**17] * 20_003, [10**17] * 5]},
     ),
-    (GENERATE, {"tokens": [10**17] * 500, "handed_back": [STAGE] * 500}),
+    (GENERATE.model_copy(update=LONG), {"tokens": [10**17] * 500, "handed_back": [STAGE] * 500}),
     (
-        THROUGHPUT,
-        {
-            "sample_ns": [10**17] * 500,
-            "decode_ns": [10**17] * 500,
-            "prompt_ns": 1,
-            "tokens": [[10**17] * 2] * 500,
-        },
+        THROUGHPUT.model_copy(update=LONG),
+        dict.fromkeys(("sample_ns", "decode_ns"), [10**17] * 500)
+        | {"prompt_ns": 1, "tokens": [[10**17] * 3] * 500},
     ),
     (BATCH, {"tokens": [[-(10**17)] * 4] * 400, "stages": [[[STAGE] * 2] * 4] * 400}),
 ]
@@ -76,35 +70,15 @@ def draws(n: int) -> p.DrawsRequest:
 
 
 ROUNDS = p.SpeculativeRequest(
-    rule="rejection",
-    chain=[],
-    n_vocab=1,
-    rows=REQUEST.rows,
-    drafted=2,
-    draft_rows=0,
-    n=500,
-    drafts=0,
-    seeds=0,
-    out=0,
-)
+    rule="rejection", chain=[], n_vocab=1, rows=REQUEST.rows, drafted=2, draft_rows=0, n=500,
+    drafts=0, seeds=0, out=0,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("request_", "seconds"),
-    [
-        (draws(10_000), 120),
-        (draws(20_000), 180),
-        (draws(10**9), 660),
-        (REQUEST, 60),
-        (ROUNDS, 150),
-    ],
-    ids=[
-        "10,000 draws",
-        "20,000 draws",
-        "more than are waited for",
-        "no draws",
-        "500 rounds of three tokens",
-    ],
+    [(draws(10_000), 120), (draws(20_000), 180), (draws(10**9), 660), (REQUEST, 60), (ROUNDS, 150)],
+    ids=["10,000 draws", "20,000 draws", "more than are waited for", "no draws", "500 rounds"],
 )
 def test_many_draws_have_more_time_than_another_request(
     request_: Any, seconds: float, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,7 @@ from sampler_parity.reports.page import ReadyPage, summary_lines
 from sampler_parity.reports.pages.compare.compare_page import COMPARE
 from sampler_parity.reports.pages.history import HISTORY
 from sampler_parity.reports.write import FORMATS, write_report
-from tests.attack.fuzzing.files import POLICY, SUBJECT
+from tests.attack.fuzzing.files import sampled
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import BINARY, JSON, TEXT, cell, member
 from tests.support.filled import filled_bundle
@@ -103,7 +103,7 @@ def _texts(made: ReadyPage | None) -> None:  # type: ignore[type-arg]
 
 def _policy(folder: Path) -> list[bytes]:
     _written(folder)
-    return [POLICY.encode(), SUBJECT.encode()]
+    return sampled("policy.toml", "subject.toml")(folder)
 
 
 def _judged(path: Path) -> None:
@@ -160,31 +160,12 @@ INPUTS = [
         "changed",
         _in_bundle(_STAGE),
         lambda path: _explain(_put(path, _STAGE)),
-        (*BINARY, member, member, member, member),
+        (*BINARY, *[member] * 4),
         30,
     ),
     Fuzzed(
-        "kept row",
-        "changed",
-        _in_bundle(_ROW),
-        lambda path: _compare(_put(path, _ROW)),
-        BINARY,
-        2,
+        "kept row", "changed", _in_bundle(_ROW), lambda path: _compare(_put(path, _ROW)), BINARY, 2
     ),
-    Fuzzed(
-        "history",
-        "h.sqlite",
-        _database,
-        _read_history,
-        (*BINARY, cell, cell, cell, cell, cell, cell),
-        4,
-    ),
-    Fuzzed(
-        "policy on a bundle",
-        "gate.toml",
-        _policy,
-        _judged,
-        TEXT,
-        40,
-    ),
+    Fuzzed("history", "h.sqlite", _database, _read_history, (*BINARY, *[cell] * 6), 4),
+    Fuzzed("policy on a bundle", "gate.toml", _policy, _judged, TEXT, 40),
 ]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,23 +23,15 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.sanitize.limits import json_of
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import JSON
+from tests.support.client_requests import CAPTURE, GENERATE, ROW, SETTING, THROUGHPUT, TOP_K, V
 from tests.support.skip_ratios import measured, result
 
-V = 4
-_ROW = np.arange(V, dtype=np.float32)
-_CHAIN: p.ChainSpec = [{"top_k": {"k": 2}}]
-_SETTING = client.Setting(_CHAIN, V)
 _CLAIMS = ["run", "draws", "time", "decode", "generate", "throughput", "skip_ratio", "devices"]
 _CLAIMS += ["capture", "numbers", "many"]
 _GREETING = {"ok": True, "name": "replying", "version": "1", "capabilities": _CLAIMS}
 _GREETING |= {"samplers": ["top_k"], "uncallable": {"dry": "no vocabulary"}}
-_CASE = {
-    "id": "a",
-    "description": "d",
-    "why": "w",
-    "chain": _CHAIN,
-    "logits": {"values": [0.0, 1.0, 2.0, 3.0]},
-}
+_ABOUT = {"id": "a", "description": "d", "why": "w"}
+_CASE = _ABOUT | {"chain": TOP_K, "logits": {"values": ROW.tolist()}}
 
 
 @dataclass
@@ -47,7 +39,7 @@ class Replying(BackendProcess):
     """A backend that was greeted, and whose reply to anything is this line."""
 
     line: bytes = b""
-    greets: bool = field(default=False)
+    greets: bool = False
 
     def _start(self) -> None:
         self._kill()
@@ -79,27 +71,6 @@ def _replying() -> Replying:
     return Replying("replying", ["true"])
 
 
-def _generate(backend: Replying) -> None:
-    request = p.GenerateRequest(model="m", n_vocab=V, chain=_CHAIN, prompt=[1], n_tokens=2, out=0)
-    client.generate(backend, request)
-
-
-def _capture(backend: Replying) -> None:
-    client.capture(
-        backend,
-        p.CaptureRequest(
-            model="m", n_vocab=V, tokens=[1, 2], positions=[1], n_context=2, threads=1, out=0
-        ),
-    )
-
-
-def _throughput(backend: Replying) -> None:
-    request = p.ThroughputRequest(
-        model="m", n_vocab=V, chain=_CHAIN, prompt=[1], n_tokens=2, sequences=3
-    )
-    client.throughput(backend, request)
-
-
 def _recorded(record: BaseModel, kind: type[Result]) -> None:
     """Check that a record that is written into a bundle can be read from it."""
     kind.model_validate(json_of(p.to_line(record)))
@@ -110,15 +81,10 @@ def _run(backend: Replying) -> None:
 
 
 def _many(backend: Replying) -> None:
-    case = StagesCase.model_validate(_CASE)
-    ready = prepare(case)
+    ready = prepare(StagesCase.model_validate(_CASE))
     run = client.RunCall(ready.setting, ready.rows, ready.steps)
     for ran in client.many(backend, [run, run]):
         assert isinstance(ran, client.Ran | BackendFailure)
-
-
-def _draws(backend: Replying) -> None:
-    client.draws(backend, _SETTING, _ROW, 3)
 
 
 def _skip_ratio(backend: Replying) -> None:
@@ -145,19 +111,22 @@ _REPLIES: dict[str, tuple[dict[str, Any], Callable[[Replying], object]]] = {
     "hello": (_GREETING, _hello),
     "run": (_RUN, _run),
     "many": ({"replies": _RUNS}, _many),
-    "draws": ({"ns": 5}, _draws),
-    "time": ({"ns": [5, 6], "setup_ns": [1, 1]}, lambda b: client.time(b, _SETTING, _ROW, 2)),
+    "draws": ({"ns": 5}, lambda b: client.draws(b, SETTING, ROW, 3)),
+    "time": ({"ns": [5, 6], "setup_ns": [1, 1]}, lambda b: client.time(b, SETTING, ROW, 2)),
     "decode": ({}, lambda b: client.decode(b, "m", V, [1, 2])),
     "tokenize": (
         {"tokens": [[1, 2], []], "n_vocab": V, "n_context": 9},
         lambda b: client.tokenize(b, "m", ["a", "b"]),
     ),
-    "capture": ({}, _capture),
+    "capture": ({}, lambda b: client.capture(b, CAPTURE)),
     "devices": ({"devices": [{"name": "cpu", "runs": True, "about": "x"}]}, client.devices),
-    "generate": ({"tokens": [1, 2], "ns": 5, "in_graph": 0, "handed_back": []}, _generate),
+    "generate": (
+        {"tokens": [1, 2], "ns": 5, "in_graph": 0, "handed_back": []},
+        lambda b: client.generate(b, GENERATE),
+    ),
     "throughput": (
         {"prompt_ns": 3, "sample_ns": [1, 2], "decode_ns": [3, 4], "in_graph": 0},
-        _throughput,
+        lambda b: client.throughput(b, THROUGHPUT),
     ),
     "skip_ratio": ({"measured": json.loads(p.to_line(measured()))}, _skip_ratio),
 }
