@@ -5,6 +5,7 @@ The options are read from the commands, so a new option must be added here.
 
 import os
 import sys
+import tomllib
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,58 +26,8 @@ pytestmark = [
     pytest.mark.slow,  # all of them together
 ]
 
-SMALL = "golden/model/small.gguf"
-# Commands that read a path: {} is the path, {good} a bundle. It must be refused.
-READ = {
-    "run suites": ["run", "--plan", "{}"],
-    "run suites, as TOML": ["run", "--plan", "{}.toml"],
-    "run --backend": ["run", "parity/greedy", "--plan", "-b", "llama.cpp@{}"],
-    "explain folder": ["explain", "{}", "x"],
-    "report folders": ["report", "{}"],
-    "compare folders": ["compare", "{good}", "{}"],
-    "gate folder": ["gate", "{}"],
-    "gate --baseline": ["gate", "{good}", "--no-recompute", "--baseline", "{}"],
-    "gate --suite": ["gate", "{good}", "--suite", "{}"],
-    "gate --policy": ["gate", "{good}", "--policy", "{}"],
-    "capture --model": ["capture", "--model", "{}", "--prompts", "golden/prompts.jsonl", "-o", "x"],
-    "capture --prompts": ["capture", "--model", SMALL, "--prompts", "{}", "-o", "x"],
-    "trie-bench --prompt": ["trie-bench", "--mode", "strict-guided", "--prompt", "{}"],
-    "trie-bench --grammar": ["trie-bench", "--mode", "strict-guided", "--grammar", "{}"],
-    "trie-bench --model": ["trie-bench", "--mode", "strict-guided", "--model", "{}"],
-    "trie-bench --build": ["trie-bench", "--mode", "strict-guided", "--build", "{}/."],
-    "history add folders": ["history", "add", "{}", "-d", "{good}/h.sqlite"],
-    "history show --database": ["history", "show", "-d", "{}"],
-    "builds add": ["builds", "add", "x={}"],
-    "repro folder": ["repro", "{}", "x"],
-    "check recording": ["check", "{}"],
-    "why recording": ["why", "{}", "1"],
-    "why --chain": ["why", "{good}", "1", "--chain", "{}"],
-    "redact recording": ["redact", "{}", "-o", "x"],
-    "upgrade --settings": ["upgrade", "reference", "reference", "--settings", "{}"],
-    "upgrade --recording": ["upgrade", "reference", "reference", "--recording", "{}"],
-}
-# Commands that write a path: they write it, or refuse it in one line.
-WRITTEN = {
-    "run --output": ["run", "parity/greedy", "--plan", "--resume", "-o", "{}"],
-    "report --output": ["report", "{good}", "-f", "md", "-o", "{}"],
-    "compare --output": ["compare", "{good}", "{good}", "-o", "{}"],
-    "gate --json": ["gate", "{good}", "--no-recompute", "--json", "{}"],
-    "gate --md": ["gate", "{good}", "--no-recompute", "--md", "{}"],
-    "history add --database": ["history", "add", "{good}", "-d", "{}"],
-    "explain --plot": ["explain", "{good}", "greedy/x", "--plot", "{}"],
-    "init folder": ["init", "--lang", "python", "{}"],
-    "check --output": ["check", "{good}/../r", "-o", "{}"],
-    "redact --output": ["redact", "{good}", "-o", "{}"],
-    "record --output": ["record", "-o", "{}", "--", "true"],
-    "vectors --output": ["vectors", "--suites", "parity/temp", "--max-vocab", "1", "-o", "{}"],
-}
-# Written after much work, by the functions that are tried above or in their own tests.
-LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
-LATE |= {"gate --statement", "gate --verify"}
-LATE |= {"trie-bench --output", "fuzz --output", "history show --output"}
-LATE |= {"repro --output", "repro --report", "predict --json", "server check --output"}
-LATE |= {"server start --output", "server start --report", "predict --output"}
-LATE |= {"server fingerprint --json", "why --json", "upgrade --json"}
+TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+LATE = {f"{command} {option}" for command, late in TABLE["late"].items() for option in late}
 
 
 def _pipe(folder: Path) -> str:
@@ -120,9 +71,11 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "b"
 
 
-def done_with(arguments: list[str], path: str, good: Path) -> Done:
+def done_with(line: str, path: str, good: Path) -> Done:
     with in_time():
-        return cli(*(part.replace("{good}", str(good)).replace("{}", path) for part in arguments))
+        return cli(
+            *(word.replace("{good}", str(good)).replace("{}", path) for word in line.split())
+        )
 
 
 def harmless(done: Done) -> None:
@@ -132,11 +85,11 @@ def harmless(done: Done) -> None:
 
 
 @pytest.mark.parametrize("kind", PATHS)
-@pytest.mark.parametrize("command", READ)
+@pytest.mark.parametrize("command", TABLE["read"])
 def test_a_hostile_path_that_is_read_is_refused_in_one_line(
     tmp_path: Path, good: Path, command: str, kind: str
 ) -> None:
-    done = done_with(READ[command], PATHS[kind](tmp_path), good)
+    done = done_with(TABLE["read"][command], PATHS[kind](tmp_path), good)
     harmless(done)
     if done.stderr.startswith("Usage:"):
         assert done.returncode == 2
@@ -145,16 +98,12 @@ def test_a_hostile_path_that_is_read_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("kind", PATHS)
-@pytest.mark.parametrize("command", WRITTEN)
+@pytest.mark.parametrize("command", TABLE["written"])
 def test_a_hostile_path_that_is_written_is_taken_or_refused_in_one_line(
-    tmp_path: Path,
-    good: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    kind: str,
+    tmp_path: Path, good: Path, command: str, kind: str
 ) -> None:
     path = os.path.join(tmp_path, PATHS[kind](tmp_path))
-    done = done_with(WRITTEN[command], path, good)
+    done = done_with(TABLE["written"][command], path, good)
     harmless(done)
     if done.returncode == 2:
         assert len(refused(done)) < 2_200
@@ -172,37 +121,17 @@ def options(*kinds: type) -> Iterator[tuple[str, str]]:
 def test_every_path_of_every_command_is_tried() -> None:
     paths = {f"{command} {option}" for command, option in options(Path)}
     assert len(paths) > 40
-    assert paths <= {*READ, *WRITTEN, *LATE}
+    assert paths <= {*TABLE["read"], *TABLE["written"], *LATE}
 
 
-# Other arguments that a command needs.
-NEEDED = {
-    "run": ["parity/greedy", "--plan"],
-    "fuzz": ["--for", "1s", "-b", "false=false"],
-    "capture": ["--model", SMALL, "--prompts", "golden/prompts.jsonl", "-o", "x"],
-    "trie-bench": ["--mode", "strict-guided"],
-    "selftest": ["no-such-mutant"],
-    "vectors": ["-o", "x"],
-}
-NUMBERS = (
-    "-1",
-    "nan",
-    "inf",
-    "-inf",
-    "1e400",
-    "9" * 30,
-    "9" * 5_000,
-    "",
-    "x",
-    "\u0663\u0663\u0663\u0663\u0663\u0663\u0663\u0663",
-)
+NUMBERS = ["-1", "nan", "inf", "-inf", "1e400", "9" * 30, "9" * 5_000, "", "x", "\u0663" * 8]
 
 
 @pytest.mark.parametrize(("command", "option"), [*options(int, float)])
 def test_a_hostile_number_is_refused(command: str, option: str) -> None:
     for number in NUMBERS:
         given = [option, number] if len(option) == 2 else [f"{option}={number}"]
-        done = cli(*command.split(), *NEEDED.get(command, []), *given)
+        done = cli(*command.split(), *TABLE["needed"].get(command, "").split(), *given)
         assert done.returncode == 2, (number, done)
         assert "No such option" not in done.stderr
         harmless(done)
