@@ -21,7 +21,7 @@ WAYS = dict(
     [
         *records.edits(),
         *records.traces_left(),
-        *records.partial(),
+        *records.incomplete(),
         *records.footers(),
         *records.frames(),
         *runs.of_info(),

@@ -1,84 +1,37 @@
 """Ways to a false pass that change, remove, swap or invent records."""
 
 import copy
-import functools
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 
-from tests.attack.passes.forgery import Forgery, Line, Seal, counted, failed
+from tests.attack.passes.forgery import BLANK, TABLE, Forgery, Line, Seal, clean, failed, result
 
 Way = tuple[str, Callable[[Forgery], None]]
 SEALS: tuple[Seal, ...] = ("as it was", "footer", "all")
-_BLANK: Line = {
-    "stage": "",
-    "stage_index": None,
-    "step": None,
-    "what": "",
-    "values": {},
-    "detail": "",
-    "ties": False,
-    "row": None,
-}
 
 
-def result(line: Line, **changes: object) -> Line:
-    backends = {name: got | changes for name, got in line["backends"].items()}
-    return line | {"backends": backends}
+def _edited(line: Line, row: Line) -> Line:
+    blank = BLANK if "blank" in row else {}
+    return result(line, **blank | row.get("got", {})) | row.get("line", {})
+
+
+def _of_another(line: Line) -> Line:
+    ghost = line["backends"]["mine"] | {"verdict": "identical"}
+    required = {"ghost": ["identical"], "mine": ["identical"]}
+    return line | {"backends": {"ghost": ghost}, "required": required}
+
+
+def _of_one_more(line: Line) -> Line:
+    backends = clean(line)["backends"] | {"ghost": line["backends"]["mine"]}
+    return _of_another(line) | {"backends": backends}
 
 
 EDITS: dict[str, Callable[[Line], Line | None]] = {
-    "verdict alone": lambda line: result(line, verdict="identical"),
-    "verdict, and what differed": lambda line: result(line, verdict="identical", **_BLANK),
-    "verdict close, accepted": lambda line: result(line, verdict="close") | {"accept": "close"},
-    "verdict tied, accepted": lambda line: result(line, verdict="tied") | {"accept": "tied"},
-    "verdict correct, accepted": lambda line: (
-        result(line, verdict="correct", **_BLANK) | {"accept": "correct"}
-    ),
-    "verdict skipped": lambda line: result(line, verdict="skipped", detail="not claimed"),
-    "verdict unsupported, required": lambda line: (
-        result(line, verdict="unsupported") | {"required": {"mine": ["unsupported"]}}
-    ),
-    "its failure is required": lambda line: line | {"required": {"mine": ["diverged"]}},
-    "its failure is required, too": lambda line: (
-        line | {"required": {"mine": ["identical", "diverged"]}}
-    ),
-    "no sampler": lambda line: line | {"samplers": []},
-    "another sampler": lambda line: line | {"samplers": ["temp"]},
-    "steps below 0": lambda line: result(line, verdict="identical", **_BLANK) | {"steps": -1},
-    "a thousand steps": lambda line: result(line, verdict="identical", **_BLANK) | {"steps": 1000},
-    "asked 100 times, failed 99": lambda line: result(
-        line, verdict="identical", asked={"identical": 1, "diverged": 99}, **_BLANK
-    ),
-    "asked 100 times, of a run that asks once": lambda line: result(
-        line, verdict="identical", asked={"identical": 100}, **_BLANK
-    ),
-    "result of another backend": lambda line: (
-        line
-        | {"backends": {"ghost": line["backends"]["mine"] | {"verdict": "identical"}}}
-        | {"required": {"ghost": ["identical"], "mine": ["identical"]}}
-    ),
-    "result of one more backend": lambda line: (
-        result(line, verdict="identical", **_BLANK)
-        | {"required": {"ghost": ["identical"], "mine": ["identical"]}}
-        | {
-            "backends": {
-                "mine": line["backends"]["mine"] | {"verdict": "identical"} | _BLANK,
-                "ghost": line["backends"]["mine"],
-            }
-        }
-    ),
-    "no result": lambda line: line | {"backends": {}},
-    "no requirement": lambda line: line | {"required": {}, "backends": {}},
-    "an unknown id": lambda line: (
-        result(line, verdict="identical", **_BLANK) | {"id": f"{line['id']}-more"}
-    ),
-    "an unknown suite": lambda line: (
-        result(line, verdict="identical", **_BLANK) | {"suite": "parity/none"}
-    ),
-    "another suite": lambda line: (
-        result(line, verdict="identical", **_BLANK) | {"suite": "parity/top_k"}
-    ),
-    "no suite": lambda line: result(line, verdict="identical", **_BLANK) | {"suite": ""},
+    **{name: partial(_edited, row=row) for name, row in TABLE["edits"].items()},
+    "result of another backend": _of_another,
+    "result of one more backend": _of_one_more,
+    "an unknown id": lambda line: clean(line) | {"id": f"{line['id']}-more"},
     "removed": lambda line: None,
 }
 
@@ -91,9 +44,9 @@ def edits() -> Iterator[Way]:
     """Yield each edit with each seal, and then without artifacts and counterexamples."""
     for name, edit in EDITS.items():
         for seal in SEALS:
-            yield f"{name}; digests: {seal}", functools.partial(_edit, edit, seal)
+            yield f"{name}; digests: {seal}", partial(_edit, edit, seal)
         if name not in _CLEAN:
-            yield f"{name}; without traces", functools.partial(_without_traces, edit)
+            yield f"{name}; without traces", partial(_without_traces, edit)
 
 
 def _edit(edit: Callable[[Line], Line | None], seal: Seal, forgery: Forgery) -> None:
@@ -102,12 +55,8 @@ def _edit(edit: Callable[[Line], Line | None], seal: Seal, forgery: Forgery) -> 
 
 def _without_traces(edit: Callable[[Line], Line | None], forgery: Forgery) -> None:
     forgery.forget_artifacts()
-    forgery.write([line for line in forgery.lines() if line["kind"] != "counterexample"])
+    forgery.forget_counterexamples()
     forgery.each(edit)
-
-
-def clean(line: Line) -> Line:
-    return result(line, verdict="identical", **_BLANK)
 
 
 def traces_left() -> Iterator[Way]:
@@ -116,7 +65,7 @@ def traces_left() -> Iterator[Way]:
         forgery.each(clean)
 
     def artifacts_left(forgery: Forgery) -> None:
-        forgery.write([line for line in forgery.lines() if line["kind"] != "counterexample"])
+        forgery.forget_counterexamples()
         forgery.each(clean)
 
     def one_artifact_left(forgery: Forgery) -> None:
@@ -124,7 +73,7 @@ def traces_left() -> Iterator[Way]:
         content = first.read_bytes()
         forgery.forget_artifacts()
         first.write_bytes(content)
-        forgery.write([line for line in forgery.lines() if line["kind"] != "counterexample"])
+        forgery.forget_counterexamples()
         forgery.each(clean)
 
     yield "all clean but the counterexample", counterexample_left
@@ -141,7 +90,7 @@ def kept(name: str, keep: Callable[[list[Line]], list[Line]], seal: Seal) -> Way
     return f"keeps {name}; digests: {seal}", forge
 
 
-def partial() -> Iterator[Way]:
+def incomplete() -> Iterator[Way]:
     """Yield bundles that lack records."""
     keeps: dict[str, Callable[[list[Line]], list[Line]]] = {
         "no case": lambda cases: [],
@@ -177,44 +126,22 @@ def _others(cases: list[Line]) -> list[Line]:
 def footers() -> Iterator[Way]:
     """Yield bundles whose footer or `digests` do not fit the records."""
 
-    def of_footer(name: str, **changes: object) -> Way:
+    def of_footer(name: str, changes: Line) -> Way:
         def forge(forgery: Forgery) -> None:
+            forgery.pass_all()
             *lines, footer = forgery.lines()
-            forgery.forget_artifacts()
-            lines = [clean(x) if failed(x) else x for x in lines if x["kind"] != "counterexample"]
-            fitting = footer | counted(lines)
-            forgery.write([*lines, fitting], "all")
-            *lines, sealed = forgery.lines()
-            text = "".join(
-                json.dumps(x, separators=(",", ":")) + "\n" for x in [*lines, sealed | changes]
-            )
-            forgery.results.write_text(text, encoding="utf-8")
+            forgery.write([*lines, footer | changes], "as it was", recount=False)
 
         return f"footer: {name}", forge
 
-    yield of_footer("no digests", sha256="", run_sha256="")
-    yield of_footer("no digest of the records", sha256="")
-    yield of_footer("no digest of run.json", run_sha256="")
-    yield of_footer("digests of zeros", sha256="0" * 64, run_sha256="0" * 64)
-    yield of_footer("one case less", cases=274)
-    yield of_footer("one case more", cases=276)
-    yield of_footer("no case", cases=0)
-    yield of_footer("cases below 0", cases=-1)
-    yield of_footer("other steps", steps=1)
-    yield of_footer("steps below 0", steps=-804)
-    yield of_footer("cells that are not there", cells=1)
-    yield of_footer("skip ratios that are not there", skip_ratios=1)
-    yield of_footer("no records", records={})
-    yield of_footer("records of another kind", records={"case": 275, "server": 1})
-    yield of_footer("time below 0", wall_s=-1.0)
+    for name, changes in TABLE["footer"].items():
+        yield of_footer(name, changes)
 
     def of_digests(name: str, content: Callable[[bytes], bytes | None]) -> Way:
         def forge(forgery: Forgery) -> None:
             path = forgery.folder / "digests"
             was = path.read_bytes()
-            forgery.forget_artifacts()
-            kept = [x for x in forgery.lines() if x["kind"] != "counterexample"]
-            forgery.write([clean(x) if failed(x) else x for x in kept], "footer")
+            forgery.pass_all("footer")
             now = content(was)
             path.unlink()
             if now is not None:

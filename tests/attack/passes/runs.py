@@ -2,17 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from sampler_parity.harness.suite.file import find_suites, read_suite
-from tests.attack.passes.forgery import Forgery, Line, failed
-from tests.attack.passes.records import Way, clean
-
-
-def _pass(forgery: Forgery) -> None:
-    """Change every verdict completely, so that only the claims about the run can be refused."""
-    forgery.forget_artifacts()
-    kept = [line for line in forgery.lines() if line["kind"] != "counterexample"]
-    forgery.write([clean(line) if failed(line) else line for line in kept])
+from tests.attack.passes.forgery import TABLE, Forgery, Line
+from tests.attack.passes.records import Way
 
 
 def _without(line: Line, *names: str) -> Line:
@@ -25,7 +19,7 @@ def of_info() -> Iterator[Way]:
 
     def way(name: str, change: Callable[[Forgery], None]) -> Way:
         def forge(forgery: Forgery) -> None:
-            _pass(forgery)
+            forgery.pass_all()
             change(forgery)
 
         return f"run: {name}", forge
@@ -33,73 +27,27 @@ def of_info() -> Iterator[Way]:
     def suites(name: str, change: Callable[[Line], Line]) -> Way:
         return way(f"suites: {name}", lambda f: f.set_info(suites=change(f.info()["suites"])))
 
-    zeros = "0" * 64
-    yield suites("none", lambda was: {})
+    for name, changes in TABLE["run"].items():
+        yield way(name, partial(Forgery.set_info, **changes))
+    for name, changes in TABLE["run, an entry more or changed"].items():
+        yield way(name, partial(Forgery.merge_info, **changes))
+    for name, changes in TABLE["run, its backend"].items():
+        yield way(f"backend: {name}", partial(Forgery.backend, **changes))
     yield suites("one of two", lambda was: _without(was, "parity/logit_bias"))
-    yield suites("one that was not run", lambda was: was | {"parity/top_k": zeros})
-    yield suites("one that does not exist", lambda was: was | {"parity/none": zeros})
-    yield suites("another digest", lambda was: was | {"parity/greedy": zeros})
-    yield suites("no digest", lambda was: was | {"parity/greedy": ""})
-    yield suites("other digests, all", lambda was: dict.fromkeys(was, zeros))
+    yield suites("other digests, all", lambda was: dict.fromkeys(was, "0" * 64))
     yield suites(
         "another name",
         lambda was: {"parity/own" if k == "parity/greedy" else k: v for k, v in was.items()},
     )
-    yield way(
-        "suites: one of the attacker's, elsewhere",
-        lambda f: f.set_info(
-            suites=f.info()["suites"] | {"parity/greedy": zeros},
-            paths={"parity/greedy": "/none.toml"},
-        ),
-    )
     yield way("suites: one of the attacker's, there", _own_suite)
-    yield way(
-        "suites: changed, and another code",
-        lambda f: f.set_info(
-            suites=f.info()["suites"] | {"parity/greedy": zeros},
-            machine=f.info()["machine"] | {"code": zeros},
-        ),
-    )
-    yield way("code: another", lambda f: f.machine(code=zeros))
-    yield way("code: none", lambda f: f.machine(code=""))
-    yield way("profile full", lambda f: f.set_info(profile="full"))
-    yield way("profile unknown", lambda f: f.set_info(profile="tiny"))
-    yield way("limited to one case", lambda f: f.set_info(only=["greedy/all-masked"]))
-    yield way("limited to what does not exist", lambda f: f.set_info(only=["greedy/none"]))
-    yield way("limited to all", lambda f: f.set_info(only=["*"]))
-    yield way("started in 2106", lambda f: f.set_info(started="2106-02-07T06:28:15+00:00"))
-    yield way("started in 1970", lambda f: f.set_info(started="1970-01-01T00:00:00+00:00"))
     yield way("started tomorrow", lambda f: f.set_info(started=_days(2)))
     yield way("started too long ago", lambda f: f.set_info(started=_days(-31)))
-    yield way("started at no time", lambda f: f.set_info(started="now"))
-    yield way("started at no time, empty", lambda f: f.set_info(started=""))
-    yield way("an older version", lambda f: f.set_info(version="0.0.1"))
-    yield way("format 2", lambda f: f.set_info(format=2))
-    yield way("accepts correct", lambda f: f.set_info(options={"accept": "correct"}))
-    yield way(
-        "repeats ten times", lambda f: f.set_info(options=f.info()["options"] | {"repeat": "10"})
-    )
-    yield way("no options", lambda f: f.set_info(options={}))
-    yield way("no machine", lambda f: f.set_info(machine={}))
-    yield way("backend: judged by an older release", lambda f: f.backend(reference="b3889"))
-    yield way("backend: did not run", lambda f: f.backend(unavailable="no GPU"))
-    yield way("backend: without digest", lambda f: f.backend(digest="", files=[]))
-    yield way("backend: digest of zeros", lambda f: f.backend(digest=zeros))
-    yield way(
-        "backend: files, and not their digest",
-        lambda f: f.backend(files=[{"path": "/x", "sha256": zeros, "size": 1}]),
-    )
-    yield way("backend: none", lambda f: f.set_info(backends={}))
-    yield way(
-        "backend: another name",
-        lambda f: f.set_info(backends={"other": f.info()["backends"]["mine"]}),
-    )
-    yield way(
-        "backend: one more, unasked",
-        lambda f: f.set_info(
-            backends=f.info()["backends"] | {"more": f.info()["backends"]["mine"]}
-        ),
-    )
+    yield way("backend: another name", lambda f: f.set_info(backends={"other": _mine(f)}))
+    yield way("backend: one more, unasked", lambda f: f.merge_info(backends={"more": _mine(f)}))
+
+
+def _mine(forgery: Forgery) -> Line:
+    return dict(forgery.info()["backends"]["mine"])
 
 
 def _own_suite(forgery: Forgery) -> None:
@@ -108,10 +56,7 @@ def _own_suite(forgery: Forgery) -> None:
     path.parent.mkdir()
     path.write_bytes(find_suites(["parity/greedy"])[0].read_bytes() + b"\n# mine\n")
     digest = read_suite(path).sha256
-    forgery.set_info(
-        suites=forgery.info()["suites"] | {"parity/greedy": digest},
-        paths={"parity/greedy": str(path)},
-    )
+    forgery.merge_info(suites={"parity/greedy": digest}, paths={"parity/greedy": str(path)})
 
 
 def _days(days: int) -> str:
@@ -131,25 +76,19 @@ def replayed() -> Iterator[Way]:
 
         return f"replayed: {name}", forge
 
+    for name, changes in TABLE["replayed, its backend"].items():
+        yield way(name, partial(Forgery.backend, **changes))
     yield way("as it is", lambda f: None)
-    yield way("with another command", lambda f: f.backend(command=["node", "wrong.mjs"]))
-    yield way("with another version", lambda f: f.backend(version="1.2.0"))
     yield way("with another digest", lambda f: f.backend(digest=_wanted(f)))
-    yield way("without digest", lambda f: f.backend(digest="", files=[]))
-    yield way(
-        "with the file's digest and its own",
-        lambda f: f.backend(
-            files=[
-                *f.info()["backends"]["mine"].get("files", []),
-                {"path": "/mine", "sha256": _wanted(f), "size": 1},
-            ]
-        ),
-    )
-    yield way(
-        "under another name", lambda f: f.set_info(backends={"right": f.info()["backends"]["mine"]})
-    )
+    yield way("with the file's digest and its own", _with_both_digests)
+    yield way("under another name", lambda f: f.set_info(backends={"right": _mine(f)}))
     yield way("a month old", lambda f: f.set_info(started=_days(-40)))
     yield way("with the wrong one's run.json", _with_own_run)
+
+
+def _with_both_digests(forgery: Forgery) -> None:
+    released = {"path": "/mine", "sha256": _wanted(forgery), "size": 1}
+    forgery.backend(files=[*_mine(forgery).get("files", []), released])
 
 
 def _wanted(forgery: Forgery) -> str:
