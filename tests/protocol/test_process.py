@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-import time
+import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ import pytest
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
+from tests.support.alive import alive, until
 from tests.support.script_backend import GREETING, REPLY, REQUEST, backend, failure
+
+FAILURES = tomllib.loads(Path(__file__).with_name("failures.toml").read_text(encoding="utf-8"))
 
 
 def test_process_answers() -> None:
@@ -27,64 +31,13 @@ def test_process_answers() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("act", "verdict", "message"),
-    [
-        (
-            "sys.stderr.write('first\\ncannot go on\\n'); sys.exit(3)",
-            "crashed",
-            "exit status 3: cannot go on",
-        ),
-        (
-            "sys.stderr.write('GGML_ASSERT(n > 0) failed\\nbacktrace\\n');"
-            "sys.stderr.flush(); os.abort()",
-            "crashed",
-            "signal SIGABRT: GGML_ASSERT(n > 0) failed",
-        ),
-        ("os.kill(os.getpid(), 11)", "crashed", "signal SIGSEGV"),
-        ("os.kill(os.getpid(), 35)", "crashed", "signal 35"),
-        ("sys.exit(0)", "crashed", "exit status 0"),
-        ("say('hello?\\n')", "crashed", "not a reply: 'hello?' (stdout is for replies: print to"),
-        ("os.write(1, b'\\xff\\xfe\\n')", "crashed", "not a reply: "),
-        ("say('[' * 100000 + '\\n')", "crashed", "not a reply: '[[["),
-        ("say('7\\n')", "crashed", "not a reply: '7'"),
-        ("say('{\"ok\":true}\\n')", "crashed", "not a reply: '{\"ok\":true}' (ns: Field required)"),
-        (
-            "say('{\"ok\":true,\"ns\":[7],\"more\":1}\\n')",
-            "crashed",
-            'not a reply: \'{"ok":true,"ns":[7],"more":1}\' (more: Extra inputs are',
-        ),
-        ("say('{\"ok\":true,\"ns\":[7]}\\nnoise\\n')", "crashed", "more than one line"),
-        ("say('{\"ok\":true,'); sys.exit(0)", "crashed", "exit status 0"),
-        ("os.close(1); time.sleep(60)", "crashed", "closed its stdout"),
-        ("[say('x' * (1 << 20)) for _ in range(80)]", "crashed", "a reply of over 262,208 bytes"),
-        (
-            'say(\'{"ok":false,"kind":"tired","message":"no"}\\n\')',
-            "crashed",
-            "not a reply: ",
-        ),
-        (
-            'say(\'{"ok":false,"kind":"rejected","message":"k is odd"}\\n\')',
-            "rejected",
-            "k is odd",
-        ),
-        (
-            'say(\'{"ok":false,"kind":"unsupported","message":"no dry"}\\n\')',
-            "unsupported",
-            "no dry",
-        ),
-    ],
-    ids=[
-        "dies", "asserts", "segfaults", "unnamed-signal", "ends", "garbage", "bytes", "deep-json",
-        "number", "missing-key", "extra-key", "two-lines", "half-a-line", "closes-stdout",
-        "no-line-end", "unknown-kind", "rejects", "unsupported",
-    ],
-)  # fmt: skip
-def test_failure_says_what_happened(act: str, verdict: str, message: str) -> None:
-    with backend(act) as process:
+@pytest.mark.parametrize("name", FAILURES)
+def test_failure_says_what_happened(name: str) -> None:
+    row = FAILURES[name]
+    with backend(row["act"]) as process:
         caught = failure(process)
-    assert caught.verdict == verdict
-    assert str(caught).startswith(message)
+    assert caught.verdict == row.get("verdict", "crashed")
+    assert str(caught).startswith(row["message"])
 
 
 @pytest.mark.slow
@@ -141,13 +94,9 @@ def test_refusal_keeps_the_process() -> None:
 def test_what_happens_between_requests_is_not_blamed_on_the_next(act: str) -> None:
     with backend(act) as process:
         process.ask(REQUEST, p.TimeReply)
-        _wait_until_readable(process)
+        assert process._readable(20)
         assert process.ask(REQUEST, p.TimeReply).ns == [7]
         assert process.starts == 2
-
-
-def _wait_until_readable(process: BackendProcess) -> None:
-    assert process._readable(20)
 
 
 @pytest.mark.slow
@@ -164,14 +113,7 @@ def _wait_until_readable(process: BackendProcess) -> None:
         (GREETING.replace('"run"', '"fly"'), "not a reply: "),
         (GREETING.replace('"run"', '"batch"'), "it claims batch, which protocol 1 does not have"),
     ],
-    ids=[
-        "garbage",
-        "another-protocol",
-        "no-number",
-        "another-key",
-        "unknown-capability",
-        "batch-in-version-1",
-    ],
+    ids=["garbage", "protocol", "no-number", "key", "capability", "batch-in-version-1"],
 )
 def test_bad_greeting_is_a_crash(greeting: str, message: str) -> None:
     with backend("pass", greeting) as process:
@@ -238,37 +180,28 @@ def _worker_replies(*requests: p.Request) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_missing_greeting_is_a_timeout() -> None:
-    process = BackendProcess("x", [sys.executable, "-c", "import time; time.sleep(60)"])
-    process.start_timeout_s = 0.3
-    try:
+    silent = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with closing(BackendProcess("x", silent)) as process:
+        process.start_timeout_s = 0.3
         assert failure(process).verdict == "timeout"
-    finally:
-        process.close()
 
 
 def test_missing_command_is_a_crash() -> None:
-    process = BackendProcess("x", ["/no/such/program"])
-    try:
+    with closing(BackendProcess("x", ["/no/such/program"])) as process:
         assert str(failure(process)) == (
             "cannot start /no/such/program: [Errno 2] No such file or directory: '/no/such/program'"
         )
-    finally:
-        process.close()
 
 
 def test_a_file_that_is_not_there_is_named_and_the_name_of_an_engine_is_no_file() -> None:
-    ends = [sys.executable, "-c", "raise SystemExit(3)", "adapter.py"]
+    ends = [sys.executable, "-c", "raise SystemExit(3)", "adapter.py", "--level", "0.5"]
+    with closing(BackendProcess("x", ends)) as process:
+        assert str(failure(process)) == "exit status 3: adapter.py is not there"
     of_module = [sys.executable, "-m", "json.tool", "llama.cpp"]
-    failures = {}
-    for command in (ends, of_module):
-        process = BackendProcess("x", command)
-        try:
-            failures[command[-1]] = str(failure(process))
-        finally:
-            process.close()
-    assert failures["adapter.py"] == "exit status 3: adapter.py is not there"
-    assert failures["llama.cpp"].startswith("exit status")
-    assert "is not there" not in failures["llama.cpp"]
+    with closing(BackendProcess("x", of_module)) as process:
+        message = str(failure(process))
+    assert message.startswith("exit status")
+    assert "is not there" not in message
 
 
 def test_close_ends_the_process_and_deletes_the_scratch_file() -> None:
@@ -287,15 +220,4 @@ def test_timeout_ends_what_the_process_started_too() -> None:
     with backend(act, timeout_s=1.0) as process:
         failure(process)
         child = int(process._buffer)
-    deadline = time.monotonic() + 20
-    while _runs(child) and time.monotonic() < deadline:
-        pass
-    assert not _runs(child)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    until(lambda: not alive(child))
