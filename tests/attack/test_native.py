@@ -1,6 +1,7 @@
 """Each check of tests/attack/native catches a fault that is planted in what we ship."""
 
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,12 @@ from tests.attack.native.under import (
 from tests.support.recorded_programs import compile_program
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+FAULTS = tomllib.loads(Path(native.__file__).with_name("faults.toml").read_text(encoding="utf-8"))
+
+TRIE_CHECKS: dict[str, Callable[[Path, Path], str]] = {
+    "model": lambda folder, sources: trie_model(folder, 1, 300, sources),
+    "memory": lambda folder, sources: trie_memory(folder, sources, plain=True),
+}
 
 
 def need(sanitizer: str) -> None:
@@ -54,112 +61,47 @@ def test_a_program_is_not_disturbed_by_what_its_recorder_lacks(
     assert set(wrong.values()) == {""}
 
 
-# A fault of the recorder, the failure that shows it, and what is seen.
-RECORDER_FAULTS = {
-    "an allocation is not checked": (
-        "candidates.cpp", "        if (!moved) throw std::bad_alloc();\n", "",
-        "failing_memory", "no memory once", "dies|ends with -11",
-    ),
-    "memory that is missing ends the program": (
-        "recorder.h", "    } catch (...) {\n        stop(no_memory);", "    } catch (int) {",
-        "failing_memory", "no memory once", "ends with -6",
-    ),
-    "a lost line is not reported": (
-        "recorder.h", "        stop(no_memory);\n", "",
-        "failing_memory", "no memory once", "no problem is reported|not identical|are judged",
-    ),
-    "a short write counts as a whole one": (
-        "files.cpp", "done += static_cast<size_t>(n);", "done = n ? length : 0;",
-        "failing_disk", "a half", "is damaged|cannot be read",
-    ),
-    "half a line stays": (
-        "files.cpp", "if (ftruncate(file.fd, static_cast<off_t>(file.size))) close_file(file);", "",
-        "failing_disk", "ENOSPC behind a half", "is damaged",
-    ),
-}  # fmt: skip
-
-
 @pytest.mark.nightly
-@pytest.mark.parametrize("fault", RECORDER_FAULTS)
+@pytest.mark.parametrize("fault", FAULTS["recorder"])
 def test_a_fault_of_the_recorder_is_seen_when_something_fails(
     fault: str, steps: list[str], tmp_path: Path
 ) -> None:
-    file, old, new, name, way, seen = RECORDER_FAULTS[fault]
-    library = recorder_with(tmp_path, file, old, new)
+    row = FAULTS["recorder"][fault]
+    name, way = row["failing"], (MEMORY | DISK)[row["way"]]
+    library = recorder_with(tmp_path, row["file"], row["old"], row["new"])
     whole = undisturbed(steps, tmp_path / "whole", name)
     for nth in range(1, whole.calls + 1):
         folder = tmp_path / f"r{nth}"
-        wrong = disturbance(steps, folder, whole, name, nth, (MEMORY | DISK)[way], library)
-        if any(part in wrong for part in seen.split("|")):
+        wrong = disturbance(steps, folder, whole, name, nth, way, library)
+        if any(part in wrong for part in row["seen"]):
             return
     pytest.fail("no failure shows it")
 
 
-SANITIZED_FAULTS = {
-    "a buffer is one byte short": (
-        "address", "candidates.cpp", "n + n / 2 + 4096;", "n > 1 ? n - 1 : 1;",
-        "heap-buffer-overflow",
-    ),
-    "events are queued without the lock": (
-        "thread", "files.cpp", "Lock() { pthread_mutex_lock(&gate), pthread_mutex_lock(&mutex); }\n"
-        "    ~Lock() { pthread_mutex_unlock(&mutex), pthread_mutex_unlock(&gate); }",
-        "Lock() { pthread_mutex_lock(&gate); }\n    ~Lock() { pthread_mutex_unlock(&gate); }",
-        "ThreadSanitizer",
-    ),
-}  # fmt: skip
-
-
 @pytest.mark.nightly
-@pytest.mark.parametrize("fault", SANITIZED_FAULTS)
+@pytest.mark.parametrize("fault", FAULTS["sanitized"])
 def test_a_sanitizer_sees_a_fault_of_the_recorder(fault: str, tmp_path: Path) -> None:
-    sanitizer, file, old, new, seen = SANITIZED_FAULTS[fault]
+    row = FAULTS["sanitized"][fault]
+    sanitizer = row["sanitizer"]
     need(sanitizer)
     options = [*sanitizers.COMMON, *sanitizers.FLAGS[sanitizer]]
     program = compile_program("threads", tmp_path / "threads", *options)
-    library = recorder_under(sanitizer, tmp_path, planted(tmp_path, RECORDER, file, old, new))
+    sources = planted(tmp_path, RECORDER, row["file"], row["old"], row["new"])
+    library = recorder_under(sanitizer, tmp_path, sources)
     tries = 10 if sanitizer == "thread" else 1  # on a busy machine threads may not meet
     words = [str(program), "plain"]
     folders = [tmp_path / f"r{i}" for i in range(tries)]
-    assert any(seen in recorded(words, folder, library, sanitizer, 0) for folder in folders)
-
-
-TRIE_FAULTS: dict[str, tuple[Callable[[Path, Path], str], str, str, str, str]] = {
-    "one candidate too many is masked": (
-        lambda folder, sources: trie_model(folder, 1, 300, sources),
-        "token_trie.cpp", "for (; at < end; at++) at->logit", "for (; at <= end; at++) at->logit",
-        "heap-buffer-overflow",
-    ),
-    "a clone forgets its use": (
-        lambda folder, sources: trie_memory(folder, sources, plain=True),
-        "cache.h", "    ~Use() { cache.release(entry); }\n", "    ~Use() {}\n",
-        "a use is left",
-    ),
-    "what was given away is freed, too": (
-        lambda folder, sources: trie_memory(folder, sources, plain=True),
-        "token_trie.cpp", "    context.release();\n    return made;", "    return made;",
-        "ends with -",
-    ),
-    "a step takes memory": (
-        lambda folder, sources: trie_memory(folder, sources, plain=True),
-        "token_trie.cpp", "explicit Children(size_t most) { reserve(most); }",
-        "explicit Children(size_t) {}",
-        "apply takes memory",
-    ),
-    "no memory is not caught": (
-        lambda folder, sources: trie_memory(folder, sources, plain=True),
-        "token_trie.cpp", "} catch (const std::bad_alloc &) {", "} catch (const std::bad_cast &) {",
-        "ends with -6: terminate",
-    ),
-}  # fmt: skip
+    assert any(row["seen"] in recorded(words, folder, library, sanitizer, 0) for folder in folders)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("fault", TRIE_FAULTS)
+@pytest.mark.parametrize("fault", FAULTS["trie"])
 def test_a_fault_of_the_trie_is_seen(fault: str, tmp_path: Path) -> None:
-    check, file, old, new, seen = TRIE_FAULTS[fault]
+    row = FAULTS["trie"][fault]
     need("address")
-    with pytest.raises(AssertionError, match=seen):
-        check(tmp_path, planted(tmp_path, SOURCES, file, old, new))
+    sources = planted(tmp_path, SOURCES, row["file"], row["old"], row["new"])
+    with pytest.raises(AssertionError, match=row["seen"]):
+        TRIE_CHECKS[row["check"]](tmp_path, sources)
 
 
 @pytest.mark.nightly

@@ -105,15 +105,16 @@ def failing(name: str, ways: Iterable[str]) -> Callable[[Path], str]:
 
 def worker(vocabulary: str) -> Callable[[Path], str]:
     def run(folder: Path) -> str:
-        program = programs.platform_worker(folder, vocabulary, *programs.sanitized())
+        def compiled(to: Path, *options: str) -> Path:
+            return programs.platform_worker(to, vocabulary, *options)
+
+        program = compiled(folder, *programs.sanitized())
         session = programs.session_of_worker(vocabulary)
         if vocabulary == "file":  # libllama allocates before main, and its end of memory is its own
             return refused(program, session)
         ended = programs.suites_of_worker(program)
         assert set(ended) == {"identical"}, ended
-        (plain := folder / "plain").mkdir()
-        plain_program = programs.platform_worker(plain, vocabulary, "-O1")
-        done = attacked(program, plain_program, session, folder)
+        done = attacked(program, compiled, session, folder)
         return f"{ended.total()} cases identical, {done}"
 
     return run
@@ -122,30 +123,31 @@ def worker(vocabulary: str) -> Callable[[Path], str]:
 def correct(folder: Path) -> str:
     program = programs.correct(folder, *programs.sanitized())
     ended = programs.suites_of_c(program)
-    (plain := folder / "plain").mkdir()
-    session = programs.session_of_c()
-    return f"{ended.total()} cases, " + attacked(
-        program, programs.correct(plain, "-O1"), session, folder
-    )
+    done = attacked(program, programs.correct, programs.session_of_c(), folder)
+    return f"{ended.total()} cases, {done}"
 
 
 def adapter(folder: Path) -> str:
     program = programs.adapter(folder, *programs.sanitized())
     ended = programs.suites_of_adapter(program)
     assert {"identical"} <= set(ended) <= {"identical", "diverged"}, ended
-    (plain := folder / "plain").mkdir()
     session = programs.session_of_adapter(folder)
-    return f"{ended.total()} cases, " + attacked(
-        program, programs.adapter(plain, "-O1"), session, folder, requests=0
-    )
+    done = attacked(program, programs.adapter, session, folder, requests=0)
+    return f"{ended.total()} cases, {done}"
 
 
 def attacked(
-    program: Path, plain: Path, session: list[bytes], folder: Path, requests: int = REQUESTS
+    program: Path,
+    compiled: Callable[..., Path],
+    session: list[bytes],
+    folder: Path,
+    requests: int = REQUESTS,
 ) -> str:
-    """Send wrong requests, and end the memory. program: under the sanitizer. plain: without."""
+    """Send wrong requests, and end the memory. program: under the sanitizer. compiled: compiles it
+    into a folder with options; memory ends in a program without a sanitizer."""
     wrong = refused(program, session, requests)
-    failures = list(programs.without_memory(plain, session, folder, FAILURES))
+    (plain := folder / "plain").mkdir()
+    failures = list(programs.without_memory(compiled(plain, "-O1"), session, folder, FAILURES))
     bad = [f"allocation {nth}: {seen}" for nth, seen in failures if seen]
     assert not bad, "\n".join(bad[:20])
     return f"{wrong}, {len(failures)} failed allocations"

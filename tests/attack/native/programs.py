@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -33,7 +33,15 @@ from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.chronology import NEWEST
 from tests.attack.native.recordings import interposer
-from tests.attack.native.sanitizers import COMMON, FLAGS, SECONDS, compiled, environment, report_of
+from tests.attack.native.sanitizers import (
+    COMMON,
+    FLAGS,
+    SECONDS,
+    WITHOUT_LEAKS,
+    compiled,
+    environment,
+    report_of,
+)
 from tests.support.inside import Inside
 
 PLATFORMS = Path(make.__file__).parent
@@ -136,11 +144,9 @@ class Answered:
         return report_of(self.errors)
 
 
-def answered(
-    program: Path, requests: Sequence[bytes], more: dict[str, str] | None = None
-) -> Answered:
+def answered(program: Path, requests: Sequence[bytes], more: Mapping[str, str] = {}) -> Answered:
     done = subprocess.run(
-        [program], input=b"".join(requests), capture_output=True, env=environment(more or {}),
+        [program], input=b"".join(requests), capture_output=True, env=environment(more),
         timeout=SECONDS, check=False,
     )  # fmt: skip
     return Answered(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
@@ -216,11 +222,9 @@ def wrong_requests(program: Path, requests: Sequence[bytes], times: int, seed: i
     rng, ends = random.Random(seed), Counter[int]()
     whole = answered(program, requests)
     assert whole.status == 0, whole.report or whole.errors[-300:]
-    # What no request frees is kept to the end.
-    more = {"ASAN_OPTIONS": environment()["ASAN_OPTIONS"] + ":detect_leaks=0"}
     for _ in range(times):
         given = damaged(requests, rng)
-        now = answered(program, given, more)
+        now = answered(program, given, WITHOUT_LEAKS)  # what no request frees stays to the end
         of_llama = "GGML_ASSERT" in now.errors or "GGML_ABORT" in now.errors
         assert not now.report, f"{given!r:.600}\n{now.report}"
         assert now.status >= 0 or of_llama, f"{now.status}: {given!r:.600}\n{now.errors[-300:]}"

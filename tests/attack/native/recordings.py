@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
@@ -43,7 +43,6 @@ class Ran:
     errors: str
     calls: int
     applies: int
-    missing: list[str] = field(default_factory=list)
 
 
 def interposer(name: str) -> Path:
@@ -73,26 +72,26 @@ def ran(
     return Ran(done.returncode, done.stdout, done.stderr, calls, 0)
 
 
-def disturbance(words: list[str], folder: Path, whole: Ran, *how: object) -> str:
+def disturbance(
+    words: list[str],
+    folder: Path,
+    whole: Ran,
+    name: str,
+    nth: int,
+    way: Way,
+    library: Path | None = None,
+) -> str:
     """Record with a failure; return what is wrong with it, or "". The folder is removed again."""
-    nth, way = how[1], how[2]
     try:
-        now = ran(words, folder, *how)  # type: ignore[arg-type]
-        return _wrong(folder, now, whole, nth, way)
+        now = ran(words, folder, name, nth, way, library)
+        if (now.status, now.output, now.errors) != (whole.status, whole.output, whole.errors):
+            return f"the program ends with {now.status}: {now.errors[-300:] or 'another output'}"
+        problem, applies = judged(folder)
+        if not problem and applies < whole.applies and not problems(folder):
+            return f"{applies} of {whole.applies} are recorded, and no problem is reported"
+        return problem
     finally:
         shutil.rmtree(folder)
-
-
-def _wrong(folder: Path, now: Ran, whole: Ran, nth: object, way: object) -> str:
-    if (now.status, now.output, now.errors) != (whole.status, whole.output, whole.errors):
-        return f"the program ends with {now.status}: {now.errors[-300:] or 'another output'}"
-    problem, applies = judged(folder)
-    if problem:
-        return problem
-    missing = problems(folder)
-    if applies < whole.applies and not missing:
-        return f"{applies} of {whole.applies} are recorded, and no problem is reported"
-    return ""
 
 
 def judged(folder: Path) -> tuple[str, int]:
@@ -122,8 +121,7 @@ def undisturbed(words: list[str], folder: Path, name: str) -> Ran:
     """Record without a failure: how many calls and applies there are."""
     whole = ran(words, folder, name, 0, {})
     problem, whole.applies = judged(folder)
-    whole.missing = problems(folder)
-    assert (problem, whole.missing) == ("", [])
+    assert (problem, problems(folder)) == ("", [])
     assert whole.applies > 0
     return whole
 

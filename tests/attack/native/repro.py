@@ -1,6 +1,5 @@
 """The program that `sampler-parity repro` writes, under a sanitizer."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from sampler_parity.harness.llama_cpp.compiled import flags
 from sampler_parity.maintenance.repro.asked import ComparedStage
 from sampler_parity.maintenance.repro.program import program
 from sampler_parity.reference.chronology import NEWEST
-from tests.attack.native.sanitizers import COMMON, FLAGS, compiled, environment, report_of
+from tests.attack.native.sanitizers import COMMON, FLAGS, WITHOUT_LEAKS, compiled, output_of
 
 CHAIN: list[dict[str, dict[str, Any]]] = [
     {"logit_bias": {"logit_bias": [[2, 0.5], [0, float("-inf")]]}},
@@ -29,9 +28,5 @@ def repro(folder: Path) -> str:
     source = folder / "repro.cpp"
     source.write_text(program(case, ComparedStage(1, 3, NEWEST, NEWEST), "a test"))
     made = compiled(folder / "repro", [source], *COMMON, *FLAGS["address"], *flags())
-    # Its chain lives until its end: it is written for a reader.
-    options = environment()["ASAN_OPTIONS"] + ":detect_leaks=0"
-    given = environment({"ASAN_OPTIONS": options})
-    done = subprocess.run([made], env=given, capture_output=True, encoding="utf-8", timeout=60)
-    assert done.returncode == 0, report_of(done.stderr) or done.stdout
+    output_of([made], WITHOUT_LEAKS)  # its chain lives until its end: it is written for a reader
     return "two steps, four stages, the same"

@@ -24,6 +24,7 @@ _OPTIONS = {
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0",
 }
+WITHOUT_LEAKS = {"ASAN_OPTIONS": f"{_OPTIONS['ASAN_OPTIONS']}:detect_leaks=0"}
 SECONDS = 300.0  # that a program may take
 
 
@@ -70,3 +71,13 @@ def report_of(text: str) -> str:
     """Return the report of a sanitizer, from its first line on, shortened; "" without one."""
     found = _REPORT.search(text)
     return text[found.start() :][:1500] if found else ""
+
+
+def output_of(words: Sequence[str | Path], more: Mapping[str, str] = {}) -> str:
+    """Run a program; return what it prints. Raises AssertionError if it fails."""
+    done = subprocess.run(
+        words, env=environment(more), capture_output=True, encoding="utf-8", timeout=SECONDS
+    )
+    report = report_of(done.stderr) or done.stderr[-1500:]
+    assert done.returncode == 0, f"it ends with {done.returncode}: {done.stdout}{report}"
+    return done.stdout.strip()

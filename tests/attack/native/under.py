@@ -12,8 +12,10 @@ from tests.attack.native.sanitizers import (
     COMMON,
     FLAGS,
     SECONDS,
+    WITHOUT_LEAKS,
     compiled,
     environment,
+    output_of,
     report_of,
     runtime,
 )
@@ -36,27 +38,16 @@ def trie_model(folder: Path, seed: int, times: int, sources: Path = SOURCES) -> 
     """Do random operations on the trie and on its model. Raises AssertionError."""
     made = [*_LIBRARY, *COMMON, *FLAGS["address"], *flags()]
     library = compiled(folder / "token_trie.so", [sources / "token_trie.cpp"], *made)
-    words = [sys.executable, "-m", "tests.attack.native.trie_model", str(library), str(seed)]
+    words = [sys.executable, "-m", "tests.attack.native.trie_model", str(library)]
     # Python's own memory of its end is no leak of ours: trie_memory counts ours.
-    options = environment()["ASAN_OPTIONS"] + ":detect_leaks=0"
-    given = environment({"LD_PRELOAD": preloaded("address"), "ASAN_OPTIONS": options})
-    done = subprocess.run(
-        [*words, str(times)], env=given, capture_output=True, encoding="utf-8", timeout=SECONDS
-    )
-    assert done.returncode == 0, report_of(done.stderr) or done.stderr[-1500:]
-    return done.stdout.strip()
+    more = WITHOUT_LEAKS | {"LD_PRELOAD": preloaded("address")}
+    return output_of([*words, str(seed), str(times)], more)
 
 
 def trie_memory(folder: Path, sources: Path = SOURCES, *, plain: bool = False) -> str:
     """Let each allocation of the trie fail. plain: without a sanitizer. Raises AssertionError."""
     options = [f"-I{sources}", *flags(), *([] if plain else [*COMMON, *FLAGS["address"]])]
-    program = compiled(folder / "trie_memory", [HERE / "trie_memory.cpp"], *options)
-    done = subprocess.run(
-        [program], env=environment(), capture_output=True, encoding="utf-8", timeout=SECONDS
-    )
-    report = report_of(done.stderr) or done.stderr[-1500:]
-    assert done.returncode == 0, f"it ends with {done.returncode}: {done.stdout}{report}"
-    return done.stdout.strip()
+    return output_of([compiled(folder / "trie_memory", [HERE / "trie_memory.cpp"], *options)])
 
 
 def recorder_under(sanitizer: str, folder: Path, sources: Path = RECORDER) -> Path:
