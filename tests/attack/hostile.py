@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 TRIGGER = 129
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/adapter.py"
 SCRATCH: list[Path] = []
+Reply = dict[str, Any]
+Act = Callable[[Reply], object]  # of the right reply
 
 
 class Attack(NamedTuple):
@@ -32,7 +34,7 @@ class Attack(NamedTuple):
 
     name: str
     does: str
-    act: Callable[[dict[str, Any]], object]
+    act: Act
     verdict: str = "crashed"
     starts: int = 2
     numbered: bool = False
@@ -50,63 +52,43 @@ def say(reply: Any) -> None:
     raw(json.dumps(reply).encode() + b"\n")
 
 
-def says(data: bytes) -> Callable[[Any], None]:
+def says(data: bytes) -> Act:
     """Return an act that sends these bytes and a line end instead of the reply."""
     return lambda _reply: raw(data + b"\n")
 
 
-def with_(**changes: Any) -> Callable[[dict[str, Any]], None]:
+def with_(**changes: Any) -> Act:
     """Return an act that sends the right reply with keys changed or added."""
     return lambda reply: say(reply | changes)
 
 
-def as_text(change: Callable[[str], str]) -> Callable[[dict[str, Any]], None]:
+def as_text(change: Callable[[str], str]) -> Act:
     """Return an act that changes the text of the right reply."""
     return lambda reply: raw(change(json.dumps(reply)).encode("utf-8", "surrogatepass") + b"\n")
 
 
-def stages(**changes: Any) -> Callable[[dict[str, Any]], None]:
+def stages(**changes: Any) -> Act:
     """Return an act that changes keys of every stage."""
     return lambda reply: say(
         reply | {"stages": [[stage | changes for stage in step] for step in reply["stages"]]}
     )
 
 
-def then(act: Callable[[], object]) -> Callable[[dict[str, Any]], None]:
-    """Return an act that sends the right reply and then does `act`."""
-
-    def both(reply: dict[str, Any]) -> None:
-        say(reply)
-        act()
-
-    return both
-
-
-def before(act: Callable[[], object]) -> Callable[[dict[str, Any]], None]:
-    """Return an act that does `act` and then sends the right reply."""
-
-    def both(reply: dict[str, Any]) -> None:
-        act()
-        say(reply)
-
-    return both
-
-
-def soon(act: Callable[[], object], after_s: float) -> Callable[[], None]:
+def soon(act: Act, after_s: float) -> Act:
     """Return an act that runs `act` in a thread after `after_s` seconds."""
-    return lambda: threading.Timer(after_s, act).start()
+    return lambda reply: threading.Timer(after_s, act, [reply]).start()
 
 
-def dies(number: int) -> Callable[..., None]:
-    return lambda *_: os.kill(os.getpid(), number)
+def dies(number: int) -> Act:
+    return lambda _: os.kill(os.getpid(), number)
 
 
-def writes(offset: int, data: bytes) -> Callable[[dict[str, Any]], None]:
+def writes(offset: int, data: bytes) -> Act:
     """Return an act that writes bytes at this offset of the first stage, then sends the right
     reply.
     """
 
-    def act(reply: dict[str, Any]) -> None:
+    def act(reply: Reply) -> None:
         with SCRATCH[0].open("r+b") as file:
             file.seek(reply["stages"][0][0]["at"] + offset)
             file.write(data)
@@ -115,82 +97,82 @@ def writes(offset: int, data: bytes) -> Callable[[dict[str, Any]], None]:
     return act
 
 
-def cut(size: int) -> Callable[[], None]:
-    return lambda: os.truncate(SCRATCH[0], size)
+def cut(size: int) -> Act:
+    return lambda _: os.truncate(SCRATCH[0], size)
 
 
-def recreate() -> None:
+def shorten(_reply: Reply) -> None:
+    os.truncate(SCRATCH[0], SCRATCH[0].stat().st_size - 1)
+
+
+def recreate(_reply: Reply) -> None:
     SCRATCH[0].unlink()
     SCRATCH[0].write_bytes(bytes(1 << 20))
 
 
-def link() -> None:
+def link(_reply: Reply) -> None:
     SCRATCH[0].unlink()
     SCRATCH[0].symlink_to("/dev/zero")
 
 
-def folder() -> None:
+def folder(_reply: Reply) -> None:
     SCRATCH[0].unlink()
     SCRATCH[0].mkdir()
 
 
-def fifo() -> None:
+def fifo(_reply: Reply) -> None:
     SCRATCH[0].unlink()
     os.mkfifo(SCRATCH[0])
 
 
-def away_and_back() -> None:
+def away_and_back(_reply: Reply) -> None:
     SCRATCH[0].rename(f"{SCRATCH[0]}.away")
     Path(f"{SCRATCH[0]}.away").rename(SCRATCH[0])
 
 
-def locked() -> None:
-    import fcntl
-
-    fcntl.flock(os.open(SCRATCH[0], os.O_RDWR), fcntl.LOCK_SH | fcntl.LOCK_NB)
-
-
-def overwritten() -> None:
+def overwritten(_reply: Reply) -> None:
     with SCRATCH[0].open("r+b") as file:
         file.write(b"\xff" * 4 * TRIGGER)
 
 
-def child(*options: str) -> Callable[[], None]:
+def child(*options: str) -> Act:
     """Return an act that starts a program that outlives this one and has its pipes."""
 
-    def act() -> None:
+    def act(_reply: Reply) -> None:
         subprocess.Popen([*options, "sleep", "600"])
 
     return act
 
 
-def fork_and_exit(_reply: Any = None) -> None:
-    child()()
+def leave(_reply: Reply) -> None:
     os._exit(0)
 
 
-def exit_later() -> None:
+def hang(_reply: Reply) -> None:
+    time.sleep(600)
+
+
+def exit_later(_reply: Reply) -> None:
     time.sleep(0.02)
     os._exit(3)
 
 
-def times(number: int) -> Callable[[Any], None]:
+def times(number: int) -> Act:
     """Return an act that sends the reply `number` times, in one write: without numbers a
     reply that comes after the next request is taken for its reply."""
     return lambda reply: raw((json.dumps(reply).encode() + b"\n") * number)
 
 
-def close(*pipes: int) -> Callable[[], None]:
-    def act() -> None:
+def close(*pipes: int) -> Act:
+    def act(_reply: Reply) -> None:
         for pipe in pipes:
             os.close(pipe)
-        time.sleep(600)
 
     return act
 
 
-def in_drops(pause_s: float) -> Callable[[dict[str, Any]], None]:
-    def act(reply: dict[str, Any]) -> None:
+def in_drops(pause_s: float) -> Act:
+    def act(reply: Reply) -> None:
         for byte in json.dumps(reply).encode() + b"\n":
             raw(bytes([byte]))
             time.sleep(pause_s)
@@ -198,45 +180,50 @@ def in_drops(pause_s: float) -> Callable[[dict[str, Any]], None]:
     return act
 
 
-def shout(_reply: Any = None) -> None:
+def shout(_reply: Reply) -> None:
     os.write(2, b"\xff\x1b[2J" * (1 << 18) + b"\nthe end\n")
 
 
-def all_of(*acts: Callable[..., object]) -> Callable[[Any], None]:
-    def act(reply: Any) -> None:
+def all_of(*acts: Act) -> Act:
+    """Return an act that does these one after the other."""
+
+    def act(reply: Reply) -> None:
         for each in acts:
             each(reply)
 
     return act
 
 
-def again_later(reply: dict[str, Any]) -> None:
+def again_later(reply: Reply) -> None:
     """Send a second reply, printed before the next request is answered."""
     say(reply)
-    AT_NEXT.append(lambda: say(reply))
+    AT_NEXT.append(reply)
 
 
-AT_NEXT: list[Callable[[], None]] = []
+AT_NEXT: list[Reply] = []
 HUGE = "1" + "0" * 400
 REFUSES = {"ok": False, "kind": "rejected"}
 
 LIST = [
     # ends, and others that end
-    Attack("exits-0", "ends well, without a reply", lambda _: os._exit(0)),
-    Attack("exits-after", "replies, and ends", then(lambda: os._exit(0))),
-    Attack("exits-soon-after", "replies, ends later", then(exit_later)),
-    Attack("aborts-after", "replies, and aborts", then(dies(signal.SIGABRT))),
+    Attack("exits-0", "ends well, without a reply", leave),
+    Attack("exits-after", "replies, and ends", all_of(say, leave)),
+    Attack("exits-soon-after", "replies, ends later", all_of(say, exit_later)),
+    Attack("aborts-after", "replies, and aborts", all_of(say, dies(signal.SIGABRT))),
     Attack("kills-itself", "is killed", dies(signal.SIGKILL)),
     Attack("bus-error", "ends by SIGBUS", dies(signal.SIGBUS)),
     Attack("stops", "is stopped", dies(signal.SIGSTOP), "timeout", hurried=True),
-    Attack("stops-after", "replies, and is stopped", then(dies(signal.SIGSTOP)), hurried=True),
-    Attack("hangs-after", "replies, and hangs", then(lambda: time.sleep(600)), hurried=True),
-    Attack("closes-stdin", "replies, closes its stdin, hangs", then(close(0)), hurried=True),
-    Attack("closes-all", "replies, closes all its pipes, hangs", then(close(0, 1, 2))),
-    Attack("forks-and-exits", "ends, its pipes held by a child", then(fork_and_exit), hurried=True),
-    Attack("dies-before-a-child", "ends, its stdout held by a child", all_of(fork_and_exit)),
-    Attack("leaves-a-child", "has a child that outlives it", before(child()), "identical", 1),
-    Attack("leaves-a-daemon", "has one elsewhere", before(child("setsid")), "identical", 1),
+    Attack("stops-after", "replies, and is stopped", all_of(say, dies(signal.SIGSTOP)),
+           hurried=True),
+    Attack("hangs-after", "replies, and hangs", all_of(say, hang), hurried=True),
+    Attack("closes-stdin", "replies, closes its stdin, hangs", all_of(say, close(0), hang),
+           hurried=True),
+    Attack("closes-all", "replies, closes all its pipes, hangs", all_of(say, close(0, 1, 2), hang)),
+    Attack("forks-and-exits", "ends, its pipes held by a child", all_of(say, child(), leave),
+           hurried=True),
+    Attack("dies-before-a-child", "ends, its stdout held by a child", all_of(child(), leave)),
+    Attack("leaves-a-child", "has a child that outlives it", all_of(child(), say), "identical", 1),
+    Attack("leaves-a-daemon", "has one elsewhere", all_of(child("setsid"), say), "identical", 1),
     # what is no reply
     Attack("flood-of-words", "4 MB of words for tokens", says(b'{"tokens":[' + b'"a",' * 10**6)),
     Attack("words-for-tokens", "as many as fit", says(b'{"tokens":[' + b'"a",' * 60_000 + b"1]}")),
@@ -300,17 +287,16 @@ LIST = [
     Attack("number-as-text", "a number in quotes", with_(number="3"), numbered=True),
     Attack("number-true", "true for a number", with_(number=True), numbered=True),
     # the scratch file
-    Attack("cuts-after", "cuts it 0.2 ms after its reply", then(soon(cut(0), 0.0002)),
+    Attack("cuts-after", "cuts it 0.2 ms after its reply", all_of(say, soon(cut(0), 0.0002)),
            harms_later=True),
-    Attack("cuts-a-byte", "makes it a byte shorter", before(lambda: cut(
-        SCRATCH[0].stat().st_size - 1)())),
-    Attack("grows-it", "makes it 1 PiB long", before(cut(1 << 50))),
-    Attack("recreates-it", "puts a file in its place", before(recreate)),
-    Attack("links-it", "puts a link to /dev/zero in its place", before(link)),
-    Attack("folder-for-it", "puts a folder in its place", before(folder)),
-    Attack("pipe-for-it", "puts a named pipe in its place", before(fifo)),
-    Attack("moves-it", "moves it away and back", before(away_and_back), "identical", 1),
-    Attack("overwrites-rows", "overwrites the row that it was given", before(overwritten),
+    Attack("cuts-a-byte", "makes it a byte shorter", all_of(shorten, say)),
+    Attack("grows-it", "makes it 1 PiB long", all_of(cut(1 << 50), say)),
+    Attack("recreates-it", "puts a file in its place", all_of(recreate, say)),
+    Attack("links-it", "puts a link to /dev/zero in its place", all_of(link, say)),
+    Attack("folder-for-it", "puts a folder in its place", all_of(folder, say)),
+    Attack("pipe-for-it", "puts a named pipe in its place", all_of(fifo, say)),
+    Attack("moves-it", "moves it away and back", all_of(away_and_back, say), "identical", 1),
+    Attack("overwrites-rows", "overwrites the row that it was given", all_of(overwritten, say),
            "identical", 1),
     # refusals and stderr
     Attack("refuses-at-length", "refuses in 200 KB", with_(**REFUSES, message="x" * 200_000)),
@@ -320,7 +306,7 @@ LIST = [
     Attack("refuses-in-escapes", "refuses with codes of a terminal", lambda _: say(
         REFUSES | {"message": "\x1b[2J::set-output name=x::y\n"}), "rejected", 1),
     Attack("shouts", "prints 1 MB of codes to stderr, and ends", all_of(shout, dies(9))),
-    Attack("shouts-and-replies", "the same, and goes on", before(shout), "identical", 1),
+    Attack("shouts-and-replies", "the same, and goes on", all_of(shout, say), "identical", 1),
     # greetings
     Attack("hello-half-a-pair", "has half a pair for a version", with_(version="\ud800"), starts=3,
            hello=True),
@@ -335,7 +321,7 @@ LIST = [
     # how often it starts depends on whether its second greeting is there at the first look
     Attack("hello-twice", "greets twice", times(2), starts=0,
            hello=True),
-    Attack("hello-and-exits", "greets, and ends", then(lambda: os._exit(0)), starts=0, hello=True),
+    Attack("hello-and-exits", "greets, and ends", all_of(say, leave), starts=0, hello=True),
     Attack("hello-refuses", "refuses to greet", lambda _: say(REFUSES | {"message": "no"}),
            "rejected", 3, hello=True),
     Attack("hello-protocol-text", "speaks protocol one", with_(protocol="1"), starts=3, hello=True),
@@ -352,7 +338,7 @@ def main() -> None:
     for line in sys.stdin:
         ask = json.loads(line)
         while AT_NEXT:
-            AT_NEXT.pop()()
+            say(AT_NEXT.pop())
         if ask["do"] == "bye":
             return
         if ask["do"] == "hello":
