@@ -26,7 +26,7 @@ from sampler_parity.harness.comparison import history
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.llama_cpp.platforms import make as recipes
-from tests.attack.killed_recordings import command, forked, marked
+from tests.attack.killed_recordings import command, finished, forked, marked
 from tests.support.alive import until
 from tests.support.report_bundles import case, got, run_info, write_bundle
 
@@ -49,8 +49,7 @@ class Victim:
 
 
 def succeeds(words: tuple[object, ...], folder: Path) -> None:
-    pid = forked(command(*words), folder / "again")
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    status = finished(command(*words), folder / "again")
     assert status == 0, (folder / "again.err").read_text()
 
 

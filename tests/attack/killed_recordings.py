@@ -74,6 +74,11 @@ def forked(work: Callable[[], object], log: Path) -> int:
         os._exit(status)
 
 
+def finished(work: Callable[[], object], log: Path) -> int:
+    """Do something in a process group of its own; return its exit status."""
+    return os.waitstatus_to_exitcode(os.waitpid(forked(work, log), 0)[1])
+
+
 def command(*arguments: object) -> Callable[[], None]:
     def work() -> None:
         sys.argv = ["sampler-parity", *map(str, arguments)]
@@ -194,9 +199,7 @@ def differing(folder: Path) -> bool:
 
 def is_identical(folder: Path, to: Path) -> bool:
     """Check a recording in a process of its own."""
-    pid = forked(command("check", folder, "-o", to), to.with_suffix(".log"))
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if status != 0:
+    if finished(command("check", folder, "-o", to), to.with_suffix(".log")) != 0:
         print(to.with_suffix(".err").read_text(), to.with_suffix(".out").read_text())
         return False
     cases = bundle.read_finished(to).cases

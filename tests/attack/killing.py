@@ -129,7 +129,7 @@ class Victim:
         try:
             until(lambda: not alive(*family) and not scratch_of(family))
         except AssertionError:
-            commands = [Path(f"/proc/{p}/cmdline").read_bytes() for p in alive(*family)]
+            commands = [words_of(pid) for pid in alive(*family)]
             raise AssertionError(f"left: {commands}, {scratch_of(family)} of {family}") from None
         lines = self.results()
         assert lines[: len(self.recorded)] == self.recorded, "a record is gone"
@@ -160,22 +160,15 @@ def scratch_of(family: list[int]) -> list[Path]:
 
 def kinds(victim: Victim) -> dict[str, list[int]]:
     """Return the processes of a run by kind; supervisor: that of the main process."""
-    by_kind: dict[str, list[int]] = {
-        "main": [victim.pid],
-        "worker": [],
-        "backend": [],
-        "supervisor": [],
-    }
-    for pid in children(victim.pid):
-        is_supervisor = b"supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        by_kind["supervisor" if is_supervisor else "worker"].append(pid)
-    for worker in by_kind["worker"]:
-        by_kind["backend"] += [
-            pid
-            for pid in children(worker)
-            if b"adapter.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        ]
-    return by_kind
+    of_main = children(victim.pid)
+    supervisors = [pid for pid in of_main if "supervisor.py" in words_of(pid)]
+    workers = [pid for pid in of_main if pid not in supervisors]
+    backends = [p for pid in workers for p in children(pid) if "adapter.py" in words_of(p)]
+    return {"main": [victim.pid], "worker": workers, "backend": backends, "supervisor": supervisors}
+
+
+def words_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
 
 
 def send(victim: Victim, what: str) -> None:

@@ -157,12 +157,7 @@ def begun(folder: Path, whole: Path, state: str) -> None:
     ],
 )
 def test_a_write_that_fails_costs_nothing_that_was_recorded(
-    plan: Plan,
-    whole: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    state: str,
-    way: str,
+    plan: Plan, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, way: str
 ) -> None:
     folder, expected = tmp_path / "b", results_of(whole)
 
