@@ -87,17 +87,13 @@ def asked_of(main: Callable[[], None]) -> tuple[dict[str, Any], int, str]:
         return json.loads(line or "{}"), code, errors.read().decode()
 
 
-def test_copy_has_its_own_arguments_environment_and_streams(pool: Pool) -> None:
+def test_copy_has_its_own_arguments_environment_streams_and_files(pool: Pool) -> None:
     facts, code, errors = pool.call(asked_of, report)
     assert (facts["asked"], facts["arguments"]) == ("hello\n", ["program", "argument"])
     assert set(facts["environment"]) == {"A", "SAMPLER_PARITY_KEPT"}
     assert facts["interrupts"]
     assert (code, errors) == (0, "to stderr")
-
-
-def test_copy_holds_no_file_of_its_parent(pool: Pool) -> None:
-    facts, _, _ = pool.call(asked_of, report)
-    assert facts["files"] == [os.devnull]
+    assert facts["files"] == [os.devnull]  # none of its parent
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,8 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -33,49 +30,6 @@ def outcome(command: list[str], scratch: Path | None = None) -> subprocess.Compl
         need_sandbox()
         command = shell.sandboxed(command, scratch)
     return subprocess.run(command, capture_output=True, text=True, timeout=30)
-
-
-CONNECT = """
-import socket, sys
-family, *address = sys.argv[1:]
-try:
-    if family == "tcp":
-        socket.create_connection((address[0], int(address[1])), 5)
-    elif family == "datagram":
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", address[0])
-    elif family == "pair":
-        socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b"x", address[0])
-    else:
-        socket.socket(socket.AF_UNIX).connect(address[0])
-    print("through")
-except OSError as error:
-    print(type(error).__name__)
-"""
-
-
-@pytest.fixture(params=["tcp", "unix", "datagram", "pair"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
-    """Yield the address of a listening socket of this process."""
-    with ExitStack() as stack:
-        if request.param == "tcp":
-            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            yield ["tcp", "127.0.0.1", str(server.getsockname()[1])]
-        else:
-            kind = socket.SOCK_STREAM if request.param == "unix" else socket.SOCK_DGRAM
-            listening = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
-            listening.bind(os.path.relpath(tmp_path / "s"))  # a name has 108 bytes at most
-            if request.param == "unix":
-                listening.listen()
-            yield [request.param, os.path.relpath(tmp_path / "s")]
-
-
-@pytest.mark.slow
-@LINUX
-def test_a_socket_that_listens_is_reached_from_outside_and_not_from_inside(
-    address: list[str], scratch: Path
-) -> None:
-    assert outcome([*PYTHON, CONNECT, *address]).stdout == "through\n"
-    assert outcome([*PYTHON, CONNECT, *address], scratch).stdout == "PermissionError\n"
 
 
 WRITE = """
@@ -141,33 +95,35 @@ def test_no_right_is_left_and_none_can_be_had_back(scratch: Path) -> None:
     assert {int(value, 16) for value in rights.values()} == {0}
 
 
-@LINUX
-def test_the_kernel_ends_it_first_if_memory_ends(scratch: Path) -> None:
-    score = "print(open('/proc/self/oom_score_adj').read())"
-    assert outcome([*PYTHON, score], scratch).stdout.split() == ["1000"]
-
-
-@pytest.mark.slow
-@LINUX
-def test_a_child_that_is_left_behind_is_reaped_and_the_program_goes_on(scratch: Path) -> None:
-    act = (
-        "import os, time\n"
-        "if os.fork() == 0:\n"
-        "    os.fork() or time.sleep(0.2)\n"
-        "    os._exit(0)\n"
-        "os.wait(); time.sleep(0.3); print('on')"
-    )
-    assert outcome([*PYTHON, act], scratch).stdout == "on\n"
+LEFT_BEHIND = """
+import os, time
+if os.fork() == 0:
+    os.fork() or time.sleep(0.2)
+    os._exit(0)
+os.wait(); time.sleep(0.3); print('on')
+"""
+STARTS = """
+import os, subprocess, threading
+thread = threading.Thread(target=print, args=("thread",))
+thread.start(); thread.join()
+print(os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)[1])
+print(subprocess.run(["/bin/true"]).returncode)
+"""
 
 
 @LINUX
-def test_threads_and_processes_start_inside(scratch: Path) -> None:
-    act = (
-        "import subprocess, threading, os; t = threading.Thread(target=print, args=('thread',));"
-        "t.start(); t.join(); print(os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)[1]);"
-        "print(subprocess.run(['/bin/true']).returncode)"
-    )
-    assert outcome([*PYTHON, act], scratch).stdout == "thread\n0\n0\n"
+@pytest.mark.parametrize(
+    ("act", "printed"),
+    [
+        pytest.param(LEFT_BEHIND, "on", marks=pytest.mark.slow),
+        (STARTS, "thread 0 0"),
+        ("print(open('/proc/self/oom_score_adj').read())", "1000"),
+    ],
+    ids=["a child that is left behind is reaped", "threads and processes", "ended first"],
+)
+def test_a_program_goes_on_inside(act: str, printed: str, scratch: Path) -> None:
+    """Ended first: the kernel ends it before other programs if memory ends."""
+    assert outcome([*PYTHON, act], scratch).stdout.split() == printed.split()
 
 
 COMPILED = """
