@@ -6,24 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from sampler_parity.harness.backends.engines import _WORKERS, ENGINES, worker_module
-from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.rows import joined
 from sampler_parity.harness.run.plan import RunOptions, plan_of
-
-ROOT = Path(__file__).parents[2]
-
-
-def cli(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+from tests.support.command_line import ROOT, cli
 
 
 def matrix_of(bundle: Path, folder: Path) -> dict[str, Any]:
     done = cli("report", bundle, "-f", "json", "-o", folder)
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.stderr
     matrix: dict[str, Any] = json.loads((folder / "parity.json").read_text())["matrix"]
     return matrix
 
@@ -48,7 +41,7 @@ def test_an_engine_suite_ends_in_the_matrix_next_to_the_reference_and_a_wrong_en
         *("run", "akunu/akunu", "--case", "akunu/cap-*", "-j", "1", "-o", tmp_path / "b"),
         *("-b", "akunu/cpu", "-b", "reference", "-b", "mutant/akunu/no-cap"),
     )
-    assert done.exit_code == 1, done.output
+    assert done.returncode == 1, done.stderr
     matrix = matrix_of(tmp_path / "b", tmp_path / "r")
     assert matrix["backends"] == ["reference", "akunu/cpu", "mutant/akunu/no-cap"]
     (row,) = matrix["rows"]
@@ -64,18 +57,18 @@ def test_if_available_names_an_engine_that_is_not_here_and_is_no_failure(tmp_pat
     absent = f"absent={tmp_path / 'no-such-program'}"
     arguments = ("run", "transformers", "-b", absent, "-o", tmp_path / "b")
     done = cli(*arguments, "--if-available")
-    assert done.exit_code == 0
-    assert f"nothing was run: backend {absent} does not run here: " in done.output
+    assert done.returncode == 0
+    message = f"nothing was run: backend {absent} does not run here: "
+    assert message in done.stdout + done.stderr
     assert not (tmp_path / "b").exists()
-    assert cli(*arguments).exit_code != 0
+    assert cli(*arguments).returncode != 0
 
 
 def test_every_engine_of_others_has_a_page_that_is_there_and_every_page_an_engine() -> None:
     named = {row.documented for row in ENGINES.values() if row.documented}
     assert [page for page in named if not (ROOT / page).is_file()] == []
-    assert [
-        row.name for row in ENGINES.values() if row.in_make_engines and not row.documented
-    ] == []
+    made = [row for row in ENGINES.values() if row.in_make_engines]
+    assert [row.name for row in made if not row.documented] == []
     pages = {f"engines/{path.parent.name}/README.md" for path in ROOT.glob("engines/*/README.md")}
     assert pages - named == set()
 

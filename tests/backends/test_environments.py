@@ -1,9 +1,9 @@
 """Environments of engines: how one is found, started, and reported as missing."""
 
 import os
+import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,9 +15,11 @@ from sampler_parity.harness.backends import environments, installing, registry
 from sampler_parity.harness.backends.environments import Record, folder_of
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import InputError
+from tests.support.alive import until
 from tests.support.environments import only, place
 
 ROW = Environment(name="theirs", kind="python", needs=["theirs==1.2", "numpy==2.4.6"])
+RECORD = "environment.json"
 NODE = Environment(name="script", kind="node", needs=["@they/script@3.4.5"])
 
 
@@ -50,52 +52,54 @@ def test_another_version_is_an_environment_next_to_the_pinned_one() -> None:
     assert python == str(environments.python_of(folder_of("theirs", "2.0")))
 
 
-def test_a_folder_without_its_record_is_no_environment() -> None:
-    place(ROW)
-    (folder_of("theirs") / "environment.json").unlink()
-    assert environments.missing("theirs") == "sampler-parity engines add theirs"
-
-
-def test_an_environment_of_other_pins_is_to_be_added_again() -> None:
-    place(ROW)
-    ROW.locked.write_text("theirs==1.2 --hash=sha256:another\n")
-    assert environments.missing("theirs") == (
-        "its pinned packages have changed: sampler-parity engines add theirs"
-    )
-
-
-def test_an_environment_whose_python_is_gone_is_to_be_added_again() -> None:
-    place(ROW)
-    python = environments.python_of(folder_of("theirs"))
+def _python_is_gone(folder: Path) -> None:
+    python = environments.python_of(folder)
     python.unlink()
     python.symlink_to("/nowhere/python")
-    assert environments.missing("theirs") == (
-        "the Python that it was made with is gone: sampler-parity engines add theirs"
-    )
 
 
-def test_a_record_that_cannot_be_read_is_one_line() -> None:
-    place(ROW)
-    (folder_of("theirs") / "environment.json").write_text("{")
-    assert environments.missing("theirs").endswith(
-        "environment.json: is not a record of an environment - remove its folder"
-    )
+def _record(text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / RECORD).write_text(text)
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_record_without_an_end_is_refused_at_once(kind: str) -> None:
-    place(ROW)
-    path = folder_of("theirs") / "environment.json"
-    path.unlink()
-    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
-    assert "it is not a regular file" in environments.missing("theirs")
+def _endless(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    def replace(folder: Path) -> None:
+        (folder / RECORD).unlink()
+        make(folder / RECORD)
+
+    return replace
+
+
+ADD = "sampler-parity engines add theirs"
+DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no record": (lambda folder: (folder / RECORD).unlink(), f"^{ADD}$"),
+    "other pins": (
+        lambda _: ROW.locked.write_text("theirs==1.2 --hash=sha256:another\n"),
+        f"^its pinned packages have changed: {ADD}$",
+    ),
+    "no python": (_python_is_gone, f"^the Python that it was made with is gone: {ADD}$"),
+    "half a record": (
+        _record("{"),
+        r"environment\.json: is not a record of an environment - remove its folder$",
+    ),
+    "a record of 1 MiB": (_record(" " * (1 << 20) + "{}"), "has more than 1 MiB"),
+    "a pipe": (_endless(os.mkfifo), "it is not a regular file"),
+    "a device": (_endless(lambda path: path.symlink_to("/dev/zero")), "it is not a regular file"),
+}
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_environment_is_reported_in_one_line(
+    damage: Callable[[Path], object], message: str
+) -> None:
+    damage(place(ROW))
+    assert re.search(message, environments.missing("theirs"))
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+def test_a_record_without_an_end_is_left_out_of_the_list(kind: str) -> None:
+    DAMAGED[kind][0](place(ROW))
     assert list(environments.records()) == []
-
-
-def test_a_record_of_more_than_1_mib_is_refused() -> None:
-    place(ROW)
-    (folder_of("theirs") / "environment.json").write_text(" " * (1 << 20) + "{}")
-    assert "has more than 1 MiB" in environments.missing("theirs")
 
 
 def test_removing_a_linked_environment_leaves_what_it_leads_to(tmp_path: Path) -> None:
@@ -104,7 +108,7 @@ def test_removing_a_linked_environment_leaves_what_it_leads_to(tmp_path: Path) -
     folder.symlink_to(elsewhere)
     assert installing.remove("theirs") == [folder]
     assert not folder.is_symlink()
-    assert (elsewhere / "environment.json").exists()
+    assert (elsewhere / RECORD).exists()
 
 
 @pytest.mark.slow
@@ -117,10 +121,10 @@ def test_what_installs_ends_with_us_if_we_are_killed(tmp_path: Path) -> None:
         "installing._run([sys.argv[1]], pathlib.Path(sys.argv[2]), 'pip')"
     )
     run = subprocess.Popen([sys.executable, "-c", installs, slow, str(tmp_path)])
-    wait_until((tmp_path / "begun").exists)
+    until((tmp_path / "begun").exists)
     run.kill()
     run.wait()
-    wait_until(lambda: not running(slow))
+    until(lambda: not running(slow))
 
 
 def script_of(folder: Path, program: str) -> str:
@@ -133,13 +137,6 @@ def script_of(folder: Path, program: str) -> str:
 
 def running(script: str) -> bool:
     return subprocess.run(["pgrep", "-f", script], capture_output=True).returncode == 0
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 @pytest.mark.slow

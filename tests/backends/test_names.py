@@ -5,14 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from sampler_parity.harness.backends import engines, registry
 from sampler_parity.harness.backends.engines import BackendName
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import command as command_of_replay
-from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.llama_cpp.libllama import default_folder
@@ -76,10 +74,6 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
         registry.command_of("lama.cpp")
 
 
-def info(name: str) -> BackendInfo:
-    return registry.inspect(name)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "shown"),
@@ -95,7 +89,7 @@ def info(name: str) -> BackendInfo:
 )
 def test_a_replay_names_the_backend_as_it_was_named(name: str, shown: str) -> None:
     short = registry.command_of(name)[0]
-    line = command_of_replay("parity/x", "x/a", 0, {short: info(name)})
+    line = command_of_replay("parity/x", "x/a", 0, {short: registry.inspect(name)})
     assert line == f"sampler-parity run parity/x --case x/a -b {shown}"
 
 
@@ -117,7 +111,7 @@ def test_a_replay_keeps_the_folder_of_an_adapter(tmp_path: Path) -> None:
         f'#!/bin/sh\nexec "{sys.executable}" -m sampler_parity.harness.backends.worker null\n'
     )
     adapter.chmod(adapter.stat().st_mode | stat.S_IXUSR)
-    described = info(f"mine='{adapter}' --fast")
+    described = registry.inspect(f"mine='{adapter}' --fast")
     assert described.unavailable == ""
     assert command_of_replay("", "x/a", 0, {"mine": described}) == (
         f"sampler-parity run --case x/a -b 'mine='\"'\"'{adapter}'\"'\"' --fast'"
@@ -128,9 +122,9 @@ def test_a_replay_keeps_the_folder_of_an_adapter(tmp_path: Path) -> None:
 def test_two_builds_run_side_by_side_under_names_of_ones_own(tmp_path: Path) -> None:
     build = f"llama.cpp@{default_folder()}"
     backends = ("-b", f"previous={build}", "-b", f"candidate={build}", "--reference", "own")
-    output = ("--case", "top_k/k-*", "-j", "1", "-o", str(tmp_path / "bundle"))
-    done = CliRunner().invoke(app, ["run", "parity/top_k", *output, *backends])
-    assert done.exit_code == 0, done.output
+    output = ("--case", "top_k/k-*", "-j", "1", "-o", tmp_path / "bundle")
+    done = cli("run", "parity/top_k", *output, *backends)
+    assert done.returncode == 0, done.stderr
     bundle = read_finished(tmp_path / "bundle")
     assert set(bundle.info.backends) == {"previous", "candidate"}
     verdicts = {r.verdict for case in bundle.cases for r in case.backends.values()}

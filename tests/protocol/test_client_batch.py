@@ -17,12 +17,8 @@ ROWS = [np.random.default_rng(i).normal(size=V).astype(np.float32) for i in rang
 
 
 def dist(seed: int) -> p.ChainSpec:
-    penalties = {
-        "penalty_last_n": 8,
-        "penalty_repeat": 1.5,
-        "penalty_freq": 0.5,
-        "penalty_present": 0.5,
-    }
+    penalties = {"penalty_last_n": 8, "penalty_repeat": 1.5}
+    penalties |= {"penalty_freq": 0.5, "penalty_present": 0.5}
     return [{"penalties": penalties}, {"top_k": {"k": 20}}, {"dist": {"seed": seed}}]
 
 
@@ -112,11 +108,7 @@ def test_logits_that_are_changed_in_place_are_named(ask_with: Any) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"tokens": [[1]] * 4},
-        {"tokens": []},
-        {"stages": []},
-    ],
+    [{"tokens": [[1]] * 4}, {"tokens": []}, {"stages": []}],
     ids=["rows", "steps", "stages"],
 )
 def test_a_reply_of_another_shape_breaks_the_protocol(wrong: dict[str, Any], ask_with: Any) -> None:

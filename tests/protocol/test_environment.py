@@ -1,6 +1,7 @@
 """A backend gets enough of our environment to run, and no secret."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,7 @@ def test_an_adapter_is_started_without_our_secrets(
         monkeypatch.setenv(name, value)
     adapter = tmp_path / "adapter.py"
     adapter.write_text(_TELLS)
-    backend = BackendProcess("a", [sys.executable, "-S", str(adapter)], 20.0)
-    try:
+    with closing(BackendProcess("a", [sys.executable, "-S", str(adapter)], 20.0)) as backend:
         names = backend.hello().device.split()
-    finally:
-        backend.close()
     assert "PATH" in names
     assert set(names) & set(_SECRETS) == set()

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sampler_parity.harness.backends.reference import Worker
-from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.protocol import client, server
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.client import Ran, RunCall
@@ -46,18 +46,13 @@ class Claiming(InPlace):
 
 @pytest.fixture(params=[("many",), ("many", "table"), ("many", "table", "no_stages")], ids="+".join)
 def backend(request: pytest.FixtureRequest) -> Iterator[Claiming]:
-    made = Claiming(*request.param)
-    yield made
-    made.close()
-
-
-def asked(ready: Prepared) -> RunCall:
-    return ready.run(len(ready.steps))
+    with closing(Claiming(*request.param)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def runs() -> list[RunCall]:
-    every = [asked(ready) for suite in SUITES for ready in cases(suite)]
+    every = [ready.run(len(ready.steps)) for suite in SUITES for ready in cases(suite)]
     every += [replace(run, detail="token") for run in every[::5]]
     assert any(run.setting.dtype != "float32" for run in every)
     infinite: p.ChainSpec = [{"temp": {"temp": math.inf}}, {"top_k": {"k": 2}}]
@@ -67,11 +62,11 @@ def runs() -> list[RunCall]:
     return [run for run in every if run.most_bytes < 1 << 20]
 
 
-def alone(backend: InPlace, run: RunCall) -> Ran | None:
+def alone(backend: InPlace, run: RunCall) -> Ran | BackendFailure:
     try:
         return client.one(backend, run)
-    except BackendFailure:
-        return None
+    except BackendFailure as failure:
+        return failure
 
 
 @pytest.mark.slow
@@ -93,7 +88,7 @@ def test_each_run_has_its_own_result_in_any_company(
     assert all(at % 4 == 0 for at, _ in places)
 
 
-def shown_or_none(ran: Ran | BackendFailure | None) -> Any:
+def shown_or_none(ran: Ran | BackendFailure) -> Any:
     return shown(ran) if isinstance(ran, Ran) else None
 
 
@@ -118,29 +113,21 @@ def test_a_run_that_is_refused_leaves_the_others(backend: Claiming) -> None:
 def test_another_number_of_replies_breaks_the_protocol(
     more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend = Claiming("many")
-
     def answer(request: p.ManyRequest, _: float | None) -> p.ManyReply:
         reply = server.many(backend.worker, backend.scratch, request)
         return p.ManyReply(replies=[*reply.replies, reply.replies[0]][: 2 + more])
 
-    monkeypatch.setattr(backend, "answer", answer)
-    try:
+    with closing(Claiming("many")) as backend:
+        monkeypatch.setattr(backend, "answer", answer)
         with pytest.raises(BackendFailure, match=f"{2 + more} replies to 2 runs"):
             client.many(backend, [run({"greedy": {}})] * 2)
-    finally:
-        backend.close()
 
 
 @pytest.mark.slow
 def test_the_line_of_many_runs_is_as_of_each_alone(runs: list[RunCall]) -> None:
-    backend = Claiming("many", "table")
-    try:
-        some = runs[:: max(1, len(runs) // 60)]
-        client.many(backend, some)
+    with closing(Claiming("many", "table")) as backend:
+        client.many(backend, runs[:: max(1, len(runs) // 60)])
         request = backend.request
-    finally:
-        backend.close()
     line = json.loads(p.to_line(request, 7))
     assert (line["do"], line["number"]) == ("many", 7)
     assert line["runs"] == [json.loads(p.to_line(each)) for each in request.runs]

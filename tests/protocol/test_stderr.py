@@ -1,8 +1,6 @@
 """What a backend prints to stderr: read while the harness waits, and its last bytes are kept."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -10,7 +8,7 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.sanitize.crash_output import BYTES
 from tests.support.sandboxed import need_sandbox
-from tests.support.script_backend import GREETING, REPLY, REQUEST, SCRIPT, failure
+from tests.support.script_backend import REPLY, REQUEST, backend, failure
 
 PRINTS = "[os.write(2, b'x' * (1 << 20)) for _ in range(64)]"
 
@@ -22,16 +20,6 @@ def sandbox(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-@contextmanager
-def backend(act: str, sandbox: bool, timeout_s: float = 20.0) -> Iterator[BackendProcess]:
-    command = [sys.executable, "-c", SCRIPT, GREETING, act]
-    process = BackendProcess("script", command, timeout_s, sandbox=sandbox)
-    try:
-        yield process
-    finally:
-        process.close()
-
-
 def kept(process: BackendProcess) -> int:
     assert process._errors is not None
     return len(process._errors.tail)
@@ -40,13 +28,13 @@ def kept(process: BackendProcess) -> int:
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no st_mode of a pipe")
 def test_it_goes_into_no_file(sandbox: bool) -> None:
     act = 'import stat; say(\'{"ok":true,"ns":[%d]}\\n\' % stat.S_ISFIFO(os.fstat(2).st_mode))'
-    with backend(act, sandbox) as process:
+    with backend(act, sandbox=sandbox) as process:
         assert process.ask(REQUEST, p.TimeReply).ns == [1]
 
 
 @pytest.mark.slow
 def test_much_of_it_before_a_reply_does_not_change_the_reply(sandbox: bool) -> None:
-    with backend(f"{PRINTS}; say('{REPLY}\\n')", sandbox) as process:
+    with backend(f"{PRINTS}; say('{REPLY}\\n')", sandbox=sandbox) as process:
         assert process.ask(REQUEST, p.TimeReply).ns == [7]
         assert process.ask(REQUEST, p.TimeReply).ns == [7]
         assert process.starts == 1
@@ -55,7 +43,7 @@ def test_much_of_it_before_a_reply_does_not_change_the_reply(sandbox: bool) -> N
 
 @pytest.mark.slow
 def test_much_of_it_behind_a_reply_does_not_change_the_next(sandbox: bool) -> None:
-    with backend(f"say('{REPLY}\\n'); {PRINTS}", sandbox) as process:
+    with backend(f"say('{REPLY}\\n'); {PRINTS}", sandbox=sandbox) as process:
         for _ in range(3):
             assert process.ask(REQUEST, p.TimeReply).ns == [7]
         assert process.starts == 1
@@ -64,7 +52,9 @@ def test_much_of_it_behind_a_reply_does_not_change_the_next(sandbox: bool) -> No
 
 @pytest.mark.slow
 def test_without_end_it_is_a_timeout(sandbox: bool) -> None:
-    with backend("while True: os.write(2, b'x' * (1 << 20))", sandbox, timeout_s=0.5) as process:
+    with backend(
+        "while True: os.write(2, b'x' * (1 << 20))", timeout_s=0.5, sandbox=sandbox
+    ) as process:
         caught = failure(process)
         assert kept(process) <= BYTES
     assert (caught.verdict, str(caught)) == ("timeout", "no reply within 0.5 s")
@@ -73,11 +63,11 @@ def test_without_end_it_is_a_timeout(sandbox: bool) -> None:
 @pytest.mark.slow
 def test_its_end_is_shown_if_stdout_was_closed_before(sandbox: bool) -> None:
     act = f"os.close(1); {PRINTS}; sys.stderr.write('\\nno more\\n'); sys.exit(3)"
-    with backend(act, sandbox) as process:
+    with backend(act, sandbox=sandbox) as process:
         assert str(failure(process)) == "exit status 3: no more"
 
 
 def test_a_process_that_closes_it_works_on() -> None:
-    with backend(f"os.dup2(os.open(os.devnull, 1), 2); say('{REPLY}\\n')", False) as process:
+    with backend(f"os.dup2(os.open(os.devnull, 1), 2); say('{REPLY}\\n')") as process:
         for _ in range(3):
             assert process.ask(REQUEST, p.TimeReply).ns == [7]

@@ -1,6 +1,7 @@
 """Stages in a table of the scratch file are those of JSON, and a wrong table is noticed."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,8 @@ class Far(Worker):
 
 @pytest.fixture
 def tabulating() -> Iterator[Tabulating]:
-    backend = Tabulating()
-    yield backend
-    backend.close()
+    with closing(Tabulating()) as backend:
+        yield backend
 
 
 def ran_on(backend: InPlace, ready: Prepared) -> Ran | str:
@@ -55,11 +55,8 @@ def ran_on(backend: InPlace, ready: Prepared) -> Ran | str:
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", ["parity/top_k", "parity/state", "parity/dtypes", "parity/xtc"])
 def test_a_table_has_the_same_stages_as_json(suite: str, tabulating: Tabulating) -> None:
-    plain = InPlace("reference", Worker())
-    try:
+    with closing(InPlace("reference", Worker())) as plain:
         listed = [shown(ran_on(plain, ready)) for ready in cases(suite)]
-    finally:
-        plain.close()
     assert [shown(ran_on(tabulating, ready)) for ready in cases(suite)] == listed
     assert sum(len(stages) for _, *each in listed for stages in each) > 20
     assert any(table is not None for table in tabulating.asked)

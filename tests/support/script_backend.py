@@ -32,9 +32,10 @@ for line in sys.stdin:
 
 @contextmanager
 def backend(
-    act: str, greeting: str = GREETING, timeout_s: float = 20.0
+    act: str, greeting: str = GREETING, timeout_s: float = 20.0, sandbox: bool = False
 ) -> Iterator[BackendProcess]:
-    process = BackendProcess("script", [sys.executable, "-c", SCRIPT, greeting, act], timeout_s)
+    command = [sys.executable, "-c", SCRIPT, greeting, act]
+    process = BackendProcess("script", command, timeout_s, sandbox=sandbox)
     try:
         yield process
     finally:

@@ -1,5 +1,6 @@
 """The trie benchmark: its arithmetic by hand, and the whole of it on a small model."""
 
+from contextlib import closing
 from math import log
 from pathlib import Path
 from typing import Any
@@ -25,17 +26,9 @@ from sampler_parity.reference.trie import Leaf, build_trie, count_nodes
 from tests.support.command_line import cli
 from tests.support.tries import payload
 
-SEED_FIELDS = [
-    "mode",
-    "model",
-    "skip_ratio_mean",
-    "skip_ratio_std",
-    "tokens_per_second",
-    "tokens_per_second_vs_grammar",
-    "token_accuracy",
-    "forward_passes_saved",
-    "forward_passes_total",
-]
+SEED_FIELDS = ["mode", "model", "skip_ratio_mean", "skip_ratio_std", "tokens_per_second"]
+SEED_FIELDS += ["tokens_per_second_vs_grammar", "token_accuracy"]
+SEED_FIELDS += ["forward_passes_saved", "forward_passes_total"]
 
 
 def span(n: int, ns: int) -> Span:
@@ -156,9 +149,8 @@ def test_too_many_spellings_are_counted_and_not_walked(monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(tiny: Path) -> None:
-    bench = Bench(str(tiny), "enum:40", ("one", "two"))
-    result = run(bench, "strict-trie-ffi", rounds=1, seed=0)
-    bench.close()
+    with closing(Bench(str(tiny), "enum:40", ("one", "two"))) as bench:
+        result = run(bench, "strict-trie-ffi", rounds=1, seed=0)
     assert list(Measured.model_fields)[: len(SEED_FIELDS)] == SEED_FIELDS
     assert (result.token_accuracy, result.text_accuracy) == (1, 1)
     assert result.forward_passes_total == 4
@@ -171,9 +163,8 @@ def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(tiny: Pa
 
 @pytest.mark.slow
 def test_the_grammars_alone_agree_and_save_nothing(tiny: Path) -> None:
-    bench = Bench(str(tiny), "actions", ("one",))
-    result = run(bench, "strict-guided", rounds=1, seed=0)
-    bench.close()
+    with closing(Bench(str(tiny), "actions", ("one",))) as bench:
+        result = run(bench, "strict-guided", rounds=1, seed=0)
     assert sorted(result.ways) == ["grammar_first", "grammar_resample"]
     assert (result.token_accuracy, result.forward_passes_saved) == (1, 0)
     assert result.tokens_per_second_vs_grammar == 1
@@ -182,9 +173,8 @@ def test_the_grammars_alone_agree_and_save_nothing(tiny: Path) -> None:
 def test_the_compiled_trie_writes_the_same_leaves_for_less(tiny: Path) -> None:
     measured = []
     for compiled in (False, True):
-        bench = Bench(str(tiny), "enum:40", ("one", "two"), compiled=compiled)
-        measured.append(run(bench, "strict-trie-ffi", rounds=1, seed=0))
-        bench.close()
+        with closing(Bench(str(tiny), "enum:40", ("one", "two"), compiled=compiled)) as bench:
+            measured.append(run(bench, "strict-trie-ffi", rounds=1, seed=0))
     of_python, of_cpp = measured
     assert of_cpp.token_accuracy == 1
     assert of_cpp.skip_ratio_off == 0
@@ -208,12 +198,10 @@ def test_a_wrong_trie_is_not_accurate(tiny: Path, monkeypatch: pytest.MonkeyPatc
         done.tokens[-1] = ord("x")
         return done
 
-    bench = Bench(str(tiny), "enum:40", ("one",))
-    spans = measure(bench, "strict-trie-ffi", 1, 0)
-    right = spans["trie"][0][0].tokens
-    monkeypatch.setattr(Session, "generate", wrong)
-    spans = measure(bench, "strict-trie-ffi", 1, 0)
-    bench.close()
+    with closing(Bench(str(tiny), "enum:40", ("one",))) as bench:
+        right = measure(bench, "strict-trie-ffi", 1, 0)["trie"][0][0].tokens
+        monkeypatch.setattr(Session, "generate", wrong)
+        spans = measure(bench, "strict-trie-ffi", 1, 0)
     assert agreement([spans["trie"][0][0].tokens], [right]) == 0.5
     assert spans["grammar_first"][0][0].tokens == right
 
@@ -237,7 +225,8 @@ def test_a_descriptor_that_does_not_fit_the_model_is_refused(
 
 
 def test_a_grammar_that_llama_cpp_cannot_read_is_refused(tiny: Path) -> None:
-    bench = Bench(str(tiny), "actions", ("one",), grammar="root ::= missing")
-    with pytest.raises(InputError, match="grammar"):
+    with (
+        closing(Bench(str(tiny), "actions", ("one",), grammar="root ::= missing")) as bench,
+        pytest.raises(InputError, match="grammar"),
+    ):
         measure(bench, "strict-guided", 1, 0)
-    bench.close()

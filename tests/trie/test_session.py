@@ -60,10 +60,9 @@ def test_forced_tokens_are_decoded_with_the_next(session: Session, tiny: Path) -
     rows: list[Any] = []
     done = session.generate(4, progress=lambda row: rows.append(row.copy()))
     assert (done.tokens[:3], done.forced, done.passes) == ([10, 20, 30], 3, 1)
-    other = Session(Worker(), tiny, SAMPLED, n_tokens=64)
-    expected = other.context.decode([*PROMPT, 10, 20, 30])
-    np.testing.assert_allclose(rows[0], expected, atol=1e-4)
-    other.close()
+    with closing(Session(Worker(), tiny, SAMPLED, n_tokens=64)) as other:
+        expected = other.context.decode([*PROMPT, 10, 20, 30])
+        np.testing.assert_allclose(rows[0], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("mode", [0, 1])
@@ -170,10 +169,11 @@ def test_where_every_child_is_banned_it_says_so(tiny: Path) -> None:
 
 
 def test_without_a_prompt_it_says_so(tiny: Path) -> None:
-    session = Session(Worker(), tiny, [{"greedy": {}}], n_tokens=32)
-    with pytest.raises(InputError, match="prefill a prompt first"):
+    with (
+        closing(Session(Worker(), tiny, [{"greedy": {}}], n_tokens=32)) as session,
+        pytest.raises(InputError, match="prefill a prompt first"),
+    ):
         session.generate(1)
-    session.close()
 
 
 def test_a_closed_session_leaves_no_trie(tiny: Path) -> None:
