@@ -37,6 +37,11 @@ def written(folder: Path, **texts: str) -> None:
         path.write_text(text)
 
 
+def of_script(folder: Path, *words: str) -> MadeOf:
+    """Return the files of a.py in a folder, run by our Python."""
+    return MadeOf("mine", [sys.executable, str(folder / "a.py"), *words])
+
+
 def test_program_is_found_on_path_and_behind_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,12 +64,9 @@ def test_interpreter_of_a_script_is_bound(tmp_path: Path) -> None:
 
 def test_files_that_the_command_names_are_bound(tmp_path: Path) -> None:
     written(tmp_path, a_py="", model_bin="m", table_bin="t")
-    words: list[str | Path] = [
-        sys.executable,
-        tmp_path / "a.py",
-        f"--model={tmp_path / 'model.bin'}",
-    ]
-    assert names(tmp_path, *words, tmp_path / "table.bin") == ["a.py", "model.bin", "table.bin"]
+    words: list[str | Path] = [tmp_path / "a.py", f"--model={tmp_path / 'model.bin'}"]
+    found = names(tmp_path, sys.executable, *words, tmp_path / "table.bin")
+    assert found == ["a.py", "model.bin", "table.bin"]
 
 
 def test_program_behind_env_and_in_a_shell_is_bound(tmp_path: Path) -> None:
@@ -140,7 +142,7 @@ def test_what_python_loads_from_its_path_is_bound_unless_it_is_isolated(
 
 def test_change_of_a_file_is_raised_with_both_digests(tmp_path: Path) -> None:
     written(tmp_path, a_py="one")
-    made = MadeOf("mine", [sys.executable, str(tmp_path / "a.py")])
+    made = of_script(tmp_path)
     made()
     made()
     then = sha256_of(tmp_path / "a.py")
@@ -157,7 +159,7 @@ def test_file_with_the_same_size_and_mtime_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("one")
     os.utime(path, ns=(1, 1))
-    made = MadeOf("mine", [sys.executable, str(path)])
+    made = of_script(tmp_path)
     made()
     path.write_text("two")
     os.utime(path, ns=(1, 1))
@@ -167,7 +169,7 @@ def test_file_with_the_same_size_and_mtime_is_seen(tmp_path: Path) -> None:
 
 def test_file_that_the_backend_writes_and_its_command_names_is_no_change(tmp_path: Path) -> None:
     written(tmp_path, a_py="")
-    made = MadeOf("mine", [sys.executable, str(tmp_path / "a.py"), f"--log={tmp_path / 'x.log'}"])
+    made = of_script(tmp_path, f"--log={tmp_path / 'x.log'}")
     made()
     written(tmp_path, x_log="started")
     made()
@@ -175,7 +177,7 @@ def test_file_that_the_backend_writes_and_its_command_names_is_no_change(tmp_pat
 
 def test_new_module_that_hides_another_is_a_change(tmp_path: Path) -> None:
     written(tmp_path, a_py="import json")
-    made = MadeOf("mine", [sys.executable, str(tmp_path / "a.py")])
+    made = of_script(tmp_path)
     made()
     written(tmp_path, json_py="")
     with pytest.raises(ChangedFilesError, match=r"json\.py: changed .* sha256 none then"):
