@@ -77,7 +77,7 @@ def _argument(written: int | str | list[int]) -> int | bytes:
             return int(TARGETS["pid"])
         case "$parent":
             return os.getppid()
-        case "$room":
+        case "$buffer":
             return ROOM
         case str():
             return written.encode()
