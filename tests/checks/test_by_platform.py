@@ -1,37 +1,31 @@
 """Judge a backend by the platform of its build."""
 
 from collections.abc import Iterator
-from typing import Any
+from contextlib import closing
 
 import pytest
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import joined, parted
 from sampler_parity.reference.platforms import DEFAULT, on
+from tests.support.cases import stages
 
 WASM = "reference@wasm"
 
 
 @pytest.fixture(scope="module")
 def wasm() -> Iterator[BackendProcess]:
-    process = registry.start(WASM)
-    yield process
-    process.close()
+    with closing(registry.start(WASM)) as process:
+        yield process
 
 
-def of(chain: list[dict[str, Any]], logits: list[float], **fields: Any) -> StagesCase:
-    block = {"id": "a", "description": "a", "why": "a", "chain": chain}
-    return StagesCase.model_validate(block | {"logits": {"rows": [logits]}} | fields)
-
-
-TIES = of([{"top_k": {"k": 3}}], [1.0, 2.0, 2.0, 2.0, 1.0])
+ROW = [1.0, 2.0, 2.0, 2.0, 1.0]  # with ties
 
 
 @pytest.mark.slow
@@ -51,27 +45,21 @@ def test_a_published_result_is_x86s_wherever_the_build_is_for() -> None:
 
 @pytest.mark.slow
 def test_each_backend_is_judged_by_a_platform_of_its_own(wasm: BackendProcess) -> None:
-    gcc = registry.start("reference")
-    try:
-        result = execute(TIES, [wasm, gcc], None, {WASM: "v0.5.0/wasm", "reference": "v0.5.0"})
-    finally:
-        gcc.close()
-    assert {name: b.verdict for name, b in result.backends.items()} == {
-        WASM: "identical",
-        "reference": "identical",
-    }
+    meanings = {WASM: "v0.5.0/wasm", "reference": "v0.5.0"}
+    with closing(registry.start("reference")) as gcc:
+        result = execute(stages([{"top_k": {"k": 3}}], ROW), [wasm, gcc], None, meanings)
+    assert [(name, b.verdict) for name, b in result.backends.items()] == [
+        (WASM, "identical"), ("reference", "identical"),
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
-def test_an_old_release_has_a_platform_too(wasm: BackendProcess) -> None:
+def test_an_old_release_has_a_platform_too() -> None:
     both = "b6301/wasm"
-    case = of([{"top_p": {"p": 0.99}}], [1.0, 2.0, 2.0, 2.0, 1.0])
-    process = registry.start(f"reference@{both}")
-    try:
-        name = process.name
-        assert execute(case, [process], None, {name: both}).backends[name].verdict == "identical"
-    finally:
-        process.close()
+    case = stages([{"top_p": {"p": 0.99}}], ROW)
+    with closing(registry.start(f"reference@{both}")) as process:
+        result = execute(case, [process], None, {process.name: both})
+    assert result.backends[process.name].verdict == "identical"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.reference.releases import Change
+from tests.support.cases import ABOUT
 from tests.support.inside import Inside
 
 FIVE = [Change(str(i), ("top_k",), "b4753", "b5590", "old", "new") for i in range(5)]
@@ -29,22 +30,18 @@ OLD = "reference@b4753"
 
 @pytest.fixture(scope="module")
 def old() -> Iterator[BackendProcess]:
-    process = registry.start(OLD)
-    yield process
-    process.close()
+    with contextlib.closing(registry.start(OLD)) as process:
+        yield process
 
 
 def of(*chain: tuple[str, dict[str, float]], **fields: object) -> Any:
-    return case_from(
-        {
-            "id": "a",
-            "description": "a",
-            "why": "a",
-            "chain": [{name: parameters} for name, parameters in chain],
-            "logits": GeneratedLogits(family="normal", n=40),
-        }
-        | fields
-    )
+    stages = [{name: parameters} for name, parameters in chain]
+    logits = GeneratedLogits(family="normal", n=40)
+    return case_from(ABOUT | {"chain": stages, "logits": logits} | fields)
+
+
+def judged(case: Any, old: BackendProcess, release: str = "b4753") -> CaseResult:
+    return execute(case, [old], None, {OLD: release})
 
 
 @given(st.sets(st.integers(0, 4)))
@@ -64,7 +61,7 @@ def test_an_old_meaning_is_identical_to_its_release_and_diverges_from_the_newest
     old: BackendProcess,
 ) -> None:
     case = of(("top_k", {"k": 0}))
-    own = execute(case, [old], None, {OLD: "b4753"}).backends[OLD]
+    own = judged(case, old).backends[OLD]
     assert (own.verdict, own.changes) == ("identical", ["top-k-0-sorts"])
     assert execute(case, [old]).backends[OLD].verdict == "diverged"
 
@@ -75,7 +72,7 @@ def test_what_a_grammar_meant_in_an_old_release_is_not_modelled_and_not_asked(
 ) -> None:
     grammar = {"grammar_str": 'root ::= "a"', "grammar_root": "root"}
     case = of(("grammar", grammar), vocab="bpe", accept=[97])  # type: ignore[arg-type]
-    result = execute(case, [old], None, {OLD: "b4753"})
+    result = judged(case, old)
     assert result.backends[OLD].verdict == "unsupported"
     assert "grammar of b4753 is not modelled" in result.backends[OLD].detail
     assert result.met(OLD)
@@ -83,25 +80,21 @@ def test_what_a_grammar_meant_in_an_old_release_is_not_modelled_and_not_asked(
 
 
 def test_another_meaning_than_its_own_release_s_is_not_explained(old: BackendProcess) -> None:
-    result = execute(of(("top_k", {"k": 0})), [old], None, {OLD: "b5590"}).backends[OLD]
+    result = judged(of(("top_k", {"k": 0})), old, "b5590").backends[OLD]
     assert (result.verdict, result.changes) == ("diverged", None)
 
 
 def test_draws_are_judged_by_the_release_too(old: BackendProcess) -> None:
     case = of(("dist", {"seed": 1}), draws=200)
-    own = execute(case, [old], None, {OLD: "b4753"}).backends[OLD]
-    assert own.verdict == "identical"
-    assert own.changes == ["dist-sorts"]
+    own = judged(case, old).backends[OLD]
+    assert (own.verdict, own.changes) == ("identical", ["dist-sorts"])
     assert execute(case, [old]).backends[OLD].verdict == "diverged"
 
 
 def test_a_sampler_that_the_release_lacks_must_be_unsupported(old: BackendProcess) -> None:
     adaptive = ("adaptive_p", {"target": 0.5, "decay": 0.9, "seed": 1})
-    result = execute(of(adaptive), [old], None, {OLD: "b4753"})
-    assert result.required[OLD] == ["unsupported"]
-    assert execute(of(("top_k", {"k": 0})), [old], None, {OLD: "b4753"}).required[OLD] == [
-        "identical"
-    ]
+    assert judged(of(adaptive), old).required[OLD] == ["unsupported"]
+    assert judged(of(("top_k", {"k": 0})), old).required[OLD] == ["identical"]
 
 
 def judged_between(case: StagesCase, release: str) -> CaseResult:
@@ -142,16 +135,14 @@ def test_a_sampler_that_did_not_change_there_is_judged_as_ever() -> None:
 
 
 def test_a_build_of_an_old_release_need_not_have_ignore_eos(old: BackendProcess) -> None:
-    case = of(("ignore_eos", {}), vocab="bpe")
-    result = execute(case, [old], None, {OLD: "b4753"})
+    result = judged(of(("ignore_eos", {}), vocab="bpe"), old)
     assert (result.backends[OLD].verdict, result.ok) == ("unsupported", True)
 
 
 def test_one_build_of_an_unknown_release_leaves_the_others_to_be_judged(
     old: BackendProcess,
 ) -> None:
-    case = of(("top_k", {"k": 5}))
-    unknown = execute(case, [old], None, {OLD: "b3000"})
+    unknown = judged(of(("top_k", {"k": 5})), old, "b3000")
     assert "is not supported: choose one from b3889" in unknown.backends[OLD].detail
     assert not unknown.ok
 
@@ -162,11 +153,9 @@ def test_a_change_is_recorded_with_the_smallest_case_that_needs_it(old: BackendP
         "small": of(("top_k", {"k": -1}), id="small", logits=GeneratedLogits(family="normal", n=9)),
         "same": of(("top_k", {"k": 5}), id="same"),
     }
-    results = [execute(case, [old], None, {OLD: "b4753"}) for case in cases.values()]
-    changes = {
-        change.id: change
-        for change in change_results(results, cases, {OLD: "b4753"}, lambda name: old)
-    }
+    results = [judged(case, old) for case in cases.values()]
+    found = change_results(results, cases, {OLD: "b4753"}, lambda name: old)
+    changes = {change.id: change for change in found}
     change = changes["change/top-k-0-sorts"]
     assert (change.cases, change.case, change.backend) == ({OLD: 2}, "small", OLD)
     assert change.result is not None

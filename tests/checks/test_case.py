@@ -7,6 +7,7 @@ import pytest
 from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.cases import AnyCase, case_from
 from sampler_parity.harness.checks.stages.prepared import prepare
+from tests.support.cases import ABOUT
 
 GREEDY: list[dict[str, Any]] = [{"greedy": {}}]
 DECODED = {"decoded": "small", "prompt": [1, 2]}
@@ -14,8 +15,7 @@ COMPUTED = {"computed": "small", "prompt": [1, 2]}
 
 
 def case_of(chain: list[dict[str, Any]], logits: Any, **options: Any) -> Any:
-    about = {"id": "c", "description": "d", "why": "w"}
-    return case_from({**about, "chain": chain, "logits": logits, **options})
+    return case_from(ABOUT | {"chain": chain, "logits": logits} | options)
 
 
 @pytest.mark.parametrize(

@@ -13,37 +13,23 @@ from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.harness.verdicts import passing
-from tests.support.inside import Inside
+from tests.support.cases import ABOUT
+from tests.support.inside import Inside, claiming
 
 
-class OnlyTopP(reference.Worker):
-    """The reference, which claims top_p alone, and no draws."""
-
-    def hello(self) -> HelloReply:
-        update = {"samplers": ["top_p"], "capabilities": ["run"]}
-        return super().hello().model_copy(update=update)
-
-
-class NoOrigin(reference.Worker):
-    """The reference, which does not distinguish the prompt from the output."""
-
-    def hello(self) -> HelloReply:
-        return super().hello().model_copy(update={"capabilities": ["run"]})
+def only_top_p(**fields: Any) -> Any:
+    return claiming(reference.Worker(), samplers=["top_p"], capabilities=["run"], **fields)
 
 
 def case(*samplers: str, **fields: Any) -> Any:
     settings = {"top_p": {"p": 0.9}, "dist": {"seed": 1}, "temp": {"temp": 0.5}}
-    block = {
-        "id": "a", "description": "A case", "why": "To test.",
-        "logits": {"rows": [[3.0, 2.0, 1.0]]},
-        "chain": [{name: settings[name]} for name in samplers],
-    }  # fmt: skip
-    return case_from(block | fields)
+    chain = [{name: settings[name]} for name in samplers]
+    return case_from(ABOUT | {"logits": {"rows": [[3.0, 2.0, 1.0]]}, "chain": chain} | fields)
 
 
-def result(of: StagesCase, worker: Any = None) -> CaseResult:
-    with contextlib.closing(Inside(worker or OnlyTopP(), name="mine")) as mine:
-        return execute(of, [mine])
+def result(of: StagesCase, worker: Any = None, **releases: str) -> CaseResult:
+    with contextlib.closing(Inside(worker or only_top_p(), name="mine")) as mine:
+        return execute(of, [mine], releases=releases)
 
 
 def test_a_case_of_a_claimed_sampler_is_judged() -> None:
@@ -90,7 +76,7 @@ def test_a_prompt_needs_a_backend_that_distinguishes_it_if_a_sampler_does(
     fields: dict[str, Any], verdict: str
 ) -> None:
     of = case("temp", **fields)
-    got = result(of, NoOrigin()).backends["mine"]
+    got = result(of, claiming(reference.Worker(), capabilities=["run"])).backends["mine"]
     assert (got.verdict, got.detail) == (
         verdict,
         "does not distinguish the prompt from the output" if verdict == "skipped" else "",
@@ -136,7 +122,7 @@ def test_breakers_are_sent_as_tokens_to_a_backend_without_a_vocabulary() -> None
 
 def test_a_backend_that_claims_the_case_is_judged_next_to_one_that_does_not() -> None:
     with (
-        contextlib.closing(Inside(OnlyTopP(), name="mine")) as mine,
+        contextlib.closing(Inside(only_top_p(), name="mine")) as mine,
         contextlib.closing(Inside(reference.Worker(), name="whole")) as whole,
     ):
         got = execute(case("temp"), [mine, whole])
@@ -152,34 +138,21 @@ def test_where_a_suite_requires_unsupported_an_absence_is_met() -> None:
     assert (got.backends["mine"].verdict, got.met("mine")) == ("unsupported", True)
 
 
-class Renamed(OnlyTopP):
-    def hello(self) -> HelloReply:
-        return super().hello().model_copy(update={"name": "my own"})
-
-
 @pytest.mark.parametrize(
     ("worker", "verdict"),
-    [(Renamed(), "skipped"), (OnlyTopP(), "unsupported")],
+    [(only_top_p(name="my own"), "skipped"), (only_top_p(), "unsupported")],
     ids=["any", "of a release"],
 )
 def test_what_a_release_had_and_a_build_of_it_lacks_is_a_finding_on_that_build_alone(
     worker: Any, verdict: str
 ) -> None:
-    with contextlib.closing(Inside(worker, name="mine")) as mine:
-        got = execute(case("temp"), [mine], releases={"mine": "b4753"})
-    assert got.backends["mine"].verdict == verdict
-
-
-class Uncallable(reference.Worker):
-    """Has temp, but its signature is unknown."""
-
-    def hello(self) -> HelloReply:
-        update = {"samplers": ["top_p"], "uncallable": {"temp": "how it is called is not known"}}
-        return super().hello().model_copy(update=update)
+    assert result(case("temp"), worker, mine="b4753").backends["mine"].verdict == verdict
 
 
 def test_a_sampler_that_is_there_and_cannot_be_asked_for_is_a_failure() -> None:
-    got = result(case("temp"), Uncallable())
+    """Its signature is not known."""
+    uncallable = {"temp": "how it is called is not known"}
+    got = result(case("temp"), only_top_p(uncallable=uncallable))
     assert (got.backends["mine"].verdict, got.ok) == ("unsupported", False)
 
 
@@ -194,23 +167,18 @@ class Dies(Inside):
 
 
 def test_a_backend_that_does_not_greet_has_crashed_and_is_greeted_once_a_case() -> None:
-    with contextlib.closing(Dies(OnlyTopP(), name="mine")) as backend:
+    with contextlib.closing(Dies(only_top_p(), name="mine")) as backend:
         got = execute(case("top_p"), [backend])
     assert (got.backends["mine"].verdict, got.ok, backend.greeted) == ("crashed", False, 1)
 
 
 def test_what_is_accepted_adds_to_what_a_case_requires_and_takes_nothing_away() -> None:
+    tied = ["identical", "reordered", "tied"]
     assert passing(["identical"], "identical") == ["identical"]
-    assert passing(["identical"], "tied") == ["identical", "reordered", "tied"]
-    assert passing(["identical"], "correct") == [
-        "identical", "reordered", "tied", "undefined", "correct",
-    ]  # fmt: skip
-    assert passing(["identical"], "close") == [
-        "identical", "reordered", "tied", "undefined", "correct", "close",
-    ]  # fmt: skip
-    assert passing(["identical", "boundary"], "tied") == [
-        "identical", "reordered", "tied", "boundary",
-    ]  # fmt: skip
+    assert passing(["identical"], "tied") == tied
+    assert passing(["identical"], "correct") == [*tied, "undefined", "correct"]
+    assert passing(["identical"], "close") == [*tied, "undefined", "correct", "close"]
+    assert passing(["identical", "boundary"], "tied") == [*tied, "boundary"]
 
 
 @pytest.mark.parametrize("alone", [["diverged"], ["unsupported"], ["boundary"], ["crashed"]])

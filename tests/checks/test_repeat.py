@@ -1,23 +1,21 @@
 """A case asked several times: `flaky`, the rate and its interval."""
 
+from contextlib import closing
+
 import pytest
 
-from sampler_parity.harness.bundle.records import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.repeat import interval, repeated, report_lines
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.draws import DRAWS
+from tests.support.report_bundles import case, got
 
 
 def _result(verdict: Verdict, detail: str = "") -> CaseResult:
-    return CaseResult(
-        id="a",
-        samplers=["dist"],
-        steps=1,
-        backends={"mine": BackendResult(verdict=verdict, detail=detail)},
-        required={"mine": ["identical", "close"]},
-    )
+    required = {"mine": ["identical", "close"]}
+    return case("a", {"mine": got(verdict, detail=detail)}, required=required)
 
 
 def _asked(*verdicts: Verdict) -> CaseResult:
@@ -28,15 +26,14 @@ def _asked(*verdicts: Verdict) -> CaseResult:
 
 @pytest.mark.slow
 def test_one_wrong_draw_in_a_thousand_is_flaky_with_its_rate() -> None:
-    backend = InProcess("dist/every-thousandth-draw")
-    first = execute(DRAWS, [backend])
-    got = repeated(lambda: execute(DRAWS, [backend]), 20, first)
-    backend.close()
-    result = got.backends[backend.name]
+    with closing(InProcess("dist/every-thousandth-draw")) as backend:
+        first = execute(DRAWS, [backend])
+        all_of_them = repeated(lambda: execute(DRAWS, [backend]), 20, first)
+    result = all_of_them.backends[backend.name]
     assert result.verdict == "flaky"
     assert result.asked == {"identical": 14, "diverged": 6}  # 20 * 300 draws, six thousands
     assert "0.3 [0.12, 0.54] not as required" in result.detail
-    assert not got.ok
+    assert not all_of_them.ok
 
 
 def test_a_rate_that_is_zero_has_a_bound() -> None:
@@ -53,9 +50,8 @@ def test_one_in_five_thousand_has_a_lower_and_an_upper_bound() -> None:
 
 
 def test_what_fails_every_time_keeps_its_verdict() -> None:
-    got = _asked("diverged", "crashed", "diverged").backends["mine"]
-    assert got.verdict == "diverged"
-    assert got.asked == {"diverged": 2, "crashed": 1}
+    result = _asked("diverged", "crashed", "diverged").backends["mine"]
+    assert (result.verdict, result.asked) == ("diverged", {"diverged": 2, "crashed": 1})
 
 
 def test_what_is_as_required_every_time_is_not_flaky() -> None:
@@ -64,9 +60,9 @@ def test_what_is_as_required_every_time_is_not_flaky() -> None:
 
 def test_the_first_failure_is_shown_where_the_first_answer_was_right() -> None:
     results = iter([_result("crashed", "exit status 3"), _result("identical")])
-    got = repeated(lambda: next(results), 3, _result("identical"))
-    assert got.backends["mine"].verdict == "flaky"
-    assert got.backends["mine"].detail.endswith("; exit status 3")
+    result = repeated(lambda: next(results), 3, _result("identical")).backends["mine"]
+    assert result.verdict == "flaky"
+    assert result.detail.endswith("; exit status 3")
 
 
 def test_a_run_says_how_often_each_backend_was_asked() -> None:

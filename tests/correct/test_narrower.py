@@ -12,12 +12,12 @@ from sampler_parity.harness.correct.bias import is_tried, narrower, wide
 from sampler_parity.harness.protocol.arithmetic import Arithmetic
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.maintenance.selftest.selftest import quick_cases
+from tests.support.inside import claiming
 
 
 def results(engine: worker.Worker, stated: Arithmetic) -> list[CaseResult]:
     """Return results in which sums of many terms are rounded, and exp is."""
-    hello = engine.hello().model_copy(update={"arithmetic": stated})
-    engine.hello = lambda: hello  # type: ignore[method-assign]
+    claiming(engine, arithmetic=stated)
     chosen = ("top_p/", "typical_p/", "golden/", "chains/")
     cases = [c for c in quick_cases() if c.id.startswith(chosen) and is_tried(c.id)]
     with closing(InPlace("engine", engine)) as backend, accepting("correct"):

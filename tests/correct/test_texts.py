@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from sampler_parity.engines.correct import bfloat16, blocked, float64, worker
 from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.stages.correct import Judged, Memory, judge_sample
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.errors import Unsupported
@@ -27,6 +27,7 @@ from sampler_parity.harness.verdicts import Accept
 from sampler_parity.maintenance.selftest import sequences as made
 from sampler_parity.maintenance.selftest.parts import PARTS
 from sampler_parity.reference import Candidates, build_chain
+from tests.support.inside import case_of
 
 N, TOKENS = 4096, 48
 CHAIN: p.ChainSpec = [
@@ -35,17 +36,7 @@ CHAIN: p.ChainSpec = [
     {"temp": {"temp": 1.2}},
     {"dist": {"seed": 3}},
 ]
-CASE = GenerationCase.model_validate(
-    {
-        "id": "texts/made",
-        "description": "A text from random logits",
-        "why": "Rounding moves a token now and then.",
-        "chain": CHAIN,
-        "logits": {"decoded": "small", "prompt": [5, 6, 7, 5]},
-        "steps": TOKENS,
-        "detail": "token",
-    }
-)
+CASE = case_of(Path("small"), CHAIN, TOKENS, prompt=[5, 6, 7, 5])
 
 
 class Texts(worker.Worker):

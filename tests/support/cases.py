@@ -4,7 +4,7 @@ from typing import Any
 
 from sampler_parity.harness.checks.stages.block import StagesCase
 
-ABOUT = {"id": "a", "description": "A case", "why": "To test."}
+ABOUT: dict[str, Any] = {"id": "a", "description": "A case", "why": "To test."}
 
 
 def stages(chain: list[dict[str, Any]], logits: Any, **fields: Any) -> StagesCase:

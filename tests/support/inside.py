@@ -1,6 +1,7 @@
 """Backends that answer in this process, and the cases that tests of generation ask of them."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,28 @@ class Inside(InPlace):
         return edited
 
 
+def claiming(worker: Any, **fields: Any) -> Any:
+    """Let a worker greet with these fields; return it."""
+    hello = worker.hello().model_copy(update=fields)
+    worker.hello = lambda: hello
+    return worker
+
+
+class EndAlone:
+    """Mixed into a backend: it shows only the last stage of each step."""
+
+    def hello(self) -> p.HelloReply:
+        hello: p.HelloReply = super().hello()  # type: ignore[misc]
+        return hello.model_copy(update={"capabilities": ["run", "no_stages"]})
+
+    def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:
+        answered: R = super().ask(request, reply, timeout_s)  # type: ignore[misc]
+        if isinstance(answered, p.RunReply):
+            ends = [stages[-1:] for stages in answered.stages]
+            return answered.model_copy(update={"stages": ends})
+        return answered
+
+
 def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> GenerationCase:
     """Return a generation of so many tokens with a model, after HELLO."""
     prompt = other.pop("prompt", HELLO)
@@ -46,3 +69,9 @@ def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> 
 
 def result_of(case: Case, backend: Backend, artifacts: Path | None = None) -> BackendResult:
     return execute(case, [backend], artifacts).backends[backend.name]
+
+
+def last_result_of(case: Case, backend: Backend) -> BackendResult:
+    """Return the result of a case on a backend, which is closed then."""
+    with closing(backend):
+        return result_of(case, backend)

@@ -5,11 +5,10 @@ import pytest
 
 from sampler_parity.harness.checks.batch.block import SCRIPTS, Batches, Name, Writer
 from sampler_parity.harness.protocol.live import check_script, sequences_of
+from tests.support.cases import ABOUT
 
-BLOCK = {
+BLOCK = ABOUT | {
     "id": "b",
-    "description": "Rows at once",
-    "why": "To test.",
     "chains": {"greedy": [{"greedy": {}}], "dist": [{"dist": {"seed": "$seed"}}]},
     "families": ["normal", "one"],
     "sizes": [8],

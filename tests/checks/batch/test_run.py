@@ -2,7 +2,7 @@
 alone.
 """
 
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import ReferenceInstance, Worker
-from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.batch.run import NOT_TOGETHER
 from sampler_parity.harness.checks.execute import execute
@@ -23,6 +22,8 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
+from tests.support.cases import ABOUT
+from tests.support.inside import last_result_of
 
 DIST: p.ChainSpec = [{"top_p": {"p": 0.9}}, {"dist": {"seed": 1}}]
 GREEDY: p.ChainSpec = [{"greedy": {}}]
@@ -37,53 +38,40 @@ def case(*chains: p.ChainSpec, steps: Any = (), **batch: Any) -> BatchCase:
         or [{"before": [("join", i) for i in range(len(chains))], "sample": ALL}]
         + [{"sample": ALL[: len(chains)]}] * 2
     )
-    return BatchCase.model_validate(
-        {
-            "id": "a/batch",
-            "description": "Rows at once",
-            "why": "To test.",
-            "logits": {"families": ["normal", "flat"], "n": 16, "seed": 3},
-            "batch": {"sequences": [{"chain": c} for c in chains], "steps": every} | batch,
-        }
-    )
+    logits = {"families": ["normal", "flat"], "n": 16, "seed": 3}
+    made = {"sequences": [{"chain": c} for c in chains], "steps": every} | batch
+    return BatchCase.model_validate(ABOUT | {"logits": logits, "batch": made})
 
 
 THREE = case(DIST, GREEDY, DIST)
 
 
-@pytest.fixture
-def judged() -> Iterator[Any]:
-    made: list[Any] = []
-
-    def judge(case: BatchCase, backend: str | InPlace) -> BackendResult:
-        made.append(InProcess(backend) if isinstance(backend, str) else backend)
-        return execute(case, [made[-1]]).backends[made[-1].name]
-
-    yield judge
-    for backend in made:
-        backend.close()
+def judged(case: BatchCase, backend: str | Worker) -> Any:
+    """Return the result of a mutant, or of a worker."""
+    made = InProcess(backend) if isinstance(backend, str) else InPlace("mine", backend)
+    return last_result_of(case, made)
 
 
-def test_the_row_that_its_neighbours_change_is_named_with_step_and_stage(judged: Any) -> None:
+def test_the_row_that_its_neighbours_change_is_named_with_step_and_stage() -> None:
     changed = case(DIST, DIST, DIST)
-    result = judged(changed, "batch/odd-places")
+    with closing(InProcess("batch/odd-places")) as backend:
+        of = execute(changed, [backend])
+    result: Any = of.backends[backend.name]
     assert (result.verdict, result.step, result.stage) == ("diverged", 0, "dist")
     assert (result.row.at, result.row.of) == (1, 3)
     assert result.detail == "alone this row is right: its neighbours change it"
-    backend = InProcess("batch/odd-places")
-    lines = list(difference_lines(execute(changed, [backend]), backend.name, "1", result))
-    backend.close()
+    lines = list(difference_lines(of, backend.name, "1", result))
     assert lines[0].endswith("vs reference, step 1 of 3, row 2 of 3, stage dist")
 
 
-def test_a_row_that_is_wrong_alone_is_not_put_down_to_its_neighbours(judged: Any) -> None:
+def test_a_row_that_is_wrong_alone_is_not_put_down_to_its_neighbours() -> None:
     result = judged(THREE, "top_p/crossing-token-dropped")
     assert (result.stage, result.detail) == ("top_p", "alone it differs, too")
     assert (result.row.at, result.step) == (0, 0)
 
 
-def test_a_row_without_a_seed_is_a_neighbour_that_nobody_judges(judged: Any) -> None:
-    assert judged(case(DIST, UNSEEDED, GREEDY), InPlace("mine", Worker())).verdict == "identical"
+def test_a_row_without_a_seed_is_a_neighbour_that_nobody_judges() -> None:
+    assert judged(case(DIST, UNSEEDED, GREEDY), Worker()).verdict == "identical"
     reseeded = judged(case(DIST, UNSEEDED, DIST), "batch/unseeded-reseeds-all")
     assert (reseeded.stage, reseeded.row.at) == ("dist", 0)
 
@@ -99,10 +87,10 @@ class OtherNumbers(Worker):
         return super().build(moved, n_vocab, vocab)
 
 
-def test_relations_hold_of_an_engine_with_random_numbers_of_its_own(judged: Any) -> None:
-    assert judged(THREE, InPlace("mine", OtherNumbers())).verdict == "diverged"
+def test_relations_hold_of_an_engine_with_random_numbers_of_its_own() -> None:
+    assert judged(THREE, OtherNumbers()).verdict == "diverged"
     alone = case(DIST, GREEDY, DIST, reference=False)
-    assert judged(alone, InPlace("mine", OtherNumbers())).verdict == "identical"
+    assert judged(alone, OtherNumbers()).verdict == "identical"
 
 
 @pytest.mark.parametrize(
@@ -114,9 +102,7 @@ def test_relations_hold_of_an_engine_with_random_numbers_of_its_own(judged: Any)
         ("batch/changes-its-input", "row 0 of the logits was changed in place"),
     ],
 )
-def test_without_a_reference_a_relation_says_what_is_wrong(
-    mutant: str, says: str, judged: Any
-) -> None:
+def test_without_a_reference_a_relation_says_what_is_wrong(mutant: str, says: str) -> None:
     chains = [[{"dist": {"seed": seed}}] for seed in (1, 2, 3)]
     result = judged(case(*chains, reference=False), mutant)
     assert (result.verdict, result.stage) == ("diverged", "relation")
@@ -138,26 +124,19 @@ class RowByRow(InPlace):
         return super().ask(request, reply, timeout_s)
 
 
-def test_an_engine_of_one_row_is_asked_for_one_after_the_other_and_that_is_reported(
-    judged: Any,
-) -> None:
+def test_an_engine_of_one_row_is_asked_for_one_after_the_other_and_that_is_reported() -> None:
     backend = RowByRow()
-    result = judged(THREE, backend)
+    result = last_result_of(THREE, backend)
     assert (result.verdict, result.detail) == ("identical", NOT_TOGETHER)
     assert backend.sent == ["run"] * 3
 
 
 def test_a_minimized_batch_has_the_rows_and_steps_that_it_takes() -> None:
-    backend = InProcess("batch/greedy-for-all")
-
     def fails(smaller: BatchCase) -> bool:
-        result = execute(smaller, [backend]).backends[backend.name]
+        result = judged(smaller, "batch/greedy-for-all")
         return (result.verdict, result.stage) == ("diverged", "dist")
 
-    try:
-        batch = shrink(case(DIST, GREEDY, DIST, alone=0), fails, 2000).batch
-    finally:
-        backend.close()
+    batch = shrink(case(DIST, GREEDY, DIST, alone=0), fails, 2000).batch
     assert batch is not None
     assert sorted(str(each.chain) for each in batch.sequences) == [
         "[{'dist': {'seed': 0}}]",
@@ -215,13 +194,13 @@ FILTERED: list[p.ChainSpec] = [
 ]
 
 
-def test_behind_another_last_digit_all_else_is_judged(judged: Any) -> None:
-    assert judged(case(*FILTERED), InPlace("mine", OtherLastDigit())).verdict == "close"
-    result = judged(case(*FILTERED), InPlace("mine", AndParametersByPlace()))
+def test_behind_another_last_digit_all_else_is_judged() -> None:
+    assert judged(case(*FILTERED), OtherLastDigit()).verdict == "close"
+    result = judged(case(*FILTERED), AndParametersByPlace())
     assert (result.verdict, result.stage) == ("diverged", "top_k")
     assert result.detail == "alone this row is right: its neighbours change it"
 
 
-def test_with_another_last_digit_relations_are_asked_for(judged: Any) -> None:
-    result = judged(case(*[[{"dist": {"seed": 1}}]] * 3), InPlace("mine", AndGoesOn()))
+def test_with_another_last_digit_relations_are_asked_for() -> None:
+    result = judged(case(*[[{"dist": {"seed": 1}}]] * 3), AndGoesOn())
     assert (result.verdict, result.stage) == ("diverged", "relation")

@@ -1,6 +1,5 @@
 """Draws with another order of equal logits are tied; any other difference is not."""
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -8,13 +7,13 @@ import pytest
 
 from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.draws import DrawsCase
-from sampler_parity.harness.checks.execute import execute
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.temp import Temp
 from sampler_parity.reference.samplers.top_k import TopK
-from tests.support.inside import Inside
+from tests.support.cases import ABOUT
+from tests.support.inside import Inside, last_result_of
 from tests.support.other_sort import OtherSort
 
 TIES = [2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5]
@@ -23,14 +22,12 @@ CHAIN: list[Any] = [{"top_k": {"k": 4}}, {"temp": {"temp": 0.5}}, DIST]
 
 
 def case(chain: list[Any] = CHAIN, row: list[float] = TIES, draws: int = 200) -> DrawsCase:
-    return DrawsCase(        id="a", description="A case", why="To test.", chain=chain, draws=draws,
-        logits={"rows": [row]},  # type: ignore[arg-type]
-    )  # fmt: skip
+    fields = {"chain": chain, "draws": draws, "logits": {"rows": [row]}}
+    return DrawsCase.model_validate(ABOUT | fields)
 
 
 def judged(of: DrawsCase, wrong: dict[str, Callable[..., Any]] | None = None) -> BackendResult:
-    with contextlib.closing(Inside(OtherSort(wrong), name="mine")) as mine:
-        return execute(of, [mine]).backends["mine"]
+    return last_result_of(of, Inside(OtherSort(wrong), name="mine"))
 
 
 def test_another_sort_is_tied_at_the_stage_that_sorts() -> None:
@@ -102,14 +99,11 @@ class Warmer(Temp):
 @pytest.mark.slow
 @pytest.mark.parametrize("row", [TIES, [1.0] * 10], ids=["ties", "flat"])
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        {"top_k": OneMore}, {"top_k": OneFewer}, {"top_k": SameForTwo}, {"dist": NextOfEquals},
-    ],
-    ids=["one more", "one fewer", "one for two", "the next at times"],
-)  # fmt: skip
-def test_a_fault_among_equal_ones_is_diverged(wrong: Any, row: list[float]) -> None:
-    got = judged(case(row=row), wrong)
+    ("stage", "wrong"),
+    [("top_k", OneMore), ("top_k", OneFewer), ("top_k", SameForTwo), ("dist", NextOfEquals)],
+)
+def test_a_fault_among_equal_ones_is_diverged(stage: str, wrong: Any, row: list[float]) -> None:
+    got = judged(case(row=row), {stage: wrong})
     assert (got.verdict, got.stage) == ("diverged", "dist")
 
 

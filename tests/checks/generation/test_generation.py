@@ -2,7 +2,7 @@
 
 import functools
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.artifacts import generation_file
+from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.generation.run import ONE_OF_EQUALS, compare_tokens, request_of
@@ -35,14 +36,13 @@ CHAINS = {"default", "greedy", "mirostat", "mirostat_v2", "adaptive_p", "dry_pen
 
 
 @functools.cache
-def cases_of(profile: Literal["quick", "full"]) -> list[GenerationCase]:
+def cases_of(profile: Profile) -> list[GenerationCase]:
     return expand(SUITE, profile)
 
 
 def generated(
     case: GenerationCase, backend: Backend
 ) -> tuple[p.GenerateReply, NDArray[np.float32]]:
-    assert isinstance(case.logits, DecodedLogits)
     done = client.generate(backend, request_of(case))
     return done.reply, done.rows
 
@@ -51,8 +51,8 @@ def generated(
 def test_the_profiles_generate_32_and_128_tokens_on_six_chains_each_prompt_by_its_own_seed() -> (
     None
 ):
-    profiles: tuple[Literal["quick", "full"], ...] = ("quick", "full")
-    quick, full = ([c for c in cases_of(p) if c.id.startswith(GOLDEN)] for p in profiles)
+    both = get_args(Profile)
+    quick, full = ([c for c in cases_of(profile) if c.id.startswith(GOLDEN)] for profile in both)
     assert (len(quick), len(full)) == (4 * 6, 216 * 6)
     assert ({c.steps for c in quick}, {c.steps for c in full}) == ({32}, {128})
     assert {c.id for c in full} > {c.id for c in quick}
@@ -135,7 +135,7 @@ def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concern
 ) -> None:
     monkeypatch.setattr(CHAIN_TYPE, lambda: fault)
     cases = [case for case in cases_of("quick") if case.id.endswith(QUICK)]
-    results = {c.id.removeprefix("generation/golden/"): result_of(c, inside()) for c in cases}
+    results = {c.id.removeprefix(GOLDEN): result_of(c, inside()) for c in cases}
     diverged = {i.removesuffix(QUICK): r for i, r in results.items() if r.verdict == "diverged"}
     assert set(diverged) == chains, {i: r.step for i, r in diverged.items()}
     assert {(r.stage, r.what) for r in diverged.values()} == {("token", "token")}
@@ -155,7 +155,7 @@ def test_generation_that_diverges_is_made_small(
 
 
 def test_token_that_differs_is_placed_and_its_logits_are_saved(
-    tiny: Path, inside: Any, worker: Worker, tmp_path: Path
+    tiny: Path, inside: Any, tmp_path: Path
 ) -> None:
     case = case_of(tiny, [{"greedy": {}}], tokens=6)
     right, rows = generated(case, inside())
@@ -177,7 +177,6 @@ def test_one_of_equal_logits_for_another_is_diverged_and_reported_so(
     others: float, text: str, tiny: Path, native: BackendProcess
 ) -> None:
     case = case_of(tiny, [{"greedy": {}}], tokens=1)
-    assert isinstance(case.logits, DecodedLogits)
     row = np.full(N_VOCAB, others, np.float32)
     row[2] = 1.0
     best = int(row.argmax())
@@ -196,7 +195,7 @@ def test_one_of_equal_logits_for_another_is_diverged_and_reported_so(
     ids=["too-few", "beyond", "negative"],
 )
 def test_reply_that_does_not_fit_the_request_is_a_crash(
-    tokens: list[int], message: str, tiny: Path, inside: Any, worker: Worker
+    tokens: list[int], message: str, tiny: Path, inside: Any
 ) -> None:
     backend = inside(edit=lambda reply: reply.model_copy(update={"tokens": tokens}))
     outcome = result_of(case_of(tiny, [{"greedy": {}}], tokens=3), backend)
@@ -213,8 +212,8 @@ def test_row_that_the_backend_leaves_out_is_seen(tiny: Path, inside: Any) -> Non
     backend = inside(Lazy())
     generated(case_of(tiny, [{"greedy": {}}]), inside())
     outcome = result_of(case_of(tiny, [{"greedy": {}}]), backend)
-    assert outcome.verdict == "rejected"
-    assert outcome.detail == "the logits of step 0 are missing or have a NaN"
+    reason = "the logits of step 0 are missing or have a NaN"
+    assert (outcome.verdict, outcome.detail) == ("rejected", reason)
 
 
 def test_build_of_another_release_does_not_claim_to_generate(
@@ -232,8 +231,8 @@ def test_model_without_weights_of_the_right_size_is_rejected(
     path = tmp_path / "short.gguf"
     write_tiny_model(path, n_embedded=N_VOCAB - 1)
     outcome = result_of(case_of(path, [{"greedy": {}}]), native)
-    assert outcome.verdict == "rejected"
-    assert outcome.detail == f"{path}: llama.cpp cannot load this model - check the GGUF file"
+    reason = f"{path}: llama.cpp cannot load this model - check the GGUF file"
+    assert (outcome.verdict, outcome.detail) == ("rejected", reason)
 
 
 def test_generation_beyond_the_trained_context_is_rejected(tiny: Path, inside: Any) -> None:
@@ -274,7 +273,7 @@ def test_case_that_cannot_be_generated_is_refused(
         case_of(tiny, chain, **change)
 
 
-def write_suite(folder: Path, model: Path | str, prompt: str = "[317, 104, 101]") -> Path:
+def write_suite(folder: Path, model: Path | str) -> Path:
     path = folder / "mine.toml"
     path.write_text(f"""name = "mine"
 [[generate]]
@@ -282,7 +281,7 @@ id = "own"
 description = "A model of one's own"
 why = "To test."
 model = "{model}"
-prompts = {{ hi = {prompt} }}
+prompts = {{ hi = [317, 104, 101] }}
 tokens = 5
 chains = {{ greedy = [{{ greedy = {{}} }}] }}
 """)
@@ -300,10 +299,9 @@ def test_run_generates_with_a_model_of_ones_own(tiny: Path, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_run_refuses_a_model_that_is_missing_or_cut(tiny: Path, tmp_path: Path) -> None:
+    fix = "use small, random-128256 or the path of a GGUF file"
     text = refused(cli("run", write_suite(tmp_path, "nowhere.gguf")))
-    assert (
-        "nowhere.gguf: no such model - use small, random-128256 or the path of a GGUF file" in text
-    )
+    assert f"nowhere.gguf: no such model - {fix}" in text
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(tiny.read_bytes()[:2000])
     assert "not a readable GGUF file" in refused(cli("run", write_suite(tmp_path, cut)))

@@ -48,21 +48,23 @@ def p_of(*values: float) -> llama_graph.Floats:
     return np.array(values, np.float32)
 
 
-def test_a_sum_that_equals_u_is_passed_over() -> None:
-    # sums 1/2, 3/4, 1; the CPU's dist takes the first sum >= u, which is 0 here
-    assert select(p_of(0.5, 0.25, 0.25), np.float32(0.5)) == 1
-    assert select(p_of(0.5, 0.25, 0.25), np.float32(0.49)) == 0
-
-
-def test_a_sum_that_stays_below_u_selects_the_last_even_if_its_p_is_zero() -> None:
-    assert select(p_of(0.5, 0.5, 0.0), np.float32(1.0)) == 2
-    assert select(p_of(math.nan, math.nan), np.float32(0.1)) == 1
-
-
-def test_the_float32_sum_loses_what_is_below_half_of_its_last_bit() -> None:
-    # 1/2 + 2**-26 is 1/2 in float32: nothing is greater than u, and the last is selected
-    tail = [2.0**-26] * 1000
-    assert select(p_of(0.5, *tail), np.float32(0.5)) == 1000
+@pytest.mark.parametrize(
+    ("p", "u", "place"),
+    [
+        # sums 1/2, 3/4, 1; the CPU's dist takes the first sum >= u, which is 0 here
+        ([0.5, 0.25, 0.25], 0.5, 1),
+        ([0.5, 0.25, 0.25], 0.49, 0),
+        ([0.5, 0.5, 0.0], 1.0, 2),
+        ([math.nan, math.nan], 0.1, 1),
+        # 1/2 + 2**-26 is 1/2 in float32: nothing is greater than u, and the last is selected
+        ([0.5] + [2.0**-26] * 1000, 0.5, 1000),
+    ],
+    ids=["equals u", "above u", "the last has p = 0", "nan", "lost in float32"],
+)
+def test_the_first_sum_above_u_is_selected_else_the_last(
+    p: list[float], u: float, place: int
+) -> None:
+    assert select(p_of(*p), np.float32(u)) == place
 
 
 def test_another_order_of_summing_may_select_a_neighbour_and_nothing_further() -> None:
@@ -139,13 +141,19 @@ def test_the_cause_of_another_token_is_named(
     assert (result.verdict, result.what) == ("explained", cause)
 
 
+@pytest.fixture(scope="module")
+def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a model whose logits are all equal."""
+    path = tmp_path_factory.mktemp("equal") / "ties.gguf"
+    write_tiny_model(path, scale=0.0)
+    return path
+
+
 @pytest.mark.parametrize("k", [1, 2, 40, 319, 320])
 @pytest.mark.slow
 def test_a_model_whose_logits_are_all_equal_is_predicted_ties_and_all(
-    k: int, inside: Callable[..., Inside], tmp_path: Path
+    k: int, inside: Callable[..., Inside], equal: Path
 ) -> None:
-    path = tmp_path / "ties.gguf"
-    write_tiny_model(path, scale=0.0)
     backend = inside()
     chains: list[p.ChainSpec] = [
         [{"greedy": {}}],
@@ -155,17 +163,15 @@ def test_a_model_whose_logits_are_all_equal_is_predicted_ties_and_all(
         [{"top_k": {"k": k}}, {"top_p": {"p": 0.5}}, {"min_p": {"p": 0.1}}, DIST],
     ]
     for chain in chains:
-        result = result_of(case_of(path, chain, 8), backend)
+        result = result_of(case_of(equal, chain, 8), backend)
         assert result.verdict in ("identical", "boundary", "explained"), (chain, result)
         assert (result.values["by_rounding"], result.values["in_other_order"]) == (0, 0)
 
 
 def test_greedy_on_equal_logits_leaves_the_cpu_for_the_last_token(
-    inside: Callable[..., Inside], tmp_path: Path
+    inside: Callable[..., Inside], equal: Path
 ) -> None:
-    path = tmp_path / "ties.gguf"
-    write_tiny_model(path, scale=0.0)
-    case, backend = case_of(path, [{"greedy": {}}], 2), inside()
+    case, backend = case_of(equal, [{"greedy": {}}], 2), inside()
     result = result_of(case, backend)
     assert (result.verdict, result.values["got"], result.values["expected"]) == ("boundary", 319, 0)
     with accepting("correct"):
@@ -215,9 +221,8 @@ def test_another_token_than_the_one_drawn_is_diverged(
 ) -> None:
     with accepting(accept):
         result = result_of(case_of(tiny, [DIST]), inside(edit=other_token))
-    assert (result.verdict, result.step, result.stage, result.what) == (
-        "diverged", 3, "graph", "token",
-    )  # fmt: skip
+    assert (result.verdict, result.step) == ("diverged", 3)
+    assert (result.stage, result.what) == ("graph", "token")
 
 
 @pytest.mark.slow
@@ -228,12 +233,7 @@ def test_another_token_than_the_one_drawn_is_diverged(
     ids=["logit", "p", "cut"],
 )
 def test_a_wrong_value_handed_back_is_diverged(
-    array: int,
-    value: float,
-    what: str,
-    accept: Accept,
-    tiny: Path,
-    inside: Callable[..., Inside],
+    array: int, value: float, what: str, accept: Accept, tiny: Path, inside: Any
 ) -> None:
     backend = inside()
 
@@ -264,10 +264,6 @@ def test_too_few_or_misplaced_arrays_are_a_violation_of_the_protocol(
         assert "candidates are missing for a token" in result.detail
 
 
-def float_uniform(rng: Mt19937) -> float:
-    return float(rng.uniform_float())
-
-
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
@@ -276,11 +272,7 @@ def float_uniform(rng: Mt19937) -> float:
     ],
 )
 def test_a_wrong_specification_does_not_explain_the_graph(
-    name: str,
-    fault: Callable[..., Any],
-    tiny: Path,
-    inside: Callable[..., Inside],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, fault: Any, tiny: Path, inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"sampler_parity.reference.pipelines.graph_samplers.{name}", fault)
     monkeypatch.setattr(f"sampler_parity.harness.checks.generation.graph.{name}", fault)
@@ -292,7 +284,7 @@ def test_a_wrong_specification_does_not_explain_the_graph(
 def test_another_uniform_does_not_explain_the_graph(
     tiny: Path, inside: Callable[..., Inside], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Mt19937, "uniform_double", float_uniform)
+    monkeypatch.setattr(Mt19937, "uniform_double", lambda rng: float(rng.uniform_float()))
     assert result_of(case_of(tiny, [DIST], 40), inside()).verdict == "diverged"
 
 

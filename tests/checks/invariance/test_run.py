@@ -1,6 +1,7 @@
 """Invariance of decoding: figures by hand, and detection of a batch that changes logits."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,33 +9,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.invariance import (
-    InvarianceCase,
-    Invariances,
-    figures,
-    run,
-)
+from sampler_parity.harness.checks.invariance import InvarianceCase, Invariances, figures, run
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.maintenance.selftest.sequences import MadeContext, Worker
+from tests.support.cases import ABOUT
 from tests.support.context import ready
-from tests.support.inside import Inside
+from tests.support.inside import Inside, claiming
 
 TEXTS = [[1, 2, 3, 4], [5, 6, 7, 8], [2, 2, 2, 2], [9, 8, 7, 6], [3, 1, 3, 1]]
 
 
 def crowded(model: str, widths: list[int]) -> InvarianceCase:
-    return InvarianceCase.model_validate(
-        {
-            "id": "tiny/invariance",
-            "description": "Logits in batches",
-            "why": "To test.",
-            "logits": {"crowded": model, "texts": TEXTS, "widths": widths},
-        }
-    )
+    logits = {"crowded": model, "texts": TEXTS, "widths": widths}
+    return InvarianceCase.model_validate(ABOUT | {"logits": logits})
 
 
 def test_figures_of_two_rows_by_hand() -> None:
@@ -80,33 +71,23 @@ class Seeping(Worker):
 
 
 def test_what_a_neighbour_changes_is_seen_at_its_width(tiny: Path) -> None:
-    backend = InPlace("seeping", Seeping(Slots))
-    result = run(crowded(str(tiny), [2, 3, 4, 5]), ready(backend))
-    backend.close()
+    with closing(InPlace("seeping", Seeping(Slots))) as backend:
+        result = run(crowded(str(tiny), [2, 3, 4, 5]), ready(backend))
     widths = result.backends["seeping"].widths
     assert [(f.equal, round(f.difference, 6)) for f in widths] == [
         (20, 0.0), (20, 0.0), (0, 0.25), (0, 0.25),
     ]  # fmt: skip
 
 
-def test_a_backend_that_decodes_no_sequences_has_no_figures(
-    tiny: Path, inside: Callable[..., Inside]
-) -> None:
-    class Without(Worker):
-        def hello(self) -> Any:
-            return super().hello().model_copy(update={"capabilities": ["run"]})
-
-    backend = InPlace("without", Without(Slots))
-    result = run(crowded(str(tiny), [2]), ready(backend))
-    backend.close()
+def test_a_backend_that_decodes_no_sequences_has_no_figures(tiny: Path) -> None:
+    with closing(InPlace("without", claiming(Worker(Slots), capabilities=["run"]))) as backend:
+        result = run(crowded(str(tiny), [2]), ready(backend))
     failed = result.backends["without"].failed
     assert failed == "unsupported: decodes no sequences that join and leave"
 
 
 def test_prompts_that_are_too_short_are_refused() -> None:
-    block = Invariances(
-        id="x", description="x", why="x", prompts={"p": [1, 2, 3, 4, 5]}, texts=3, tokens=2,
-        widths=[1],
-    )  # fmt: skip
+    fields = {"prompts": {"p": [1, 2, 3, 4, 5]}, "texts": 3, "tokens": 2, "widths": [1]}
+    block = Invariances.model_validate(ABOUT | fields)
     with pytest.raises(ValueError, match="give only 2 texts of 2 tokens; 3 are needed"):
         list(block.items(False))

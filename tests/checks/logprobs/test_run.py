@@ -20,6 +20,8 @@ from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.registry import ROWS
 from tests.support.applied import logs
+from tests.support.cases import ABOUT
+from tests.support.inside import last_result_of
 
 DRAW: ChainSpec = [{"dist": {"seed": 1}}]
 HALF: ChainSpec = [{"temp": {"temp": 0.5}}]
@@ -28,9 +30,9 @@ BIAS: ChainSpec = [{"logit_bias": {"logit_bias": [[2, math.log(4)]]}}]
 
 
 def by_kind(chain: ChainSpec, row: Any, history: Any = ()) -> dict[str, Any]:
-    logits: Any = {"values": [float(x) for x in row]}
-    fixed: dict[str, Any] = {"id": "x", "description": "x", "why": "x", "rows": 1, "top": 1}
-    block = LogprobsBlock(modes={"m": "raw"}, logits={"x": logits}, history=[*history], **fixed)
+    fields: dict[str, Any] = {"modes": {"m": "raw"}, "rows": 1, "top": 1, "history": [*history]}
+    logits = {"x": {"values": [float(x) for x in row]}}
+    block = LogprobsBlock.model_validate(ABOUT | fields | {"logits": logits})
     (case,) = block.items({"x": chain})
     ready = prepare(case)
     return dict(zip(KINDS, map(np.exp, exact(ready, ready.rows[0])), strict=True))
@@ -63,13 +65,8 @@ def cases(suite: str = "logprobs/logprobs") -> list[LogprobsCase]:
     return expand(path, "full")
 
 
-def rows() -> list[dict[str, Any]]:
-    """Return the values of all rows of all chains of the shared suite."""
-    of_one_mode = [case for case in cases() if case.mode == "raw"]
-    made = [(prepare(case), case) for case in of_one_mode]
-    return [
-        dict(zip(KINDS, exact(ready, row), strict=True)) for ready, _ in made for row in ready.rows
-    ]
+def of_mode(mode: str) -> list[LogprobsCase]:
+    return [case for case in cases() if case.mode == mode]
 
 
 class Engine:
@@ -174,9 +171,7 @@ def verdicts(engine: Engine, asked: list[Any]) -> dict[str, str]:
 @pytest.mark.slow
 def test_an_engine_in_float32_with_every_kind_under_its_name_passes() -> None:
     assert verdicts(Engine(), cases()) == {}
-    with closing(InPlace("it", Engine())) as backend:
-        result = execute(cases()[0], [backend])
-    assert result.backends["it"].verdict == "correct"
+    assert last_result_of(cases()[0], InPlace("it", Engine())).verdict == "correct"
 
 
 class As(Engine):
@@ -193,7 +188,7 @@ class As(Engine):
 @pytest.mark.parametrize("given", KINDS)
 @pytest.mark.parametrize("asked", KINDS)
 def test_any_kind_in_the_place_of_another_is_caught_and_named(asked: str, given: str) -> None:
-    wrong = verdicts(As(asked, given), [case for case in cases() if case.mode == asked])
+    wrong = verdicts(As(asked, given), of_mode(asked))
     assert bool(wrong) == (asked != given)
     named = [f"{asked} is declared, the values are {given}" in detail for detail in wrong.values()]
     assert any(named) == (asked != given)
@@ -262,7 +257,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
 def test_a_list_that_is_wrong_is_caught_in_a_raw_and_in_a_processed_mode(
     change: Change, message: str, mode: str
 ) -> None:
-    wrong = verdicts(Listed(change), [case for case in cases() if case.mode == mode])
+    wrong = verdicts(Listed(change), of_mode(mode))
     assert any(message.format(mode) in detail for detail in wrong.values())
 
 
@@ -270,8 +265,8 @@ def test_a_finite_value_of_a_removed_token_is_caught() -> None:
     """-inf is the least float32, as SGLang clamps it."""
     least = np.finfo(np.float32).min
     clamped = Listed(lambda ids, got, p, *_: (ids, np.maximum(got, least), p))
-    assert verdicts(clamped, [case for case in cases() if case.mode == "renormalized"])
-    assert not verdicts(clamped, [case for case in cases() if case.mode == "raw"])
+    assert verdicts(clamped, of_mode("renormalized"))
+    assert not verdicts(clamped, of_mode("raw"))
 
 
 class Ranked(Engine):
@@ -287,12 +282,9 @@ class Ranked(Engine):
 
 
 def ranked(rank: str) -> list[Case]:
-    block = LogprobsBlock.model_validate(
-        {
-            "id": "rank", "description": "x", "why": "x", "modes": {"raw": "raw"}, "rank": rank,
-            "logits": {"ties": {"values": [1, 1, 0.5, 1, 0.5, -3]}}, "rows": 8, "top": 3,
-        }
-    )  # fmt: skip
+    fields = {"modes": {"raw": "raw"}, "rank": rank, "rows": 8, "top": 3}
+    logits = {"ties": {"values": [1, 1, 0.5, 1, 0.5, -3]}}
+    block = LogprobsBlock.model_validate(ABOUT | fields | {"logits": logits})
     return [*block.items({"plain": DRAW})]
 
 

@@ -4,6 +4,7 @@ A sequence that differs is named with its step.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from sampler_parity.harness.protocol import client_serving
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.maintenance.selftest import sequences as made
 from sampler_parity.maintenance.selftest.parts import PARTS
-from tests.support.inside import HELLO, Inside, result_of
+from tests.support.cases import ABOUT
+from tests.support.inside import HELLO, Inside, last_result_of, result_of
 from tests.support.slots import step
 
 DIST = {"dist": {"seed": 3}}
@@ -43,15 +45,7 @@ def together(model: Path, script: list[dict[str, Any]], **options: Any) -> Seque
         for i, (name, chain) in enumerate(CHAINS.items())
     }
     logits = {"together": str(model), "slots": 4, "texts": texts, "script": script} | options
-    return SequencesCase.model_validate(
-        {
-            "id": "tiny/together",
-            "description": "Many at once",
-            "why": "To test.",
-            "logits": logits,
-            "steps": len(script),
-        }
-    )
+    return SequencesCase.model_validate(ABOUT | {"logits": logits, "steps": len(script)})
 
 
 @pytest.mark.slow
@@ -174,24 +168,22 @@ def test_any_script_is_the_references(
 
 @pytest.fixture(scope="module")
 def native_here(worker: Worker) -> Iterator[Inside]:
-    backend = Inside(worker)
-    yield backend
-    backend.close()
+    with closing(Inside(worker)) as backend:
+        yield backend
 
 
 def test_a_sequence_that_differs_is_named_with_slot_and_step() -> None:
-    backend = InPlace("made", made.Worker(PARTS["sequences/copy-shares-its-chain"].make))
-    result = result_of(made.case(), backend)
-    backend.close()
+    worker = made.Worker(PARTS["sequences/copy-shares-its-chain"].make)
+    result = last_result_of(made.case(), InPlace("made", worker))
     assert (result.verdict, result.step, result.stage) == ("diverged", 2, "token")
     assert result.values["sequence"] == "a copied from 0 in slot 2 from step 3"
     assert "a copied from 0 in slot 2 from step 3 is diverged at step 3" in result.detail
 
 
 def test_a_failing_script_is_made_short() -> None:
-    backend = InPlace("made", made.Worker(PARTS["sequences/reused-slot"].make))
-    small = shrink(made.case(), lambda case: result_of(case, backend).verdict == "diverged")
-    backend.close()
+    worker = made.Worker(PARTS["sequences/reused-slot"].make)
+    with closing(InPlace("made", worker)) as backend:
+        small = shrink(made.case(), lambda case: result_of(case, backend).verdict == "diverged")
     assert len(made.case().logits.script) == 9
     assert small.steps == len(small.logits.script) == 6  # at which the slot is used again
 

@@ -4,8 +4,8 @@ import pytest
 
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.blocks.campaign import classes_of
+from tests.support.cases import ABOUT
 
-ABOUT = {"id": "a", "description": "d", "why": "w"}
 INF = float("inf")
 
 

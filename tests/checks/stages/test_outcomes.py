@@ -6,6 +6,7 @@ from sampler_parity.harness.checks.stages.blocks.outcomes import SOLVED, ChosenO
 from sampler_parity.harness.llama_cpp.signatures import SIGNATURES
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.registry import ROWS
+from tests.support.cases import ABOUT
 
 UNSOLVED = {
     "infill": "decides by the texts of tokens, not by numbers",
@@ -17,8 +18,7 @@ UNSOLVED = {
 
 
 def block(**fields: object) -> ChosenOutcomes:
-    about = {"id": "x", "description": "d", "why": "w"}
-    return ChosenOutcomes.model_validate(about | fields)
+    return ChosenOutcomes.model_validate(ABOUT | fields)
 
 
 @pytest.mark.parametrize("name", SOLVED)
@@ -26,7 +26,7 @@ def test_the_first_stage_leaves_as_many_as_were_chosen(name: str) -> None:
     chosen = [1, 2, 255, 256, 257, 1024, -1]
     cases = {case.id: case for case in block(survivors=chosen).items(quick=False)}
     for m in chosen:
-        case = cases[f"x/{name}/{m if m > 0 else 1030 + m}"]
+        case = cases[f"a/{name}/{m if m > 0 else 1030 + m}"]
         assert isinstance(case, StagesCase)
         candidates = Candidates.from_logits(case.logits.row(0))
         build_chain([case.chain[0]], n_vocab=1030).apply(candidates)

@@ -8,40 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import read
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.correct import accepting
-from sampler_parity.harness.protocol.interface import R
-from sampler_parity.harness.protocol.messages import HelloReply, RunReply
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run.adapter_check import check_adapter
 from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support.command_line import cli
+from tests.support.inside import EndAlone
 
 ADAPTER = Path(__file__).parents[2] / "support/own_random_adapter.py"
 SUITES = ("dist", "xtc", "mirostat", "mirostat_v2", "adaptive_p", "draws")
 
 
+COMMAND = [sys.executable, str(ADAPTER)]
+
+
 def backend(*arguments: str) -> BackendProcess:
-    return BackendProcess("mine", [sys.executable, str(ADAPTER), *arguments], 60.0)
+    return BackendProcess("mine", [*COMMAND, *arguments], 60.0)
 
 
-class EndAlone(BackendProcess):
-    """A backend that shows only the end of a chain."""
-
-    def hello(self) -> HelloReply:
-        can: Any = ["run", "no_stages"]
-        return super().hello().model_copy(update={"capabilities": can})
-
-    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
-        answered = super().ask(request, reply, timeout_s)
-        if isinstance(answered, RunReply):
-            ends = [stages[-1:] for stages in answered.stages]
-            return answered.model_copy(update={"stages": ends})
-        return answered
+class EndOfProcess(EndAlone, BackendProcess):
+    pass
 
 
 def cases(suite: str) -> list[Any]:
@@ -67,22 +57,19 @@ def test_a_right_backend_is_identical(right: BackendProcess, suite: str, accept:
 
 
 def test_a_right_backend_that_shows_only_the_end_of_a_chain_is_identical() -> None:
-    with closing(EndAlone("mine", [sys.executable, str(ADAPTER)], 60.0)) as process:
+    with closing(EndOfProcess("mine", COMMAND, 60.0)) as process:
         assert verdicts(process, "parity/xtc") == {"identical"}
 
 
 def test_another_arithmetic_behind_an_xtc_that_nobody_sees_is_skipped() -> None:
-    command = [sys.executable, str(ADAPTER), "wrong-p"]
-    with closing(EndAlone("mine", command, 60.0)) as process, accepting("correct"):
+    wrong = EndOfProcess("mine", [*COMMAND, "wrong-p"], 60.0)
+    with closing(wrong) as process, accepting("correct"):
         assert verdicts(process, "parity/xtc") == {"identical", "skipped"}
 
 
 @pytest.mark.slow
 def test_the_check_of_the_protocol_passes_a_right_backend() -> None:
-    failed = [
-        check for check in check_adapter([sys.executable, str(ADAPTER)]) if check.passed is False
-    ]
-    assert failed == []
+    assert [check for check in check_adapter(COMMAND) if check.passed is False] == []
 
 
 ONE = """

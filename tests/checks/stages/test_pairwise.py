@@ -15,13 +15,13 @@ from sampler_parity.harness.checks.stages.blocks.pairwise import (
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.harness.llama_cpp.platforms import make
 from sampler_parity.reference.registry import ROWS
+from tests.support.cases import ABOUT
 
 ORDER = ["top_k", "temp", "dist"]
 
 
 def cases(quick: bool = False, **fields: Any) -> list[StagesCase]:
-    about = {"id": "x", "description": "d", "why": "w"}
-    made = list(Pairwise.model_validate(about | fields).items(quick))
+    made = list(Pairwise.model_validate(ABOUT | fields).items(quick))
     assert all(isinstance(case, StagesCase) for case in made)
     return made  # type: ignore[return-value]
 
@@ -85,9 +85,7 @@ def test_the_reference_takes_every_case_of_one_sampler_to_its_end() -> None:
 
 
 @pytest.mark.parametrize("neighbours", [False, True])
-def test_a_size_that_does_not_fit_in_32_bits_is_unsupported_in_webassembly(
-    neighbours: bool,
-) -> None:
+def test_a_size_of_more_than_32_bits_is_unsupported_in_webassembly(neighbours: bool) -> None:
     made = cases(quick=True, neighbours=neighbours, quick_order=["min_p", "xtc", "temp_ext"])
     builds = {f"llama.cpp@{name}" for name, how in make.made().items() if how.runner == "node"}
     required = {name: ["unsupported"] for name in builds}

@@ -6,23 +6,29 @@ import pytest
 
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages import predict as predicting
-from sampler_parity.harness.checks.stages import targets as targets
+from sampler_parity.harness.checks.stages import targets
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.checks.stages.predict import Prediction, predict
+from sampler_parity.harness.checks.stages.predict import First, Prediction, predict
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.stages.targets import reference_result
 from sampler_parity.reference import platforms
 from sampler_parity.reference.platforms import PLATFORMS
+from tests.support.cases import ABOUT
 
 
 def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> Any:
-    block = {"id": "a", "description": "a", "why": "a", "chain": chain}
-    return case_from(block | {"logits": {"rows": list(rows)}} | fields)
+    return case_from(ABOUT | {"chain": chain, "logits": {"rows": list(rows)}} | fields)
 
 
 def on(platform: str, case: StagesCase) -> Prediction:
     (answer,) = predict(case, [platform])
     return answer
+
+
+def first_of(answer: Prediction) -> First:
+    """Return where the platforms part."""
+    assert answer.first is not None
+    return answer.first
 
 
 TIES = [1.0, 2.0, 2.0, 2.0, 1.0]
@@ -39,38 +45,29 @@ def test_ties_are_parted_by_the_sort_and_stay_together() -> None:
     assert (answer.bits, answer.order, answer.survivors, answer.tokens) == (
         False, False, True, None,
     )  # fmt: skip
-    assert answer.first is not None
-    assert (answer.first.place, answer.first.sampler, answer.first.what) == (
-        (0, 0),
-        "top_k",
-        "order",
-    )
-    assert answer.first.operations == ("the order that libc++ leaves of equals",)
+    first = first_of(answer)
+    assert (first.place, first.sampler, first.what) == ((0, 0), "top_k", "order")
+    assert first.operations == ("the order that libc++ leaves of equals",)
     assert not answer.repeats
 
 
-@pytest.mark.parametrize(
-    ("platform", "operations"),
-    [
-        ("linux-arm64-clang", ("a * b + c rounded once, by clang",)),
-        ("macos-arm64", ("a * b + c rounded once, by clang",)),
-    ],
-)
-def test_a_contracted_penalty_shows_both_logits(platform: str, operations: tuple[str]) -> None:
-    penalties = {"penalty_last_n": 8, "penalty_freq": 0.7, "penalty_present": 0.3}
-    answer = on(platform, of([{"penalties": penalties}], [0.0, 0.0, 0.0], history=[1, 1, 1]))
-    assert answer.first is not None
-    assert answer.first.what == "logits"
-    assert answer.first.baseline.endswith("of token 1")
-    assert answer.first.baseline != answer.first.compared
-    assert answer.first.operations == operations
+PENALTIES = {"penalty_last_n": 8, "penalty_freq": 0.7, "penalty_present": 0.3}
+PENALIZED = of([{"penalties": PENALTIES}], [0.0, 0.0, 0.0], history=[1, 1, 1])
+
+
+@pytest.mark.parametrize("platform", ["linux-arm64-clang", "macos-arm64"])
+def test_a_contracted_penalty_shows_both_logits(platform: str) -> None:
+    answer = on(platform, PENALIZED)
+    first = first_of(answer)
+    assert first.what == "logits"
+    assert first.baseline.endswith("of token 1")
+    assert first.baseline != first.compared
+    assert first.operations == ("a * b + c rounded once, by clang",)
     assert answer.unknown == ()  # no logarithm, no sort
 
 
 def test_gcc_fuses_the_other_product_of_a_penalty_which_is_exact() -> None:
-    penalties = {"penalty_last_n": 8, "penalty_freq": 0.7, "penalty_present": 0.3}
-    case = of([{"penalties": penalties}], [0.0, 0.0, 0.0], history=[1, 1, 1])
-    assert on("linux-arm64-gcc", case).bits
+    assert on("linux-arm64-gcc", PENALIZED).bits
 
 
 def test_a_single_candidate_parts_the_stream_one_step_later() -> None:
@@ -80,9 +77,8 @@ def test_a_single_candidate_parts_the_stream_one_step_later() -> None:
     rows = [[9.0] + [-99.0] * 5, *[[1.0, 1.1, 1.2, 1.3, 1.4, 1.5]] * 6]
     answer = on("windows-x64", of([{"mirostat_v2": {"seed": 3, "tau": 3.0}}], *rows, steps=7))
     assert answer.tokens is False
-    assert answer.first is not None
-    assert answer.first.step > 0
-    assert answer.first.operations == ("the draws of msvc",)
+    assert first_of(answer).step > 0
+    assert first_of(answer).operations == ("the draws of msvc",)
 
 
 def test_what_nobody_knows_of_a_platform_is_reported_where_the_case_depends_on_it() -> None:
@@ -102,20 +98,14 @@ def test_draws_are_predicted_one_by_one() -> None:
     assert on("wasm", case).tokens
     sorts = on("wasm", of([{"top_k": {"k": 4}}, {"dist": {"seed": 1}}], TIES, draws=50))
     assert sorts.tokens is False
-    assert sorts.first is not None
-    assert sorts.first.what == "token"
+    assert first_of(sorts).what == "token"
 
 
 def test_a_case_whose_tokens_alone_are_judged_is_parted_at_its_sampler() -> None:
     """The first sampler of the chain is not blamed. The first token that differs is reported."""
-    stages: list[dict[str, Any]] = [
-        {"temp": {"temp": 1.0}},
-        {"top_k": {"k": 4}},
-        {"dist": {"seed": 1}},
-    ]
+    stages: list[Any] = [{"temp": {"temp": 1.0}}, {"top_k": {"k": 4}}, {"dist": {"seed": 1}}]
     answer = on("wasm", of(stages, TIES, *[[0.0, 9.0, 1.0, 2.0, 3.0]] * 2, steps=3, detail="token"))
-    assert answer.first is not None
-    assert (answer.first.place, answer.first.sampler) == ((0, 1), "top_k")
+    assert (first_of(answer).place, first_of(answer).sampler) == ((0, 1), "top_k")
     assert answer.tokens is (answer.token is None)
     turned = on("wasm", of([{"mirostat_v2": {"seed": 1}}], *[TIES] * 8, steps=8, detail="token"))
     assert turned.token is not None
@@ -145,5 +135,4 @@ def test_which_of_equals_survives_is_reported_with_both() -> None:
     assert answer.survivors == (answer.first is None)
     answer = on("linux-x64-libc++19", of([{"typical_p": {"p": 0.5}}], [2.0] * 20 + [1.0] * 20))
     assert not answer.survivors
-    assert answer.first is not None
-    assert answer.first.what == "survivors"
+    assert first_of(answer).what == "survivors"

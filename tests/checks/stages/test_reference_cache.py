@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import Worker
-from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
@@ -29,7 +29,10 @@ from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.strict import like
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import platforms
+from tests.support.cases import ABOUT
+from tests.support.inside import last_result_of, result_of
 from tests.support.tabulating import Edit, Tabulating, add, put
+from tests.support.timeless import timeless
 
 CHAIN = [{"top_k": {"k": 2}}, {"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}]
 ROW = {"values": [0.5, 3.0, -1.0, 2.0]}
@@ -55,15 +58,13 @@ Start = Callable[..., list[InPlace]]
 @pytest.fixture
 def started() -> Iterator[Start]:
     """Return a function that starts a right backend and mutants, which are closed at the end."""
-    made: list[InPlace] = []
+    with ExitStack() as stack:
 
-    def start(*mutants: str) -> list[InPlace]:
-        made.extend([InPlace("right", Worker()), *map(InProcess, mutants)])
-        return made[-1 - len(mutants) :]
+        def start(*mutants: str) -> list[InPlace]:
+            backends = [InPlace("right", Worker()), *map(InProcess, mutants)]
+            return [stack.enter_context(closing(backend)) for backend in backends]
 
-    yield start
-    for backend in made:
-        backend.close()
+        yield start
 
 
 @pytest.fixture
@@ -77,10 +78,7 @@ def some(name: str, count: int = 30) -> list[Case]:
 
 
 def case(**changes: Any) -> Case:
-    return case_from(
-        {"id": "a", "why": "", "description": "", "chain": CHAIN, "logits": ROW, "steps": 3}
-        | changes
-    )
+    return case_from(ABOUT | {"chain": CHAIN, "logits": ROW, "steps": 3} | changes)
 
 
 def ready_of(asked: Case) -> Prepared:
@@ -88,9 +86,14 @@ def ready_of(asked: Case) -> Prepared:
     return prepare(asked)
 
 
-def timeless(result: CaseResult) -> CaseResult:
-    got = {name: like(b, ns=0, wall_s=0.0) for name, b in result.backends.items()}
-    return like(result, reference_s=0.0, backends=got)
+def verdicts_of(record: Any) -> list[str]:
+    """Return the verdicts of a record without times."""
+    return [got["verdict"] for got in record["backends"].values()]
+
+
+def judged(case: Case, backends: list[Any]) -> Any:
+    """Return the record of a case without times."""
+    return timeless(execute(case, backends).model_dump())
 
 
 SUITES = ("top_k", "penalties", "dist", "xtc")
@@ -105,21 +108,19 @@ def test_right_and_wrong_backends_get_the_same_records_as_without_a_cache(
     backends = started(*wrong)
     cases = some(f"parity/{suite}")
     with accepting("correct" if suite == "xtc" else "identical"):
-        without = [timeless(execute(case, backends)) for case in cases]
+        without = [judged(case, backends) for case in cases]
         with answering(counting.kept):
-            first = [timeless(execute(case, backends)) for case in cases]
+            first = [judged(case, backends) for case in cases]
         counting.runs = 0
         with answering(counting.kept):
-            again = [timeless(execute(case, backends)) for case in cases]
-            assert counting.runs == sum(
-                any(got.verdict != "identical" for got in result.backends.values())
-                or getattr(case, "relation", None) is not None
-                for case, result in zip(cases, without, strict=True)
-            )
-    assert first == without
-    assert again == without
-    assert any(got.verdict != "identical" for result in without for got in result.backends.values())
-    assert sum(result.backends["right"].verdict == "identical" for result in again) == len(cases)
+            again = [judged(case, backends) for case in cases]
+    assert counting.runs == sum(
+        {*verdicts_of(record)} != {"identical"} or getattr(case, "relation", None) is not None
+        for case, record in zip(cases, without, strict=True)
+    )
+    assert first == again == without
+    assert any({*verdicts_of(record)} != {"identical"} for record in without)
+    assert {record["backends"]["right"]["verdict"] for record in again} == {"identical"}
 
 
 def test_draws_and_tokens_alone_are_answered_too(counting: Counting, started: Start) -> None:
@@ -148,20 +149,16 @@ def test_draws_and_tokens_alone_are_answered_too(counting: Counting, started: St
 def test_a_table_is_known_if_all_of_it_is_the_references(
     edit: Edit, same: bool, counting: Counting
 ) -> None:
-    right, edited = Tabulating(), Tabulating(edit)
-    try:
-        asked = case(logits={"values": [0.5, 3.0]})
-        with answering(counting.kept):
-            assert execute(asked, [right]).backends["reference"].verdict == "identical"
-        without = timeless(execute(asked, [edited]))
+    asked = case(logits={"values": [0.5, 3.0]})
+    with answering(counting.kept):
+        assert last_result_of(asked, Tabulating()).verdict == "identical"
+    with closing(Tabulating(edit)) as edited:
+        without = judged(asked, [edited])
         counting.runs = 0
         with answering(counting.kept):
-            assert timeless(execute(asked, [edited])) == without
-        assert counting.runs == (0 if same else 1)
-        assert (without.backends["reference"].verdict == "identical") == same
-    finally:
-        right.close()
-        edited.close()
+            assert judged(asked, [edited]) == without
+    assert counting.runs == (0 if same else 1)
+    assert (verdicts_of(without) == ["identical"]) == same
 
 
 def test_a_wrong_token_next_to_the_right_table_is_diverged(
@@ -169,7 +166,7 @@ def test_a_wrong_token_next_to_the_right_table_is_diverged(
 ) -> None:
     backend = Tabulating()
     with answering(counting.kept):
-        assert execute(case(), [backend]).backends["reference"].verdict == "identical"
+        assert result_of(case(), backend).verdict == "identical"
     answer = backend.answer
 
     def wrong(request: Any, timeout_s: float | None) -> Any:
@@ -177,11 +174,8 @@ def test_a_wrong_token_next_to_the_right_table_is_diverged(
         return like(reply, tokens=[token ^ 1 for token in reply.tokens])
 
     monkeypatch.setattr(backend, "answer", wrong)
-    try:
-        with answering(counting.kept):
-            result = execute(case(), [backend]).backends["reference"]
-    finally:
-        backend.close()
+    with answering(counting.kept):
+        result = last_result_of(case(), backend)
     assert (result.verdict, result.what) == ("diverged", "token")
 
 

@@ -1,17 +1,15 @@
 """Relations: requirements on another run on the same backend."""
 
-import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.targets import sums_to_one
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.cases import stages
-from tests.support.inside import Inside
+from tests.support.inside import Inside, last_result_of
 from tests.support.other_sort import OtherSort
 
 
@@ -41,6 +39,5 @@ def test_a_draw_that_is_right_alone_is_asked_behind_a_filter_too(
     dist: dict[str, Any] = {"dist": {"seed": 1}}
     relation = {"kind": "sums_to_one", "chain": [{"top_p": {"p": 0.6}}, dist]}
     of = stages([dist], {"probs": [0.5, 0.25, 0.125, 0.125]}, relation=relation)
-    with contextlib.closing(Inside(OtherSort({"dist": of_class}), name="mine")) as mine:
-        got = execute(of, [mine]).backends["mine"]
+    got = last_result_of(of, Inside(OtherSort({"dist": of_class}), name="mine"))
     assert (got.verdict, got.stage) == (verdict, "" if verdict == "identical" else "relation")

@@ -10,7 +10,7 @@ import pytest
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
-from sampler_parity.harness.protocol.messages import HelloReply, RunReply
+from sampler_parity.harness.protocol.messages import RunReply
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
@@ -19,7 +19,7 @@ from sampler_parity.reference.samplers.penalties import Penalties
 from sampler_parity.reference.samplers.temp import Temp
 from sampler_parity.reference.samplers.top_k import TopK
 from tests.support.cases import stages
-from tests.support.inside import Inside
+from tests.support.inside import EndAlone, Inside, last_result_of
 from tests.support.other_sort import OtherSort
 
 TIES = [[2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5]] * 8
@@ -98,18 +98,10 @@ class OtherDraw(Dist):
 
 
 @pytest.mark.parametrize(
-    ("of", "wrong", "stage"),
-    [
-        (case(), {"penalties": Forgets}, "penalties"),
-        (case(), {"top_k": OneMore}, "top_k"),
-        (case(), {"dist": OtherDraw}, "dist"),
-    ],
-    ids=["penalties", "one more", "draw"],
+    ("stage", "wrong"), [("penalties", Forgets), ("top_k", OneMore), ("dist", OtherDraw)]
 )
-def test_a_fault_behind_a_tie_is_diverged_at_its_stage(
-    of: StagesCase, wrong: Wrong, stage: str
-) -> None:
-    got = judged(of, wrong)
+def test_a_fault_behind_a_tie_is_diverged_at_its_stage(stage: str, wrong: Any) -> None:
+    got = judged(case(), {stage: wrong})
     assert (got.verdict, got.stage) == ("diverged", stage)
     assert got.detail == "judged from what it kept of equal ones at step 1, top_k"
 
@@ -156,21 +148,12 @@ def test_a_relation_is_asked_of_what_is_tied() -> None:
     assert (got.verdict, got.stage) == ("diverged", "relation")
 
 
-class EndAlone(Inside):
-    """The reference, which shows only the last stage of each step."""
-
-    def hello(self) -> HelloReply:
-        can: Any = ["run", "no_stages"]
-        return super().hello().model_copy(update={"capabilities": can})
+class EndInside(EndAlone, Inside):
+    pass
 
 
 def end_alone(wrong: Wrong | None = None) -> BackendResult:
-    def edit(reply: Any) -> Any:
-        stages = [each[-1:] for each in reply.stages]
-        return reply.model_copy(update={"stages": stages})
-
-    with contextlib.closing(EndAlone(OtherSort(wrong), name="mine", edit=edit)) as mine:
-        return execute(case(), [mine]).backends["mine"]
+    return last_result_of(case(), EndInside(OtherSort(wrong), name="mine"))
 
 
 def test_a_backend_that_shows_the_end_alone_is_followed_by_its_prefixes() -> None:
@@ -180,13 +163,13 @@ def test_a_backend_that_shows_the_end_alone_is_followed_by_its_prefixes() -> Non
     assert (wrong.verdict, wrong.stage, wrong.stage_index) == ("diverged", "penalties", 0)
 
 
-@pytest.mark.parametrize("suite", [pytest.param("parity", marks=pytest.mark.nightly)])
-def test_a_backend_that_is_right_and_sorts_otherwise_is_never_worse_than_tied(suite: str) -> None:
+@pytest.mark.nightly
+def test_a_backend_that_is_right_and_sorts_otherwise_is_never_worse_than_tied() -> None:
     """But for top_k above 128, where llama.cpp loses the largest: no sort does."""
     with contextlib.closing(Inside(OtherSort(), name="mine")) as mine:
         worse = [
             (of.id, got.verdict)
-            for path in find_suites([suite])
+            for path in find_suites(["parity"])
             for of in expand(path, "quick")
             if of.logits.n * getattr(of, "steps", 1) < 2_000_000
             for got in execute(of, [mine]).backends.values()

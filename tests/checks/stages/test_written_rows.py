@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.bundle.records import BackendResult
-from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.reference import Candidates
 from tests.support.cases import stages
+from tests.support.inside import last_result_of
 
 CHAIN: list[Any] = [{"top_k": {"k": 3}}, {"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}]
 
@@ -44,11 +44,7 @@ class WritingTemp(Worker):
 def judged(writes: bool, script: str, steps: int) -> BackendResult:
     logits = {"family": "normal", "n": 8, "seed": 1}
     case = stages(CHAIN, logits, steps=steps, script=script)
-    backend = InPlace("mine", WritingTemp(writes))
-    try:
-        return execute(case, [backend]).backends["mine"]
-    finally:
-        backend.close()
+    return last_result_of(case, InPlace("mine", WritingTemp(writes)))
 
 
 def test_the_stage_that_writes_is_named_where_a_later_step_samples_the_row_again() -> None:

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks.timing import rounds
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
-from sampler_parity.harness.checks.timing.run import (
-    REPETITIONS,
-    time_chain,
-)
+from sampler_parity.harness.checks.timing.run import REPETITIONS, time_chain
 from sampler_parity.harness.checks.timing.slopes import slopes
 from sampler_parity.harness.checks.timing.verdict import compare_backends
 from sampler_parity.harness.inputs.logits import GeneratedLogits
@@ -58,18 +56,19 @@ def chain_of(sampler: str, n: int, **parameters: object) -> TimedChain:
     )
 
 
+Start = Callable[[BackendProcess | str], BackendProcess]
+
+
 @pytest.fixture
-def started() -> Iterator[list[BackendProcess]]:
-    """Close the processes that a test appends."""
-    processes: list[BackendProcess] = []
-    yield processes
-    for process in processes:
-        process.close()
+def start() -> Iterator[Start]:
+    """Return a function that starts a backend, which is closed behind the test."""
+    with ExitStack() as stack:
 
+        def start(backend: BackendProcess | str) -> BackendProcess:
+            process = registry.start(backend) if isinstance(backend, str) else backend
+            return stack.enter_context(closing(process))
 
-def worker(started: list[BackendProcess], name: str) -> BackendProcess:
-    started.append(registry.start(name))
-    return started[-1]
+        yield start
 
 
 def test_timing_suite_covers_every_sampler_of_llama_cpp_at_131072() -> None:
@@ -83,26 +82,25 @@ def test_rule_on_the_reference_is_measured_on_every_sampler_of_llama_cpp() -> No
 
 
 @pytest.mark.slow
-def test_timing_keeps_every_sample_but_the_warm_up(started: list[BackendProcess]) -> None:
-    backends = [worker(started, name) for name in ("reference", "null")]
-    again = worker(started, "reference")
+def test_timing_keeps_every_sample_but_the_warm_up(start: Start) -> None:
+    backends = [start(name) for name in ("reference", "null")]
+    again = start("reference")
     result = time_chain(chain_of("top_k", 5000, k=5), backends, RoundPlan(4, 1, again))
     taken = 4 * REPETITIONS
-    assert {name: len(ns) for name, ns in result.ns.items()} == {"reference": taken, "null": taken}
-    assert {name: len(ns) for name, ns in result.setup_ns.items()} == dict.fromkeys(
-        ["reference", "null"], taken
-    )
+    for samples in (result.ns, result.setup_ns):
+        assert {name: len(ns) for name, ns in samples.items()} == {
+            "reference": taken,
+            "null": taken,
+        }
     assert (result.baseline, len(result.again)) == ("reference", taken)
     assert min(result.ns["reference"]) > 0
 
 
 @pytest.mark.slow
-def test_a_fifth_of_the_speed_is_called_slower_and_equal_speed_is_not(
-    started: list[BackendProcess],
-) -> None:
+def test_a_fifth_of_the_speed_is_called_slower_and_equal_speed_is_not(start: Start) -> None:
     """The planted fault slow/400. On a busy machine a run may be inconclusive: it is repeated."""
-    backends = [worker(started, name) for name in ("llama.cpp", "slow/400", "slow/0")]
-    again = worker(started, "llama.cpp")
+    backends = [start(name) for name in ("llama.cpp", "slow/400", "slow/0")]
+    again = start("llama.cpp")
     timed = chain_of("dist", 8192, seed=1)
     verdicts: list[str] = []
     while len(verdicts) < 5 and verdicts[-1:] != ["slower"]:
@@ -114,14 +112,13 @@ def test_a_fifth_of_the_speed_is_called_slower_and_equal_speed_is_not(
 
 @pytest.mark.slow
 def test_set_up_in_the_figure_shows_as_a_cost_of_the_vocabulary(
-    tmp_path: Path, started: list[BackendProcess]
+    tmp_path: Path, start: Start
 ) -> None:
     """The planted fault: an adapter that times the making of candidates. top_k 0 does nothing. On a
     busy machine a run may miss it: it is repeated."""
     script = tmp_path / "adapter.py"
     script.write_text(SETUP_INCLUDED)
-    started.append(BackendProcess("faulty", [sys.executable, str(script)]))
-    backends = [started[0], worker(started, "llama.cpp")]
+    backends = [start(BackendProcess("faulty", [sys.executable, str(script)])), start("llama.cpp")]
     sizes = (4096, 65_536, 262_144)
     findings: list[dict[str, bool]] = []
     while len(findings) < 5 and findings[-1:] != [{"faulty": True, "llama.cpp": False}]:
@@ -132,19 +129,19 @@ def test_set_up_in_the_figure_shows_as_a_cost_of_the_vocabulary(
 
 
 @pytest.mark.slow
-def test_engine_is_asked_in_its_own_words(started: list[BackendProcess]) -> None:
+def test_engine_is_asked_in_its_own_words(start: Start) -> None:
     timed = chain_of("dist", 100, seed=1).model_copy(
         update={"instead": {"akunu/cpu": [{"akunu": {"seed": 1, "temperature": 1.0}}]}}
     )
-    backends = [worker(started, name) for name in ("llama.cpp", "akunu/cpu")]
+    backends = [start(name) for name in ("llama.cpp", "akunu/cpu")]
     result = time_chain(timed, backends, RoundPlan(2, 1))
     assert (set(result.ns), result.failed) == ({"llama.cpp", "akunu/cpu"}, {})
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no such call here")
 @pytest.mark.slow
-def test_backends_are_pinned_to_one_processor(started: list[BackendProcess]) -> None:
-    backends = [worker(started, "null"), worker(started, "null")]
+def test_backends_are_pinned_to_one_processor(start: Start) -> None:
+    backends = [start("null"), start("null")]
     under = rounds.pin(backends)
     assert under.unpinned == ""
     assert [os.sched_getaffinity(b.pid) for b in backends] == [{under.cpu}] * 2
@@ -153,8 +150,7 @@ def test_backends_are_pinned_to_one_processor(started: list[BackendProcess]) -> 
     assert len(result.conditions.mhz) in (0, 3)
 
 
-def test_backend_that_cannot_start_leaves_all_unpinned(started: list[BackendProcess]) -> None:
-    started.append(BackendProcess("none", ["/no/such/program"]))
-    under = rounds.pin(started)
+def test_backend_that_cannot_start_leaves_all_unpinned(start: Start) -> None:
+    under = rounds.pin([start(BackendProcess("none", ["/no/such/program"]))])
     assert under.cpu is None
     assert "not pinned: cannot start" in under.unpinned
