@@ -5,6 +5,8 @@ They are judged by tokens alone. Each case states which tokens a chain leaves.
 
 import contextlib
 import functools
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +19,9 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.failures.explanations import PROPERTIES
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.protocol.interface import Backend
-from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.suite.file import expand, find_suites
-from tests.support.inside import Inside
+from tests.support.inside import Inside, claiming, last_result_of, result_of
 
 
 @functools.cache
@@ -34,7 +36,7 @@ def asked(of: Case, backend: Backend) -> CaseResult:
 
 
 def result(id: str, worker: Any) -> BackendResult:
-    return asked(cases()[id], Inside(worker, name="mine")).backends["mine"]
+    return last_result_of(cases()[id], Inside(worker, name="mine"))
 
 
 @pytest.mark.slow
@@ -46,55 +48,14 @@ def test_the_reference_has_every_property() -> None:
     assert {case.id.partition("/")[0] for case in cases().values()} == {*PROPERTIES}
 
 
-class OnlyRuns(reference.Worker):
-    """An engine that has neither draws nor batches of its own, and reports no stages."""
-
-    def hello(self) -> HelloReply:
-        return super().hello().model_copy(update={"capabilities": ["run", "no_stages"]})
-
-
 def test_an_engine_that_takes_no_draws_is_asked_step_by_step() -> None:
-    assert result("ties/top_k", OnlyRuns()).verdict == "identical"
+    """It has no batches either, and reports no stages."""
+    runs = claiming(reference.Worker(), capabilities=["run", "no_stages"])
+    assert result("ties/top_k", runs).verdict == "identical"
 
 
-CAUGHT = [
-    ("batch_rows/greedy/V32-x8-slots-s0", "batch/last-reads-the-one-before"),
-    ("batch_rows/dist/V32-x8-slots-s0", "batch/one-generator"),
-    ("batch_rows/temp/V32-x8-steady-s0", "batch/temperature-of-the-first"),
-    ("batch_rows/temp/V32-x8-steady-s0", "batch/greedy-for-all"),
-    ("batch_rows/top_k/V32-x8-steady-s0", "batch/largest-k"),
-    ("batch_rows/penalties/V32-x8-slots-s0", "batch/slot-keeps-history"),
-    ("ignored/temp", "temp/ignored"),
-    ("ignored/logit_bias", "logit_bias/omitted"),
-    ("ignored/xtc", "xtc/removes-only-the-first"),
-    ("ignored/penalty_freq", "penalties/swaps-freq-and-present"),
-    ("ignored/penalty_last_n", "penalties/oldest-of-the-history"),
-    ("masked/greedy", "greedy/starts-at-zero"),
-    ("min_keep/beyond", "top_p/min-keep-ignored"),
-    ("min_keep/min_p", "min_p/min-keep-ignored"),
-    ("min_keep/top_p", "top_p/min-keep-one-more"),
-    ("min_keep/typical_p", "typical_p/min-keep-ignored"),
-    ("min_keep/xtc", "xtc/min-keep-ignored"),
-    ("off/top_n_sigma", "top_n_sigma/negative-is-on"),
-    ("order/top_k-before-top_p", "chain/top-p-before-top-k"),
-    ("order/top_p-before-temp", "chain/temperature-first"),
-    ("order/min_p-before-temp", "chain/temperature-first"),
-    ("seed/other", "dist/seed-ignored"),
-    ("seed/reset", "dist/reset-keeps-stream"),
-    ("temp_zero/zero", "temp/zero-keeps-element-zero"),
-    ("temp_zero/negative", "temp/negative-divides"),
-    ("temp_zero/zero", "temp/zero-is-off"),
-    ("ties/argmax", "greedy/last-of-equal-wins"),
-    ("ties/temp-zero", "temp/zero-keeps-ties"),
-    ("ties/top_k", "top_k/keeps-ties-of-the-last"),
-    ("ties/top_k", "top_k/ties-that-do-not-fit-go"),
-    ("ties/top_p", "top_p/ties-of-the-last-stay"),
-    ("ties/top_p-at-the-cut", "top_p/ties-that-do-not-fit-go"),
-    ("top_k_zero/minus-one", "top_k/negative-means-one"),
-    ("top_k_zero/one", "top_k/keeps-one-more"),
-    ("top_k_zero/zero", "top_k/zero-means-one"),
-    ("top_p_one/zero", "top_p/zero-keeps-token-zero"),
-]
+_CAUGHT = Path(__file__).with_name("properties.toml").read_text(encoding="utf-8")
+CAUGHT = [(id, mutant) for id, mutants in tomllib.loads(_CAUGHT).items() for mutant in mutants]
 
 
 @pytest.mark.slow
@@ -122,33 +83,26 @@ class Without(reference.Worker):
 def test_a_stage_that_is_silently_ignored_is_caught(id: str) -> None:
     (stage, *_) = cases()[id].chain
     ignored = result(id, Without(next(iter(stage))))
-    assert ignored.verdict == "diverged"
-    assert ignored.stage == "ignored"
+    assert (ignored.verdict, ignored.stage) == ("diverged", "ignored")
     assert ignored.detail == "the same as without what stands before the draw"
 
 
 def test_a_token_that_is_drawn_too_rarely_to_be_missed_is_no_expectation() -> None:
     rare = cases()["masked/draw"].model_dump(by_alias=True)
-    rare |= {"logits": {"probs": [0.95, 0.05]}, "expect": {"kept": [0, 1]}}
-    judged = asked(case_from(rare), Inside(reference.Worker(), name="mine"))
-    assert judged.unmet == "token 1 is drawn too rarely to be missed"
-    rare |= {"expect": {"kept": [0]}}
-    judged = asked(case_from(rare), Inside(reference.Worker(), name="mine"))
-    assert judged.unmet == "kept: expected [0], got [0, 1]"
-
-
-class InOwnWords(reference.Worker):
-    """An engine that knows nothing but its own sampler, akunu's here."""
-
-    def hello(self) -> HelloReply:
-        return super().hello().model_copy(update={"samplers": ["akunu"]})
+    rare["logits"] = {"probs": [0.95, 0.05]}
+    for kept, unmet in [
+        ([0, 1], "token 1 is drawn too rarely to be missed"),
+        ([0], "kept: expected [0], got [0, 1]"),
+    ]:
+        of = case_from(rare | {"expect": {"kept": kept}})
+        assert asked(of, Inside(reference.Worker(), name="mine")).unmet == unmet
 
 
 def test_an_engine_is_asked_in_its_own_words_and_skipped_where_it_has_none() -> None:
-    with contextlib.closing(Inside(InOwnWords(), name="akunu/cpu")) as mine:
-        own, other = (execute(cases()[id], [mine]) for id in ("ties/top_k", "ignored/xtc"))
-    assert own.backends["akunu/cpu"].verdict == "identical"
-    assert other.backends["akunu/cpu"].verdict == "skipped"
+    only = claiming(reference.Worker(), samplers=["akunu"])
+    with contextlib.closing(Inside(only, name="akunu/cpu")) as mine:
+        own, other = (result_of(cases()[id], mine) for id in ("ties/top_k", "ignored/xtc"))
+    assert (own.verdict, other.verdict) == ("identical", "skipped")
 
 
 @pytest.mark.parametrize(
