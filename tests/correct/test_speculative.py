@@ -1,6 +1,5 @@
 """Speculative sampling is judged by its distribution, whose margin no rounding reaches."""
 
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,11 @@ from numpy.typing import NDArray
 from sampler_parity.engines.correct import bfloat16, blocked, float64, worker
 from sampler_parity.harness.backends.reference_speculative import speculate
 from sampler_parity.harness.checks.distribution.block import Speculative
-from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.server import InPlace
-from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
+from tests.support.cells import decision
 
 CELLS: list[Speculative] = [
     cell
@@ -54,11 +52,6 @@ class Verifying(worker.Worker):
         return speculate(fresh, request, rounds)
 
 
-def decision(cell: Speculative, of: Any) -> str:
-    with closing(InPlace("made", of)) as backend:
-        return execute_cell(cell, [backend], Budget(tests=20).each).backends["made"].decision
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [bfloat16, blocked, float64])
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.id)
@@ -66,10 +59,12 @@ def test_rounds_of_a_correct_engine_are_equivalent(cell: Speculative, engine: An
     """A known limit: 16 bits of p reject some of q = p, which counts as impossible."""
     same = ("rejection/same-model", "verifiers/bonus")
     limit = engine is bfloat16 and cell.id.endswith(same)
-    assert decision(cell, Verifying(engine.Worker())) == ("different" if limit else "equivalent")
+    made = InPlace("made", Verifying(engine.Worker()))
+    assert decision(cell, made) == ("different" if limit else "equivalent")
 
 
 @pytest.mark.parametrize("engine", [bfloat16, float64])
 def test_rounds_without_a_filter_are_different(engine: Any) -> None:
     (cell,) = [cell for cell in CELLS if cell.id.endswith("rejection/filters-and-temperature")]
-    assert decision(cell, Verifying(engine.Worker(), without=0)) == "different"
+    made = InPlace("made", Verifying(engine.Worker(), without=0))
+    assert decision(cell, made) == "different"

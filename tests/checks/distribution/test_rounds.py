@@ -14,22 +14,20 @@ from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.checks.distribution.block import Speculative
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.checks.distribution.rounds import Outcomes, prepared
-from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.checks.distribution.speculative_stages import cause_of
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.statistics import look
-from sampler_parity.harness.statistics.plan import Budget, Errors
+from sampler_parity.harness.statistics.plan import Errors
 from sampler_parity.reference.speculative import one_draft
 from sampler_parity.reference.speculative.chance import Chance, Drawn, Row
 from sampler_parity.reference.speculative.rules import RULES
+from tests.support.cases import ABOUT
+from tests.support.cells import cell_on
 
-ERRORS = Budget(tests=10).each
 Tokens = tuple[int, ...]
-CELL: dict[str, Any] = {
-    "id": "c",
-    "description": "d",
-    "why": "w",
+Verify = Callable[[Chance, Sequence[int], Sequence[Row], Sequence[Row]], Tokens]
+CELL = ABOUT | {
     "rule": "rejection",
     "drafted": 2,
     "chain": [{"dist": {"seed": 1}}],
@@ -51,10 +49,13 @@ def cell(**changed: Any) -> Speculative:
 
 def result_of(asked: Speculative, worker: Any = None) -> CellOnBackend:
     backend = InPlace("reference", worker or Worker())
-    try:
-        return execute_cell(asked, [backend], ERRORS).backends["reference"]
-    finally:
-        backend.scratch.remove()
+    return cell_on(asked, backend).backends["reference"]
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, verify: Verify, rule: str = "rejection") -> None:
+    """Let the reference verify drafts in this way."""
+    rules = {rule: replace(RULES[rule], verify=verify)}
+    monkeypatch.setattr(reference_speculative, "RULES", rules)
 
 
 @pytest.mark.slow
@@ -84,9 +85,6 @@ def test_bins_by_rank_and_all_rounds_have_the_mean_length_of_the_rule(rule: str)
     mean = 1 + a[0] + a[0] * a[1]
     assert [every.length, by_rank.length] == pytest.approx([mean, mean], rel=1e-6)
     assert every.p.sum() == pytest.approx(1, abs=1e-12)
-
-
-Verify = Callable[[Chance, Sequence[int], Sequence[Row], Sequence[Row]], Tokens]
 
 
 def always(chance: Chance, draft: Any, rows: Any, targets: Any) -> Tokens:
@@ -125,9 +123,7 @@ def goes_on(chance: Chance, draft: Any, rows: Any, targets: Any) -> Tokens:
 def test_a_wrong_round_is_different_and_its_stage_is_named(
     monkeypatch: pytest.MonkeyPatch, wrong: Verify, cause: str
 ) -> None:
-    monkeypatch.setattr(
-        reference_speculative, "RULES", {"rejection": replace(RULES["rejection"], verify=wrong)}
-    )
+    plant(monkeypatch, wrong)
     result = result_of(cell(margin=0.1))
     assert result.decision == "different"
     assert result.detail.startswith(cause)
@@ -153,7 +149,7 @@ def test_matching_and_rejection_are_distinguished(
 ) -> None:
     """Both are lossless; how much of the draft is accepted is not the same."""
     other = {"rejection": "matching", "matching": "rejection"}[rule]
-    monkeypatch.setattr(reference_speculative, "RULES", {rule: RULES[other]})
+    plant(monkeypatch, RULES[other].verify, rule)
     assert result_of(cell(rule=rule)).decision == "different"
 
 
@@ -246,12 +242,7 @@ def test_a_draft_that_the_grammar_refuses_is_named_if_it_is_accepted(
     monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
     """Nothing is right behind such a token: the stage is that of its acceptance."""
-    right = RULES[rule]
-    monkeypatch.setattr(
-        reference_speculative,
-        "RULES",
-        {rule: replace(right, verify=lambda chance, draft, rows, targets: (*draft, 97))},
-    )
+    plant(monkeypatch, lambda chance, draft, rows, targets: (*draft, 97), rule)
     result = result_of(of_grammar(rule, 'root ::= [ab] "a" [ab]', 97, 98))
     assert result.decision == "different"
     assert result.detail.startswith("accept ")

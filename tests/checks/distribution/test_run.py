@@ -1,13 +1,13 @@
 """Cells of distribution tests on correct and on wrong backends."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.reference import Worker as Reference
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.distribution.block import (
     Cell,
@@ -21,48 +21,31 @@ from sampler_parity.harness.checks.distribution.decisions import decisions, unme
 from sampler_parity.harness.checks.distribution.draws import _moved
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
 from sampler_parity.harness.checks.distribution.run import execute_cell
-from sampler_parity.harness.cli.app import app
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.protocol.scratch import Scratch
-from sampler_parity.harness.statistics.plan import Budget, Errors
+from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.suite.file import expand_kind, read_suite
+from sampler_parity.harness.suite.ids import shipped
+from tests.support.cases import ABOUT
+from tests.support.cells import ERRORS, cell_on, decision
+from tests.support.command_line import Done, cli
 
-ERRORS = Budget(tests=10).each
-COMMON: dict[str, Any] = {
-    "id": "c",
-    "description": "d",
-    "why": "w",
-    "chain": [{"dist": {"seed": 1}}],
-    "logits": {"family": "normal", "n": 16, "seed": 1},
-}
+LOGITS = {"family": "normal", "n": 16, "seed": 1}
+COMMON = ABOUT | {"chain": [{"dist": {"seed": 1}}], "logits": LOGITS}
 
 
 def frequency(**changed: Any) -> Frequency:
-    return Frequency.model_validate({**COMMON, "margin": 0.02, **changed})
+    return Frequency.model_validate(COMMON | {"margin": 0.02} | changed)
 
 
 def coupled(**changed: Any) -> Coupled:
-    return Coupled.model_validate({**COMMON, "margin": 0.02, **changed})
+    return Coupled.model_validate(COMMON | {"margin": 0.02} | changed)
 
 
-INDEPENDENCE = Independence.model_validate(
-    {**COMMON, "margin": 0.2, "lags": [1, 2, 8], "seeds": 20}
-)
-
-
-def result_on(cell: Cell, backend: Backend, errors: Errors = ERRORS) -> CellOnBackend:
-    return execute_cell(cell, [backend], errors).backends[backend.name]
-
-
-def decision(cell: Cell, mutant: str) -> str:
-    backend = InProcess(mutant)
-    try:
-        return result_on(cell, backend).decision
-    finally:
-        backend.scratch.remove()
+LAGS = {"margin": 0.2, "lags": [1, 2, 8], "seeds": 20}
+INDEPENDENCE = Independence.model_validate(COMMON | LAGS)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +64,8 @@ def decision(cell: Cell, mutant: str) -> str:
 )
 @pytest.mark.slow
 def test_llama_cpp_is_equivalent(cell: Cell, native: BackendProcess) -> None:
-    assert result_on(cell, native).decision == "equivalent"
+    result = execute_cell(cell, [native], ERRORS)
+    assert result.backends[native.name].decision == "equivalent"
 
 
 @pytest.mark.parametrize(
@@ -98,60 +82,36 @@ def test_llama_cpp_is_equivalent(cell: Cell, native: BackendProcess) -> None:
 )
 @pytest.mark.slow
 def test_a_wrong_draw_is_different(fault: str, cell: Cell) -> None:
-    assert decision(cell, fault) == "different"
+    assert decision(cell, InProcess(fault)) == "different"
 
 
 @pytest.mark.slow
 def test_a_walk_in_another_order_has_the_right_distribution() -> None:
-    assert decision(frequency(), "dist/walks-in-sorted-order") == "equivalent"
+    mutant = InProcess("dist/walks-in-sorted-order")
+    assert decision(frequency(), mutant) == "equivalent"
 
 
-class Planted:
-    """Answers draws by a function of the request's seed and size; no process."""
+class Planted(InPlace):
+    """Answers draws by a function of the request's seed and size."""
 
-    def __init__(self, tokens: Any, capabilities: tuple[str, ...] = ("draws",)) -> None:
-        self.name, self.scratch = "planted", Scratch()
-        self._tokens, self._capabilities = tokens, capabilities
-
-    def hello(self) -> Any:
-        from sampler_parity.harness.protocol.messages import HelloReply
-
-        return HelloReply.model_validate(
-            {
-                "name": "planted",
-                "version": "1",
-                "capabilities": list(self._capabilities),
-                "samplers": ["dist", "temp"],
-            }
+    def __init__(self, tokens: Any, capability: Any = "draws") -> None:
+        self.greeting = p.HelloReply(
+            name="planted", version="1", capabilities=[capability], samplers=["dist", "temp"]
         )
+        super().__init__("planted", None)
+        self.tokens = tokens
 
-    def ask(self, request: Any, reply: Any, timeout_s: float | None = None) -> Any:
+    def hello(self) -> p.HelloReply:
+        return self.greeting
+
+    def answer(self, request: Any, timeout_s: float | None) -> p.Reply:
         seed = request.chain[-1]["dist"]["seed"]
-        self.scratch.write(request.out, self._tokens(seed, request.n).astype(np.int32))
-        return reply(ns=1)
-
-    def violation(self, message: str) -> BackendFailure:
-        return BackendFailure("crashed", message)
-
-    def close(self) -> None:
-        self.scratch.remove()
+        self.scratch.write(request.out, self.tokens(seed, request.n).astype(np.int32))
+        return p.DrawsReply(ns=1)
 
 
-Plant = Callable[..., Planted]
-
-
-@pytest.fixture
-def plant() -> Iterator[Plant]:
-    """Makes Planted backends and removes their scratch files."""
-    made: list[Planted] = []
-
-    def make(tokens: Any, capabilities: tuple[str, ...] = ("draws",)) -> Planted:
-        made.append(Planted(tokens, capabilities))
-        return made[-1]
-
-    yield make
-    for backend in made:
-        backend.scratch.remove()
+def on_planted(cell: Cell, tokens: Any) -> CellOnBackend:
+    return cell_on(cell, Planted(tokens)).backends["planted"]
 
 
 def drawn(p: list[float]) -> Any:
@@ -162,18 +122,17 @@ def drawn(p: list[float]) -> Any:
 
 
 PROBS = {"probs": [0.5, 0.25, 0.25, 0.0]}
+RIGHT = drawn(PROBS["probs"])
 
 
-def test_a_token_of_probability_zero_is_different_at_once(plant: Plant) -> None:
-    backend = plant(drawn([0.5, 0.25, 0.2499, 0.0001]))
-    result = result_on(frequency(logits=PROBS, margin=0.005), backend)
-    assert result.decision == "different"
-    assert result.p_value == 0
+def test_a_token_of_probability_zero_is_different_at_once() -> None:
+    result = on_planted(frequency(logits=PROBS, margin=0.005), drawn([0.5, 0.25, 0.2499, 0.0001]))
+    assert (result.decision, result.p_value) == ("different", 0)
     assert "impossible: 3" in result.detail
 
 
-def test_a_distribution_at_the_margin_is_caught_before_all_draws_are_spent(plant: Plant) -> None:
-    result = execute_cell(frequency(logits=PROBS), [plant(drawn([0.55, 0.2, 0.25, 0.0]))], ERRORS)
+def test_a_distribution_at_the_margin_is_caught_before_all_draws_are_spent() -> None:
+    result = cell_on(frequency(logits=PROBS), Planted(drawn([0.55, 0.2, 0.25, 0.0])))
     outcome = result.backends["planted"]
     assert outcome.decision == "different"
     assert outcome.draws < result.planned
@@ -182,20 +141,18 @@ def test_a_distribution_at_the_margin_is_caught_before_all_draws_are_spent(plant
     assert outcome.low <= 0.05 <= outcome.high
 
 
-def test_too_few_draws_are_undecided(plant: Plant) -> None:
-    cell = frequency(logits=PROBS, max_draws=100)
-    assert result_on(cell, plant(drawn([0.5, 0.25, 0.25, 0.0]))).decision == "undecided"
+def test_too_few_draws_are_undecided() -> None:
+    assert on_planted(frequency(logits=PROBS, max_draws=100), RIGHT).decision == "undecided"
 
 
-def test_few_draws_are_judged_by_the_exact_test(plant: Plant) -> None:
-    cell = frequency(logits=PROBS, max_draws=30)
-    tests = result_on(cell, plant(drawn([0.5, 0.25, 0.25, 0.0]))).tests
+def test_few_draws_are_judged_by_the_exact_test() -> None:
+    tests = on_planted(frequency(logits=PROBS, max_draws=30), RIGHT).tests
     assert tests["exact"] < 1 == tests["g"]
 
 
-def test_a_margin_below_rounding_is_refused_with_the_reason(plant: Plant) -> None:
+def test_a_margin_below_rounding_is_refused_with_the_reason() -> None:
     cell = coupled(logits={"family": "normal", "n": 4096, "seed": 1}, margin=1e-6)
-    result = execute_cell(cell, [plant(drawn([1.0]))], ERRORS)
+    result = cell_on(cell, Planted(drawn([1.0])))
     assert "rounding alone moves" in result.refusal
     assert result.backends["planted"].decision == "undecided"
 
@@ -210,17 +167,17 @@ def test_a_margin_below_rounding_is_refused_with_the_reason(plant: Plant) -> Non
     ids=["claimed alone", "all", "by the suite"],
 )
 def test_a_backend_without_draws_is_skipped_but_where_they_are_required(
-    plant: Plant, requires: dict[str, Any], require_all: bool, decision: str, met: bool
+    requires: dict[str, Any], require_all: bool, decision: str, met: bool
 ) -> None:
-    backend, cell = plant(drawn([1.0]), ("run",)), frequency(requires=requires)
-    result = execute_cell(cell, [backend], ERRORS, require_all=require_all)
+    backend = Planted(drawn([1.0]), "run")
+    result = cell_on(frequency(requires=requires), backend, require_all=require_all)
     got = result.backends["planted"]
     assert (got.decision, got.detail) == (decision, "no draws")
     assert bool(unmet([result])) != met
 
 
-def test_a_token_beyond_the_vocabulary_is_a_violation(plant: Plant) -> None:
-    result = result_on(frequency(logits=PROBS), plant(lambda seed, n: np.full(n, 4)))
+def test_a_token_beyond_the_vocabulary_is_a_violation() -> None:
+    result = on_planted(frequency(logits=PROBS), lambda seed, n: np.full(n, 4))
     assert result.decision == "crashed"
     assert "not in the vocabulary" in result.detail
 
@@ -234,22 +191,18 @@ def test_injected_uniforms_on_the_reference(logits: list[Any], expected: str) ->
     values = [float(x) for x in logits]
     cell = Injected.model_validate({**COMMON, "logits": {"values": values}})
     backend = InProcess("dist/reset-keeps-stream")  # right in everything that is drawn
-    try:
-        assert result_on(cell, backend).decision == expected
-    finally:
-        backend.scratch.remove()
+    assert decision(cell, backend) == expected
 
 
-def test_every_portion_has_a_seed_of_its_own(plant: Plant) -> None:
+def test_every_portion_has_a_seed_of_its_own() -> None:
     seeds: list[int] = []
 
     def tokens(seed: int, n: int) -> Any:
         seeds.append(seed)
-        return drawn([0.5, 0.25, 0.25, 0.0])(seed, n)
+        return RIGHT(seed, n)
 
-    cell = frequency(logits=PROBS)
     for run in (0, 1):
-        execute_cell(cell, [plant(tokens)], ERRORS, seed=run)
+        cell_on(frequency(logits=PROBS), Planted(tokens), seed=run)
     assert len(set(seeds)) == len(seeds) > 2
 
 
@@ -258,18 +211,67 @@ def test_a_place_in_a_fixed_sequence_moves_by_more_than_a_portion() -> None:
     assert chain == [{"akunu_gumbel": {"seed_offset": 1 + (1 << 22)}}, {"dist": {"seed": 0}}]
 
 
-def test_a_distribution_of_another_chain_judges(plant: Plant) -> None:
+def test_a_distribution_of_another_chain_judges() -> None:
     hotter = [{"temp": {"temp": 2.0}}, {"dist": {"seed": 1}}]
-    backend = plant(drawn([0.5, 0.25, 0.25, 0.0]))
-    assert result_on(frequency(logits=PROBS), backend).decision == "equivalent"
-    assert result_on(frequency(logits=PROBS, law=hotter), backend).decision == "different"
+    assert on_planted(frequency(logits=PROBS), RIGHT).decision == "equivalent"
+    assert on_planted(frequency(logits=PROBS, law=hotter), RIGHT).decision == "different"
 
 
-def test_a_failure_of_the_backend_is_its_decision(plant: Plant) -> None:
+def test_a_failure_of_the_backend_is_its_decision() -> None:
     def never(seed: int, n: int) -> Any:
         raise BackendFailure("timeout", "no reply within 1 s")
 
-    assert result_on(frequency(), plant(never)).decision == "timeout"
+    assert on_planted(frequency(), never).decision == "timeout"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("suite", "cell", "mutant"),
+    [
+        ("akunu", "filters-V64", "akunu/lost-renormalization"),
+        ("akunu_gumbel", "float32-V32", "akunu_gumbel/exponential-noise"),
+        ("akunu_gumbel", "positions-V32", "akunu_gumbel/same-for-every-position"),
+        ("tsampler", "filtered", "tsampler_sample/not-renormalized"),
+        ("tsampler", "strategy", "tsampler/temperature-first"),
+    ],
+)
+def test_a_cell_of_an_engine_is_different_on_a_faulty_one(
+    suite: str, cell: str, mutant: str
+) -> None:
+    assert decision(cell_of(f"draws/{suite}", f"{suite}/{cell}"), InProcess(mutant)) == "different"
+
+
+@pytest.mark.nightly
+def test_a_fault_that_leaves_the_distribution_alone_is_equivalent() -> None:
+    cell = cell_of("draws/tsampler", "tsampler/filtered")
+    assert decision(cell, InProcess("tsampler_sample/not-reset")) == "equivalent"
+
+
+def cell_of(suite: str, id: str) -> Cell:
+    cells = expand_kind("distribution", read_suite(shipped()[suite]), "full")
+    return next(cell for cell in cells if cell.id == id)
+
+
+class Unrounded(Reference):
+    """Samples from the row as it was in float32."""
+
+    def __init__(self, row: NDArray[np.float32]) -> None:
+        super().__init__()
+        self.row = row
+
+    def candidates(self, logits: NDArray[np.float32]) -> Any:
+        return super().candidates(self.row)
+
+
+OF_16_BITS = expand_kind("distribution", read_suite(shipped()["distribution/dtypes"]), "quick")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", OF_16_BITS, ids=[cell.id for cell in OF_16_BITS])
+def test_draws_follow_the_distribution_of_the_rounded_row_and_of_no_other(cell: Cell) -> None:
+    coarse = cell.model_copy(update={"margin": 0.05})  # fewer draws, but enough here
+    assert decision(coarse, InPlace("right", Reference())) == "equivalent"
+    assert decision(coarse, InPlace("wrong", Unrounded(cell.logits.row(0)))) == "different"
 
 
 def outcome(decision: str, p: float) -> DistributionResult:
@@ -315,43 +317,26 @@ margin = 0.05
 """
 
 
+def run(folder: Path, backend: str, suite: str) -> Done:
+    (folder / "s.toml").write_text(suite)
+    return cli("run", folder / "s.toml", "-b", backend, "-j", "1", "-o", folder / "bundle")
+
+
 @pytest.mark.slow
 def test_a_run_ends_well_and_its_bundle_holds_every_cell(tmp_path: Path) -> None:
-    suite = tmp_path / "s.toml"
-    suite.write_text(SUITE)
-    folder = tmp_path / "bundle"
-    done = CliRunner().invoke(
-        app, ["run", str(suite), "-b", "reference", "-j", "1", "-o", str(folder)]
-    )
-    assert done.exit_code == 0, done.output
-    assert "2/2 equivalent" in done.output
-    assert "budget   1e-06" in done.output
-    assert "s/f: 0.05 over 3 bins" in done.output
-    assert [cell.id for cell in read_finished(folder).of(DistributionResult)] == ["s/f", "s/u"]
+    done = run(tmp_path, "reference", SUITE)
+    assert done.returncode == 0, done.stdout
+    assert "2/2 equivalent" in done.stdout
+    assert "budget   1e-06" in done.stdout
+    assert "s/f: 0.05 over 3 bins" in done.stdout
+    cells = read_finished(tmp_path / "bundle").of(DistributionResult)
+    assert [cell.id for cell in cells] == ["s/f", "s/u"]
 
 
 @pytest.mark.slow
 def test_a_run_on_a_wrong_sampler_fails_with_the_command_that_replays_it(tmp_path: Path) -> None:
-    suite = tmp_path / "s.toml"
-    suite.write_text(SUITE.replace("margin = 0.05", "margin = 0.2"))
-    backend = "mutant/dist/frozen-stream"
-    options = ["run", str(suite), "-b", backend, "-j", "1", "-o", str(tmp_path / "b")]
-    done = CliRunner().invoke(app, options)
-    assert done.exit_code == 1
-    assert "DIFFERENT s/f" in done.output
-    assert "replay: sampler-parity run" in done.output
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("margin = 0.05", "margin = 0", "frequency 'f': margin"),
-        ('id = "u"', 'id = "f"', "coupled 'f': duplicate id 's/f'"),
-        ("dist = { seed = 1 }", "dust = { seed = 1 }", "frequency 'f': chain"),
-    ],
-)
-def test_a_bad_block_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
-    path = tmp_path / "s.toml"
-    path.write_text(SUITE.replace(old, new, 1))
-    with pytest.raises(InputError, match=message):
-        expand_kind("distribution", read_suite(path), "full")
+    coarse = SUITE.replace("margin = 0.05", "margin = 0.2")
+    done = run(tmp_path, "mutant/dist/frozen-stream", coarse)
+    assert done.returncode == 1
+    assert "DIFFERENT s/f" in done.stdout
+    assert "replay: sampler-parity run" in done.stdout
