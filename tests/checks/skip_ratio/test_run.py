@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,11 @@ from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
 from sampler_parity.harness.checks.skip_ratio.block import SkipRatiosBlock, Workload
 from sampler_parity.harness.checks.timed_records import SkipRatioResult
-from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.measured import Modelled, Way
 from sampler_parity.harness.protocol.messages import plain
-from sampler_parity.harness.suite.file import expand_kind, read_suite
 from sampler_parity.harness.trie import bench as trie_bench
 from sampler_parity.harness.trie.bench import Bench, run
 from sampler_parity.harness.trie.llama_cpp import Worker
@@ -33,6 +33,8 @@ from tests.support.report_bundles import run_info
 from tests.support.skip_ratios import BLOCK, GRAMMAR, TRIE, measured, result, way, workload
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "adapter.py"
+SPEED = "tokens_per_second_vs_grammar_ci95"
+OWN_COSTS = {"masking": 1.0, "compacting": 11.0, "grammar": 500.0}
 
 
 def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
@@ -44,26 +46,6 @@ def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('leaves = ["enum:1"]', "workload 'enum:1': unknown"),
-        ('leaves = ["json"]\ndelays_ms = [-1.0]', "delays_ms: -1 is negative"),
-        ('leaves = ["json"]\nprompts = 9', "skip_ratio 'x': prompts: Input should be less than"),
-        (
-            'leaves = ["json"]\nquick = { leaves = ["tools"], prompts = 1, rounds = 1 }',
-            "skip_ratio 'x': quick.leaves: 'tools' is not among the leaves",
-        ),
-    ],
-    ids=["leaves", "delay", "prompts", "quick"],
-)
-def test_a_block_that_is_not_right_is_refused(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "s.toml"
-    path.write_text(f'name = "s"\n[[skip_ratio]]\nid = "x"\ndescription = "d"\nwhy = "w"\n{line}\n')
-    with pytest.raises(InputError, match=message):
-        expand_kind("skip_ratio", read_suite(path), "full")
-
-
-@pytest.mark.parametrize(
     ("changes", "missed"),
     [
         ({}, []),
@@ -72,14 +54,8 @@ def test_a_block_that_is_not_right_is_refused(tmp_path: Path, line: str, message
         ({"skip_ratio_exact": None}, ["skip_ratio_mean"]),
         ({"skip_ratio_off": 1}, ["skip_ratio_off"]),
         ({"text_accuracy": 0.4}, ["text_accuracy"]),
-        (
-            {"tokens_per_second_vs_grammar_ci95": (1.9, 4)},
-            ["tokens_per_second_vs_grammar_ci95.low"],
-        ),
-        (
-            {"own_us_per_step": {"masking": 1.0, "compacting": 11.0, "grammar": 500.0}},
-            ["own_share"],
-        ),
+        ({SPEED: (1.9, 4)}, [f"{SPEED}.low"]),
+        ({"own_us_per_step": OWN_COSTS}, ["own_share"]),
     ],
     ids=["right", "token", "skip-ratio", "no-exact", "a-step-off", "text", "speed", "own-cost"],
 )
@@ -117,13 +93,11 @@ def test_a_sampler_that_leaves_other_tokens_has_another_skip_ratio(
         return Tries(payload, {payload.descriptors[0].path: FlatTrie(leaves)})
 
     monkeypatch.setattr(trie_bench, "build_tries", wrong)
-    bench = Bench(str(tiny), "enum:40", ("one",))
-    outcome = run(bench, "strict-trie-ffi", rounds=1)
-    bench.close()
+    with closing(Bench(str(tiny), "enum:40", ("one",))) as bench:
+        outcome = run(bench, "strict-trie-ffi", rounds=1)
     assert outcome.skip_ratio_off == 1
-    assert {c.what for c in workload().checks(outcome) if not c.met} == {
-        *("skip_ratio_mean", "skip_ratio_off")
-    }
+    missed = {c.what for c in workload().checks(outcome) if not c.met}
+    assert missed == {"skip_ratio_mean", "skip_ratio_off"}
 
 
 def test_a_bench_makes_every_pass_longer_while_it_measures(
@@ -131,9 +105,8 @@ def test_a_bench_makes_every_pass_longer_while_it_measures(
 ) -> None:
     slept: list[float] = []
     monkeypatch.setattr("sampler_parity.harness.llama_cpp.decode.time.sleep", slept.append)
-    bench = Bench(str(tiny), "enum:2", ("one",), delay_ms=3.0)
-    run(bench, "strict-trie-ffi", rounds=1)
-    bench.close()
+    with closing(Bench(str(tiny), "enum:2", ("one",), delay_ms=3.0)) as bench:
+        run(bench, "strict-trie-ffi", rounds=1)
     assert set(slept) == {0.003}
     assert len(slept) >= 2 * 4  # a round to warm up and one more, four ways
 
@@ -222,25 +195,19 @@ def test_an_adapter_of_another_author_has_its_skip_ratio_measured(
 )
 @pytest.mark.slow
 def test_a_measurement_that_takes_its_process_down_costs_one_result(
-    tmp_path: Path,
-    tiny: Path,
-    act: str,
-    verdict: str,
-    detail: str,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, tiny: Path, act: str, verdict: str, detail: str, monkeypatch: Any
 ) -> None:
     if "late" in act:  # what comes ends the waiting
         monkeypatch.setattr(late, "SILENCE_S", 1.0)
     writer = writer_in(tmp_path)
     items = [CheckItem("s", small(tiny)), CheckItem("s", small(tiny, id="y"))]
     ended: list[Any] = []
-    context = context_of(
-        writer,
-        [adapter(tmp_path, act)],
-        progress=lambda results, note="": ended.extend(results),
-        timeout_s=0.2,
-    )
-    skip_ratio.measure(items, context)
+
+    def progress(results: Any, note: str = "") -> None:
+        ended.extend(results)
+
+    terms: dict[str, Any] = {"progress": progress, "timeout_s": 0.2}
+    skip_ratio.measure(items, context_of(writer, [adapter(tmp_path, act)], **terms))
     first, second = records(writer)
     assert [result.id for result in ended] == [first.id, second.id]
     assert (first.verdict, second.verdict) == (verdict, "measured")
@@ -278,8 +245,7 @@ def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.Worker._decodes", lambda _: [])
-    request = p.SkipRatioRequest(
-        model=str(tiny), leaves=["A", "B"], prompts=["one"], rounds=1, seed=0
-    )
+    fields = {"leaves": ["A", "B"], "prompts": ["one"], "rounds": 1, "seed": 0}
+    request = p.SkipRatioRequest.model_validate(fields | {"model": str(tiny)})
     with pytest.raises(Unsupported, match=r"llama\.cpp v0\.5\.0 decodes no model here"):
         Worker().skip_ratio(request)

@@ -1,16 +1,14 @@
 """Ladders: each size of each sampler is tested, past its powers of two."""
 
 import inspect
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.blocks.ladder import OF_CHAINS, SIZES, Ladder, rungs
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Rungs
-from sampler_parity.harness.suite.file import expand, find_suites, read_suite
+from sampler_parity.harness.suite.file import find_suites, read_suite
 from sampler_parity.reference.registry import ROWS, Row
 
 _WITHOUT_STATE = {"grammar", "grammar_lazy_patterns"}  # whose state has a grammar's size
@@ -76,14 +74,3 @@ def test_the_quick_profile_goes_past_16_bits_in_candidates_and_past_18_in_ids() 
     assert isinstance(counted := cases["x/top_p/counts"].logits, Rungs)
     assert counted.counts[:3] == [255, 256, 257]
     assert counted.counts[-1] == 4097
-
-
-def test_a_size_that_nothing_has_is_refused_in_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    block = 'id = "x"\ndescription = "x"\nwhy = "x"\n'
-    path.write_text(f'name = "mine"\n[[ladder]]\n{block}size = "width"\n')
-    with pytest.raises(InputError, match="ladder 'x': size 'width' is not one of candidates, k"):
-        expand(path, "quick")
-    path.write_text(f'name = "mine"\n[[ladder]]\n{block}size = "k"\nsamplers = ["temp"]\n')
-    with pytest.raises(InputError, match="temp has no size 'k' in reference/registry"):
-        expand(path, "quick")

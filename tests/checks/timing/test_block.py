@@ -3,12 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from sampler_parity.harness.checks import Profile
-from sampler_parity.harness.checks.throughput import Width
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import (
     expand,
     expand_kind,
@@ -35,10 +32,6 @@ def chains(path: Path, profile: Profile) -> list[TimedChain]:
     return expand_kind("timing", read_suite(path), profile)
 
 
-def widths(path: Path, profile: Profile) -> list[Width]:
-    return expand_kind("throughput", read_suite(path), profile)
-
-
 def write(folder: Path, text: str) -> Path:
     path = folder / "mine.toml"
     path.write_text(text)
@@ -58,20 +51,6 @@ def test_quick_profile_takes_its_part_of_the_grid(tmp_path: Path) -> None:
     assert chain.id == "p-r1.5-masked0.5/V20-n4"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        ("sizes = [20]", "sizes = [30]", "30 is not in the grid"),
-        ('"$r"', '"$q"', "'\\$q' in the chain is not in vary"),
-        ("steady", "stedy", "grid 'p': stedy: Extra inputs are not permitted"),
-        ("[[grid]]", "[[grid", "Expected ']]'"),
-    ],
-)
-def test_mistake_in_a_suite_is_named(tmp_path: Path, old: str, new: str, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        chains(write(tmp_path, GRID.replace(old, new)), "quick")
-
-
 def test_sizes_asked_for_are_all_timed() -> None:
     sizes = {4096, 32_000, 65_536, 128_256, 151_936, 262_144}
     by_group: dict[str, set[int]] = {}
@@ -80,15 +59,6 @@ def test_sizes_asked_for_are_all_timed() -> None:
             if "masked" not in chain.group and not chain.vocab:
                 by_group.setdefault(chain.group, set()).add(chain.logits.n)
     assert {group for group, timed in by_group.items() if not sizes <= timed} == set()
-
-
-def test_chain_that_the_throughput_suite_lacks_is_named(tmp_path: Path) -> None:
-    text = (
-        'name = "x"\n[chains]\na = [{ greedy = {} }]\n[[grid]]\nid = "g"\nmodel = "small"\n'
-        'prompt = [1]\ntokens = 2\nsizes = [1]\nchains = ["b"]\n'
-    )
-    with pytest.raises(InputError, match="no chain 'b'"):
-        widths(write(tmp_path, text), "quick")
 
 
 def test_one_file_holds_cases_and_what_is_timed_wherever_it_lies(tmp_path: Path) -> None:
