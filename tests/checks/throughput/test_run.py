@@ -1,14 +1,14 @@
 """Tokens a second: each round asks for all sequences and, for comparison, for one alone."""
 
+from contextlib import closing
 from typing import Any
 
-from sampler_parity.harness.checks.throughput import Width, decode_width
+import pytest
+
+from sampler_parity.harness.checks.throughput import Width, _with_tokens, decode_width
+from sampler_parity.harness.checks.timed_records import ThroughputOnBackend
 from sampler_parity.harness.checks.timing.rounds import RoundPlan
-from sampler_parity.harness.protocol.messages import (
-    HelloReply,
-    ThroughputReply,
-    ThroughputRequest,
-)
+from sampler_parity.harness.protocol.messages import HelloReply, ThroughputReply, ThroughputRequest
 from sampler_parity.harness.protocol.server import InPlace
 
 
@@ -31,14 +31,12 @@ class Counting:
 
 
 def measured(sequences: int) -> tuple[list[int], Any]:
-    width = Width(
-        id="x", model="small", chain_name="x", chain=[{"greedy": {}}], prompt=[1], tokens=2,
-        sequences=sequences,
-    )  # fmt: skip
+    fields: dict[str, Any] = {"id": "x", "model": "small", "prompt": [1], "tokens": 2}
+    chain: Any = [{"greedy": {}}]
+    width = Width(chain_name="x", chain=chain, sequences=sequences, **fields)
     worker = Counting()
-    backend = InPlace("counting", worker)
-    result = decode_width(width, [backend], RoundPlan(3))
-    backend.close()
+    with closing(InPlace("counting", worker)) as backend:
+        result = decode_width(width, [backend], RoundPlan(3))
     return worker.asked, result.backends["counting"]
 
 
@@ -54,3 +52,40 @@ def test_one_sequence_is_asked_for_once_a_round() -> None:
     asked, result = measured(1)
     assert asked == [1] * 4
     assert (len(result.rounds), result.alone) == (3, [])
+
+
+# the tokens of many sequences with one prompt and one seed: equal, or reported as different
+
+DIST = [{"dist": {"seed": 1}}]
+EQUAL = [[7, 7, 7], [9, 9, 9]]
+
+
+def test_sequences_with_one_seed_that_select_the_same_tokens_are_not_reported() -> None:
+    once = _with_tokens(ThroughputOnBackend(), DIST, EQUAL)
+    again = _with_tokens(once, DIST, EQUAL)
+    assert (again.parted, len(again.text_sha256)) == ("", 64)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "parted"),
+    [
+        ([[7, 7, 7], [9, 9, 8]], "sequence 3 of 3 leaves the first one's text at token 2"),
+        ([[7, 6, 7], [9, 9, 9]], "sequence 2 of 3 leaves the first one's text at token 1"),
+    ],
+)
+def test_the_first_sequence_that_leaves_the_first_ones_text_is_named(
+    tokens: list[list[int]], parted: str
+) -> None:
+    got = _with_tokens(ThroughputOnBackend(), DIST, tokens).parted
+    assert got == f"{parted}, with its prompt and seed"
+
+
+def test_a_round_or_a_sequence_alone_that_selects_other_tokens_is_reported() -> None:
+    once = _with_tokens(ThroughputOnBackend(), DIST, EQUAL)
+    got = _with_tokens(once, DIST, [[7, 7, 7], [8, 8, 8]]).parted
+    assert got == "alone or in another round the first sequence selects other tokens"
+
+
+def test_nothing_is_reported_of_a_chain_without_a_seed_or_of_no_tokens() -> None:
+    unseeded = _with_tokens(ThroughputOnBackend(), [{"dist": {"seed": 4294967295}}], [[1, 2]])
+    assert unseeded == _with_tokens(ThroughputOnBackend(), DIST, []) == ThroughputOnBackend()
