@@ -23,7 +23,7 @@ from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.cases import ABOUT
-from tests.support.inside import last_result_of
+from tests.support.inside import last_result_of, result_of
 
 DIST: p.ChainSpec = [{"top_p": {"p": 0.9}}, {"dist": {"seed": 1}}]
 GREEDY: p.ChainSpec = [{"greedy": {}}]
@@ -132,11 +132,13 @@ def test_an_engine_of_one_row_is_asked_for_one_after_the_other_and_that_is_repor
 
 
 def test_a_minimized_batch_has_the_rows_and_steps_that_it_takes() -> None:
-    def fails(smaller: BatchCase) -> bool:
-        result = judged(smaller, "batch/greedy-for-all")
-        return (result.verdict, result.stage) == ("diverged", "dist")
+    with closing(InProcess("batch/greedy-for-all")) as backend:
 
-    batch = shrink(case(DIST, GREEDY, DIST, alone=0), fails, 2000).batch
+        def fails(smaller: BatchCase) -> bool:
+            result = result_of(smaller, backend)
+            return (result.verdict, result.stage) == ("diverged", "dist")
+
+        batch = shrink(case(DIST, GREEDY, DIST, alone=0), fails, 2000).batch
     assert batch is not None
     assert sorted(str(each.chain) for each in batch.sequences) == [
         "[{'dist': {'seed': 0}}]",
