@@ -1,6 +1,7 @@
 """adapter check: the part of the protocol that an adapter does not support."""
 
 import sys
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from sampler_parity.harness.protocol.messages import HelloReply, StageResult
 from sampler_parity.harness.protocol.server import in_version
 from sampler_parity.harness.run.adapter_check import ProtocolCheck, check, check_adapter
 from tests.support import many_adapter
-from tests.support.inside import Inside
+from tests.support.inside import Inside, claiming
 
 COMMAND = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
 
@@ -91,12 +92,9 @@ class Claims(Worker):
 
 
 def checks_of(worker: Worker, version: int = 2) -> dict[str, ProtocolCheck]:
-    backend = Inside(worker)
-    backend.hello = lambda: in_version(worker.hello(), version)  # type: ignore[method-assign]
-    try:
+    with closing(Inside(worker)) as backend:
+        backend.hello = lambda: in_version(worker.hello(), version)  # type: ignore[method-assign]
         return {made.name: made for made in check(backend)}
-    finally:
-        backend.close()
 
 
 @pytest.mark.parametrize("sampler", ["grammar", "grammar_lazy_patterns", "infill", "akunu"])
@@ -120,18 +118,13 @@ class RefusesPrompts(Claims):
         return instance
 
 
-class NoOrigin(Claims):
-    def hello(self) -> HelloReply:
-        return super().hello().model_copy(update={"capabilities": ["run"]})
-
-
 @pytest.mark.parametrize(
     ("worker", "check"),
     [
         (Claims(["top_k", "openai_penalties"]), (True, "openai_penalties")),
         (RefusesPrompts(["vllm_penalties"]), (False, "unsupported: no prompt, 1 neither")),
         (
-            NoOrigin(["vllm_penalties"]),
+            claiming(Claims(["vllm_penalties"]), capabilities=["run"]),
             (None, "vllm_penalties without `origin`: cases with a prompt are skipped"),
         ),
     ],

@@ -4,7 +4,7 @@ import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ from sampler_parity.harness.run import batching as at_once
 from sampler_parity.harness.run import started
 from sampler_parity.harness.run.batching import AtOnce
 from sampler_parity.harness.run.judging import portions, run_portion
-from sampler_parity.harness.strict import like
 from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support import many_adapter
+from tests.support.timeless import timeless
 
 N = 6
 SUITES = ["top_p", "dry", "penalties", "xtc", "non_finite"]
@@ -97,10 +97,9 @@ def details(records: list[CaseResult]) -> list[str]:
     return [record.backends["mine"].detail for record in records]
 
 
-def timeless(record: CaseResult) -> CaseResult:
-    """Return a record without its times and digests."""
-    got = {name: like(b, ns=0, wall_s=0.0) for name, b in record.backends.items()}
-    return like(record, reference_s=0.0, backends=got, digests={})
+def comparable(records: Iterable[CaseResult]) -> list[Any]:
+    """Return records without their times and digests."""
+    return [timeless(record.model_dump(exclude={"digests"})) for record in records]
 
 
 @pytest.mark.slow
@@ -239,9 +238,9 @@ def test_records_of_a_suite_are_the_same_at_once_and_one_by_one(
     answers = Answers(Cache(tmp_path / "kept.sqlite"), "")
     terms = Terms(dict.fromkeys(["llama.cpp", "reference"]), answers=answers)
 
-    def records() -> list[CaseResult]:
+    def records() -> list[Any]:
         done = [run_portion(portion, terms, None) for portion in portions(items)]
-        return [timeless(record) for some in done for record in some]
+        return comparable(record for some in done for record in some)
 
     first, counted = records(), Counter[str]()
 
@@ -283,5 +282,5 @@ def test_faults_have_the_same_records_at_once_and_one_by_one(
     assert not any(adapters.answers.ahead)
     requests = adapters.asked
     alone = adapters.run(*faults, "many", items=items)
-    assert [timeless(record) for record in records] == [timeless(record) for record in alone]
+    assert comparable(records) == comparable(alone)
     assert (len(requests[0]) > 1) == (n > 1)

@@ -1,6 +1,7 @@
 """campaign: a fuzz campaign's chunks, its folder, its findings as a suite."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,7 +12,7 @@ import typer
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.stages.block import Script, StagesCase
+from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.checks.stages.blocks.campaign import LARGE, chunk, classes_of
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.cli.fuzz import fuzz_command, seconds_of
@@ -21,25 +22,12 @@ from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run import campaign, judging
 from sampler_parity.harness.suite.file import expand
+from tests.support.cases import stages
 from tests.support.command_line import cli, refused
+from tests.support.judged import Inline
 
 OF_GRAMMARS = {"grammar", "grammar_lazy_patterns"}  # whose suites draw grammars at random
 FAULT = "mutant/dist/words-swapped"
-
-
-class Here:
-    """An executor of this process."""
-
-    size = 1
-
-    def each(
-        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        for place, call in enumerate(calls):
-            yield place, function(*call)
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return function(*arguments)
 
 
 class Mutant(InProcess):
@@ -58,15 +46,14 @@ class Mutant(InProcess):
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run the mutant in this process."""
-    mutant = Mutant(FAULT.removeprefix("mutant/"))
-    monkeypatch.setattr(judging, "backend", lambda *_: mutant)
-    yield
-    mutant.close()
+    with closing(Mutant(FAULT.removeprefix("mutant/"))) as mutant:
+        monkeypatch.setattr(judging, "backend", lambda *_: mutant)
+        yield
 
 
 def done(folder: Path, seconds: float, backend: str, resume: bool = False) -> campaign.Campaign:
     begun = campaign.begin(folder, 7, [backend], resume)
-    campaign.go_on(begun, folder, Here(), campaign.Limits(seconds, 10), lambda _: None)
+    campaign.go_on(begun, folder, Inline(), campaign.Limits(seconds, 10), lambda _: None)
     return begun
 
 
@@ -136,12 +123,9 @@ def test_a_planted_fault_is_found_and_written_small_as_a_suite(
     smallest = min(replayed, key=lambda case: (len(case.chain), case.cost))
     assert len(smallest.chain) == 1
     assert smallest.logits.n <= 5
-    mutant = InProcess(FAULT.removeprefix("mutant/"))
-    sound = InProcess("top_k/keeps-one-more")  # its dist is right
-    assert not execute(smallest, [mutant]).ok
-    assert execute(smallest, [sound]).ok
-    for backend in (mutant, sound):
-        backend.close()
+    for mutant, ok in ((FAULT.removeprefix("mutant/"), False), ("top_k/keeps-one-more", True)):
+        with closing(InProcess(mutant)) as backend:  # the dist of the second is right
+            assert execute(smallest, [backend]).ok == ok
 
 
 @pytest.mark.slow
@@ -178,7 +162,7 @@ class Enough(Exception):  # noqa: N818 - no error
     """A campaign need not go on."""
 
 
-class Recording(Here):
+class Recording(Inline):
     """Runs nothing; records its calls."""
 
     def __init__(self) -> None:
@@ -215,13 +199,9 @@ def test_a_campaign_is_judged_by_the_reference_that_is_asked_for(
 
 def test_what_is_undefined_on_a_platform_is_not_asked_and_no_finding() -> None:
     """But a row that the backend refuses is one."""
-    block = {"id": "a", "description": "a", "why": "a", "chain": [{"mirostat": {"seed": 1}}]}
-    case = StagesCase.model_validate(block | {"logits": {"rows": [[0.0, float("nan")]]}})
-    own = InProcess("dist/words-swapped")
-    try:
+    case = stages([{"mirostat": {"seed": 1}}], {"rows": [[0.0, float("nan")]]})
+    with closing(InProcess("dist/words-swapped")) as own:
         result = execute(case, [own], None, {own.name: "v0.5.0/wasm"})
-    finally:
-        own.close()
     (got,) = result.backends.values()
     assert got.verdict == "rejected"
     assert [*campaign.findings_of(case, result, {})] == []
@@ -286,34 +266,20 @@ def test_the_command_finds_a_planted_fault_and_its_suite_replays_it(tmp_path: Pa
     assert cli("run", suite, "-b", "reference", "-j", "1", "-o", tmp_path / "b").returncode == 0
 
 
-class Large:
-    """An executor of 100 processes that records its tasks.
-
-    A task with chunk 4 dies, unless nothing kills.
-    """
+class Large(Inline):
+    """An executor of 100 processes that records its tasks. A task with chunk 4 dies."""
 
     size = 100
 
-    def __init__(self, kills: bool) -> None:
-        self.kills, self.tasks = kills, list[list[int]]()
+    def __init__(self) -> None:
+        self.tasks: list[list[int]] = []
 
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
         for place, call in enumerate(calls):
             self.tasks.append(call[0])
-            dies = self.kills and 4 in call[0]
-            yield place, Died("it died") if dies else function(*call)
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return function(*arguments)
-
-
-def of_a_large_one(executor: Large, folder: Path) -> list[campaign.Chunk]:
-    begun = campaign.begin(folder, 7, [FAULT], resume=False)
-    campaign.go_on(begun, folder, executor, campaign.Limits(0.1, 10), lambda _: None)
-    assert campaign.read(folder) == begun
-    return begun.chunks
+            yield place, Died("it died") if 4 in call[0] else function(*call)
 
 
 def blank(seed: int, number: int, *_: object) -> campaign.Chunk:
@@ -325,8 +291,11 @@ def test_of_a_task_that_kills_its_worker_the_chunk_that_does_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(campaign, "run_number", blank)
-    executor = Large(kills=True)
-    chunks = of_a_large_one(executor, tmp_path)
+    executor = Large()
+    begun = campaign.begin(tmp_path, 7, [FAULT], resume=False)
+    campaign.go_on(begun, tmp_path, executor, campaign.Limits(0.1, 10), lambda _: None)
+    assert campaign.read(tmp_path) == begun
+    chunks = begun.chunks
     assert [3] in executor.tasks
     crashed = [chunk for chunk in chunks if chunk.findings]
     assert [(chunk.chunk, chunk.findings[0].verdict) for chunk in crashed] == [(4, "crashed")]

@@ -29,11 +29,11 @@ from sampler_parity.harness.run.started import Intent, describe
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL
+from tests.support.timeless import timeless
 
 ASKED = Intent({"null": None}, profile="quick", ready_s=60.0)
-TIMES = {"reference_s", "wall_s", "ns"}
 MUTANT = "mutant/top_k/zero-means-one"
-WORKER = [*["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory"]]
+WORKER = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory"]
 
 
 @contextmanager
@@ -95,17 +95,11 @@ def described() -> RunInfo:
     return describe(ASKED)
 
 
-def timeless(read: Bundle) -> list[dict[str, Any]]:
-    """Every result without its times."""
+def results_of(read: Bundle) -> list[Any]:
+    """Return every result without its times."""
     others = (DistributionResult, DecodeResult, ChangeResult)
     results = (*read.cases, *(result for kind in others for result in read.of(kind)))
-    return [_without(result.model_dump()) for result in results]
-
-
-def _without(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _without(value) for key, value in data.items() if key not in TIMES}
-    return [_without(value) for value in data] if isinstance(data, list) else data
+    return [timeless(result.model_dump()) for result in results]
 
 
 def artifacts(folder: Path) -> dict[str, bytes]:
@@ -130,16 +124,10 @@ def test_a_fuzz_campaign_runs_on_a_cluster(tmp_path: Path, address: str) -> None
 
 def here_and_there(tmp_path: Path, suite: Path, address: str) -> tuple[Bundle, Bundle]:
     """The bundles of a run that fails, of this machine alone and of a cluster."""
-    one_fails = [
-        "--case",
-        "small/many/normal-V128-k0-seed1",
-        "--case",
-        "small/many/normal-V128-k5-*",
-    ]
-    arguments: list[str | Path] = [
-        "run", suite, "distribution/frequencies", "--case", "frequencies/masked", *one_fails,
-        *("-b", "llama.cpp", "-b", MUTANT),
-    ]  # fmt: skip
+    named = ("frequencies/masked", "small/many/normal-V128-k0-seed1", "small/many/normal-V128-k5-*")
+    arguments: list[str | Path] = ["run", suite, "distribution/frequencies"]
+    arguments += ["-b", "llama.cpp", "-b", MUTANT]
+    arguments += [word for name in named for word in ("--case", name)]
     one_machine = cli(*arguments, "-o", tmp_path / "here", "-j", "1")
     there = cli(*arguments, "-o", tmp_path / "there", "--executor", f"dask:{address}")
     assert (one_machine.returncode, there.returncode) == (1, 1), one_machine.stderr + there.stderr
@@ -151,7 +139,7 @@ def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
     tmp_path: Path, suite: Path, address: str, as_it_fails: None
 ) -> None:
     local, remote = here_and_there(tmp_path, suite, address)
-    assert timeless(remote) == timeless(local)
+    assert results_of(remote) == results_of(local)
     assert artifacts(tmp_path / "there") == artifacts(tmp_path / "here") != {}
     assert remote.info.machine == local.info.machine
 
@@ -209,15 +197,8 @@ def slow_pid() -> int:
 def test_label_that_no_worker_has_is_refused_with_the_fix(
     tmp_path: Path, suite: Path, address: str
 ) -> None:
-    where: list[str | Path] = [
-        "--executor",
-        f"dask:{address}",
-        "--label",
-        "vulkan",
-        "-o",
-        tmp_path / "b",
-    ]
-    line = refused(cli("run", suite, *where))
+    where = ["--executor", f"dask:{address}", "--label", "vulkan"]
+    line = refused(cli("run", suite, *where, "-o", tmp_path / "b"))
     assert "none of its 2 workers has vulkan" in line
     assert "dask worker --resources 'vulkan=1'" in line
     assert not (tmp_path / "b").exists()

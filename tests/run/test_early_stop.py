@@ -36,25 +36,20 @@ logits = {{ values = [1.0, 2.0] }}
 """
 
 
+def silent(folder: Path, cases: int) -> list[str]:
+    """Write a silent backend, and a suite of so many cases; return options of a run."""
+    (folder / "s.py").write_text(SILENT)
+    (folder / "silent").touch()
+    (folder / "s.toml").write_text('name = "s"' + "".join(map(CASE.format, range(cases))))
+    command = shlex.join([sys.executable, str(folder / "s.py")])
+    return ["-b", f"s={command}", "-o", str(folder / "b")]
+
+
 @pytest.mark.parametrize("others", [["-b", "null"], []])
 def test_a_silent_backend_is_stopped_and_resume_asks_for_the_rest(
     tmp_path: Path, others: list[str]
 ) -> None:
-    (tmp_path / "s.py").write_text(SILENT)
-    (tmp_path / "silent").touch()
-    (tmp_path / "s.toml").write_text('name = "s"' + "".join(map(CASE.format, range(30))))
-    command = shlex.join([sys.executable, str(tmp_path / "s.py")])
-    options = [
-        "--timeout",
-        "1",
-        "-j",
-        "2",
-        "-o",
-        str(tmp_path / "b"),
-        "-b",
-        f"s={command}",
-        *others,
-    ]
+    options = [*silent(tmp_path, cases=30), "--timeout", "1", "-j", "2", *others]
     ran = cli("run", tmp_path / "s.toml", *options)
     results = {case.id: case.backends for case in bundle.read(tmp_path / "b").cases}
     asked = [id for id, got in results.items() if got["s"].detail == "no reply within 1 s"]
@@ -67,7 +62,7 @@ def test_a_silent_backend_is_stopped_and_resume_asks_for_the_rest(
     assert line.startswith("stopped  s: no reply within 1 s in 5 cases in a row, the first of")
     assert f"them {asked[0]} (greedy). " in line or f"them {asked[1]} (greedy). " in line
     assert "--keep-going" in line
-    assert line.endswith(f" -b {shlex.quote(f's={command}')} --timeout 1")
+    assert line.endswith(f" -b {shlex.quote(options[1])} --timeout 1")
     assert f"{30 - len(asked)} cases take too long: not run: no reply" in ran.stdout
 
     (tmp_path / "silent").unlink()
@@ -77,11 +72,7 @@ def test_a_silent_backend_is_stopped_and_resume_asks_for_the_rest(
 
 
 def test_keep_going_asks_for_every_case(tmp_path: Path) -> None:
-    (tmp_path / "s.py").write_text(SILENT)
-    (tmp_path / "silent").touch()
-    (tmp_path / "s.toml").write_text('name = "s"' + "".join(map(CASE.format, range(8))))
-    command = shlex.join([sys.executable, str(tmp_path / "s.py")])
-    options = ["--keep-going", "--timeout", "0.2", "-o", str(tmp_path / "b"), "-b", f"s={command}"]
+    options = [*silent(tmp_path, cases=8), "--keep-going", "--timeout", "0.2"]
     assert "stopped" not in cli("run", tmp_path / "s.toml", *options).stdout
     details = {case.backends["s"].detail for case in bundle.read(tmp_path / "b").cases}
     assert details == {"no reply within 0.2 s"}

@@ -4,17 +4,18 @@ import ast
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run.adapter_check import check_adapter
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Verdict
+from tests.support.inside import result_of
 
 TSAMPLER = engines_folder() / "tsampler"
 
@@ -30,13 +31,8 @@ def compiled(source: Path, folder: Path) -> Path:
         pytest.skip("needs Node.js and `make tsampler`, which installs the TypeScript compiler")
     options = ["--module", "nodenext", "--target", "es2023", "--strict", "--types", "node"]
     options += ["--skipLibCheck"]  # Node.js's own types
-    types = ["--typeRoots", str(TSAMPLER / "node_modules" / "@types")]
-    done = subprocess.run(
-        [str(TSC), *options, *types, "--outDir", str(folder), str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    options += ["--typeRoots", str(TSAMPLER / "node_modules" / "@types"), "--outDir", str(folder)]
+    done = subprocess.run([str(TSC), *options, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     return folder / source.with_suffix(".mjs").name
 
@@ -45,11 +41,8 @@ def verdicts(command: list[str], suite: str) -> set[Verdict]:
     """Return the verdicts of the suite's cases that have only temp and greedy."""
     path = find_suites([suite])[0]
     cases = [c for c in expand(path, "quick") if set(c.samplers) <= {"temp", "greedy"}]
-    backend = BackendProcess("mine", command)
-    try:
-        return {execute(case, [backend]).backends["mine"].verdict for case in cases[:40]}
-    finally:
-        backend.close()
+    with closing(BackendProcess("mine", command)) as backend:
+        return {result_of(case, backend).verdict for case in cases[:40]}
 
 
 def test_the_python_example_needs_only_the_standard_library() -> None:
@@ -81,11 +74,8 @@ def test_the_python_example_draws_the_tokens_of_llama_cpp() -> None:
     path = find_suites(["parity/dist"])[0]
     candidates = [c for c in expand(path, "quick") if c.samplers == ["dist"] and c.logits.n < 2000]
     cases = [case for case in candidates if np.isfinite(case.logits.row(0)).all()]
-    backend = BackendProcess("mine", [sys.executable, str(PYTHON)])
-    try:
-        results = [execute(case, [backend]).backends["mine"] for case in cases[:40]]
-    finally:
-        backend.close()
+    with closing(BackendProcess("mine", [sys.executable, str(PYTHON)])) as backend:
+        results = [result_of(case, backend) for case in cases[:40]]
     assert len(results) > 10
     assert {(r.verdict, r.what) for r in results} <= {("identical", ""), ("close", "p")}
 

@@ -5,24 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records import BackendResult, CaseResult, Result
+from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.item import CheckItem
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run.judging import judge
 from tests.support.cases import stages
 from tests.support.context import context_of
-from tests.support.report_bundles import run_info
+from tests.support.report_bundles import case as case_result
+from tests.support.report_bundles import got, run_info
 
 
 def case(name: str) -> CheckItem:
     return CheckItem("suite", stages([{"greedy": {}}], [0.0, 1.0], id=name))
-
-
-def identical(name: str) -> CaseResult:
-    backends, required = {"null": BackendResult(verdict="identical")}, {"null": ["identical"]}
-    fields = {"id": name, "samplers": [], "steps": 1, "backends": backends, "required": required}
-    return CaseResult.model_validate(fields)
 
 
 class Deadly:
@@ -40,10 +35,7 @@ class Deadly:
             if self.guilty in ids or len(self.calls) == 1:
                 yield place, Died("signal SIGBUS")
             else:
-                yield place, [identical(i) for i in ids]
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        raise NotImplementedError
+                yield place, [case_result(i, {"null": got()}) for i in ids]
 
 
 def test_chunk_whose_process_dies_is_run_case_by_case(tmp_path: Path) -> None:

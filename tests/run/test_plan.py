@@ -98,6 +98,21 @@ def test_run_with_plan_lists_it_and_runs_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "b").exists()
 
 
+def refusal(suites: list[str], *backends: str) -> str:
+    with pytest.raises(InputError) as error:
+        plan_of(RunOptions(suites, list(backends or ["null"])))
+    return str(error.value)
+
+
+def two_of_small(folder: Path, *below: str) -> list[str]:
+    """Write the small suite into two folders, or into folders below them."""
+    paths = [folder.joinpath(name, *below, "small.toml") for name in ("one", "two")]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        path.write_text(SMALL)
+    return [str(path) for path in paths]
+
+
 @pytest.mark.parametrize(
     ("backends", "line"),
     [
@@ -112,33 +127,21 @@ def test_run_with_plan_lists_it_and_runs_nothing(tmp_path: Path) -> None:
     ids=["a backend", "an alias", "adapters", "files"],
 )
 def test_two_backends_of_one_name_are_refused(backends: list[str], line: str) -> None:
-    with pytest.raises(InputError) as error:
-        plan_of(RunOptions(["parity/temp"], backends))
-    assert str(error.value) == f"{line} - give each a name of its own: -b NAME=BACKEND"
+    refused = refusal(["parity/temp"], *backends)
+    assert refused == f"{line} - give each a name of its own: -b NAME=BACKEND"
 
 
 def test_a_case_that_two_suites_have_is_refused(tmp_path: Path) -> None:
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "small.toml").write_text(SMALL)
-    paths = [str(tmp_path / folder / "small.toml") for folder in ("one", "two")]
-    with pytest.raises(InputError) as error:
-        plan_of(RunOptions(paths, ["null"]))
-    assert str(error.value) == (
+    assert refusal(two_of_small(tmp_path)) == (
         "case small/many/normal-V128-k0-seed1: is in one/small and in two/small"
         " - run them into separate bundles"
     )
 
 
 def test_two_files_of_one_suite_are_refused(tmp_path: Path) -> None:
-    paths = [tmp_path / folder / "mine" / "small.toml" for folder in ("one", "two")]
-    for path in paths:
-        path.parent.mkdir(parents=True)
-        path.write_text(SMALL)
-    with pytest.raises(InputError) as error:
-        plan_of(RunOptions([str(path) for path in paths], ["null"]))
+    paths = two_of_small(tmp_path, "mine")
     line = f"{paths[1]}: is suite mine/small, as is {paths[0]} - rename one of them"
-    assert str(error.value) == line
+    assert refusal(paths) == line
 
 
 class _Elsewhere(Cluster):

@@ -7,19 +7,13 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.records import PartingResult, PredictionResult
-from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.run.predicting import partings
+from tests.support.cases import stages
 from tests.support.command_line import cli
 from tests.support.predicted import DRAWN, SORTED
 
-
-def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> StagesCase:
-    block = {"id": "a/a", "description": "a", "why": "a", "chain": chain}
-    return StagesCase.model_validate(block | {"logits": {"rows": list(rows)}} | fields)
-
-
-ROW = [1.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.25, -3.0]
-TIES = of([{"temp": {"temp": 0.5}}, {"top_k": {"k": 3}}, {"dist": {"seed": 1}}], ROW)
+CHAIN: list[Any] = [{"temp": {"temp": 0.5}}, {"top_k": {"k": 3}}, {"dist": {"seed": 1}}]
+TIES = stages(CHAIN, [1.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.25, -3.0], id="a/a")
 SUITE = """
 name = "one"
 
@@ -48,7 +42,8 @@ def test_of_a_platform_that_parts_otherwise_there_is_no_small_case() -> None:
 def test_predict_writes_a_bundle_of_which_report_makes_the_page(tmp_path: Path) -> None:
     folder, suite = tmp_path / "predicted", tmp_path / "one.toml"
     suite.write_text(SUITE)
-    done = cli("predict", str(suite), "--platform", "wasm", "-o", str(folder), "-j", "1")
+    command = ("predict", suite, "--platform", "wasm", "-o", folder, "-j", "1")
+    done = cli(*command)
     bundle = read_finished(folder)
     assert done.returncode == 1
     assert done.stdout.splitlines()[0] == (
@@ -58,6 +53,6 @@ def test_predict_writes_a_bundle_of_which_report_makes_the_page(tmp_path: Path) 
     assert [record.id for record in bundle.of(PredictionResult)] == ["one/ties"]
     assert [record.operations for record in bundle.of(PartingResult)] == [[SORTED]]
     assert bundle.info.suites
-    again = cli("predict", str(suite), "--platform", "wasm", "-o", str(folder), "-j", "1")
+    again = cli(*command)
     assert again.returncode == 2
     assert "holds a bundle already" in again.stderr

@@ -52,18 +52,10 @@ def one(**fields: Any) -> CaseResult:
 
 
 def drawn(**fields: Any) -> DistributionResult:
-    row: dict[str, Any] = {
-        "id": "little/drawn",
-        "suite": "mine/little",
-        "what": "frequency",
-        "samplers": ["dist"],
-        "n_vocab": 2,
-        "alpha": 1e-6,
-        "beta": 0.1,
-        "planned": 1,
-        "backends": {"null": CellOnBackend(decision="different")},
-        "required": {"null": ["equivalent"]},
-    }
+    row: dict[str, Any] = {"id": "little/drawn", "suite": "mine/little", "what": "frequency"}
+    row |= {"samplers": ["dist"], "n_vocab": 2, "alpha": 1e-6, "beta": 0.1, "planned": 1}
+    row["backends"] = {"null": CellOnBackend(decision="different")}
+    row["required"] = {"null": ["equivalent"]}
     return DistributionResult(**(row | fields))
 
 
@@ -104,10 +96,7 @@ MISFITS: dict[str, tuple[Result, str]] = {
         drawn(required={"null": ["equivalent", "different"]}),
         "'little/drawn' requires equivalent of null, not equivalent or different",
     ),
-    "no draws of it": (
-        drawn(id="little/one"),
-        "distribution 'little/one' is not part of this run",
-    ),
+    "no draws of it": (drawn(id="little/one"), "distribution 'little/one' is not part of this run"),
 }
 
 

@@ -16,22 +16,16 @@ from sampler_parity.harness.run.plan import RunOptions, plan_of
 from sampler_parity.harness.run.started import Intent, absent_of, describe
 from tests.support.command_line import ROOT, cli, refused
 from tests.support.sandboxed import need_sandbox
+from tests.support.timeless import timeless
 
 ADAPTER = f"mine={sys.executable} -I {ROOT / 'examples' / 'adapter.py'}"
 CASES = ["parity/greedy", "-b", ADAPTER, "-j", "1"]
 CASES += ["--case", "greedy/first-of-equals", "--case", "greedy/a*", "--case", "greedy/not-by-p"]
-TIMES = {"wall_s", "ns", "reference_s"}
-
-
-def untimed(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: untimed(value) for key, value in data.items() if key not in TIMES}
-    return [untimed(value) for value in data] if isinstance(data, list) else data
 
 
 def results(folder: Path) -> list[Any]:
     lines = (folder / "results.jsonl").read_text().splitlines()
-    return [untimed(json.loads(line)) for line in lines if '"footer"' not in line]
+    return [timeless(json.loads(line)) for line in lines if '"footer"' not in line]
 
 
 @pytest.mark.slow
@@ -110,9 +104,7 @@ def test_a_backend_that_cannot_have_a_sandbox_does_not_run(
     replaced program.
     """
     program = tmp_path / "sandbox.py"
-    program.write_text(
-        "import sys; print('no sandbox: unshare: no', file=sys.stderr); sys.exit(125)"
-    )
+    program.write_text("import sys; sys.stderr.write('no sandbox: unshare: no'); sys.exit(125)")
     monkeypatch.setattr(shell, "_PROGRAM", program)
     monkeypatch.setattr(shell, "refuse_missing_sandbox", lambda: None)
     name = engines.in_sandbox(ADAPTER)

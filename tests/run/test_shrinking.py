@@ -48,10 +48,8 @@ class Counting:
 def made(folder: Path, done: Sequence[str] = ()) -> tuple[Counting, list[CounterexampleResult]]:
     """Minimize 600 cases that all fail, at one of three stages."""
     executor = Counting()
-    results = [
-        case(name, {"null": diverged(stage=name.partition("-")[0])}, samplers=STAGES)
-        for name in WRONG
-    ]
+    at = {name: {"null": diverged(stage=name.partition("-")[0])} for name in WRONG}
+    results = [case(name, backends, samplers=STAGES) for name, backends in at.items()]
     writer = create(folder / "b", run_info("null"))
     writer.done.update(done)
     context = context_of(writer, ["null"], executor)
@@ -131,10 +129,8 @@ def test_nothing_is_named_where_most_cases_of_the_stage_fail_otherwise(
 def test_a_small_case_or_batch_with_a_ban_can_be_asked_again() -> None:
     chain = [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}]
     steps = [{"before": [["join", 0]], "sample": [{"at": 0, "row": 0}]}]
-    of_batch = {
-        "batch": {"sequences": [{"chain": chain}], "steps": steps},
-        "logits": {"families": ["normal"], "n": 2, "seed": 0},
-    }
+    logits: dict[str, Any] = {"families": ["normal"], "n": 2, "seed": 0}
+    of_batch = {"batch": {"sequences": [{"chain": chain}], "steps": steps}, "logits": logits}
     for small in ({"chain": chain, "logits": {"rows": [["-inf", 1.0]]}}, of_batch):
         record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=small)
         of: Any = case_of(record)
@@ -179,9 +175,6 @@ def test_a_run_stops_at_so_many_failures_and_says_what_it_left(
         ) -> Iterator[tuple[int, Any]]:
             for place, (portion, *_) in enumerate(calls):
                 yield place, [case(c.id, {"null": got("crashed")}) for c in portion]
-
-        def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-            raise NotImplementedError
 
     writer = create(tmp_path / "b", run_info("null"))
     items = [CheckItem("s", suite_case(name)) for name in itertools.islice(WRONG, 600)]

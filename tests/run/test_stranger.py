@@ -1,8 +1,8 @@
 """An outside author's top_p in JavaScript: right, it passes with ties accepted; wrong, it fails."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 
 import pytest
 
@@ -16,27 +16,15 @@ from tests.support.top_p import ADAPTER, CASES, SHOW
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 
 
-@contextmanager
-def top_p(fault: str = "") -> Iterator[BackendProcess]:
-    backend = BackendProcess("mine", ["node", str(ADAPTER), *filter(None, [fault])])
-    try:
-        yield backend
-    finally:
-        backend.close()
-
-
-def accepting_ties(of: StagesCase, backend: BackendProcess) -> CaseResult:
-    return execute(of, [backend]).model_copy(update={"accept": "tied"})
-
-
-def of_small_rows() -> list[StagesCase]:
-    return [case for case in CASES.values() if case.logits.n <= 256]
+def accepting_ties(cases: Iterable[StagesCase], *faults: str) -> list[CaseResult]:
+    """Return the results of top_p, with its faults, for which ties are accepted."""
+    with closing(BackendProcess("mine", ["node", str(ADAPTER), *faults])) as backend:
+        return [execute(c, [backend]).model_copy(update={"accept": "tied"}) for c in cases]
 
 
 @pytest.mark.slow
 def test_a_right_top_p_that_sorts_otherwise_passes_where_ties_are_accepted() -> None:
-    with top_p() as backend:
-        results = [accepting_ties(case, backend) for case in of_small_rows()]
+    results = accepting_ties(case for case in CASES.values() if case.logits.n <= 256)
     verdicts = [result.backends["mine"].verdict for result in results]
     assert {*verdicts} == {"identical", "reordered", "tied", "skipped"}
     assert verdicts.count("tied") >= 50  # or the suite would not show what is asked here
@@ -53,26 +41,20 @@ WRONG = {
     "sums-in-bfloat16": {"more"},
     "one-is-not-off": {"order"},
     "normalizes-the-rest": {"p"},
-}
-WRONG_AT_TIES = {
+    # these are wrong at ties alone
     "keeps-all-that-equal-the-last": {"more"},
     "drops-equals-that-do-not-all-fit": {"fewer"},
     "takes-the-next-id-of-equals": {"tokens"},
 }
 
 
-def failing(fault: str) -> list[CaseResult]:
-    with top_p(fault) as backend:
-        results = [accepting_ties(CASES[name], backend) for name in SHOW]
-    return [result for result in results if not result.ok]
-
-
-@pytest.mark.parametrize("fault", [*WRONG, *WRONG_AT_TIES])
+@pytest.mark.parametrize("fault", WRONG)
 @pytest.mark.slow
 def test_a_wrong_top_p_fails_with_its_fault_although_ties_are_accepted(fault: str) -> None:
-    wrong = [result.backends["mine"] for result in failing(fault)]
+    results = accepting_ties([CASES[name] for name in SHOW], fault)
+    wrong = [result.backends["mine"] for result in results if not result.ok]
     exactly_at_p = fault == "exceeds-instead-of-reaches"
     worst = [r for r in wrong if r.verdict == ("boundary" if exactly_at_p else "diverged")]
     assert worst
     assert {result.stage for result in wrong} == {"top_p"}
-    assert {kind_of(result).name for result in worst} == (WRONG | WRONG_AT_TIES)[fault]
+    assert {kind_of(result).name for result in worst} == WRONG[fault]

@@ -27,6 +27,9 @@ class Inline:
         for place, arguments in enumerate(calls):
             yield place, function(*arguments)
 
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
 
 def judged(folder: Path, name: str, cases: Sequence[Case], accept: Accept) -> Bundle:
     """Judge the cases, then minimize and diagnose the failures. name: "mine=COMMAND"."""
