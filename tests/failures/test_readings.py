@@ -1,9 +1,9 @@
 """A failure has the name of the rule that is broken, with facts of the judge, in any arithmetic."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ from tests.support.cases import stages
 from tests.support.report_bundles import run_info
 
 Apply = Callable[[Any, Any, Any], None]
+WINDOW = {"penalty_last_n": 4, "penalty_repeat": 1.5, "penalty_freq": 0.25, "penalty_present": 0.5}
 
 
 def crossing_dropped(ops: Any, cand: Any, of: Any) -> None:
@@ -62,16 +63,7 @@ def top_p(seed: int, p: float = 0.7) -> StagesCase:
 
 
 def repeated(seed: int, *history: int) -> StagesCase:
-    chain = [
-        {
-            "penalties": {
-                "penalty_last_n": 9,
-                "penalty_repeat": 1.5,
-                "penalty_freq": 0.25,
-                "penalty_present": 0.5,
-            }
-        }
-    ]
+    chain = [{"penalties": WINDOW | {"penalty_last_n": 9}}]
     logits = {"family": "normal", "n": 12, "seed": seed}
     return stages(chain, logits, id=f"penalties-{seed}", history=[*history])
 
@@ -160,20 +152,13 @@ def adaptive(of: Any, cand: Any) -> None:
 
 def scripts(sampler: str, **parameters: Any) -> list[StagesCase]:
     """Return cases of state: a reset, and clones, on several rows."""
+    chain = [{sampler: parameters}, *([] if sampler == "adaptive_p" else [{"greedy": {}}])]
+    logits = {"family": "normal", "n": 8}
     return [
-        stages(
-            [{sampler: parameters}, *([] if sampler == "adaptive_p" else [{"greedy": {}}])],
-            {"family": "normal", "n": 8, "seed": seed},
-            id=f"{sampler}-{script}-{seed}",
-            script=script,
-            steps=6,
-        )
+        stages(chain, logits | {"seed": seed}, id=f"{script}-{seed}", script=script, steps=6)
         for script in ("reset", "clone", "plain")
         for seed in range(3)
     ]
-
-
-WINDOW = {"penalty_last_n": 4, "penalty_repeat": 1.5, "penalty_freq": 0.25, "penalty_present": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -257,44 +242,30 @@ def head_of_the_breaker(ops: Any, cand: Any, of: Any) -> None:
 VOCABULARY = 12
 NORMAL = {"family": "normal", "n": VOCABULARY}
 HISTORY = [3, 1, 2, 4, 1, 2, 5, 2, 6, 1, 2]  # behind 1, 2: 4, 5; behind 2 alone: 6
-COPIES = [
-    stages(
-        [{"dry": {"dry_multiplier": 1.0, "dry_allowed_length": 1}}],
-        NORMAL | {"seed": seed},
-        id=f"dry-{seed}",
-        history=[*HISTORY[:8], *last],
-    )
-    for seed in range(3)
-    for last in ([4, 2, 1, 2], [5, 1, 2])
-]
-BROKEN = [
-    stages(
-        [{"dry": {"dry_multiplier": 1.0, "dry_allowed_length": 1, "seq_breakers": [[5, 6]]}}],
-        NORMAL | {"seed": seed},
-        id=f"dry-{seed}",
-        history=history,
-    )
-    for seed in range(2)
-    for history in ([5, 6, 1, 2, 5, 6, 1], [5, 1, 2, 3, 5, 1, 2], [1, 2, 3, 1, 2])
-]
-BEHIND = [
-    stages(
-        [{"xtc": {"p": 1.0, "t": 0.1, "seed": 1}}, {"top_p": {"p": p}}],
-        NORMAL | {"seed": seed},
-        id=f"top_p-{p}-{seed}",
-    )
-    for p in (0.3, 0.6)
-    for seed in range(3)
-]
-WARM = [
-    stages(
-        [{"top_k": {"k": k}}, {"temp_ext": {"temp": 1.0, "delta": 0.5}}],
-        NORMAL | {"seed": seed},
-        id=f"temp_ext-{k}-{seed}",
-    )
-    for k in (3, 6)
-    for seed in range(3)
-]
+
+
+def on_rows(
+    *chains: list[dict[str, Any]], rows: int = 3, histories: Sequence[list[int]] = ([],)
+) -> list[StagesCase]:
+    """Return each chain behind each history, on so many rows of logits."""
+    made = itertools.product(chains, range(rows), histories)
+    return [
+        stages(chain, NORMAL | {"seed": seed}, id=f"{number}", history=history)
+        for number, (chain, seed, history) in enumerate(made)
+    ]
+
+
+DRY = {"dry_multiplier": 1.0, "dry_allowed_length": 1}
+BREAKERS = DRY | {"seq_breakers": [[5, 6]]}
+ENDS = [[5, 6, 1, 2, 5, 6, 1], [5, 1, 2, 3, 5, 1, 2], [1, 2, 3, 1, 2]]
+XTC = {"xtc": {"p": 1.0, "t": 0.1, "seed": 1}}
+WARMER = {"temp_ext": {"temp": 1.0, "delta": 0.5}}
+COPIES = on_rows(
+    [{"dry": DRY}], histories=[[*HISTORY[:8], *last] for last in ([4, 2, 1, 2], [5, 1, 2])]
+)
+BROKEN = on_rows([{"dry": BREAKERS}], rows=2, histories=ENDS)
+BEHIND = on_rows(*([XTC, {"top_p": {"p": p}}] for p in (0.3, 0.6)))
+WARM = on_rows(*([{"top_k": {"k": k}}, WARMER] for k in (3, 6)))
 
 
 @pytest.mark.parametrize(
@@ -324,12 +295,9 @@ def test_a_reversed_chance_is_named_though_the_random_numbers_are_not_known() ->
         samplers.xtc(ops, cand, of)
         of.p = np.float32(1) - of.p
 
+    probs = {"probs": [0.4, 0.3, 0.2, 0.1]}
     cases = [
-        stages(
-            [{"xtc": {"p": p, "t": 0.15, "seed": seed}}],
-            {"probs": [0.4, 0.3, 0.2, 0.1]},
-            id=f"xtc-{p}-{seed}",
-        )
+        stages([{"xtc": {"p": p, "t": 0.15, "seed": seed}}], probs, id=f"xtc-{p}-{seed}")
         for p in (0.5, 1.0)
         for seed in range(8)
     ]
@@ -388,7 +356,7 @@ def test_no_side_of_a_difference_is_blank_or_equal_to_the_other(apply: Apply) ->
     assert not any(line.endswith("expected ") for line in differing_lines(group.example))
 
 
-def test_every_reading_is_an_expression_that_gives_a_result(tmp_path: Path) -> None:
+def test_every_reading_is_an_expression_that_gives_a_result() -> None:
     """Not one of them has a name that is not there."""
     for sampler, table in readings._tables().items():
         parameters = {
@@ -399,9 +367,8 @@ def test_every_reading_is_an_expression_that_gives_a_result(tmp_path: Path) -> N
             "dry": {"dry_multiplier": 1.0}, "mirostat": {"seed": 0}, "mirostat_v2": {"seed": 0},
             "adaptive_p": {"target": 0.5, "seed": 0},
         }.get(sampler, {"p": 0.5})  # fmt: skip
-        case = stages(
-            [{sampler: parameters}], {"family": "normal", "n": 9}, history=[1, 2, 1, 2, 1]
-        )
+        logits = {"family": "normal", "n": 9}
+        case = stages([{sampler: parameters}], logits, history=[1, 2, 1, 2, 1])
         with closing(InPlace("mine", float64.Worker())) as backend:
             at = BackendResult(verdict="identical", stage=sampler)
             (view,) = readings.views(case, backend, at)

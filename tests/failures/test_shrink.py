@@ -8,7 +8,7 @@ from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink
 from sampler_parity.harness.inputs.logits import LiteralRows
-from tests.support.cases import stages
+from tests.support.cases import ABOUT, stages
 
 
 def big() -> StagesCase:
@@ -83,15 +83,9 @@ def test_shrink_stops_after_so_many_tries_and_says_so(tries: int) -> None:
 def test_parameters_in_the_chains_of_a_batch_become_simple() -> None:
     sequence = {"chain": [{"temp": {"temp": 0.7312}}, {"dist": {"seed": 77}}]}
     step = {"before": [["join", 0]], "sample": [{"at": 0, "row": 0}]}
-    case = BatchCase.model_validate(
-        {
-            "id": "x",
-            "description": "d",
-            "why": "w",
-            "logits": {"families": ["normal"], "n": 8, "seed": 1},
-            "batch": {"sequences": [sequence], "steps": [step]},
-        }
-    )
+    logits = {"families": ["normal"], "n": 8, "seed": 1}
+    batch = {"sequences": [sequence], "steps": [step]}
+    case = BatchCase.model_validate(ABOUT | {"logits": logits, "batch": batch})
 
     def fails(each: BatchCase) -> bool:
         return [next(iter(stage)) for stage in each.chains[0]] == ["temp", "dist"]

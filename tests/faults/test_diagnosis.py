@@ -7,8 +7,6 @@ import pytest
 
 from sampler_parity.harness.backends.reference import ReferenceInstance
 from sampler_parity.harness.backends.reference import Worker as Reference
-from sampler_parity.harness.bundle import machine
-from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records import (
     BackendResult,
     CaseResult,
@@ -28,17 +26,12 @@ from sampler_parity.harness.run.shrinking import WRONG, case_of, nearby, settled
 from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support import own_samplers as own
 from tests.support.cases import stages
+from tests.support.inside import last_result_of
+from tests.support.report_bundles import run_info
 
 LARGEST = 2_000  # of a case's cost: the small ones, in plain Python
 NAME = "own"
 VALUES = [3.0, 2.0, 2.0, 1.0, 0.5, 0.25, -1.0]
-
-
-def info() -> RunInfo:
-    return RunInfo(
-        version="", started="", command=[], suites={}, profile="quick", seed=0,
-        backends={NAME: BackendInfo(command=[])}, machine=machine.describe(),
-    )  # fmt: skip
 
 
 def quick_cases(sampler: str) -> list[Case]:
@@ -62,7 +55,7 @@ def named_of(worker: own.Worker | Reference, asked: list[Case]) -> tuple[int, se
         cases = {case.id: case for case in asked}
         judged = [execute(case, [backend]) for case in cases.values()]
         small = []
-        for group, of_group in to_shrink(groups(info(), judged), cases):
+        for group, of_group in to_shrink(groups(run_info(NAME), judged), cases):
             if group.verdict in WRONG:
                 first = next(r for r in judged if r.id == group.cases[0]).backends[NAME]
                 small.append(counterexample(of_group, backend, looks(first), {}))
@@ -106,8 +99,7 @@ def top_k(k: int, n: int = 7) -> StagesCase:
 
 
 def on(apply: own.Apply, case: StagesCase) -> BackendResult:
-    with closing(InPlace(NAME, own.Worker("top_k", apply))) as backend:
-        return execute(case, [backend]).backends[backend.name]
+    return last_result_of(case, InPlace(NAME, own.Worker("top_k", apply)))
 
 
 def named(apply: own.Apply, small: StagesCase, *others: StagesCase) -> list[tuple[str, int, int]]:
@@ -141,9 +133,8 @@ def test_a_fault_that_fails_what_the_backend_passes_is_not_named() -> None:
     small = top_k(1, n=2)
     result = on(own.top_k(more=1), small)
     passing = [(top_k(k), on(own.top_k(), top_k(k))) for k in (1, 4)]
-    assert [fault.name for fault in diagnose(Seen(small, result, [], [], []))] == [
-        "top_k/keeps-one-more"
-    ]
+    (fault,) = diagnose(Seen(small, result, [], [], []))
+    assert fault.name == "top_k/keeps-one-more"
     assert diagnose(Seen(small, result, [], passing, [])) == []
 
 

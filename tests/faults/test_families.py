@@ -4,7 +4,6 @@ from contextlib import closing
 
 import pytest
 
-from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.faults import Mutant
 from sampler_parity.harness.faults.diagnosis import Judged, Seen, constructed
@@ -13,6 +12,7 @@ from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference.samplers.top_k import TopK
 from tests.support.cases import stages
+from tests.support.inside import result_of
 
 
 def case(chain: ChainSpec, n: int = 40, seed: int = 0) -> StagesCase:
@@ -27,7 +27,7 @@ def top_k(k: int, n: int = 40) -> StagesCase:
 def judged(fault: Mutant, cases: list[StagesCase]) -> tuple[Judged, Judged]:
     """Return the cases that fail and those that pass."""
     with closing(InProcess(fault)) as backend:
-        pairs: Judged = [(one, execute(one, [backend]).backends[backend.name]) for one in cases]
+        pairs: Judged = [(one, result_of(one, backend)) for one in cases]
     failing = [pair for pair in pairs if pair[1].verdict != "identical"]
     return failing, [pair for pair in pairs if pair not in failing]
 
