@@ -9,10 +9,6 @@ from sampler_parity.harness.statistics.plan import Errors
 from sampler_parity.reference.random import Walk
 
 
-def walk(weights: np.ndarray) -> Walk:
-    return Walk(np.arange(len(weights), dtype=np.int32), np.cumsum(weights))
-
-
 def test_lost_tail_is_caught_by_its_total() -> None:
     n = tail.draws_for(2.0, 0.04, Errors(1e-8, 1e-4))
     assert tail.total_p_value(0, n, 0.04) < 1e-8
@@ -26,7 +22,7 @@ def test_uniforms_of_few_bits_are_caught_by_repeats() -> None:
     fine, coarse = rng.random(50_000), np.floor(rng.random(50_000) * 2**16) / 2**16
     p_values = []
     for u in (fine, coarse):
-        drawn = walk(weights).tokens(u)
+        drawn = Walk(np.arange(len(weights), dtype=np.int32), np.cumsum(weights)).tokens(u)
         drawn = drawn[drawn > 0]
         p_values.append(tail.repeats_p_value(tail.repeats(drawn), len(drawn), 2.0**-20))
     assert p_values[0] > 1e-3

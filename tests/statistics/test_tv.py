@@ -4,18 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from sampler_parity.harness.statistics import tv
-from sampler_parity.harness.statistics.plan import (
-    LOOKS,
-    Budget,
-    Errors,
-    coupled_caught,
-    coupled_draws,
-    draws_for,
-    holm,
-    looks,
-    smallest_caught,
-)
+from sampler_parity.harness.statistics import plan, tv
+from sampler_parity.harness.statistics.plan import Budget, Errors
 from sampler_parity.harness.statistics.tv import by_rank, by_token
 
 ERRORS = Errors(alpha=1e-8, beta=1e-4)
@@ -65,18 +55,18 @@ def test_p_value_of_a_right_sampler_is_no_smaller_than_its_level() -> None:
 
 def test_planned_draws_are_the_fewest_that_suffice() -> None:
     p = np.full(32, 1 / 32)
-    n = draws_for(0.005, p, ERRORS)
-    assert smallest_caught(n, p, ERRORS) <= 0.005 < smallest_caught(n - 1, p, ERRORS)
+    n = plan.draws_for(0.005, p, ERRORS)
+    assert plan.smallest_caught(n, p, ERRORS) <= 0.005 < plan.smallest_caught(n - 1, p, ERRORS)
 
 
 def test_planned_draws_decide_both_ways_with_the_stated_error() -> None:
     rng = np.random.default_rng(3)
     errors = Errors(alpha=0.01, beta=0.05)
     p, margin = np.array([0.5, 0.25, 0.125, 0.125]), 0.05
-    n = draws_for(margin, p, errors)
+    n = plan.draws_for(margin, p, errors)
     q = p + margin * np.array([1.0, -1.0, 0.0, 0.0])
     right, wrong = rng.multinomial(n, p, size=2000), rng.multinomial(n, q, size=2000)
-    assert (tv.upper(right, p, errors.alpha / LOOKS) >= margin).mean() <= errors.beta
+    assert (tv.upper(right, p, errors.alpha / plan.LOOKS) >= margin).mean() <= errors.beta
     assert (tv.p_value(wrong, p) > errors.alpha).mean() <= errors.beta
 
 
@@ -85,15 +75,15 @@ def test_budget_is_split_evenly_over_tests_and_their_three_statements() -> None:
 
 
 def test_looks_double_up_to_the_plan() -> None:
-    assert looks(6400) == [100, 200, 400, 800, 1600, 3200, 6400]
-    assert looks(3) == [1, 3]
+    assert plan.looks(6400) == [100, 200, 400, 800, 1600, 3200, 6400]
+    assert plan.looks(3) == [1, 3]
 
 
 def test_coupled_draws_catch_the_margin_and_no_plan_exists_below_rounding() -> None:
-    n = coupled_draws(0.01, 1e-6, ERRORS)
+    n = plan.coupled_draws(0.01, 1e-6, ERRORS)
     assert n is not None
-    assert coupled_caught(n, 1e-6, ERRORS) <= 0.01
-    assert coupled_draws(0.01, 0.02, ERRORS) is None
+    assert plan.coupled_caught(n, 1e-6, ERRORS) <= 0.01
+    assert plan.coupled_draws(0.01, 0.02, ERRORS) is None
 
 
 def test_bins_by_token_leave_out_what_is_impossible() -> None:
@@ -113,7 +103,7 @@ def test_bins_by_rank_hold_neighbours_in_probability() -> None:
 
 def test_holm_multiplies_by_the_hypotheses_that_are_left() -> None:
     # 4 x 0.01, 3 x 0.02, 2 x 0.03, 1 x 0.9
-    assert holm(np.array([0.03, 0.01, 0.9, 0.02])) == pytest.approx([0.06, 0.04, 0.9, 0.06])
+    assert plan.holm(np.array([0.03, 0.01, 0.9, 0.02])) == pytest.approx([0.06, 0.04, 0.9, 0.06])
     # 3 x 0.01; 2 x 0.012 and 1 x 0.013 are not below it
-    assert holm(np.array([0.01, 0.012, 0.013])) == pytest.approx([0.03, 0.03, 0.03])
-    assert holm(np.array([])).tolist() == []
+    assert plan.holm(np.array([0.01, 0.012, 0.013])) == pytest.approx([0.03, 0.03, 0.03])
+    assert plan.holm(np.array([])).tolist() == []
