@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from sampler_parity.harness.cli.app import app
+from tests.support.command_line import COMMANDS as EVERY
 from tests.support.wheel import OFFLINE, PIP, build_wheel, outside
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,70 +23,9 @@ TSAMPLER = "engines/tsampler"
 CASE = "top_p/crossing-token-is-kept"
 WRONG = "mutant/top_p/crossing-token-dropped"
 POLICY = "schema_version = 1\npartial = true\n[[parity]]\n"
-
-# Arguments, exit status, a part of the output. {model} and {python} are in the new environment.
-COMMANDS: list[tuple[str, int, str]] = [
-    ("demo", 0, "mine loses token 3"),
-    ("vectors -o kit --suites parity/top_k --max-vocab 12", 0, "test vectors in "),
-    ("backends", 0, "llama.cpp          v0.5.0"),
-    ("list suites", 0, "parity/top_p"),
-    ("init --lang c mine", 0, "check    sampler-parity adapter check -- mine/adapter"),
-    (f"run parity/top_p --case {CASE} -o good -j 1", 0, "1/1 identical"),
-    (f"run parity/top_p --case {CASE} -o wrong -j 1 -b {WRONG}", 1, "DIVERGED"),
-    ("fuzz --for 0.1s -j 1 -o fuzzed", 0, "0 findings"),
-    (f"explain wrong {CASE}", 0, "replay: sampler-parity run parity/top_p"),
-    (f"repro wrong {CASE}", 2, "a program can be written for llama.cpp, "),
-    (f"predict {CASE} --platform linux-arm64-gcc", 0, "as on linux-x64-gcc to the bit"),
-    ("report good wrong -o report", 0, "report/parity.html"),
-    ("gate good --policy gate.toml", 0, "gate     pass"),
-    ("gate good", 2, "run without --case"),
-    ("gate wrong --policy gate.toml", 1, f"FAILED parity   {CASE}"),
-    ("compare good good -o report", 0, "report/compare.html"),
-    ("why good 1", 2, "is not a recording"),
-    ("history add good wrong", 0, "good  added"),
-    ("history show -o report", 0, "report/history.html"),
-    ("trie-bench --mode strict-guided --token-tree-descriptor enum:2 --rounds 1", 0, "tokens_per_"),
-    ("capture --model {model} --prompts prompt.txt --max-rows 2 -o c.gguf", 0, "c.gguf"),
-    ("record -o r -- {python} -c pass", 0, "nothing is recorded: the program never called"),
-    ("check r", 2, "r: is not a recording: it has no file PID.events"),
-    ("redact good -o redacted", 2, "good: is not a checked recording"),
-    ("golden verify", 0, "equal to the reference to the bit"),
-    ("builds list", 0, ""),
-    ("builds make nothing", 2, "build 'nothing': no recipe"),
-    ("builds newest", 0, "xllamacpp "),
-    ("engines list", 0, "sampler-parity engines add rwkv"),
-    ("engines add nothing", 2, "engine 'nothing': unknown"),
-    ("engines exec rwkv -- python", 2, "sampler-parity engines add rwkv"),
-    ("engines remove rwkv", 2, "rwkv"),
-    ("server check http://example.com -d openai", 2, "example.com: is another machine"),
-    ("server fingerprint http://example.com", 2, "example.com: is another machine"),
-    ("server start nothing", 2, "server 'nothing': unknown"),
-    ("upgrade reference reference --settings none.json", 2, "none.json: cannot be read"),
-    ("builds add here={libllama} --release v0.5.0", 0, "here  v0.5.0"),
-    ("adapter check -- {python} -m sampler_parity.harness.backends.worker null", 0, "run greedy"),
-]
-OF_A_USER = (
-    "demo",
-    "vectors",
-    "init",
-    "run",
-    "explain",
-    "report",
-    "gate good --policy",
-    "builds list",
-    "adapter",
-)
-SHORT = [command for command in COMMANDS if command[0].startswith(OF_A_USER)]
-# Commands that compute for seconds: every night, with all others.
-LONG: list[tuple[str, int, str]] = [
-    ("selftest top_p/crossing-token-dropped", 0, "1/1"),
-    ("golden regenerate", 0, "equal"),
-    ("calibrate --runs 50 --null-runs 300 -o calibration", 0, "15/15 claims"),
-    ("timing-selfcheck --trials 10 -o selfcheck", 0, "alarms"),
-    ("lint", 0, "no problems"),
-]
-
-pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").is_file(), reason="not in a checkout")
+COMMANDS: list[dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "installed_commands.toml").read_text(encoding="utf-8")
+)["commands"]
 
 
 @dataclass(frozen=True)
@@ -137,29 +76,20 @@ def _copy_machine_code(compiled: Path, installed: Path) -> None:
                 shutil.copy(code, copy.parent / "__pycache__")
 
 
-def commands_of(group: Any, prefix: str = "") -> set[str]:
-    names: set[str] = set()
-    for name, command in group.commands.items():
-        inner = hasattr(command, "commands")
-        names |= commands_of(command, f"{name} ") if inner else {prefix + name}
-    return names
-
-
 def test_every_command_is_tried() -> None:
-    every = commands_of(typer.main.get_command(app))
-    tried = {name for name in every for text, _, _ in COMMANDS + LONG if text.startswith(name)}
-    assert every - tried == set()
+    tried = {name for name in EVERY for row in COMMANDS if row["run"].startswith(name)}
+    assert EVERY.keys() - tried == set()
 
 
 @pytest.mark.parametrize(
-    "commands",
+    "users_alone",
     [
-        pytest.param(SHORT, marks=pytest.mark.slow, id="what a user types"),
-        pytest.param(COMMANDS + LONG, marks=pytest.mark.nightly, id="all"),
+        pytest.param(True, marks=pytest.mark.slow, id="what a user types"),
+        pytest.param(False, marks=pytest.mark.nightly, id="all"),
     ],
 )
 def test_every_command_works_from_the_wheel_in_an_empty_folder(
-    commands: list[tuple[str, int, str]], installed: Installed, tmp_path: Path
+    users_alone: bool, installed: Installed, tmp_path: Path
 ) -> None:
     (tmp_path / "gate.toml").write_text(POLICY)
     (tmp_path / "prompt.txt").write_text("one two three\n")
@@ -168,15 +98,16 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(
         "python": str(installed.python),
         "libllama": str(Path(sysconfig.get_paths()["purelib"]) / "llama_cpp" / "lib"),
     }
-    asked = [text.format(**names).split() for text, _, _ in commands]
+    rows = [row for row in COMMANDS if row.get("of_a_user") or not users_alone]
+    asked = [row["run"].format(**names).split() for row in rows]
     driver = ROOT / "tests" / "support" / "wheel_driver.py"
     done = installed.run(installed.python, driver, json.dumps(asked), folder=tmp_path)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"status"')]
-    assert len(lines) == len(commands), done.stdout + done.stderr
+    assert len(lines) == len(rows), done.stdout + done.stderr
     wrong = [
-        (text, line)
-        for (text, status, message), line in zip(commands, lines, strict=True)
-        if line["status"] != status or message not in line["output"]
+        (row["run"], line)
+        for row, line in zip(rows, lines, strict=True)
+        if line["status"] != row.get("status", 0) or row["prints"] not in line["output"]
     ]
     assert wrong == []
 
@@ -184,13 +115,8 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project whose own modules have the names of our five folders, and are none of ours."""
-    for file in (
-        "harness.py",
-        "reports.py",
-        "suites/__init__.py",
-        "golden/__init__.py",
-        "reference.py",
-    ):
+    names = ("harness.py", "reports.py", "suites/__init__.py", "golden/__init__.py", "reference.py")
+    for file in names:
         path = tmp_path / file
         path.parent.mkdir(exist_ok=True)
         path.write_text("raise ImportError('a module of the project')\n")
@@ -245,15 +171,8 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
         assert f"sampler_parity/{needed}" in names
     for compiled in (ROOT / TSAMPLER / "dist").rglob("*.js"):
         assert f"sampler_parity/{compiled.relative_to(ROOT)}" in names
-    for folder in (
-        "suites",
-        "golden",
-        "reference",
-        "harness",
-        "programs",
-        "functions",
-        "maintenance",
-    ):
+    ours = ("suites", "golden", "reference", "harness", "programs", "functions", "maintenance")
+    for folder in ours:
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".toml", ".gguf", ".jsonl"):
                 assert archive.read(f"sampler_parity/{path.relative_to(ROOT)}") == path.read_bytes()
