@@ -4,8 +4,9 @@ import json
 import shlex
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -29,127 +30,9 @@ TSAMPLER = engines_folder() / "tsampler"
 COMPILERS = {Language.C: "cc", Language.RUST: "rustc"}
 
 
-@dataclass(frozen=True)
-class Edits:
-    """Edits that an author makes to a template. temp: the lines that are missing. counter: a
-    sampler under the name of mirostat_v2 that selects as many as it accepted.
-    """
-
-    temp: tuple[str, str]
-    counter: tuple[tuple[str, str], ...]
-
-
-_JAVASCRIPT = Edits(
-    (
-        "if (t !== 0) c.logits = c.logits.map((x) => f32(x / t));",
-        """const best = c.logits.reduce((b, x, i) => (x > c.logits[b] ? i : b), 0);
-      c.logits = c.logits.map((x, i) => (t > 0 ? f32(x / t) : i === best ? x : -Infinity));""",
-    ),
-    (
-        ("{ greedy, temp };", "{ greedy, temp, mirostat_v2: () => counter(0) };"),
-        (
-            "class Unsupported",
-            """const counter = (n) => ({
-  apply(c) { c.selected = n; }, accept() { n++; }, reset() { n = 0; }, clone: () => counter(n),
-});
-class Unsupported""",
-        ),
-    ),
+EDITS: dict[str, list[dict[str, str]]] = tomllib.loads(
+    (Path(__file__).parent / "init_edits.toml").read_text(encoding="utf-8")
 )
-EDITS = {
-    Language.PYTHON: Edits(
-        (
-            "if self.temp != 0:\n",
-            """best = c.logits.index(max(c.logits))
-        if self.temp <= 0:
-            c.logits = [x if i == best else float("-inf") for i, x in enumerate(c.logits)]
-        else:
-""",
-        ),
-        (
-            ('"temp": Temp}', '"temp": Temp, "mirostat_v2": lambda **_: Counter()}'),
-            (
-                "SAMPLERS: dict",
-                """class Counter(Sampler):
-    n = 0
-    def apply(self, c):
-        c.selected = self.n
-    def accept(self, token):
-        self.n += 1
-    def reset(self):
-        self.n = 0
-
-SAMPLERS: dict""",
-            ),
-        ),
-    ),
-    Language.JAVASCRIPT: _JAVASCRIPT,
-    Language.TYPESCRIPT: Edits(
-        _JAVASCRIPT.temp,
-        (
-            _JAVASCRIPT.counter[0],
-            (
-                "class Unsupported",
-                _JAVASCRIPT.counter[1][1].replace("(n) =>", "(n: number): Sampler =>"),
-            ),
-        ),
-    ),
-    Language.RUST: Edits(
-        (
-            "if self.temp != 0.0 {",
-            """if self.temp <= 0.0 {
-            Greedy.apply(c);
-            let best = c.selected.take().unwrap();
-            for (i, x) in c.logits.iter_mut().enumerate() {
-                if i != best { *x = f32::NEG_INFINITY; }
-            }
-        } else {""",
-        ),
-        (
-            ("Make); 2]", "Make); 3]"),
-            ('("greedy", |_|', '("mirostat_v2", |_| Box::new(Counter(0))),\n    ("greedy", |_|'),
-            (
-                "type Make",
-                """#[derive(Clone)]
-struct Counter(usize);
-impl Sampler for Counter {
-    fn apply(&mut self, c: &mut Candidates) { c.selected = Some(self.0); }
-    fn accept(&mut self, _token: i32) { self.0 += 1; }
-    fn reset(&mut self) { self.0 = 0; }
-    fn copy(&self) -> Box<dyn Sampler> { Box::new(self.clone()) }
-}
-type Make""",
-            ),
-        ),
-    ),
-    Language.C: Edits(
-        (
-            "if (s->temp != 0)\n",
-            """int32_t best = 0;
-    for (int32_t i = 1; i < c->n; i++)
-        if (c->logits[i] > c->logits[best]) best = i;
-    for (int32_t i = 0; i < c->n && s->temp <= 0; i++)
-        if (i != best) c->logits[i] = -INFINITY;
-    if (s->temp > 0)
-""",
-        ),
-        (
-            ('{"temp", make_temp}', '{"temp", make_temp}, {"mirostat_v2", make_counter}'),
-            ("    float temp;\n", "    float temp;\n    int n;\n"),
-            (
-                "static const struct {",
-                """static void count(sampler *s, candidates *c) { c->selected = s->n; }
-static void one_more(sampler *s, int32_t token) { (void)token; s->n++; }
-static void none(sampler *s) { s->n = 0; }
-static void make_counter(sampler *s, const json *given) {
-    (void)given;
-    s->apply = count, s->accept = one_more, s->reset = none;
-}
-static const struct {""",
-            ),
-        ),
-    ),
-}
 
 
 def each(*languages: Language) -> pytest.MarkDecorator:
@@ -195,12 +78,12 @@ def written(
     return compiled
 
 
-def edit(folder: Path, language: Language, *edits: tuple[str, str]) -> None:
+def edit(folder: Path, language: Language) -> None:
     source = folder / "my adapter" / TEMPLATES[language].source
     text = source.read_text(encoding="utf-8")
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
+    for change in EDITS[language]:
+        assert text.count(change["old"]) == 1, change["old"]
+        text = text.replace(change["old"], change["new"])
     source.write_text(text, encoding="utf-8")
 
 
@@ -211,11 +94,8 @@ def verdicts(command: list[str]) -> list[tuple[Case, Verdict]]:
     ]
     cases = [c for c in cases if set(c.samplers) <= {"temp", "greedy"} and c.logits.n < 2000][::6]
     assert len(cases) > 20
-    backend = BackendProcess("mine", command)
-    try:
-        return [(case, execute(case, [backend]).backends["mine"].verdict) for case in cases]
-    finally:
-        backend.close()
+    with closing(BackendProcess("mine", command)) as mine:
+        return [(case, execute(case, [mine]).backends["mine"].verdict) for case in cases]
 
 
 def is_cold(case: Case) -> bool:
@@ -243,11 +123,9 @@ def test_a_template_is_an_adapter_that_lacks_what_it_says(
 def test_a_template_that_was_filled_in_is_identical_and_remembers_what_it_accepts(
     language: Language, written: Callable[[], list[str]], tmp_path: Path
 ) -> None:
-    edits = EDITS[language]
-    edit(tmp_path, language, edits.temp, *edits.counter)
+    edit(tmp_path, language)
     command = written()
     assert {verdict for _, verdict in verdicts(command)} == {"identical"}
-    backend = BackendProcess("mine", command)
     steps = [
         p.Step(row=0, accept="selected"),  # one of the history: 1, and then two
         p.Step(row=0, accept=None),
@@ -257,13 +135,9 @@ def test_a_template_that_was_filled_in_is_identical_and_remembers_what_it_accept
         p.Step(row=0, accept=None, instance=1),
     ]
     chain = [{"mirostat_v2": {"seed": 1, "tau": 5.0, "eta": 0.1}}]
-    try:
-        row = np.zeros(4, np.float32)
-        ran = client.run(
-            backend, client.Setting(chain, 4, None, [2]), [row], steps, whole_chain=False
-        )
-    finally:
-        backend.close()
+    setting, row = client.Setting(chain, 4, None, [2]), np.zeros(4, np.float32)
+    with closing(BackendProcess("mine", command)) as mine:
+        ran = client.run(mine, setting, [row], steps, whole_chain=False)
     assert ran.tokens == [1, 2, 2, 2, 0, 3]
 
 
@@ -312,9 +186,7 @@ def test_nothing_is_written_over_by_the_compiler(
     assert [path.name for path in tmp_path.iterdir()] == ["adapter.mjs"]
 
 
-def test_a_program_of_this_folder_is_not_looked_for_in_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_of_this_folder_is_not_looked_for_in_the_path() -> None:
     template = TEMPLATES[Language.C]
     assert init.placed(template.runs, template, Path()) == ["./adapter"]
     assert init.placed(template.runs, template, Path("a/b")) == ["a/b/adapter"]
