@@ -1,7 +1,10 @@
 """Faults planted in the C++ of the trie: the suite's cases that name them detect them."""
 
 import shutil
+import tomllib
+from collections.abc import Iterable
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,68 +18,25 @@ from tests.support.inside import Inside
 
 pytestmark = pytest.mark.nightly  # each is compiled: seconds
 
-# what is wrong: the case that sees it, and what is replaced by what in token_trie.cpp
-FAULTS = {
-    "stays sorted": ("masked-candidates-are-not-sorted", "    c->sorted = false;\n", ""),
-    "masks an id": (
-        "masks-each-of-many",
-        "(word & kept[i])",
-        "(word & kept[0])",
-    ),
-    "leaves the last": (
-        "masks-each-of-many",
-        "for (; at < end; at++) at->logit",
-        "if (at == nullptr) at->logit",
-    ),
-    "masks outside": (
-        "a-token-outside-ends-the-span",
-        "        active = false;\n        child = std",
-        "        child = std",
-    ),
-    "compacts to nothing": (
-        "no-child-left",
-        "compact && std::any_of(children.begin(), children.end(), possible)",
-        "compact",
-    ),
-    "reset masks on": ("reset-ends-the-span", "go_to(first, false)", "go_to(first, true)"),
-    "not reset": ("reset-ends-the-span", "trie_of(s).reset();", ""),
-    "no path": ("second-path", "trie_of(payload, params.path);", "&payload.tries.front();"),
-    "stops at the boundary": ("across-the-end-of-a-leaf", "trie != last", "false"),
-    "always across": (
-        "not-across-by-itself",
-        "params.across ? &payload.tries.back() : made->first",
-        "&payload.tries.back()",
-    ),
-    "selects where it stood": (
-        "compact-selects-where-it-moved",
-        "    std::iota(children.begin(), children.end(), size_t(0));\n",
-        "",
-    ),
-    "last of equals": (
-        "first-of-equal-children",
-        "logit > c->data[c->selected]",
-        "logit >= c->data[c->selected]",
-    ),
-    "ids are positions": (
-        "masked-candidates-are-not-sorted",
-        "return c->data[id].id == id;",
-        "return id >= 0 && c->size > 0;",
-    ),
-    "clone begins": (
-        "clone-goes-its-own-way",
-        "std::make_unique<Position>(trie_of(s)));",
-        "[&] { auto p = std::make_unique<Position>(trie_of(s)); p->go_to(p->first, true);"
-        " return p; }());",
-    ),
-    "accept ignored": ("walks-to-the-children-of-its-node", "    node = child;\n", ""),
-}
+FAULTS: dict[str, dict[str, str]] = tomllib.loads(
+    (Path(__file__).parent / "compiled_trie_faults.toml").read_text(encoding="utf-8")
+)
 
 
-def changed(source: Path, old: str, new: str) -> Worker:
+@cache
+def cases() -> dict[str, Case]:
+    (path,) = find_suites(["trie/token_trie"])
+    return {case.id: case for case in expand(read_suite(path), "quick")}
+
+
+def verdicts(source: Path, old: str, new: str, names: Iterable[str]) -> set[str]:
+    """Return the verdicts on these cases of the trie with an edit in its C++."""
     text = source.read_text()
     assert text.count(old) == 1
     source.write_text(text.replace(old, new))
-    return Worker(source)
+    with closing(Inside(Worker(source), name="token_trie/compiled")) as backend:
+        results = [execute(cases()[name], [backend]) for name in names]
+    return {result.backends[backend.name].verdict for result in results}
 
 
 @pytest.fixture
@@ -86,29 +46,15 @@ def source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return Path(shutil.copytree(compiled.SOURCES, tmp_path / "native")) / "token_trie.cpp"
 
 
-def cases() -> dict[str, Case]:
-    (path,) = find_suites(["trie/token_trie"])
-    return {case.id: case for case in expand(read_suite(path), "quick")}
-
-
-@pytest.mark.parametrize("fault", [*FAULTS])
-def test_a_fault_in_the_cpp_is_seen_by_the_case_that_names_it(source: Path, fault: str) -> None:
-    case_id, old, new = FAULTS[fault]
-    with closing(Inside(changed(source, old, new), name="token_trie/compiled")) as backend:
-        result = execute(cases()[f"token_trie/{case_id}"], [backend])
-    assert result.backends[backend.name].verdict == "diverged"
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_in_the_cpp_is_seen_by_the_case_that_names_it(
+    source: Path, fault: dict[str, str]
+) -> None:
+    assert verdicts(source, fault["replace"], fault["with"], [fault["case"]]) == {"diverged"}
 
 
 def test_a_processor_without_avx2_masks_the_same(source: Path) -> None:
     """A fault in the code for such a processor is detected, too."""
-    without = changed(source, '__builtin_cpu_supports("avx2")', "false")
-    with closing(Inside(without, name="token_trie/compiled")) as backend:
-        verdicts = {
-            case.id: execute(case, [backend]).backends[backend.name].verdict
-            for case in cases().values()
-        }
-    assert {*verdicts.values()} == {"identical"}
+    assert verdicts(source, '__builtin_cpu_supports("avx2")', "false", cases()) == {"identical"}
     no_last = FAULTS["leaves the last"]
-    with closing(Inside(changed(source, *no_last[1:]), name="token_trie/compiled")) as backend:
-        result = execute(cases()[f"token_trie/{no_last[0]}"], [backend])
-    assert result.backends[backend.name].verdict == "diverged"
+    assert verdicts(source, no_last["replace"], no_last["with"], [no_last["case"]]) == {"diverged"}

@@ -1,7 +1,7 @@
 """portable.patch gives llama.cpp the same bits on every compiler; each part of it is needed."""
 
 import re
-from collections.abc import Callable
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -77,41 +77,9 @@ def test_a_patched_build_has_the_bits_and_tokens_of_every_other(name: str) -> No
     assert outcomes(name) == expected
 
 
-def without(part: str, instead: str) -> Callable[[Path], Path]:
-    def made(folder: Path) -> Path:
-        file = patched(folder)
-        text = file.read_text()
-        assert part in text
-        file.write_text(text.replace(part, instead))
-        return file
-
-    patched = recipes.patched
-    return made
-
-
-# the build, what is taken out of its source, what stands there instead, cases that must show it
-FAULTS = {
-    "ties by id": (
-        "libc++",
-        ">= b.logit && (a.logit > b.logit || a.id < b.id)",
-        "> b.logit",
-        "top_k/ties",
-    ),
-    "ties by place": (
-        *("libc++", "< shifted_scores[b] || a < b)", "< shifted_scores[b])"),
-        "typical_p/ties",
-    ),
-    "a draw for one": (
-        *("libc++", "const double rnd = llama_rng_double(rng);"),
-        "const double rnd = cur_p->size > 1 ? llama_rng_double(rng) : 0.0;",
-        "mirostat",
-    ),
-    "buckets": (
-        *("x64-v3", "int(std::max(0.0f, std::min(nbuckets - 1.0f, fb)))"),
-        "std::max(0, std::min(nbuckets - 1, int(fb)))",
-        "top_k/huge",
-    ),
-}
+FAULTS: dict[str, dict[str, str]] = tomllib.loads(
+    (Path(__file__).parent / "portable_faults.toml").read_text(encoding="utf-8")
+)
 
 
 def differing(build: str) -> set[str]:
@@ -122,14 +90,22 @@ def differing(build: str) -> set[str]:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 @pytest.mark.usefixtures("cache")
 def test_a_part_of_the_patch_left_out_is_caught(
-    fault: str, monkeypatch: pytest.MonkeyPatch
+    fault: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build, part, instead, caught = FAULTS[fault]
-    monkeypatch.setattr(recipes, "patched", without(part, instead))
-    assert [case for case in differing(f"portable-{build}") if case.startswith(caught)]
+    patched = recipes.patched
+
+    def without(folder: Path) -> Path:
+        file = patched(folder)
+        text = file.read_text()
+        assert fault["replace"] in text
+        file.write_text(text.replace(fault["replace"], fault["with"]))
+        return file
+
+    monkeypatch.setattr(recipes, "patched", without)
+    assert [case for case in differing(fault["build"]) if case.startswith(fault["cases"])]
 
 
 @pytest.mark.nightly
