@@ -18,7 +18,7 @@ from sampler_parity.reference.pipelines.common_sampler import (
 )
 from sampler_parity.reference.pipelines.reasoning_budget import BudgetState
 from tests.support.applied import SEED, UNIFORM_DOUBLES, logs
-from tests.support.native_common import Driver, compile_driver, kept_programs
+from tests.support.native_common import Driver, driving
 from tests.support.native_common.allow_list import AllowList
 
 BPE, SPM = vocab_path("bpe"), vocab_path("spm")
@@ -30,9 +30,8 @@ DRAW = SamplingParams(seed=SEED, samplers=())
 
 @pytest.fixture
 def driver() -> Iterator[Driver]:
-    driver = Driver(compile_driver(kept_programs()))
-    yield driver
-    driver.close()
+    with driving() as driver:
+        yield driver
 
 
 def thinking(budget: int, **other: Any) -> SamplingParams:
@@ -74,7 +73,6 @@ def test_refused_token_costs_a_draw() -> None:
 def test_budget_exists_where_llama_cpp_makes_one(
     driver: Driver, params: SamplingParams, exists: bool
 ) -> None:
-    driver.start(BPE)
     driver.init(0, params)
     assert (driver.budget_of(0) is not None) == exists
     assert (CommonSampler(params, 5).budget is not None) == exists
@@ -107,7 +105,6 @@ def test_reset_leaves_grammar_and_budget(driver: Driver) -> None:
     """In llama.cpp it reset the grammar, too, before the refactoring of common_sampler."""
     grammar, zeros = AllowList([{0, 1}]), Output(np.zeros(303, np.float32))
     sampler = CommonSampler(thinking(7), 303, grammar=grammar)
-    driver.start(BPE)
     driver.init(0, thinking(7), grammar=grammar.text())
     first = sampler.sample(zeros)
     assert driver.sample(0, zeros) == first

@@ -11,6 +11,7 @@ from sampler_parity.reference import ChainError, build_chain
 from sampler_parity.reference.pipelines.common_chain import default_chain
 from sampler_parity.reference.pipelines.common_sampler import SamplingParams
 from tests.support.applied import assert_as_native
+from tests.support.native_common import PRINTED
 
 
 def test_pipeline_defaults_are_what_the_notes_on_the_api_print() -> None:
@@ -23,20 +24,11 @@ def test_pipeline_defaults_are_what_the_notes_on_the_api_print() -> None:
         typical_p = 1.000, top_n_sigma = -1.000, temp = 0.800, mirostat = 0,
         mirostat_lr = 0.100, mirostat_ent = 5.000
     """
-    fields = {
-        "repeat_last_n": "penalty_last_n",
-        "repeat_penalty": "penalty_repeat",
-        "frequency_penalty": "penalty_freq",
-        "presence_penalty": "penalty_present",
-        "typical_p": "typ_p",
-        "mirostat_lr": "mirostat_eta",
-        "mirostat_ent": "mirostat_tau",
-    }
     params = SamplingParams()
     pairs = [pair.split(" = ") for pair in " ".join(printed.split()).split(", ")]
     assert len(pairs) == 18
     for name, value in pairs:
-        assert getattr(params, fields.get(name, name)) == float(value), name
+        assert getattr(params, PRINTED.get(name, name)) == float(value), name
     assert params.dry_penalty_last_n == 64
 
 
@@ -51,23 +43,10 @@ def test_pipeline_parameters_reach_their_stages() -> None:
     )  # fmt: skip
     assert default_chain(params, 100, suppress=[7]) == [
         {"logit_bias": {"logit_bias": [[5, -1.5], [7, -math.inf]]}},
-        {
-            "penalties": {
-                "penalty_last_n": 65,
-                "penalty_repeat": 1.1,
-                "penalty_freq": 0.15,
-                "penalty_present": 0.16,
-            }
-        },
-        {
-            "dry": {
-                "dry_multiplier": 0.8,
-                "dry_base": 1.8,
-                "dry_allowed_length": 4,
-                "dry_penalty_last_n": 66,
-                "seq_breakers": ["x"],
-            }
-        },
+        {"penalties": {"penalty_last_n": 65, "penalty_repeat": 1.1, "penalty_freq": 0.15,
+                       "penalty_present": 0.16}},
+        {"dry": {"dry_multiplier": 0.8, "dry_base": 1.8, "dry_allowed_length": 4,
+                 "dry_penalty_last_n": 66, "seq_breakers": ["x"]}},
         {"top_n_sigma": {"n": 2.5}},
         {"top_k": {"k": 41}},
         {"typical_p": {"p": 0.97, "min_keep": 3}},
@@ -76,7 +55,7 @@ def test_pipeline_parameters_reach_their_stages() -> None:
         {"xtc": {"p": 0.21, "t": 0.12, "min_keep": 3, "seed": 11}},
         {"temp_ext": {"temp": 0.7, "delta": 0.3, "exponent": 1.3}},
         {"dist": {"seed": 11}},
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -149,9 +128,5 @@ def test_pipeline_chain_runs_as_natively(native: BackendProcess) -> None:
     logits = np.random.default_rng(0).normal(0, 3, 2000).astype(np.float32)
     assert_as_native(native, default_chain(params, 2000), logits, history=[1, 2, 1], steps=5)
     for version in (1, 2):
-        assert_as_native(
-            native,
-            default_chain(SamplingParams(seed=5, mirostat=version), 2000),
-            logits,
-            steps=5,
-        )
+        chain = default_chain(SamplingParams(seed=5, mirostat=version), 2000)
+        assert_as_native(native, chain, logits, steps=5)

@@ -19,21 +19,18 @@ from sampler_parity.reference.pipelines.common_sampler import (
     SamplingParams,
     prefill_tokens,
 )
-from tests.support.native_common import Driver, NativeError, compile_driver, kept_programs, same
+from tests.support.native_common import Driver, NativeError, driving, same
 from tests.support.native_common.allow_list import AllowList
 
-BPE = vocab_path("bpe")
 N_VOCAB = 303
-VOCAB = read_vocab(BPE)
+VOCAB = read_vocab(vocab_path("bpe"))
 THINK, ENDED = 1, 2  # tokens that begin and end a reasoning block
 
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Driver]:
-    driver = Driver(compile_driver(kept_programs()))
-    driver.start(BPE)
-    yield driver
-    driver.close()
+    with driving() as driver:
+        yield driver
 
 
 def row(seed: int) -> Output:
@@ -265,11 +262,9 @@ def test_what_llama_cpp_does_not_know_is_refused(change: dict[str, Any]) -> None
     params = SamplingParams(**change)
     with pytest.raises(ChainError):
         CommonSampler(params, N_VOCAB)
-    driver = Driver(compile_driver(kept_programs()))
-    driver.start(BPE)
-    with pytest.raises(NativeError, match=r"unknown (mirostat version|sampler type)"):
+    message = r"unknown (mirostat version|sampler type)"
+    with driving() as driver, pytest.raises(NativeError, match=message):
         driver.init(0, params)
-    driver.close()
 
 
 FAULTS: dict[str, tuple[str, Callable[..., Any], Callable[[Driver], None]]] = {

@@ -4,7 +4,6 @@ import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from hypothesis.stateful import (
 from numpy.typing import NDArray
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import ChainError, UndefinedInputError
 from sampler_parity.reference.pipelines import common_sampler as llama_cpp
@@ -37,20 +35,10 @@ from sampler_parity.reference.pipelines.common_sampler import (
     prefill_tokens,
 )
 from tests.support.examples import examples
-from tests.support.native_common import (
-    TYPES,
-    Driver,
-    NativeError,
-    compile_driver,
-    compile_driver_of_build,
-    kept_programs,
-    same,
-)
+from tests.support.native_common import PRINTED, TYPES, Driver, NativeError, driving, same
 from tests.support.native_common.allow_list import AllowList
 
 BPE, SPM = vocab_path("bpe"), vocab_path("spm")
-# As common_sampler_print calls the samplers, with "?" before one that is off.
-PRINTED = {"typical_p": "typical"}
 
 
 def chain_of_b11549(params: SamplingParams, *rest: Any, **named: Any) -> ChainSpec:
@@ -67,25 +55,11 @@ def chain_of_b11549(params: SamplingParams, *rest: Any, **named: Any) -> ChainSp
 
 
 @pytest.fixture(params=["v0.5.0", "b11549"])
-def driver(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Driver]:
-    """Yield a driver of the installed libllama-common, and of a second, later build from another
-    packager.
-    """
-    if request.param == "v0.5.0":
-        program = compile_driver(kept_programs())
-    else:
-        build = recorded.find(request.param)
-        if build is None:
-            pytest.skip("`sampler-parity builds add xllamacpp@2026.10.11549` fetches it")
-        library = Path(build.folder) / "libllama.so"
-        program = compile_driver_of_build(kept_programs(library), library.parent)
+def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
+    if request.param == "b11549":
         monkeypatch.setattr(llama_cpp, "default_chain", chain_of_b11549)
-    driver = Driver(program)
-    yield driver
-    driver.close()
+    with driving(request.param) as driver:
+        yield driver
 
 
 @pytest.mark.slow
@@ -118,21 +92,14 @@ def test_chain_and_parameters_are_printed_as_natively(driver: Driver) -> None:
         adaptive_target=0.4, adaptive_decay=0.8, mirostat_tau=4.5, mirostat_eta=0.2,
         samplers=(*SamplingParams().samplers, "infill"),
     )  # fmt: skip
-    driver.start(BPE)
     chain, values = driver.init(0, params)
     stages = [name for stage in default_chain(params, 303) for name in stage]
-    assert (
-        chain.split()
-        == " -> ".join(
-            ["logits", *(PRINTED.get(name, name.replace("_", "-")) for name in stages)]
-        ).split()
-    )
-    called = {
-        "repeat_last_n": "penalty_last_n", "repeat_penalty": "penalty_repeat",
-        "frequency_penalty": "penalty_freq", "presence_penalty": "penalty_present",
-        "typical_p": "typ_p", "mirostat_lr": "mirostat_eta", "mirostat_ent": "mirostat_tau",
-    }  # fmt: skip
-    shown = {called.get(name, name): float(value) for name, value in _pairs(values)}
+    called = {"typical_p": "typical"}  # and with "?" before one that is off
+    printed = ["logits", *(called.get(name, name.replace("_", "-")) for name in stages)]
+    assert chain.split() == " -> ".join(printed).split()
+    words = values.replace(",", " ").split()
+    pairs = zip(words[::3], words[2::3], strict=True)
+    shown = {PRINTED.get(name, name): float(value) for name, value in pairs}
     assert len(shown) == 21
     for name, value in shown.items():
         assert value == getattr(params, name), name
@@ -151,14 +118,8 @@ def test_at_temperature_0_a_later_build_takes_the_largest_and_draws_nothing(
         ({"samplers": ("temperature",)}, "greedy" if later else "dist"),
     ):
         params = SamplingParams(**{"temp": 0.0} | change)
-        driver.start(BPE)
         assert driver.init(0, params)[0].split()[-1] == last
         assert list(vars(llama_cpp)["default_chain"](params, 303)[-1]) == [last]
-
-
-def _pairs(printed: str) -> list[tuple[str, str]]:
-    words = printed.replace(",", " ").split()
-    return list(zip(words[::3], words[2::3], strict=True))
 
 
 @pytest.mark.slow
@@ -168,7 +129,6 @@ def _pairs(printed: str) -> list[tuple[str, str]]:
     + [("penalty_freq", math.nan), ("penalty_present", -math.inf)],
 )
 def test_penalties_are_refused_as_natively(driver: Driver, name: str, value: Any) -> None:
-    driver.start(BPE)
     params = SamplingParams(**{name: value})
     with pytest.raises(NativeError, match=f"^{name} must be finite"):
         driver.init(0, params)

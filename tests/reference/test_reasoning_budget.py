@@ -24,7 +24,7 @@ from sampler_parity.reference.pipelines.reasoning_budget import (
     is_complete_utf8,
 )
 from tests.support.examples import examples
-from tests.support.native_common import Driver, NativeError, compile_driver, kept_programs
+from tests.support.native_common import Driver, NativeError, driving
 
 START, END, MESSAGE = (1, 2), (3, 4), 9
 N_VOCAB = 12  # tokens of the machines without a vocabulary
@@ -34,10 +34,8 @@ E_ACUTE, IN_EURO = (0xC3, 0xA9), (0xE2, 0x82, 0xAC)  # of é and €: token b is
 
 @pytest.fixture
 def driver() -> Iterator[Driver]:
-    driver = Driver(compile_driver(kept_programs()))
-    driver.start(BPE)
-    yield driver
-    driver.close()
+    with driving() as driver:
+        yield driver
 
 
 def budget_of(n: int, state: BudgetState = BudgetState.IDLE, **other: Any) -> ReasoningBudget:

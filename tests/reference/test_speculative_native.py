@@ -2,28 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.common_rejection import Proposal
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
-from tests.support.native_common import (
-    Driver,
-    NativeError,
-    compile_driver,
-    compile_driver_of_build,
-    kept_programs,
-)
+from tests.support.native_common import Driver, NativeError, driving
 from tests.support.native_common.allow_list import AllowList
 
-BPE, N_VOCAB = vocab_path("bpe"), 303
-VOCAB = read_vocab(BPE)
+N_VOCAB = 303
+VOCAB = read_vocab(vocab_path("bpe"))
 PLAIN = SamplingParams(seed=1, top_k=0, top_p=1.0, min_p=0.0, temp=1.0)
 PARAMS = {
     "plain": PLAIN,
@@ -58,20 +50,20 @@ class Watching:
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Driver]:
-    build = recorded.find("b11549")
-    if build is None:
-        pytest.skip("`sampler-parity builds add xllamacpp@2026.10.11549` fetches it")
-    library = Path(build.folder) / "libllama.so"
-    driver = Driver(compile_driver_of_build(kept_programs(library), library.parent))
-    driver.start(BPE)
-    yield driver
-    driver.close()
+    with driving("b11549") as driver:
+        yield driver
 
 
 def few_likely(rng: np.random.Generator) -> Output:
     """Eight tokens have nearly all the mass, so that drafts from a neighbour are often accepted."""
     logits = rng.normal(0, 1, N_VOCAB).astype(np.float32)
     logits[:8] += 8
+    return Output(logits)
+
+
+def certain(token: int) -> Output:
+    logits = np.full(N_VOCAB, -np.inf, np.float32)
+    logits[token] = 0
     return Output(logits)
 
 
@@ -86,19 +78,16 @@ def proposal_of(output: Output, rng: np.random.Generator) -> tuple[int, Proposal
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("grammar", [None, "1,2,3,300;1,2,4,5,6,7;0,1,2,3,4,5,6,7,8,9"])
+@pytest.mark.parametrize("allowed", [None, [{1, 2, 3, 300}, {1, 2, 4, 5, 6, 7}, {*range(10)}]])
 @pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
 def test_rounds_of_rejection_are_llama_cpps(
-    driver: Driver, params: SamplingParams, grammar: str | None
+    driver: Driver, params: SamplingParams, allowed: list[set[int]] | None
 ) -> None:
     """12 rounds one after the other: tokens accepted and recovered, and what is sampled then."""
+    grammar = AllowList(allowed) if allowed else None
     rng = np.random.default_rng(5)
-    driver.init(0, params, grammar=grammar or "")
-    allowed = [
-        {int(t) for t in tokens.split(",")} for tokens in (grammar or "").split(";") if tokens
-    ]
-    toy = AllowList(allowed) if grammar else None
-    reference = CommonSampler(params, N_VOCAB, VOCAB, grammar=toy)
+    driver.init(0, params, grammar=grammar.text() if grammar else "")
+    reference = CommonSampler(params, N_VOCAB, VOCAB, grammar=grammar)
     lengths = []
     for i in range(12):
         outputs = [few_likely(rng) for _ in range(4)]
@@ -168,10 +157,8 @@ def test_a_draft_from_what_cannot_give_it_is_rejected_though_it_comes_again(
     driver: Driver,
 ) -> None:
     """q(x) = 0: rejected. q is 0 everywhere, so the residual is p, which has x alone: one token."""
-    logits = np.full(N_VOCAB, -np.inf, np.float32)
-    logits[5] = 0
     driver.init(0, PLAIN)
-    outputs = [Output(logits), Output(logits)]
+    outputs = [certain(5), certain(5)]
     reference = CommonSampler(PLAIN, N_VOCAB, VOCAB)
     assert driver.sample_and_accept_n_rejection(0, outputs, [5], [[(7, 1.0)]]) == [5]
     assert reference.sample_and_accept_n_rejection(outputs, [5], [[(7, 1.0)]]) == [5]
@@ -199,11 +186,7 @@ def test_a_clone_continues_the_stream_and_a_reset_does_not_restart_it(driver: Dr
 def test_the_end_of_the_generation_ends_matching_and_not_rejection(driver: Driver) -> None:
     """The draft goes on behind a token that ends the generation; all of it is certain."""
     (end, *_) = sorted(VOCAB.eog)
-    outputs = []
-    for token in (end, 3, 4):
-        logits = np.full(N_VOCAB, -np.inf, np.float32)
-        logits[token] = 0
-        outputs.append(Output(logits))
+    outputs = [certain(token) for token in (end, 3, 4)]
     sure: list[Proposal] = [[(end, 1.0)], [(3, 1.0)]]
     driver.init(0, PLAIN)
     assert driver.sample_and_accept_n(0, outputs, [end, 3], False) == [end]
@@ -215,13 +198,11 @@ def test_the_end_of_the_generation_ends_matching_and_not_rejection(driver: Drive
 
 @pytest.mark.slow
 def test_v0_5_0_has_no_rejection_sampling() -> None:
-    driver = Driver(compile_driver(kept_programs()))
-    driver.start(BPE)
-    driver.init(0, PLAIN)
-    logits = np.zeros(N_VOCAB, np.float32)
-    with pytest.raises(NativeError, match="no rejection sampling in this release"):
-        driver.sample_and_accept_n_rejection(0, [Output(logits)] * 2, [1], [[(1, 1.0)]])
-    driver.close()
+    outputs = [Output(np.zeros(N_VOCAB, np.float32))] * 2
+    with driving() as driver:
+        driver.init(0, PLAIN)
+        with pytest.raises(NativeError, match="no rejection sampling in this release"):
+            driver.sample_and_accept_n_rejection(0, outputs, [1], [[(1, 1.0)]])
 
 
 def test_outputs_and_proposals_must_fit_the_draft() -> None:

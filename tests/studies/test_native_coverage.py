@@ -132,5 +132,5 @@ def test_pages_have_samplers_suites_and_lines_by_number(tmp_path: Path) -> None:
 
 def test_every_test_on_the_driver_of_common_sampler_is_counted() -> None:
     tests = Path(__file__).parents[1] / "reference"
-    on_the_driver = {p.stem for p in tests.glob("test_*.py") if "compile_driver(" in p.read_text()}
+    on_the_driver = {p.stem for p in tests.glob("test_*.py") if "driving(" in p.read_text()}
     assert on_the_driver == set(common.TESTS)

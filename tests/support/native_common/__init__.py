@@ -7,14 +7,18 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import ArrayLike
 
+from sampler_parity.harness.inputs.vocabularies import vocab_path
+from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.common_rejection import Proposal
@@ -27,6 +31,12 @@ DRIVER = "common_sampler_driver"
 TYPES = {
     "dry": 1, "top_k": 2, "top_p": 3, "min_p": 4, "typ_p": 6, "temperature": 7, "xtc": 8,
     "infill": 9, "penalties": 10, "top_n_sigma": 11, "adaptive_p": 12,
+}  # fmt: skip
+# What common_params_sampling::print calls the other fields.
+PRINTED = {
+    "repeat_last_n": "penalty_last_n", "repeat_penalty": "penalty_repeat",
+    "frequency_penalty": "penalty_freq", "presence_penalty": "penalty_present",
+    "typical_p": "typ_p", "mirostat_lr": "mirostat_eta", "mirostat_ent": "mirostat_tau",
 }  # fmt: skip
 UNKNOWN = 5  # what no sampler is called
 _NOT_SENT = {"ignore_eos"}  # common_sampler_init does not look at it
@@ -262,6 +272,29 @@ class Driver:
 
     def budget_state(self, budget: int) -> Budget:
         return _budget(self.ask("budget_state", budget))
+
+
+@contextmanager
+def driving(release: str = "v0.5.0") -> Iterator[Driver]:
+    """Yield a driver that was started with the vocabulary bpe.
+
+    release: the installed libllama-common, or b11549, a later build from another packager, without
+    which the test is skipped.
+    """
+    if release == "v0.5.0":
+        program = compile_driver(kept_programs())
+    else:
+        build = recorded.find(release)
+        if build is None:
+            pytest.skip("`sampler-parity builds add xllamacpp@2026.10.11549` fetches it")
+        library = Path(build.folder) / "libllama.so"
+        program = compile_driver_of_build(kept_programs(library), library.parent)
+    driver = Driver(program)
+    try:
+        driver.start(vocab_path("bpe"))
+        yield driver
+    finally:
+        driver.close()
 
 
 def same(reference: Candidates, native: Candidates) -> None:
