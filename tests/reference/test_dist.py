@@ -5,27 +5,23 @@ The seed is mt19937's default, 5489, whose first uniform doubles are .135477, .8
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
-from sampler_parity.reference import Candidates
+from sampler_parity.reference.random import Walk
 from sampler_parity.reference.samplers.dist import Dist
-from tests.support.applied import SEED, FixedWords, applied, chain_of, logs
+from tests.support.applied import SEED, FixedWords, applied, logs, stepped
 
 
-def _draws(logits: list[float], n: int) -> list[int | None]:
-    chain = chain_of(("dist", {"seed": SEED}))
-    tokens = []
-    for _ in range(n):
-        cand = Candidates.from_logits(np.array(logits, np.float32))
-        chain.apply(cand)
-        tokens.append(cand.token)
-    return tokens
+def _draws(logits: ArrayLike, n: int, seed: int = SEED) -> list[int | None]:
+    dist = Dist(seed)
+    return [stepped(dist, logits).token for _ in range(n)]
 
 
 def test_dist_draws_by_the_running_sum() -> None:
     # sums .1, .3, .6, 1: .135 -> 1, .835 -> 3, .969 -> 3
-    assert _draws(logs(0.1, 0.2, 0.3, 0.4).tolist(), 3) == [1, 3, 3]
+    assert _draws(logs(0.1, 0.2, 0.3, 0.4), 3) == [1, 3, 3]
     # sums .4, .7, .9, 1: .135 -> 0, .835 -> 2, .969 -> 3
-    assert _draws(logs(0.4, 0.3, 0.2, 0.1).tolist(), 3) == [0, 2, 3]
+    assert _draws(logs(0.4, 0.3, 0.2, 0.1), 3) == [0, 2, 3]
 
 
 def test_dist_normalizes_the_probabilities() -> None:
@@ -51,39 +47,34 @@ def test_dist_selects_where_the_number_is_reached_exactly(
     """u = high / 2**32, from the words 0 and high."""
     sampler = Dist(0)
     sampler.rng = FixedWords(0, high)
-    cand = Candidates.from_logits(logits)
-    sampler.apply(cand)
-    assert cand.token == token
+    assert stepped(sampler, logits).token == token
 
 
 def test_dist_with_no_candidates_selects_none_and_draws_nothing() -> None:
-    chain = chain_of(("dist", {"seed": SEED}))
-    none, two = Candidates.from_logits([]), Candidates.from_logits(logs(0.5, 0.5))
-    chain.apply(none)
-    chain.apply(two)
-    assert none.token is None
-    assert two.token == 0  # by .135; the second number, .835, would give 1
+    dist = Dist(SEED)
+    assert stepped(dist, []).token is None
+    assert stepped(dist, logs(0.5, 0.5)).token == 0  # by .135; the second, .835, would give 1
 
 
 def test_dist_with_the_default_seed_is_random() -> None:
     """2**32 - 1 asks for a seed of its own: 20 draws of 1,000,000 tokens agree by chance never."""
-    logits = np.zeros(1000, np.float32)
-    streams = set()
-    for _ in range(2):
-        chain = chain_of(("dist", {"seed": 0xFFFFFFFF}))
-        tokens = []
-        for _ in range(20):
-            cand = Candidates.from_logits(logits)
-            chain.apply(cand)
-            tokens.append(cand.token)
-        streams.add(tuple(tokens))
-    assert len(streams) == 2
+    assert _draws(np.zeros(1000), 20, 0xFFFFFFFF) != _draws(np.zeros(1000), 20, 0xFFFFFFFF)
 
 
 def test_dist_takes_a_new_random_seed_at_reset() -> None:
-    chain = chain_of(("dist", {"seed": 0xFFFFFFFF}))
-    seeds = {chain.samplers[0].rng.seed_cur}  # type: ignore[attr-defined]
+    dist = Dist(0xFFFFFFFF)
+    seeds = {dist.rng.seed_cur}
     for _ in range(3):
-        chain.reset()
-        seeds.add(chain.samplers[0].rng.seed_cur)  # type: ignore[attr-defined]
+        dist.reset()
+        seeds.add(dist.rng.seed_cur)
     assert len(seeds) > 1
+
+
+def test_walk_draws_what_dist_draws() -> None:
+    logits = np.random.default_rng(13).normal(0, 2, 100).astype(np.float32)
+    weights = np.exp(logits.astype(np.float64) - logits.max())
+    dist = Dist(5)
+    want = [stepped(dist, logits).token for _ in range(50)]
+    twin = Dist(5)
+    u = np.array([twin.rng.uniform_double() for _ in range(50)])
+    assert Walk(np.arange(100, dtype=np.int32), np.cumsum(weights)).tokens(u).tolist() == want

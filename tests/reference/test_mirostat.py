@@ -8,17 +8,10 @@ n_vocab = 4, k = sqrt(2**mu / (1 - 1/4)). The first two uniform doubles of the s
 import numpy as np
 import pytest
 
-from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.mirostat import Mirostat
-from tests.support.applied import SEED, applied, logs
+from tests.support.applied import SEED, applied, logs, stepped
 
 ZIPF_2 = np.array([0.0, -2 * np.log(2), -2 * np.log(3), -2 * np.log(4)], np.float32)
-
-
-def _stepped(sampler: Mirostat, logits: object) -> Candidates:
-    cand = Candidates.from_logits(logits)  # type: ignore[arg-type]
-    sampler.apply(cand)
-    return cand
 
 
 @pytest.mark.parametrize(
@@ -41,26 +34,26 @@ def test_mirostat_draws_and_moves_mu_by_the_surprise() -> None:
     """tau 1.5: of 1, 1/4, 1/9 (sum 49/36) .135 draws the first, p = 36/49, surprise .44478 bits;
     mu = 3 - .1 * (.44478 - 1.5) = 3.10552."""
     sampler = Mirostat(SEED, 4, tau=1.5)
-    assert _stepped(sampler, ZIPF_2).token == 0
+    assert stepped(sampler, ZIPF_2).token == 0
     assert sampler.mu == pytest.approx(3.10552, abs=1e-5)
 
 
 def test_mirostat_with_one_candidate_draws_nothing_and_raises_mu() -> None:
     """Surprise 0: mu = 10 - .1 * (0 - 5) = 10.5. Then .135 is still the first number."""
     sampler = Mirostat(SEED, 4)
-    assert _stepped(sampler, [7.0]).token == 0
+    assert stepped(sampler, [7.0]).token == 0
     assert sampler.mu == pytest.approx(10.5)
     # mu 10.5: k = sqrt(1448 / .75) = 43.9: all four, p = .7024 .1756 .0780 .0439; .135 is the first
-    assert _stepped(sampler, ZIPF_2).token == 0
+    assert stepped(sampler, ZIPF_2).token == 0
     # and .835 lies in .7024...8780
-    assert _stepped(sampler, ZIPF_2).token == 1
+    assert stepped(sampler, ZIPF_2).token == 1
 
 
 def test_mirostat_keeps_mu_nan_until_reset() -> None:
     sampler = Mirostat(SEED, 2)
-    _stepped(sampler, [-np.inf, -np.inf])
+    stepped(sampler, [-np.inf, -np.inf])
     assert np.isnan(sampler.mu)
-    _stepped(sampler, logs(0.7, 0.3))
+    stepped(sampler, logs(0.7, 0.3))
     assert np.isnan(sampler.mu)
     sampler.reset()
     assert sampler.mu == 10

@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
-from tests.support.applied import SEED, applied, logs
-
-
-def _stepped(sampler: MirostatV2, logits: object) -> Candidates:
-    cand = Candidates.from_logits(logits)  # type: ignore[arg-type]
-    sampler.apply(cand)
-    return cand
+from tests.support.applied import SEED, applied, logs, stepped
 
 
 def test_mirostat_v2_cuts_what_surprises_more_than_mu() -> None:
@@ -27,7 +20,7 @@ def test_mirostat_v2_carries_mu_from_step_to_step() -> None:
     sampler = MirostatV2(SEED)
     mus = [float(sampler.mu)]
     for n in (2, 4, 256):
-        _stepped(sampler, np.zeros(n))
+        stepped(sampler, np.zeros(n))
         mus.append(float(sampler.mu))
     assert mus == pytest.approx([10, 10.4, 10.7, 10.4], abs=1e-5)
 
@@ -36,24 +29,24 @@ def test_mirostat_v2_measures_the_surprise_after_the_cut() -> None:
     """Two of .6 .3 .1 stay; the first of 2/3, 1/3 surprises by log2 1.5 = .58496 bits, not .737.
     mu = 2 - .5 * (.58496 - 1) = 2.20752."""
     sampler = MirostatV2(SEED, tau=1.0, eta=0.5)
-    _stepped(sampler, logs(0.6, 0.3, 0.1))
+    stepped(sampler, logs(0.6, 0.3, 0.1))
     assert sampler.mu == pytest.approx(2.20752, abs=1e-5)
 
 
 def test_mirostat_v2_with_one_candidate_draws_nothing() -> None:
     sampler = MirostatV2(SEED)
-    assert _stepped(sampler, [1.0]).token == 0
+    assert stepped(sampler, [1.0]).token == 0
     assert sampler.mu == pytest.approx(10.5)
     # .135477 of .1, .9 (sorted: .9, .1) is the .9; .835009 too; .968868 is the .1
     logits = logs(0.1, 0.9)
-    assert [_stepped(sampler, logits).token for _ in range(3)] == [1, 1, 0]
+    assert [stepped(sampler, logits).token for _ in range(3)] == [1, 1, 0]
 
 
 def test_mirostat_v2_keeps_mu_nan_until_reset() -> None:
     sampler = MirostatV2(SEED)
-    assert len(_stepped(sampler, [-np.inf] * 3)) == 3
+    assert len(stepped(sampler, [-np.inf] * 3)) == 3
     assert np.isnan(sampler.mu)
-    _stepped(sampler, [0.0, 0.0])
+    stepped(sampler, [0.0, 0.0])
     assert np.isnan(sampler.mu)
     sampler.reset()
     assert sampler.mu == 10

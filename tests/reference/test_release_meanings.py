@@ -1,5 +1,6 @@
 """Samplers as in older releases: each change alone, any of them together, and builds."""
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from sampler_parity.reference.chronology import order
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from sampler_parity.reference.releases import CHANGES, changes_of, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
-from tests.support.applied import WORDS, FixedWords, Spec, native_stages
+from tests.support.applied import WORDS, FixedWords, Spec, assert_as_native
 
 NAMES = [change.name for change in CHANGES]
 RELEASES = ["b3889", "b3995", "b4291", "b4435", "b4753", "b5590", "b6673", "b8352", "v0.4.0"]
@@ -376,26 +377,8 @@ def test_the_meaning_of_a_release_is_that_of_its_build(release: str) -> None:
     if recorded.find(release) is None:
         pytest.skip(f"the build {release} is not in the cache")
     logits = np.round(np.sin(np.arange(200)) * 4)
-    backend = registry.start(f"llama.cpp@{release}")
-    try:
+    with closing(registry.start(f"llama.cpp@{release}")) as backend:
         has = set(backend.hello().samplers)
         for spec in CHAINS:
-            if not {name for stage in spec for name in stage} <= has:
-                continue
-            assert_as(release, spec, logits, native_stages(backend, spec, logits, steps=5))
-    finally:
-        backend.close()
-
-
-def assert_as(release: str, spec: Spec, logits: Any, native: Any) -> None:
-    chain = build_chain(spec, n_vocab=len(logits), release=release)
-    for step, stages in enumerate(native):
-        cand = Candidates.from_logits(np.array(logits, np.float32))
-        for stage, got in zip(chain.trace(cand), stages, strict=True):
-            want = stage.candidates
-            place = f"{release}, {spec}, step {step}, {stage.name}"
-            np.testing.assert_array_equal(want.ids, got.ids, place)
-            np.testing.assert_array_equal(want.p, got.p, place)
-            assert (want.selected, want.sorted) == (got.selected, got.sorted), place
-        if cand.token is not None:
-            chain.accept(cand.token)
+            if {name for stage in spec for name in stage} <= has:
+                assert_as_native(backend, spec, logits, steps=5, release=release)

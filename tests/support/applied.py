@@ -18,6 +18,7 @@ from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
 from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.sampler import Sampler
 
 Spec = list[dict[str, dict[str, Any]]]
 
@@ -70,6 +71,13 @@ def applied(
     return cand
 
 
+def stepped(sampler: Sampler, logits: ArrayLike) -> Candidates:
+    """Return the candidates after a sampler of a test's own, which keeps its state."""
+    cand = Candidates.from_logits(logits)
+    sampler.apply(cand)
+    return cand
+
+
 def native_stages(
     native: BackendProcess,
     spec: Spec,
@@ -99,10 +107,11 @@ def assert_as_native(
     history: Sequence[int] = (),
     steps: int = 1,
     vocab: str | None = None,
+    release: str | None = None,
 ) -> None:
     """Assert that every stage of every step is identical to llama.cpp's, to the bit."""
     words = read_vocab(vocab_path(vocab)) if vocab else None
-    chain = build_chain(spec, n_vocab=len(np.asarray(logits)), vocab=words)
+    chain = build_chain(spec, n_vocab=len(np.asarray(logits)), vocab=words, release=release)
     for token in history:
         chain.accept(token)
     expected = native_stages(native, spec, logits, history=history, steps=steps, vocab=vocab)
