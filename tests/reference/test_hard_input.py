@@ -1,7 +1,10 @@
 """Every sampler on every hard input: a documented result, equal to llama.cpp's where that is
 defined, or UndefinedInputError; never another exception and never a warning."""
 
+import itertools
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,72 +122,38 @@ def test_the_smallest_setting_gives_a_result_or_a_refusal(name: str) -> None:
             assert set(cand.ids.tolist()) <= set(range(len(logits)))
 
 
-PARAMETERS: dict[str, Spec] = {
-    "top_k": [{"top_k": {"k": k}} for k in (-(2**31), -1, 0, 1, 299, 300, 301, 2**31 - 1)],
-    "top_p": [
-        {"top_p": {"p": p, "min_keep": keep}}
-        for p in (-3e38, -1, 0, 1e-45, 0.999, 1, 1.5, 3e38)
-        for keep in (0, 1, 300, 301, 2**62)
-    ],
-    "min_p": [
-        {"min_p": {"p": p, "min_keep": keep}}
-        for p in (-1, 0, 1e-45, 0.5, 1, 1.5, 3e38)
-        for keep in (0, 1, 300, 301, 2**62)
-    ],
-    "typical_p": [
-        {"typical_p": {"p": p, "min_keep": keep}}
-        for p in (-1, 0, 1e-45, 0.999, 1, 1.5)
-        for keep in (0, 1, 300, 301, 2**62)
-    ],
-    "temp": [{"temp": {"temp": t}} for t in (-3e38, -1, -0.0, 0, 1e-45, 1e-20, 1, 3e38)],
-    "temp_ext": [
-        {"temp_ext": {"temp": t, "delta": d, "exponent": e}}
-        for t in (-1, 0, 0.5, 3e38)
-        for d in (-1, 0, 1e-45, 2, 3e38)
-        for e in (-1, 0, 0.5, 100)
-    ],
-    "xtc": [
-        {"xtc": {"p": p, "t": t, "seed": 1, "min_keep": keep}}
-        for p in (-1, 0, 1, 2)
-        for t in (-1, 0, 0.001, 0.5, 0.6)
-        for keep in (0, 300, 2**62)
-    ],
-    "top_n_sigma": [{"top_n_sigma": {"n": n}} for n in (-1, 0, 1e-45, 1, 1e30, 3e38)],
-    "mirostat": [
-        {"mirostat": {"seed": 1, "tau": tau, "eta": eta, "m": m}}
-        for tau in (-5, 0, 5, 1e30, 3e38)
-        for eta in (-1, 0, 0.1)
-        for m in (-(2**31) + 1, -1, 0, 1, 2, 2**31 - 1)
-    ],
-    "mirostat_v2": [
-        {"mirostat_v2": {"seed": 1, "tau": tau, "eta": eta}}
-        for tau in (-5, 0, 5, 1e30, 3e38)
-        for eta in (-1, 0, 0.1, 1e30)
-    ],
-    "penalties": [
-        {"penalties": {"penalty_last_n": n, "penalty_repeat": r, "penalty_freq": f}}
-        for n in (-1, 0, 1, 3, 10_000)
-        for r in (1e-38, 0.5, 1, 3e38)
-        for f in (-3e38, 0, 0.1)
-    ],
-    "dry": [
-        {"dry": {"dry_multiplier": m, "dry_base": b, "dry_allowed_length": a,
-                 "dry_penalty_last_n": n}}
-        for m in (-1, 0, 3e38)
-        for b in (0.5, 1, 1.000001, 3e38)
-        for a in (-5, 0, 2, 100)
-        for n in (-1, 0, 2, 1000)
-    ],
-    "logit_bias": [
-        {"logit_bias": {"logit_bias": b}}
-        for b in ([], [[-1, 1.0], [300, 1.0]], [[0, INF], [1, -INF]], [[0, 3e38], [0, 3e38]])
-    ],
-    "adaptive_p": [
-        {"adaptive_p": {"target": t, "decay": d, "seed": 1}}
-        for t in (-1, 0, 0.5, 1, 3e38)
-        for d in (-1, 0, 0.99, 5)
-    ],
-    "dist": [{"dist": {"seed": s}} for s in (0, 1, 2**32 - 2)],
+# Values of each parameter: every combination is tried.
+MIN_KEEP = (0, 1, 300, 301, 2**62)
+BIASES = ([], [[-1, 1.0], [300, 1.0]], [[0, INF], [1, -INF]], [[0, 3e38], [0, 3e38]])
+PARAMETERS: dict[str, dict[str, Sequence[Any]]] = {
+    "top_k": {"k": (-(2**31), -1, 0, 1, 299, 300, 301, 2**31 - 1)},
+    "top_p": {"p": (-3e38, -1, 0, 1e-45, 0.999, 1, 1.5, 3e38), "min_keep": MIN_KEEP},
+    "min_p": {"p": (-1, 0, 1e-45, 0.5, 1, 1.5, 3e38), "min_keep": MIN_KEEP},
+    "typical_p": {"p": (-1, 0, 1e-45, 0.999, 1, 1.5), "min_keep": MIN_KEEP},
+    "temp": {"temp": (-3e38, -1, -0.0, 0, 1e-45, 1e-20, 1, 3e38)},
+    "temp_ext": {
+        "temp": (-1, 0, 0.5, 3e38), "delta": (-1, 0, 1e-45, 2, 3e38), "exponent": (-1, 0, 0.5, 100)
+    },
+    "xtc": {
+        "p": (-1, 0, 1, 2), "t": (-1, 0, 0.001, 0.5, 0.6), "seed": (1,), "min_keep": (0, 300, 2**62)
+    },
+    "top_n_sigma": {"n": (-1, 0, 1e-45, 1, 1e30, 3e38)},
+    "mirostat": {
+        "seed": (1,), "tau": (-5, 0, 5, 1e30, 3e38), "eta": (-1, 0, 0.1),
+        "m": (-(2**31) + 1, -1, 0, 1, 2, 2**31 - 1),
+    },
+    "mirostat_v2": {"seed": (1,), "tau": (-5, 0, 5, 1e30, 3e38), "eta": (-1, 0, 0.1, 1e30)},
+    "penalties": {
+        "penalty_last_n": (-1, 0, 1, 3, 10_000), "penalty_repeat": (1e-38, 0.5, 1, 3e38),
+        "penalty_freq": (-3e38, 0, 0.1),
+    },
+    "dry": {
+        "dry_multiplier": (-1, 0, 3e38), "dry_base": (0.5, 1, 1.000001, 3e38),
+        "dry_allowed_length": (-5, 0, 2, 100), "dry_penalty_last_n": (-1, 0, 2, 1000),
+    },
+    "logit_bias": {"logit_bias": BIASES},
+    "adaptive_p": {"target": (-1, 0, 0.5, 1, 3e38), "decay": (-1, 0, 0.99, 5), "seed": (1,)},
+    "dist": {"seed": (0, 1, 2**32 - 2)},
 }  # fmt: skip
 
 
@@ -209,7 +178,8 @@ def test_a_hard_parameter_works_as_natively(
     """
     outside = -2 if name == "adaptive_p" else -1
     history = [7, 8, 9, 7, 8, 9, 100_000, outside, 7, 8]
-    for stage in PARAMETERS[name]:
+    for values in itertools.product(*PARAMETERS[name].values()):
+        stage = {name: dict(zip(PARAMETERS[name], values, strict=True))}
         assert_as_native(native, [stage], row, history=history, steps=2)
 
 
