@@ -1,5 +1,6 @@
 """build_chain's checks, and properties of every chain: apply, trace, reset, clone."""
 
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import SAMPLERS, Candidates, Chain, ChainError, Vocab, build_chain
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from tests.support.applied import Spec
 from tests.support.inside import Inside
+from tests.support.stages import ACTIVE, NAME_IDS
 
 VOCAB = Vocab("bpe", ("a", "ab", "b", "<end>"), (1, 1, 1, 3), eog=frozenset({3}), eos=3, eot=3)
 
@@ -161,6 +164,11 @@ rows = st.lists(
 examples = settings(max_examples=60, deadline=None)
 
 
+def on_any_chain(test: Callable[..., None]) -> Callable[..., None]:
+    """Run the test with random chains and rows of logits."""
+    return pytest.mark.slow(given(specs, rows)(examples(test)))
+
+
 def _chain(spec: Spec) -> Chain:
     """n_vocab and vocabulary are only read by mirostat and infill."""
     texts = tuple(f"<{i}>" for i in range(40))
@@ -185,9 +193,7 @@ def _same(a: Candidates, b: Candidates) -> bool:
     return all(_equal(x, y) for x, y in arrays) and (a.sorted, a.selected) == (b.sorted, b.selected)
 
 
-@pytest.mark.slow
-@given(specs, rows)
-@examples
+@on_any_chain
 def test_trace_gives_what_apply_gives(spec: Spec, logits: list[list[float]]) -> None:
     applied, traced = _chain(spec), _chain(spec)
     for row in logits:
@@ -201,9 +207,7 @@ def test_trace_gives_what_apply_gives(spec: Spec, logits: list[list[float]]) -> 
         traced.accept(want.token or 0)
 
 
-@pytest.mark.slow
-@given(specs, rows)
-@examples
+@on_any_chain
 def test_a_stage_of_a_trace_is_not_changed_by_later_stages(
     spec: Spec, logits: list[list[float]]
 ) -> None:
@@ -216,9 +220,7 @@ def test_a_stage_of_a_trace_is_not_changed_by_later_stages(
     assert all(_same(a, b) for a, b in zip(stages, copies, strict=True))
 
 
-@pytest.mark.slow
-@given(specs, rows)
-@examples
+@on_any_chain
 def test_reset_gives_a_fresh_chain(spec: Spec, logits: list[list[float]]) -> None:
     used = _chain(spec)
     for row in logits:
@@ -251,9 +253,7 @@ def test_a_clone_goes_on_equally(
         assert _same(a, b)
 
 
-@pytest.mark.slow
-@given(specs, rows)
-@examples
+@on_any_chain
 def test_a_clone_is_independent(spec: Spec, logits: list[list[float]]) -> None:
     """Changes of the clone do not affect the original."""
     chain, undisturbed = _chain(spec), _chain(spec)
@@ -265,9 +265,7 @@ def test_a_clone_is_independent(spec: Spec, logits: list[list[float]]) -> None:
         assert _same(_step(chain, row), _step(undisturbed, row))
 
 
-@pytest.mark.slow
-@given(specs, rows)
-@examples
+@on_any_chain
 def test_the_logits_given_are_never_modified(spec: Spec, logits: list[list[float]]) -> None:
     row = np.array(logits[0], np.float32)
     row.flags.writeable = False
@@ -275,9 +273,7 @@ def test_the_logits_given_are_never_modified(spec: Spec, logits: list[list[float
     assert row.tolist() == logits[0]
 
 
-@pytest.mark.slow
-@given(specs, rows)
-@examples
+@on_any_chain
 def test_a_chain_in_double_keeps_double_and_ids_distinct(
     spec: Spec, logits: list[list[float]]
 ) -> None:
@@ -297,3 +293,23 @@ def test_double_gives_the_result_without_rounding() -> None:
     chain.apply(double)
     assert abs(float(single.p[0]) - 1 / 3) > 1e-9
     assert abs(float(double.p[0]) - 1 / 3) < 1e-15
+
+
+@pytest.mark.parametrize("stage", ACTIVE, ids=NAME_IDS)
+def test_sampler_in_float64_is_float64_and_near_float32(stage: dict[str, dict[str, Any]]) -> None:
+    logits = np.random.default_rng(11).normal(0, 2, 300).astype(np.float32)
+    results = []
+    for dtype in (np.float32, np.float64):
+        chain = build_chain([stage], n_vocab=300, vocab=read_vocab(vocab_path("bpe")))
+        for token in (1, 2, 1, 2, 1):
+            chain.accept(token)
+        cand = Candidates.from_logits(logits, dtype=dtype)
+        chain.apply(cand)
+        assert cand.logits.dtype == dtype
+        assert cand.p.dtype == dtype
+        results.append(cand)
+    single, double = results
+    assert single.ids.tolist() == double.ids.tolist()
+    assert single.token == double.token
+    np.testing.assert_allclose(single.logits, double.logits, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(single.p, double.p, rtol=1e-4, atol=1e-6)
