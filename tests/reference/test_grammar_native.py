@@ -6,6 +6,7 @@ each of them with its place.
 
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
+from tests.support.applied import Spec
 from tests.support.compilers import gcc_of_llama
 from tests.support.examples import examples
 from tests.support.native_grammar import ask, limited, native_allowed
@@ -33,14 +35,8 @@ TYPES = [TokenType.NORMAL] * 257 + [TokenType.CONTROL]
 
 @pytest.fixture(scope="module")
 def mortal() -> Iterator[BackendProcess]:
-    process = limited()
-    yield process
-    process.close()
-
-
-@pytest.fixture(scope="module")
-def worker() -> Worker:
-    return Worker()
+    with closing(limited()) as process:
+        yield process
 
 
 @settings(
@@ -82,13 +78,13 @@ def test_native_refusal_carries_llama_cpps_words(mortal: BackendProcess) -> None
         assert refused.value.verdict == "rejected"
 
 
-def _crashes(mortal: BackendProcess, chain: list[dict[str, dict[str, object]]], how: str) -> None:
+def _crashes(mortal: BackendProcess, chain: Spec, how: str, *accepted: int) -> None:
     with pytest.raises(BackendFailure, match=how) as died:
-        ask(mortal, chain, BPE, 303)
+        ask(mortal, chain, BPE, 303, [*accepted])
     assert died.value.verdict == "crashed"
 
 
-def _grammar(text: str) -> list[dict[str, dict[str, object]]]:
+def _grammar(text: str) -> Spec:
     return [{"grammar": {"grammar_str": text, "grammar_root": "root"}}]
 
 
@@ -137,9 +133,7 @@ def test_a_token_left_by_the_grammar_crashes_when_accepted(
     mortal: BackendProcess, grammar: str, token: int
 ) -> None:
     assert token in ask(mortal, _grammar(grammar), BPE, 303)
-    with pytest.raises(BackendFailure, match="Unexpected empty grammar stack") as died:
-        ask(mortal, _grammar(grammar), BPE, 303, [token])
-    assert died.value.verdict == "crashed"
+    _crashes(mortal, _grammar(grammar), "Unexpected empty grammar stack", token)
     chain = build_chain(_grammar(grammar), vocab=VOCAB)
     assert token in allowed(chain, 303)
     with pytest.raises(UndefinedInputError, match="does not fit the grammar"):
@@ -153,22 +147,13 @@ def test_a_token_left_by_the_grammar_crashes_when_accepted(
 def test_a_token_that_does_not_fit_ends_the_process(
     mortal: BackendProcess, token: int, how: str
 ) -> None:
-    with pytest.raises(BackendFailure, match=how) as died:
-        ask(mortal, _grammar('root ::= "a"'), BPE, 303, [token])
-    assert died.value.verdict == "crashed"
+    _crashes(mortal, _grammar('root ::= "a"'), how, token)
 
 
-def _lazy(pattern: str) -> list[dict[str, dict[str, object]]]:
-    return [
-        {
-            "grammar_lazy_patterns": {
-                "grammar_str": 'root ::= "a"',
-                "grammar_root": "root",
-                "trigger_patterns": [pattern],
-                "trigger_tokens": [],
-            }
-        }
-    ]
+def _lazy(pattern: str) -> Spec:
+    grammar = {"grammar_str": 'root ::= "a"', "grammar_root": "root"}
+    triggers = {"trigger_patterns": [pattern], "trigger_tokens": []}
+    return [{"grammar_lazy_patterns": grammar | triggers}]
 
 
 @pytest.mark.slow
