@@ -87,12 +87,7 @@ BUDGETS = {
     "programs.cli.server": 27_000,
     "programs.cli.why": 14_000,
 }
-BESIDE = (
-    "programs",
-    "vectors",
-    "functions",
-    "maintenance",
-)  # folders that the core does not import
+BESIDE = ("programs", "vectors", "functions", "maintenance")  # the core does not import them
 
 
 def layer_of(module: str) -> int:
@@ -103,37 +98,54 @@ def layer_of(module: str) -> int:
     raise ValueError(f"{module} is in no package: add it to PACKAGES")
 
 
+def folder_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
 def engine_of(module: str) -> str:
     """Return the name of the engine that has the module; empty for one of the core."""
     folder, _, rest = f"{module}.".partition(".")
     return rest.partition(".")[0] if folder == "engines" else ""
 
 
-def upward(root: Path) -> list[str]:
-    """Return imports from a package above, one line each: file, line, and what is imported."""
+def is_upward(module: str, imported: str) -> bool:
+    """Is what is imported in a package above?"""
+    if "." not in module or "engines" in (folder_of(module), folder_of(imported)):
+        return False
+    return layer_of(imported) > layer_of(module)
+
+
+def is_of_an_engine(module: str, imported: str) -> bool:
+    """Is it an engine, imported by the core or by an engine of another maker?"""
+    own = engine_of(module)
+    allowed = {own, SHARED, *SAME_MAKER.get(own, ())} if own else set()
+    return folder_of(imported) == "engines" and engine_of(imported) not in allowed
+
+
+def is_beside(module: str, imported: str) -> bool:
+    """Is it in a folder next to the core, imported by the core or by another such folder?"""
+    return not engine_of(module) and folder_of(imported) in {*BESIDE} - {folder_of(module)}
+
+
+def is_another_page(module: str, imported: str) -> bool:
+    """Does one page of the reports import another? What two need belongs to reports/."""
+    pages = [name.split(".") for name in (module, imported) if name.startswith("reports.pages.")]
+    return len(pages) == 2 and pages[0][2] != pages[1][2]
+
+
+Rule = Callable[[str, str], bool]
+RULES: tuple[Rule, ...] = (is_upward, is_of_an_engine, is_beside, is_another_page)
+
+
+def breaches(root: Path, rule: Rule) -> list[str]:
+    """Return imports that break a rule, one line each: file, line, and what is imported."""
     known = modules(root)
     return [
-        f"{line.path.relative_to(root)}:{line.line}: imports {line.module}, which is above it"
+        f"{line.path.relative_to(root)}:{line.line}: imports {line.module}"
         for module, path in known.items()
-        if "." in module and not engine_of(module)
         for line in imports(path, known)
-        if not line.module.startswith("engines") and layer_of(line.module) > layer_of(module)
+        if rule(module, line.module)
     ]
-
-
-def of_engines(root: Path) -> list[str]:
-    """Return imports of an engine by the core, or by an engine of another maker."""
-    known = modules(root)
-    problems = []
-    for module, path in known.items():
-        own = engine_of(module)
-        allowed = {own, SHARED, *SAME_MAKER.get(own, ())} if own else set()
-        problems += [
-            f"{path.relative_to(root)}:{line.line}: imports an engine: {line.module}"
-            for line in imports(path, known)
-            if line.module.startswith("engines") and engine_of(line.module) not in allowed
-        ]
-    return problems
 
 
 def package_of(module: str) -> str:
@@ -180,21 +192,10 @@ def over_budget(root: Path, budgets: dict[str, int]) -> list[str]:
     ]
 
 
-def of_beside(root: Path) -> list[str]:
-    """Return imports of a folder next to the core by the core, or by another such folder."""
-    known = modules(root)
-    return [
-        f"{line.path.relative_to(root)}:{line.line}: imports {line.module}"
-        for module, path in known.items()
-        if not engine_of(module)
-        for line in imports(path, known)
-        if line.module.partition(".")[0] in {*BESIDE} - {module.partition(".")[0]}
-    ]
-
-
 @pytest.mark.slow
-def test_imports_go_down() -> None:
-    assert upward(ROOT) == []
+@pytest.mark.parametrize("rule", RULES)
+def test_no_import_breaks_a_rule(rule: Rule) -> None:
+    assert breaches(ROOT, rule) == []
 
 
 @pytest.mark.slow
@@ -203,30 +204,13 @@ def test_no_command_imports_more_lines_than_its_budget() -> None:
 
 
 def test_planted_import_over_the_budget_is_named(tmp_path: Path) -> None:
-    for name, text in {
-        "harness/cli/why.py": "def why():\n    from sampler_parity.harness.gate import gate\n",
-        "harness/gate/gate.py": "from sampler_parity.reports.write import x\n",
-        "reports/write.py": "x = 1\n" * 98,
-    }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    command = "def why():\n    from sampler_parity.harness.gate import gate"
+    gate, report = "from sampler_parity.reports.write import x", "\n".join(["x = 1"] * 98)
+    files = {"harness/cli/why": command, "harness/gate/gate": gate, "reports/write": report}
+    write(tmp_path, {f"{name}.py": text for name, text in files.items()})
     assert over_budget(tmp_path, {"harness.cli.why": 101}) == []
     (line,) = over_budget(tmp_path, {"harness.cli.why": 100})
     assert line == "harness.cli.why: imports 101 lines, its budget is 100"
-
-
-@pytest.mark.slow
-def test_neither_the_core_nor_another_folder_imports_a_folder_beside_the_core() -> None:
-    assert of_beside(ROOT) == []
-
-
-@pytest.mark.parametrize("file", ["harness/run/run.py", "reports/write.py", "maintenance/rows.py"])
-def test_planted_import_of_a_folder_beside_the_core_is_named(tmp_path: Path, file: str) -> None:
-    for name in ("programs/servers/run.py", file):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("")
-    (tmp_path / file).write_text("def f():\n    import sampler_parity.programs.servers.run\n")
-    assert of_beside(tmp_path) == [f"{file}:2: imports programs.servers.run"]
 
 
 def test_the_picture_of_the_architecture_has_every_package_in_this_order() -> None:
@@ -238,45 +222,6 @@ def test_the_picture_of_the_architecture_has_every_package_in_this_order() -> No
     listed = [name.removeprefix("harness.").partition(".")[0] for name in reversed(PACKAGES)]
     assert drawn == [name for name in dict.fromkeys(listed) if name in shown]
     assert packages - {*drawn} == set()
-
-
-def other_pages(root: Path) -> list[str]:
-    """Return imports of one report page by another: what two need belongs to reports/."""
-    known = modules(root)
-    return [
-        f"{line.path.relative_to(root)}:{line.line}: imports {line.module}, another page"
-        for module, path in known.items()
-        if module.startswith("reports.pages.")
-        for line in imports(path, known)
-        if line.module.startswith("reports.pages.")
-        and line.module.split(".")[2] != module.split(".")[2]
-    ]
-
-
-@pytest.mark.slow
-def test_the_core_imports_no_engine_and_no_engine_that_of_another_maker() -> None:
-    assert of_engines(ROOT) == []
-
-
-@pytest.mark.slow
-def test_no_page_of_the_reports_imports_another() -> None:
-    assert other_pages(ROOT) == []
-
-
-def test_planted_import_of_another_page_is_named(tmp_path: Path) -> None:
-    pages = tmp_path / "reports/pages"
-    (pages / "parity").mkdir(parents=True)
-    (pages / "parity/parity_model.py").write_text("")
-    (pages / "parity/parity_page.py").write_text(
-        "from sampler_parity.reports.pages.parity import parity_model\n"
-        "import sampler_parity.reports.pages.accuracy\n"
-    )
-    line = "from sampler_parity.reports.pages.parity.parity_model import Report\n"
-    (pages / "accuracy.py").write_text(line)
-    assert sorted(other_pages(tmp_path)) == [
-        "reports/pages/accuracy.py:1: imports reports.pages.parity.parity_model, another page",
-        "reports/pages/parity/parity_page.py:2: imports reports.pages.accuracy, another page",
-    ]
 
 
 @pytest.mark.slow
@@ -304,29 +249,66 @@ def past_the_namespace(root: Path) -> list[str]:
 
 def test_no_import_goes_past_the_namespace(tmp_path: Path) -> None:
     assert past_the_namespace(ROOT) == []
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "a.py").write_text("import os\nif os:\n    from harness.run import x\n")
+    write(tmp_path, {"tests/a.py": "import os\nif os:\n    from harness.run import x"})
     assert past_the_namespace(tmp_path) == [f"{tmp_path}/tests/a.py:     from harness.run import x"]
 
 
-@pytest.mark.parametrize(
-    ("line", "imported"),
-    [
-        ("from sampler_parity.harness.run import judging", "harness.run.judging"),
-        ("def f():\n    from sampler_parity.reports.write import write_report", "reports.write"),
-    ],
-    ids=["of the module", "inside a function"],
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{text}\n")
+
+
+MODULES = (
+    *("reference/chain", "harness/bundle/bundle", "harness/run/judging", "reports/write"),
+    *("reports/pages/accuracy", "reports/pages/parity/parity_model", "programs/servers/run"),
+    *("engines/rwkv/__init__", "engines/rwkv/model", "engines/rwkv/worker", "engines/shared/row"),
+    *("engines/webgpu/model", "engines/correct/row"),
 )
-def test_planted_upward_import_is_named_with_file_and_line(
-    tmp_path: Path, line: str, imported: str
+OF_THE_SERVERS = "def f():\n    import sampler_parity.programs.servers.run"
+AN_ENGINE = {  # by what it imports: an import of an engine
+    "engines.rwkv": "from typing import X\nfrom sampler_parity.engines import rwkv",
+    "engines.rwkv.worker": "import os\nimport sampler_parity.engines.rwkv.worker",
+    "engines.rwkv.model": "if TYPE_CHECKING:\n    from sampler_parity.engines.rwkv import model",
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "file", "text", "imported"),
+    [
+        (is_upward, "harness/bundle/bundle.py",
+         "import os\nfrom sampler_parity.harness.run import judging", "harness.run.judging"),
+        (is_upward, "harness/bundle/bundle.py",
+         "def f():\n    from sampler_parity.reports.write import write_report", "reports.write"),
+        *[(is_beside, file, OF_THE_SERVERS, "programs.servers.run")
+          for file in ("harness/run/run.py", "reports/write.py", "maintenance/rows.py")],
+        (is_another_page, "reports/pages/parity/parity_page.py",
+         "from sampler_parity.reports.pages.parity import parity_model\n"
+         "import sampler_parity.reports.pages.accuracy", "reports.pages.accuracy"),
+        (is_another_page, "reports/pages/accuracy.py",
+         "import os\nfrom sampler_parity.reports.pages.parity.parity_model import Report",
+         "reports.pages.parity.parity_model"),
+        *[(is_of_an_engine, file, text, imported) for imported, text in AN_ENGINE.items()
+          for file in ("reference/chain.py", "harness/run/run.py", "reports/write.py")],
+    ],
+)  # fmt: skip
+def test_planted_import_that_breaks_a_rule_is_named_with_file_and_line(
+    tmp_path: Path, rule: Rule, file: str, text: str, imported: str
 ) -> None:
-    for name in ("harness/bundle/bundle.py", "harness/run/judging.py", "reports/write.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("")
-    (tmp_path / "harness/bundle/bundle.py").write_text(f"import os\n{line}\n")
-    (problem,) = upward(tmp_path)
-    assert problem.startswith("harness/bundle/bundle.py:")
-    assert f"imports {imported}, which is above it" in problem
+    write(tmp_path, {f"{name}.py": "" for name in MODULES} | {file: text})
+    assert breaches(tmp_path, rule) == [f"{file}:2: imports {imported}"]
+
+
+def test_an_engine_may_import_the_core_what_is_shared_and_those_of_its_maker(
+    tmp_path: Path,
+) -> None:
+    assert "correct" in SAME_MAKER["webgpu"]
+    names = ("engines.shared.row", "engines.webgpu.model", "engines.correct.row", "reference.chain")
+    lines = [f"import sampler_parity.{name}" for name in (*names, "engines.rwkv.model")]
+    file = "engines/webgpu/worker.py"
+    write(tmp_path, {f"{name}.py": "" for name in MODULES} | {file: "\n".join(lines)})
+    assert breaches(tmp_path, is_of_an_engine) == [f"{file}:5: imports engines.rwkv.model"]
+    assert breaches(tmp_path, is_upward) == []
 
 
 @pytest.mark.parametrize(
@@ -335,66 +317,17 @@ def test_planted_upward_import_is_named_with_file_and_line(
     ids=["of the module", "inside a function", "for types"],
 )
 def test_planted_cycle_is_named(tmp_path: Path, line: str) -> None:
-    (tmp_path / "harness/gate").mkdir(parents=True)
     for name, other in ("gate", "rules"), ("rules", "words"), ("words", "gate"):
-        text = line.format(f"from sampler_parity.harness.gate.{other} import x\n")
-        (tmp_path / f"harness/gate/{name}.py").write_text(text)
-    (cycle,) = cycles(tmp_path)
-    assert cycle.split(" -> ") == [
-        *("harness.gate.gate", "harness.gate.rules", "harness.gate.words", "harness.gate.gate"),
-    ]
+        text = line.format(f"from sampler_parity.harness.gate.{other} import x")
+        write(tmp_path, {f"harness/gate/{name}.py": text})
+    names = ("gate", "rules", "words", "gate")
+    assert cycles(tmp_path) == [" -> ".join(f"harness.gate.{name}" for name in names)]
 
 
 def test_planted_cycle_of_packages_is_named(tmp_path: Path) -> None:
-    for name in ("harness/bundle/bundle", "harness/checks/record", "harness/checks/context"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"{name}.py").write_text("")
-    for name, other in ("bundle.bundle", "checks.record"), ("checks.context", "bundle.bundle"):
-        line = f"import sampler_parity.harness.{other}\n"
-        (tmp_path / f"harness/{name.replace('.', '/')}.py").write_text(line)
+    imports_of = {"bundle/bundle": "checks.record", "checks/context": "bundle.bundle"}
+    for name, other in imports_of.items():
+        write(tmp_path, {f"harness/{name}.py": f"import sampler_parity.harness.{other}"})
+    write(tmp_path, {"harness/checks/record.py": ""})
     assert cycles(tmp_path) == []
     assert cycles(tmp_path, package_of) == ["harness.bundle -> harness.checks -> harness.bundle"]
-
-
-@pytest.mark.parametrize("file", ["reference/chain.py", "harness/run/run.py", "reports/write.py"])
-@pytest.mark.parametrize(
-    "line",
-    [
-        "from sampler_parity.engines.rwkv.model import X",
-        "from sampler_parity.engines import rwkv",
-        "import sampler_parity.engines.rwkv.worker",
-        "if TYPE_CHECKING:\n    from sampler_parity.engines.rwkv import model",
-    ],
-)
-def test_planted_import_of_an_engine_by_the_core_is_named(
-    tmp_path: Path, file: str, line: str
-) -> None:
-    plant(tmp_path, file, line)
-    (problem,) = of_engines(tmp_path)
-    assert problem.startswith(f"{file}:")
-    assert "imports an engine: engines.rwkv" in problem
-    assert upward(tmp_path) == []
-
-
-def test_planted_import_of_another_engine_is_named_and_what_is_shared_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(SAME_MAKER, "lloyal", {"lloyal_node"})
-    allowed = ("engines.shared.row", "engines.lloyal.model", "engines.lloyal_node.row")
-    core = ("reference.chain", "harness.errors")
-    names = (*allowed, *core, "engines.rwkv.model")
-    plant(
-        tmp_path, "engines/lloyal/worker.py", "\n".join(f"import sampler_parity.{n}" for n in names)
-    )
-    assert of_engines(tmp_path) == [
-        "engines/lloyal/worker.py:6: imports an engine: engines.rwkv.model"
-    ]
-
-
-def plant(root: Path, file: str, text: str) -> None:
-    """Write a file, next to the modules of two engines."""
-    for name in ("rwkv/__init__", "rwkv/model", "rwkv/worker", "shared/row", "lloyal/model"):
-        (root / f"engines/{name}.py").parent.mkdir(parents=True, exist_ok=True)
-        (root / f"engines/{name}.py").write_text("")
-    (root / file).parent.mkdir(parents=True, exist_ok=True)
-    (root / file).write_text(f"{text}\n")
