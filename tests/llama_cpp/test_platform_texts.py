@@ -4,10 +4,8 @@ import pytest
 
 from sampler_parity.harness.backends import reference
 from sampler_parity.harness.llama_cpp import worker as native
-from sampler_parity.harness.llama_cpp.platforms import runners
-from sampler_parity.harness.llama_cpp.platforms.worker import Worker
-from sampler_parity.harness.llama_cpp.recorded import find
 from sampler_parity.reference.platforms import on
+from tests.support.platform_cases import real_build
 from tests.support.platform_texts import chains, text, texts
 
 BUILDS = (
@@ -19,16 +17,9 @@ BUILDS = (
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", BUILDS)
 def test_each_of_120_texts_is_predicted_token_by_token(name: str) -> None:
-    build = find(name)
-    if build is None or runners.missing(build):
-        where = "not in the cache, or nothing runs it: see docs/background/builds.md"
-        pytest.skip(f"build {name} is {where}")
-    worker = Worker(name)
-    try:
+    with real_build(name) as worker:
         real = texts(worker)
-    finally:
-        worker.program.close()
-    with on(build.platform):
+    with on(worker._build.platform):
         predicted = texts(reference.Worker())
     assert [of for of in real if real[of] != predicted[of]] == []
     assert len(real) == 120

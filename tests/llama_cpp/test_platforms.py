@@ -1,10 +1,9 @@
 """Builds for other platforms: their runners, the error if one is missing, recorded results."""
 
-import contextlib
 import platform
 import sys
 import tomllib
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,10 @@ from sampler_parity.harness.llama_cpp.recorded import Build, register
 from sampler_parity.harness.llama_cpp.sources import PACKAGE
 from sampler_parity.harness.run.plan import RunOptions, plan_of
 from sampler_parity.reference.vocab import TokenType, Vocab
-from tests.support.command_line import cli, refused
-from tests.support.platform_cases import DEFAULT, cases, names_of, outcome
+from tests.support.command_line import ROOT, cli, refused
+from tests.support.platform_cases import DEFAULT, cases, names_of, outcome, real_build
 from tests.support.platform_cases import recorded as results
 
-ROOT = Path(__file__).resolve().parents[2]
 REAL = {
     "libc++": "linux-x64-libc++14",
     "libc++19": "linux-x64-libc++19",
@@ -195,13 +193,8 @@ def test_half_a_character_is_no_special_token() -> None:
     assert tokens(vocab, b"\xe2\x82", True) == vocab.tokenize(b"\xe2\x82")
 
 
-@contextlib.contextmanager
-def program(script: str) -> Iterator[Program]:
-    one = Program([sys.executable, "-IS", "-c", script])
-    try:
-        yield one
-    finally:
-        one.close()
+def program(script: str) -> closing[Program]:
+    return closing(Program([sys.executable, "-IS", "-c", script]))
 
 
 def test_a_program_is_asked_and_asks_how_a_text_is_split() -> None:
@@ -212,26 +205,20 @@ def test_a_program_is_asked_and_asks_how_a_text_is_split() -> None:
 
 
 def test_what_a_program_refuses_is_reported_in_its_words() -> None:
-    with (
-        program("input(); print('refused no such rule')") as one,
-        pytest.raises(SamplerRefused, match=r"^no such rule$"),
-    ):
+    script = "input(); print('refused no such rule')"
+    with program(script) as one, pytest.raises(SamplerRefused, match=r"^no such rule$"):
         one.ask("init", "grammar")
 
 
 def test_a_program_that_dies_ends_its_worker_with_its_status() -> None:
-    with (
-        program("input(); raise SystemExit(3)") as one,
-        pytest.raises(SystemExit, match="the program ended with status 3"),
-    ):
+    message = "the program ended with status 3"
+    with program("input(); raise SystemExit(3)") as one, pytest.raises(SystemExit, match=message):
         one.ask("hello")
 
 
 def test_half_an_array_is_no_answer() -> None:
-    with (
-        program("input(); print('ok 2 0 1\\nhalf')") as one,
-        pytest.raises(SystemExit, match="the program ended with status 0"),
-    ):
+    script, message = "input(); print('ok 2 0 1\\nhalf')", "the program ended with status 0"
+    with program(script) as one, pytest.raises(SystemExit, match=message):
         one.apply(1, np.zeros(2, TOKEN_DATA), -1, False)
 
 
@@ -244,13 +231,41 @@ def test_the_installed_llama_cpp_gives_what_was_recorded_of_it() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("build", REAL)
 def test_a_real_build_gives_what_was_recorded_of_its_platform(build: str) -> None:
-    if recorded.find(build) is None or runners.missing(runners.command_of(build)[0]):
-        where = "not in the cache, or nothing runs it: see docs/background/builds.md"
-        pytest.skip(f"build {build} is {where}")
-    worker, of = Worker(build), results()["results"]
+    of = results()["results"]
     expected = of[DEFAULT] | of[REAL[build]]
-    try:
+    with real_build(build) as worker:
         outcomes = {name: outcome(worker, cases()[name]) for name in names_of(REAL[build])}
-    finally:
-        worker.program.close()
     assert [name for name in outcomes if outcomes[name] != expected[name]] == []
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "libc", "compiler", "row"),
+    [
+        ("Linux", "x86_64", "glibc", "GCC: (Debian 12.2.0) 12.2.0", "linux-x64-gcc"),
+        ("Linux", "x86_64", "", "GCC: (Alpine 14.2.0) 14.2.0", "linux-x64-musl"),
+        ("Linux", "aarch64", "glibc", "GCC: (Ubuntu 13.3.0) 13.3.0", "linux-arm64-gcc"),
+        ("Linux", "aarch64", "glibc", "clang version 18.1.3", "linux-arm64-clang"),
+        ("Darwin", "arm64", "", "Apple clang version 17.0.0", "macos-arm64"),
+        ("Darwin", "x86_64", "", "", "macos-x64"),
+        ("Windows", "AMD64", "", "", "windows-x64"),
+        ("FreeBSD", "amd64", "", "", "linux-x64-gcc"),
+    ],
+)
+def test_a_platform_is_known_by_system_processor_and_compiler(
+    system: str, machine: str, libc: str, compiler: str, row: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(platform, "libc_ver", lambda: (libc, ""))
+    assert runners.platform_here(compiler) == row
+
+
+def test_own_is_the_installed_llama_cpps_own_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "platform_here", lambda compiler: "linux-arm64-gcc")
+    assert registry.references(["llama.cpp"], "own") == {"llama.cpp": "v0.5.0/linux-arm64-gcc"}
+
+
+def test_here_own_is_the_release_alone() -> None:
+    if runners.platform_here("") != "linux-x64-gcc":
+        pytest.skip("this is another platform")
+    assert registry.references(["llama.cpp"], "own") == {"llama.cpp": "v0.5.0"}

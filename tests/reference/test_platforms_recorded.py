@@ -3,12 +3,16 @@
 tests/support/platform_results.json has their results, studies/platforms.py recorded them.
 """
 
+import importlib
+from collections.abc import Iterable
 from dataclasses import fields, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.reference import floats
 from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform, on
 from tests.support.platform_cases import cases, names_of, outcome, recorded
 
@@ -17,7 +21,7 @@ _SAID = ("name", "words", "unknown", "perhaps")
 DECIDE = [part.name for part in fields(Platform) if part.name not in _SAID]
 
 
-def apart(platform: Platform, names: tuple[str, ...], real: str) -> set[str]:
+def apart(platform: Platform, names: Iterable[str], real: str) -> set[str]:
     """Return the cases on which the reference differs from the real build."""
     worker, results = Worker(), recorded()["results"]
     wanted: dict[str, Any] = results[DEFAULT] | results[real]
@@ -92,3 +96,33 @@ def test_the_sort_of_an_older_libcxx_is_caught() -> None:
     case = "typical_p/ties-V70-p0.9"
     wrong = replace(PLATFORMS["linux-x64-libc++19"], sorting="libc++")
     assert apart(wrong, (case,), "linux-x64-libc++19") == {case}
+
+
+def uncontracted() -> SimpleNamespace:
+    """`floats` as on x86-64, where a product is rounded before it is added."""
+
+    def total_of_products(x: floats.FloatArray, y: floats.FloatArray) -> object:
+        return floats.total(x * y)
+
+    rounded_twice = {
+        "multiply_add": lambda a, b, c: a * b + c,
+        "add_products": lambda a, b, c, d: a * b + c * d,
+        "total_of_products": total_of_products,
+    }
+    return SimpleNamespace(**(vars(floats) | rounded_twice))
+
+
+CONTRACTED = ("penalties", "temp_ext", "adaptive_p")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", CONTRACTED)
+def test_a_contraction_left_out_in_one_sampler_is_caught_by_that_sampler_alone(
+    sampler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = "linux-arm64-clang"
+    names = [name for name in cases() if name.partition("/")[0] in CONTRACTED][::2]
+    module = importlib.import_module(f"sampler_parity.reference.samplers.{sampler}")
+    assert apart(PLATFORMS[real], names, real) == set()
+    monkeypatch.setattr(module, "floats", uncontracted())
+    assert {name.partition("/")[0] for name in apart(PLATFORMS[real], names, real)} == {sampler}

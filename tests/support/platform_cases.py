@@ -9,12 +9,19 @@ holds, a draw of one weight, the C library. `recorded()` has the results of real
 import functools
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
+
+from sampler_parity.harness.llama_cpp.platforms import runners
+from sampler_parity.harness.llama_cpp.platforms.worker import Worker
+from sampler_parity.harness.llama_cpp.recorded import find
 
 DEFAULT = "linux-x64-gcc"  # the others' results are listed only if they differ from it
 FILE = Path(__file__).parent / "platform_results.json"
@@ -155,6 +162,20 @@ def cases() -> dict[str, Case]:
 def names_of(platform: str) -> tuple[str, ...]:
     """Return the cases for the build of a platform: that of Windows aborts at an infinite logit."""
     return tuple(n for n in cases() if platform != "windows-x64" or "/huge" not in n)
+
+
+@contextmanager
+def real_build(name: str) -> Iterator[Worker]:
+    """Yield a worker of the build. Skip the test if the build or its runner is missing."""
+    build = find(name)
+    if build is None or runners.missing(build):
+        where = "not in the cache, or nothing runs it: see docs/background/builds.md"
+        pytest.skip(f"build {name} is {where}")
+    worker = Worker(name)
+    try:
+        yield worker
+    finally:
+        worker.program.close()
 
 
 def outcome(worker: Any, case: Case) -> list[str]:
