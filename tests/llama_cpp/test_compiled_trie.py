@@ -24,7 +24,7 @@ from sampler_parity.reference import Candidates, ChainError
 from sampler_parity.reference.samplers.token_trie import LIMIT, SPAN_TOO_LONG, TokenTrie
 from sampler_parity.reference.trie import read_payload
 from tests.support.inside import Inside
-from tests.support.tries import LEAF_LISTS, SEED, as_json, payload, without_prefixes
+from tests.support.tries import LEAF_LISTS, SEED, as_json, payload, stage_of, without_prefixes
 
 INF = np.inf
 
@@ -191,17 +191,8 @@ def test_it_warns_and_resets_after_500_tokens(libllama: Libllama, tries: Compile
 def test_bad_input_is_refused_with_its_place(
     worker: Worker, changes: dict[str, object], message: str
 ) -> None:
-    stage = {
-        "trie_descriptor_json": payload([1, 2], [3]),
-        "mode": 0,
-        "path": "",
-        "compact": False,
-        "model_id": "",
-        "n_vocab": 50,
-        **changes,
-    }
     with pytest.raises(ChainError, match=message):
-        worker.build([{"token_trie": stage}], 50, None)
+        worker.build([stage_of(payload([1, 2], [3]), 50, **changes)], 50, None)
 
 
 # JSON as text, so that what no writer makes is there, too: a key twice, numbers that are no ids
@@ -246,6 +237,13 @@ def accepted(read: Any, text: str) -> bool:
     return True
 
 
+def assert_refused_alike(libllama: Libllama, tries: CompiledTrie, text: str) -> None:
+    def native(text: str) -> None:
+        libllama.llama_sampler_free(tries.init(text, 0))
+
+    assert accepted(native, text) == accepted(read_payload, text)
+
+
 @pytest.mark.slow
 @given(PAYLOADS)
 @example(SEED)
@@ -257,22 +255,14 @@ def accepted(read: Any, text: str) -> bool:
 def test_it_refuses_what_the_reference_refuses_and_nothing_else(
     libllama: Libllama, tries: CompiledTrie, text: str
 ) -> None:
-    def native(text: str) -> None:
-        libllama.llama_sampler_free(tries.init(text, 0))
-
-    assert accepted(native, text) == accepted(read_payload, text)
+    assert_refused_alike(libllama, tries, text)
 
 
 @given(st.integers(0, len(SEED) - 1), st.sampled_from(["", '"', ",", "]", "}", "0", "\\", " "]))
 def test_a_letter_off_is_refused_where_the_reference_refuses_it(
     libllama: Libllama, tries: CompiledTrie, at: int, letter: str
 ) -> None:
-    text = SEED[:at] + letter + SEED[at + 1 :]
-
-    def native(text: str) -> None:
-        libllama.llama_sampler_free(tries.init(text, 0))
-
-    assert accepted(native, text) == accepted(read_payload, text)
+    assert_refused_alike(libllama, tries, SEED[:at] + letter + SEED[at + 1 :])
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The token trie as a llama_sampler: the effects of llama.cpp's own functions on it."""
 
 import logging
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ from sampler_parity.harness.suite.file import expand_kind, find_suites, read_sui
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.trie import Leaf, build_trie
-from tests.support.tiny_model import write_tiny_model
-from tests.support.tries import LEAF_LISTS, payload, without_prefixes
+from tests.support.applied import Spec
+from tests.support.tries import LEAF_LISTS, payload, stage_of, without_prefixes
 
 LEAVES = (Leaf("THINK", (100, 101)), Leaf("EXECUTE", (200,)))
 
@@ -87,17 +88,8 @@ def test_bad_input_is_refused_and_never_reaches_llama_cpp(
     changes: dict[str, object], message: str
 ) -> None:
     before = set(_living)
-    stage = {
-        "trie_descriptor_json": payload([1, 2], [3]),
-        "mode": 0,
-        "path": "",
-        "compact": False,
-        "model_id": "",
-        "n_vocab": 50,
-        **changes,
-    }
     with pytest.raises(ChainError, match=message):
-        Worker().build([{"token_trie": stage}], 50, None)
+        Worker().build([stage_of(payload([1, 2], [3]), 50, **changes)], 50, None)
     assert set(_living) == before
 
 
@@ -120,26 +112,28 @@ def test_the_flat_trie_has_the_nodes_of_the_references(leaves: tuple[Leaf, ...])
     assert len({at for at, _ in todo}) == seen == len(flat.start) - 1
 
 
+TAILS: list[Spec] = [
+    [],
+    [{"top_k": {"k": 2}}],
+    [{"top_p": {"p": 0.8}}],
+    [{"min_p": {"p": 0.2}}],
+    [{"temp": {"temp": 0.6}}],
+]
+
+
 @pytest.mark.slow
 @given(
     leaves=LEAF_LISTS.map(without_prefixes),
     seed=st.integers(0, 2**16),
-    tail=st.sampled_from(["dist", "top_k", "top_p", "min_p", "temp"]),
+    tail=st.sampled_from(TAILS),
     mode=st.integers(0, 1),
 )
 @settings(deadline=None)
 def test_masking_and_compacting_select_the_same_tokens(
-    leaves: tuple[Leaf, ...], seed: int, tail: str, mode: int
+    leaves: tuple[Leaf, ...], seed: int, tail: Spec, mode: int
 ) -> None:
     """To the bit where nothing sorts unequally, for a masked token adds exactly 0 to every sum."""
-    stages: dict[str, list[dict[str, dict[str, Any]]]] = {
-        "dist": [],
-        "top_k": [{"top_k": {"k": 2}}],
-        "top_p": [{"top_p": {"p": 0.8}}],
-        "min_p": [{"min_p": {"p": 0.2}}],
-        "temp": [{"temp": {"temp": 0.6}}],
-    }
-    end = [*stages[tail], {"dist": {"seed": seed}}] if mode == 1 else []
+    end: Spec = [*tail, {"dist": {"seed": seed}}] if mode == 1 else []
     text = payload(*[list(leaf.tokens) for leaf in leaves])
     trie: dict[str, Any] = {"trie_descriptor_json": text, "mode": mode}
     chains = [
@@ -208,16 +202,9 @@ def test_the_distribution_cells_see_other_tokens_and_not_another_order(
     token.
     """
     (path,) = find_suites(["trie/law"])
-    cell = next(
-        c
-        for c in expand_kind("distribution", read_suite(path), "quick")
-        if c.id == "law/second-node"
-    )
-    backend = InProcess(name)
-    try:
-        result = execute_cell(cell, [backend], Budget(1).each, seed=0)
-    finally:
-        backend.close()
+    cells = {cell.id: cell for cell in expand_kind("distribution", read_suite(path), "quick")}
+    with closing(InProcess(name)) as backend:
+        result = execute_cell(cells["law/second-node"], [backend], Budget(1).each, seed=0)
     assert result.backends[backend.name].decision == decision
 
 
@@ -227,21 +214,14 @@ def test_the_distribution_cells_see_other_tokens_and_not_another_order(
     ids=["first", "temp", "top_k"],
 )
 def test_in_a_graph_the_trie_runs_on_the_cpu_on_what_the_graph_hands_back(
-    tmp_path: Path, before: list[dict[str, dict[str, Any]]]
+    tiny: Path, before: list[dict[str, dict[str, Any]]]
 ) -> None:
     """The samplers before it are in the model's graph; no device has a mask that goes round it."""
-    write_tiny_model(tmp_path / "m.gguf")
     worker = Worker()
-    model = Model(worker.library, tmp_path / "m.gguf")
-    stage = {
-        "trie_descriptor_json": payload([20, 21], [30, 31], [40]),
-        "mode": 1,
-        "path": "",
-        "compact": True,
-        "model_id": "",
-        "n_vocab": model.n_vocab,
-    }
-    built = worker.build([*before, {"token_trie": stage}, {"greedy": {}}], model.n_vocab, None)
+    model = Model(worker.library, tiny)
+    text = payload([20, 21], [30, 31], [40])
+    trie = stage_of(text, model.n_vocab, mode=1, compact=True)
+    built = worker.build([*before, trie, {"greedy": {}}], model.n_vocab, None)
     context = Context(model, 32, chains=[built.chain])
     plain = Context(model, 32)
     prompt = [317, 104]

@@ -13,7 +13,8 @@ from sampler_parity.harness.llama_cpp.token_trie import Worker
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.samplers.token_trie import TokenTrie
-from tests.support.tries import payload
+from tests.support.applied import Spec
+from tests.support.tries import payload, stage_of
 
 N = 16
 THINK, END = 1, 2
@@ -29,13 +30,9 @@ def rows(n: int, seed: int = 0) -> list[np.ndarray[tuple[int], np.dtype[np.float
 def budgeted(**changes: Any) -> CommonSampler:
     """Reasoning between THINK and END, one token of it."""
     params = SamplingParams(
-        seed=1,
-        reasoning_budget_tokens=1,
-        reasoning_budget_start=(THINK,),
-        reasoning_budget_end=((END,),),
-        reasoning_budget_forced=(END,),
-        **{**PLAIN, **changes},
-    )
+        seed=1, reasoning_budget_tokens=1, reasoning_budget_start=(THINK,),
+        reasoning_budget_end=((END,),), reasoning_budget_forced=(END,), **{**PLAIN, **changes},
+    )  # fmt: skip
     return CommonSampler(params, N)
 
 
@@ -100,17 +97,9 @@ def test_with_a_grammar_a_token_must_pass_both(grammar_first: bool) -> None:
 def test_the_native_trie_behind_a_budget_selects_the_same(mode: int) -> None:
     sampler = budgeted(temp=1.5)
     sampler.set_token_trie(TokenTrie(LEAVES, mode))
-    trie = {
-        "trie_descriptor_json": LEAVES,
-        "mode": mode,
-        "path": "",
-        "compact": True,
-        "model_id": "",
-        "n_vocab": N,
-    }
-    tail: list[dict[str, dict[str, Any]]] = [{"temp": {"temp": 1.5}}, {"dist": {"seed": 1}}]
-    worker = Worker()
-    native = worker.build([{"token_trie": trie}, *(tail if mode == 1 else [])], N, None)
+    tail: Spec = [{"temp": {"temp": 1.5}}, {"dist": {"seed": 1}}]
+    worker, trie = Worker(), stage_of(LEAVES, N, mode=mode, compact=True)
+    native = worker.build([trie, *(tail if mode == 1 else [])], N, None)
     for row in rows(2):
         token = sampler.sample(Output(row))
         candidates = worker.candidates(row)

@@ -18,6 +18,12 @@ def as_json(descriptors: Any, model: str = "m") -> str:
     return json.dumps({"modelId": model, "descriptors": descriptors})
 
 
+def stage_of(text: str, n_vocab: int, **changes: object) -> dict[str, Any]:
+    """Return a stage with every parameter of the native trie: mode 0, the first path, all kept."""
+    stage = {"trie_descriptor_json": text, "mode": 0, "path": "", "compact": False, "model_id": ""}
+    return {"token_trie": stage | {"n_vocab": n_vocab} | changes}
+
+
 # The example of its proposal: two actions, THINK [100, 101] and EXECUTE [200].
 SEED = payload([100, 101], [200], model="test")
 
