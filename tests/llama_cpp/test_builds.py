@@ -5,6 +5,8 @@ import platform
 import shutil
 import struct
 import tarfile
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +35,8 @@ pytestmark = pytest.mark.skipif(
     reason="the made libraries are for Linux on x86-64",
 )
 
-RELEASES = [
-    "b3889",
-    "b3995",
-    "b4291",
-    "b4435",
-    "b4753",
-    "b5590",
-    "b6673",
-    "b8352",
-    "v0.4.0",
-    "b11549",
-]
+WITH_DRY = ["b4753", "b5590", "b6673", "b8352", "v0.4.0"]
+RELEASES = ["b3889", "b3995", "b4291", "b4435", *WITH_DRY, "b11549"]
 METADATA = '{"buildOptions": {"llamaCpp": {"release": "b4753"}}}'
 
 
@@ -74,6 +66,15 @@ def stand_in_npm(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> 
     (folder / "npm").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "npm").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
+
+
+def package_in(folder: Path, version: str) -> Path:
+    """Write a package of npm with a build of b4753, as VERSION.tgz."""
+    made = folder_with(folder / version / "bins" / "linux-x64", elf())
+    (made / "_nlcBuildMetadata.json").write_text(METADATA)
+    with tarfile.open(folder / f"{version}.tgz", "w:gz") as tar:
+        tar.add(folder / version, "package")
+    return folder / f"{version}.tgz"
 
 
 def registered(name: str) -> tuple[Path, str]:
@@ -232,11 +233,7 @@ def test_without_npm_the_line_says_so(
 def test_a_package_is_unpacked_and_recorded(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = folder_with(tmp_path / "package" / "bins" / "linux-x64", elf())
-    (made / "_nlcBuildMetadata.json").write_text(METADATA)
-    archive = tmp_path / "made.tgz"
-    with tarfile.open(archive, "w:gz") as tar:
-        tar.add(tmp_path / "package", "package")
+    archive = package_in(tmp_path, "3.6.0")
     stand_in_npm(tmp_path / "bin", monkeypatch, f'cp {archive} "$4"')
     build = builds.add("@node-llama-cpp/linux-x64-vulkan@3.6.0")
     assert (build.name, build.release) == ("b4753-vulkan", "b4753")
@@ -250,10 +247,7 @@ def test_a_second_package_of_a_release_stands_next_to_the_first_and_says_so(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in ("3.6.0", "3.6.1"):
-        made = folder_with(tmp_path / version / "bins" / "linux-x64", elf())
-        (made / "_nlcBuildMetadata.json").write_text(METADATA)
-        with tarfile.open(tmp_path / f"{version}.tgz", "w:gz") as tar:
-            tar.add(tmp_path / version, "package")
+        package_in(tmp_path, version)
     copy = f'cp {tmp_path}/"${{2##*@}}".tgz "$4"'
     stand_in_npm(tmp_path / "bin", monkeypatch, copy)
     first = cli("builds", "add", "@node-llama-cpp/linux-x64@3.6.0").stdout
@@ -318,23 +312,30 @@ def test_a_sampler_that_a_build_exports_is_uncallable_where_its_signature_is_not
     assert Worker().hello().uncallable == {}
 
 
-def penalized(folder: Path, release: str) -> list[float]:
-    """Five logits of 4 after tokens 3, 1, 1 with a window of two."""
-    stage: dict[str, Any] = {"penalty_last_n": 2, "penalty_repeat": 2.0}
-    stage |= {"penalty_freq": 0.5, "penalty_present": 0.25}
+def left_by(
+    folder: Path, release: str, stage: Any, history: Sequence[int], n: int, vocab: str | None = None
+) -> list[float]:
+    """Return what one stage of a build leaves of n logits of n, after tokens."""
     worker = Worker(str(folder), release)
-    chain = worker.build([{"penalties": stage}], 5, None)
-    for token in (3, 1, 1):
+    chain = worker.build([stage], n, vocab)
+    for token in history:
         chain.accept(token)
-    candidates = worker.candidates(np.full(5, 4, np.float32))
+    candidates = worker.candidates(np.full(n, n, np.float32))
     chain.apply(0, candidates)
     return [float(logit) for logit in candidates.current()["logit"]]
 
 
+def penalized(folder: Path, release: str) -> list[float]:
+    """Five logits of 5 after tokens 3, 1, 1 with a window of two."""
+    stage = {"penalty_last_n": 2, "penalty_repeat": 2.0}
+    stage |= {"penalty_freq": 0.5, "penalty_present": 0.25}
+    return left_by(folder, release, {"penalties": stage}, (3, 1, 1), 5)
+
+
 @pytest.mark.parametrize("name", RELEASES)
 def test_penalties_of_every_release_is_given_its_arguments(name: str) -> None:
-    """4 / 2 - 2 x 0.5 - 0.25 = 0.75; token 3 has left the window."""
-    assert penalized(*registered(name)) == [4.0, 0.75, 4.0, 4.0, 4.0]
+    """5 / 2 - 2 x 0.5 - 0.25 = 1.25; token 3 has left the window."""
+    assert penalized(*registered(name)) == [5.0, 1.25, 5.0, 5.0, 5.0]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +343,7 @@ def test_penalties_of_every_release_is_given_its_arguments(name: str) -> None:
 )
 def test_the_arguments_of_another_release_would_be_seen(name: str, taken: str) -> None:
     folder, _ = registered(name)
-    assert penalized(folder, taken) != [4.0, 0.75, 4.0, 4.0, 4.0]
+    assert penalized(folder, taken) != [5.0, 1.25, 5.0, 5.0, 5.0]
 
 
 @pytest.mark.parametrize(
@@ -357,27 +358,21 @@ def test_a_build_names_its_release_and_what_it_has(
     name: str, has: set[str], lacks: set[str]
 ) -> None:
     registered(name)
-    backend = registry.start(f"llama.cpp@{name}")  # as a process holds only one ggml
-    hello = backend.hello()
-    backend.close()
+    with closing(registry.start(f"llama.cpp@{name}")) as backend:  # a process holds only one ggml
+        hello = backend.hello()
     assert hello.version == name
     assert has <= set(hello.samplers)
     assert not lacks & set(hello.samplers)
 
 
-@pytest.mark.parametrize("name", ["b4753", "b5590", "b6673", "b8352", "v0.4.0"])
+@pytest.mark.parametrize("name", WITH_DRY)
 def test_dry_and_the_vocabulary_are_given_to_every_release_as_it_takes_them(name: str) -> None:
     """After 1 2 3 1 2, token 3 would make a repeat of 2 a repeat of 3: 8 - 2 x 1.5 ** (2 - 2)."""
     folder, release = registered(name)
     stage: dict[str, Any] = {"dry_multiplier": 2.0, "dry_base": 1.5, "dry_allowed_length": 2}
     stage |= {"dry_penalty_last_n": 5, "seq_breakers": []}
-    worker = Worker(str(folder), release)
-    chain = worker.build([{"dry": stage}], 8, str(vocab_path("bpe")))
-    for token in (1, 2, 3, 1, 2):
-        chain.accept(token)
-    candidates = worker.candidates(np.full(8, 8, np.float32))
-    chain.apply(0, candidates)
-    assert candidates.current()["logit"].tolist() == [8.0, 8.0, 8.0, 6.0, 8.0, 8.0, 8.0, 8.0]
+    left = left_by(folder, release, {"dry": stage}, (1, 2, 3, 1, 2), 8, str(vocab_path("bpe")))
+    assert left == [8.0, 8.0, 8.0, 6.0, 8.0, 8.0, 8.0, 8.0]
 
 
 def test_a_later_build_lays_out_a_model_s_parameters_as_v0_5_0_does_and_a_context_s_not() -> None:
@@ -404,9 +399,8 @@ def test_a_release_whose_context_is_not_known_decodes_nothing() -> None:
 
 def test_softmax_and_tail_free_are_identical_at_b3889(tmp_path: Path) -> None:
     registered("b3889")
-    done = cli(
-        "run", "removed", "--reference", "own", "-b", "llama.cpp@b3889", "-o", tmp_path / "b"
-    )
+    options = ("--reference", "own", "-b", "llama.cpp@b3889", "-o", tmp_path / "b")
+    done = cli("run", "removed", *options)
     assert done.returncode == 0, done.stdout
     assert "736/736 identical" in done.stdout
 

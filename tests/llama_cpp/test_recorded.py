@@ -4,6 +4,7 @@ import json
 import platform
 import shutil
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -92,13 +93,11 @@ def test_adding_the_build_again_takes_it_as_it_is(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_worker_opens_no_library_that_has_changed(folder: Path) -> None:
     """The change comes after the run checked it, between two of its processes."""
-    backend = registry.start("llama.cpp@mine")
-    change(folder / "libllama.so")
-    try:
-        with pytest.raises(BackendFailure, match=r"libllama.so: has changed since `builds add`"):
+    message = r"libllama.so: has changed since `builds add`"
+    with closing(registry.start("llama.cpp@mine")) as backend:
+        change(folder / "libllama.so")
+        with pytest.raises(BackendFailure, match=message):
             backend.hello()
-    finally:
-        backend.close()
 
 
 @pytest.mark.slow
@@ -134,12 +133,9 @@ def test_a_backend_is_described_with_what_it_loads(folder: Path) -> None:
 @pytest.mark.slow
 def test_what_is_loaded_of_the_installed_build_is_in_its_description() -> None:
     assert sys.platform == "linux"
-    backend = registry.start("llama.cpp")
-    try:
+    with closing(registry.start("llama.cpp")) as backend:
         backend.hello()
         maps = Path(f"/proc/{backend.pid}/maps").read_text()
-    finally:
-        backend.close()
     lines = (line.split(maxsplit=5) for line in maps.splitlines())
     paths = {Path(line[5]) for line in lines if len(line) == 6}
     loaded = {path.name for path in paths if path.parent == default_folder()}
