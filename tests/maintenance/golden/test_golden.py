@@ -136,9 +136,10 @@ def test_verify_refuses_a_file_that_is_not_listed(folder: Path) -> None:
     assert refusal(folder) == f"{path}: not listed in manifest.toml - {fix}"
 
 
-def test_verify_refuses_a_missing_file(folder: Path) -> None:
-    (folder / "small.gguf").unlink()
-    assert refusal(folder).startswith(f"{folder / 'small.gguf'}: missing")
+@pytest.mark.parametrize("name", ["small.gguf", "manifest.toml"])
+def test_verify_refuses_a_missing_file(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert refusal(folder).startswith(f"{folder / name}: missing")
 
 
 def test_check_refuses_a_name_that_is_not_listed(folder: Path) -> None:
@@ -169,32 +170,30 @@ def test_verify_refuses_a_malformed_manifest(folder: Path, old: str, new: str, s
     assert message.endswith(" - restore it from the repository")
 
 
-def test_verify_refuses_a_missing_manifest(folder: Path) -> None:
-    (folder / "manifest.toml").unlink()
-    assert refusal(folder).startswith(f"{folder / 'manifest.toml'}: missing")
-
-
-def test_verify_refuses_the_wrong_shape(folder: Path) -> None:
-    rewrite(folder, "small-f16", lambda t: t.update(logits=t["logits"][:-1]))
-    message = refusal(folder)
-    assert f"small-f16.gguf: `logits` is float16[91, {N_VOCAB}]" in message
-    assert f"the manifest has float16[92, {N_VOCAB}]" in message
-
-
-def test_verify_refuses_logits_of_one_dimension(folder: Path) -> None:
-    rewrite(folder, "small-f16", lambda t: t.update(logits=t["logits"].reshape(-1)))
-    message = refusal(folder)
-    assert message.endswith("it must be float32 or float16 with two dimensions")
-
-
-def test_verify_refuses_a_nan(folder: Path) -> None:
-    rewrite(folder, "small-f16", lambda t: t["logits"].__setitem__((3, 7), np.nan))
-    assert refusal(folder).endswith("small-f16.gguf: row 3 has a NaN at token 7 - capture it again")
-
-
-def test_verify_refuses_a_file_without_logits(folder: Path) -> None:
-    rewrite(folder, "small-f16", lambda t: t.update(logit=t.pop("logits")))
-    assert "small-f16.gguf: has no tensor `logits` - make it with" in refusal(folder)
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            lambda t: t.update(logits=t["logits"][:-1]),
+            f"`logits` is float16[91, {N_VOCAB}], the manifest has float16[92, {N_VOCAB}] -",
+        ),
+        (
+            lambda t: t.update(logits=t["logits"].reshape(-1)),
+            f"tensor `logits` is float16[{92 * N_VOCAB}] - it must be float32 or float16 with two",
+        ),
+        (
+            lambda t: t["logits"].__setitem__((3, 7), np.nan),
+            "row 3 has a NaN at token 7 - capture it again",
+        ),
+        (lambda t: t.update(logit=t.pop("logits")), "has no tensor `logits` - make it with"),
+    ],
+    ids=["shape", "one dimension", "nan", "no logits"],
+)
+def test_verify_refuses_logits_that_are_not_those_of_the_manifest(
+    folder: Path, change: Callable[[Tensors], None], says: str
+) -> None:
+    rewrite(folder, "small-f16", change)
+    assert refusal(folder).startswith(f"{folder / 'small-f16.gguf'}: {says}")
 
 
 def test_verify_refuses_what_is_no_gguf(folder: Path) -> None:
@@ -232,29 +231,15 @@ def add_ulp(tensors: Tensors) -> None:
             # row 89: 39 * 92 // 40
             "chain mirostat, step 39 (row 89): token: the reference has ",
         ),
-    ],
-    ids=["p-by-one-ulp", "id", "token"],
-)
-def test_verify_refuses_a_recording_that_the_reference_does_not_meet(
-    folder: Path, change: Callable[[Tensors], None], says: str
-) -> None:
-    rewrite(folder, "native-results", change)
-    assert f"native-results.gguf: {says}" in refusal(folder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
         (lambda t: t.pop("usual/p"), "is not a recording: 'usual/p' is missing"),
         (lambda t: t.update({"dry/p": t["dry/p"][:-1]}), "chain dry: ids, p and survivors differ"),
         (lambda t: t.update({"dry/tokens": t["dry/tokens"][:-1]}), "chain dry: a step is missing"),
         (lambda t: t["dry/p"].__setitem__(2, np.nan), "chain dry: p has a NaN at position 2"),
         (lambda t: t["rows"].__setitem__(0, 92), "names row 92, the logits have 92"),
     ],
-    ids=["tensor", "length", "steps", "nan", "row"],
+    ids=["p-by-one-ulp", "id", "token", "no tensor", "length", "steps", "nan", "row"],
 )
-def test_verify_refuses_a_recording_that_is_not_whole(
+def test_verify_refuses_a_recording_that_the_reference_does_not_meet_or_that_is_not_whole(
     folder: Path, change: Callable[[Tensors], None], says: str
 ) -> None:
     rewrite(folder, "native-results", change)
@@ -403,15 +388,12 @@ def test_repository_recording_depends_on_every_stage(chain: recorded.Recorded, s
     assert isinstance(entry, ResultsEntry)
     path = fixtures.check(folder, "native-results")
     fixture = fixtures.read(path)
-    without = [chain.model_copy(update={"chain": chain.chain[:stage] + chain.chain[stage + 1 :]})]
-    facts = fixture.facts | {"chains": [without[0].model_dump_json()]}
-    disagreements = recorded.compare(
-        path,
-        fixtures.Fixture(facts, fixture.tensors),
-        fixtures.load(entry.logits),
-        folder / entry.model,
+    without = chain.model_copy(update={"chain": chain.chain[:stage] + chain.chain[stage + 1 :]})
+    changed = fixtures.Fixture(
+        fixture.facts | {"chains": [without.model_dump_json()]}, fixture.tensors
     )
-    assert len(disagreements) == 1
+    logits = fixtures.load(entry.logits)
+    assert len(recorded.compare(path, changed, logits, folder / entry.model)) == 1
 
 
 @pytest.mark.slow
@@ -423,8 +405,4 @@ def test_repository_fixtures_are_made_again_byte_for_byte(tmp_path: Path) -> Non
     if differing:
         pytest.skip(f"another configuration: {', '.join(differing)}")
     lines = verify.regenerate(fixtures.golden_folder(), tmp_path / "out")
-    assert [line.split(",")[0] for line in lines] == [
-        "small: equal",
-        "small-f16: equal",
-        "native-results: equal",
-    ]
+    assert [line.split(",")[0] for line in lines] == [f"{name}: equal" for name in NAMES]
