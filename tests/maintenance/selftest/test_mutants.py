@@ -1,4 +1,4 @@
-"""Planted faults: every one is caught, and the self-test can fail."""
+"""Planted faults: every one is caught, also where ties are accepted; the self-test can fail."""
 
 import dataclasses
 import functools
@@ -25,10 +25,24 @@ from sampler_parity.maintenance.selftest import results, selftest
 from sampler_parity.maintenance.selftest.adapters import ADAPTERS
 from sampler_parity.maintenance.selftest.parts import PARTS
 from sampler_parity.reference import SAMPLERS, Candidates
+from sampler_parity.reference.registry import ROWS
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.top_p import TopP
 from tests.support.examples import one_in
 
+SORTING = {name for name, row in ROWS.items() if row.sorts}
+
+# Another order of equal logits, and nothing else: what `tied` is there to accept.
+ANOTHER_SORT = {"top_p/always-sorts-in-place", "top_k/zeros-in-order"}
+
+AT_TIES = [
+    "top_k/keeps-ties-of-the-last",
+    "top_k/ties-that-do-not-fit-go",
+    "top_p/ties-of-the-last-stay",
+    "top_p/ties-that-do-not-fit-go",
+    "top_p/lower-one-among-ties",
+    "greedy/last-of-equal-wins",
+]
 REMOVED = {"softmax", "tail_free"}  # not in v0.5.0
 
 TOP_P = StagesCase(
@@ -42,9 +56,8 @@ TOP_P = StagesCase(
 
 @pytest.fixture
 def in_process(request: pytest.FixtureRequest) -> Iterator[InProcess]:
-    backend = InProcess(request.param)
-    yield backend
-    backend.close()
+    with closing(InProcess(request.param)) as backend:
+        yield backend
 
 
 def test_mutants_cover_every_sampler_three_times() -> None:
@@ -74,17 +87,45 @@ def test_mutant_is_caught_at_its_stage(in_process: InProcess) -> None:
     assert result.case.startswith(mutant.case), "not by the case that names it"
 
 
+@pytest.mark.parametrize("in_process", AT_TIES, indirect=True)
+def test_a_fault_that_shows_only_at_ties_is_caught_where_ties_are_accepted(
+    in_process: InProcess,
+) -> None:
+    mutant = in_process.worker.mutant
+    result = selftest.try_mutant(mutant, in_process, accept="tied")
+    assert (result.caught, result.stage) == (True, mutant.stage)
+    assert result.verdict in ("diverged", "boundary")
+    assert result.case.startswith(mutant.case), "not by the case that names it"
+
+
+@pytest.mark.parametrize("in_process", ["top_p/always-sorts-in-place"], indirect=True)
+def test_another_sort_is_caught_as_a_tie_where_ties_are_not_accepted(in_process: InProcess) -> None:
+    result = selftest.try_mutant(in_process.worker.mutant, in_process)
+    assert (result.caught, result.verdict, result.stage) == (True, "tied", "top_p")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "in_process",
+    [name for name, m in MUTANTS.items() if m.sampler in {*SORTING, "dist"}],  # dist: by its draws
+    indirect=True,
+)
+def test_all_that_was_caught_is_caught_where_ties_are_accepted_but_another_sort(
+    in_process: InProcess,
+) -> None:
+    mutant = in_process.worker.mutant
+    result = selftest.try_mutant(mutant, in_process, accept="tied")
+    assert result.caught == (mutant.name not in ANOTHER_SORT)
+
+
 @pytest.mark.parametrize("in_process", ["top_p/crossing-token-dropped"], indirect=True)
 @pytest.mark.slow
 def test_mutant_in_this_process_gets_the_verdict_of_a_real_one(in_process: InProcess) -> None:
     name = in_process.worker.mutant.name
     command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "mutant", name]
-    process = BackendProcess(f"mutant/{name}", command)
-    try:
+    with closing(BackendProcess(f"mutant/{name}", command)) as process:
         result = execute(TOP_P, [in_process]).backends[f"mutant/{name}"]
         real = execute(TOP_P, [process]).backends[f"mutant/{name}"]
-    finally:
-        process.close()
     assert (real.verdict, real.stage, real.what) == ("diverged", "top_p", "survivors")
     assert real.values == {"survivors": {"got": 1, "expected": 2}}
     assert result.values == real.values
@@ -117,6 +158,12 @@ class Misplaced(TopP):
         cand.selected = 0
 
 
+def report_of(*mutants: results.MutantResult) -> results.SelfTestReport:
+    return results.SelfTestReport(
+        mutants=[*mutants], adapters=[], baseline=results.BaselineResult(), seconds=0
+    )
+
+
 @pytest.mark.parametrize(
     ("make", "stage", "caught"),
     [(Right, "", False), (Misplaced, "", True), (Misplaced, "top_k", False)],
@@ -127,12 +174,9 @@ def test_selftest_fails_for_what_is_not_caught_at_its_stage(
 ) -> None:
     monkeypatch.setitem(MUTANTS, "top_p/planted", Mutant("top_p/planted", make, at=stage))
     monkeypatch.setattr(selftest, "_cases_of", lambda path: [TOP_P] if path.stem == "top_p" else [])
-    backend = InProcess("top_p/planted")
-    result = selftest.try_mutant(MUTANTS["top_p/planted"], backend)
-    backend.close()
-    report = results.SelfTestReport(
-        mutants=[result], adapters=[], baseline=results.BaselineResult(), seconds=0
-    )
+    with closing(InProcess("top_p/planted")) as backend:
+        result = selftest.try_mutant(MUTANTS["top_p/planted"], backend)
+    report = report_of(result)
     assert (result.caught, report.passed) == (caught, caught)
     assert report.survivors == ([] if caught else ["top_p/planted"])
     assert result.elsewhere == (stage == "top_k")
@@ -141,18 +185,14 @@ def test_selftest_fails_for_what_is_not_caught_at_its_stage(
 @pytest.mark.slow
 def test_mutant_that_never_ends_is_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MUTANTS, "greedy/hangs", Mutant("greedy/hangs", Hangs, at="timeout"))
-    backend = InProcess("greedy/hangs", timeout_s=0.2)
     case = TOP_P.model_copy(update={"chain": [{"greedy": {}}]})
-    result = selftest.caught_by(MUTANTS["greedy/hangs"], case, backend)
-    backend.close()
+    with closing(InProcess("greedy/hangs", timeout_s=0.2)) as backend:
+        result = selftest.caught_by(MUTANTS["greedy/hangs"], case, backend)
     assert (result.verdict, result.caught) == ("timeout", True)
 
 
 def test_selftest_of_nothing_does_not_pass() -> None:
-    nothing = results.SelfTestReport(
-        mutants=[], adapters=[], baseline=results.BaselineResult(), seconds=0
-    )
-    assert not nothing.passed
+    assert not report_of().passed
 
 
 @pytest.fixture(scope="module")
