@@ -84,18 +84,10 @@ def test_what_no_small_program_can_show_is_reported(wrong: StagesCase, message: 
 @pytest.mark.slow
 def test_a_failing_case_of_a_bundle_is_written_and_a_good_one_refused(tmp_path: Path) -> None:
     bundle, source = tmp_path / "b", tmp_path / "r.cpp"
-    wanted = ["--case", "top_n_sigma/masked-is-left-out", "--case", "top_k/one"]
-    run = [
-        "run",
-        "parity/top_n_sigma",
-        "parity/top_k",
-        *wanted,
-        "-b",
-        "llama.cpp",
-        "--reference",
-        OLDER,
-    ]
-    assert cli(*run, "-o", bundle).returncode == 1
+    suites = ("parity/top_n_sigma", "parity/top_k")
+    wanted = ("--case", "top_n_sigma/masked-is-left-out", "--case", "top_k/one")
+    options = ("-b", "llama.cpp", "--reference", OLDER, "-o", bundle)
+    assert cli("run", *suites, *wanted, *options).returncode == 1
     written = cli("repro", bundle, "top_n_sigma/masked-is-left-out", "-o", source)
     assert written.returncode == 0, written.stderr
     assert written.stdout.startswith(f"{source}\n")
