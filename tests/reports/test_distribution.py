@@ -10,88 +10,50 @@ from sampler_parity.harness.bundle.info import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.maintenance.calibration.calibration_record import CalibrationResult
 from sampler_parity.reports.page import summary_lines
 from sampler_parity.reports.write import write_report
-from tests.support.report_bundles import HOSTILE, run_info
+from tests.support.report_bundles import HOSTILE, read_back, run_info
+from tests.support.several_bundles import calibration
 
 
 def cell(name: str, decision: str, p_value: float, **changed: Any) -> DistributionResult:
-    outcome = {
+    outcome: dict[str, Any] = {
         "decision": decision,
         "draws": 1000,
         "estimate": 0.001,
         "low": 0.0,
         "high": 0.004,
-        "p_value": p_value,
-        "detail": f"{name} {HOSTILE}",
     }
-    return DistributionResult.model_validate(
-        {
-            "id": name,
-            "suite": "distribution/s",
-            "what": "frequency",
-            "samplers": ["dist"],
-            "n_vocab": 32,
-            "bins": 32,
-            "margin": 0.005,
-            "alpha": 1e-7,
-            "beta": 1e-4,
-            "planned": 2000,
-            "smallest_caught": 0.00499,
-            "backends": {"mine": outcome},
-            "required": {"mine": ["equivalent"]},
-            **changed,
-        }
-    )
-
-
-CALIBRATION = CalibrationResult.model_validate(
-    {
-        "seed": 1,
-        "alpha": 1e-8,
-        "claims": [{"text": "a fault is caught", "seen": "9 of 10 runs", "met": False}],
-        "curves": {
-            "frequencies, V = 32": [
-                {
-                    "fault": "lost tail",
-                    "tv": 0.005,
-                    "draws": [10, 100],
-                    "caught": [1, 9],
-                    "runs": 10,
-                }
-            ]
-        },
-        "peers": [
-            {
-                "fault": "lost tail",
-                "tv": {"vLLM": 0.01},
-                "passed": {"vLLM": 7},
-                "runs": {"vLLM": 10},
-            }
-        ],
-        "wall_s": 1.0,
+    outcome |= {"p_value": p_value, "detail": f"{name} {HOSTILE}"}
+    fields: dict[str, Any] = {
+        "id": name,
+        "suite": "distribution/s",
+        "what": "frequency",
+        "samplers": ["dist"],
     }
-)
+    fields |= {"n_vocab": 32, "bins": 32, "margin": 0.005, "smallest_caught": 0.00499}
+    fields |= {"alpha": 1e-7, "beta": 1e-4, "planned": 2000}
+    fields |= {"backends": {"mine": outcome}, "required": {"mine": ["equivalent"]}}
+    return DistributionResult.model_validate(fields | changed)
 
 
-def bundle(folder: Path, *records: Any, cells: int | None = None) -> Path:
-    writer = create(folder, run_info("mine", suites={"distribution/s": "0"}))
-    count = sum(isinstance(r, DistributionResult) for r in records)
-    writer.append(
-        *records, Footer(cases=0, steps=0, wall_s=1.0, cells=count if cells is None else cells)
-    )
-    return folder
+CALIBRATION = calibration(met=False)
+INFO = run_info("mine", suites={"distribution/s": "0"})
 
 
-def written(folder: Path, *records: Any) -> dict[str, str]:
+def printed(folder: Path, *records: Any) -> list[str]:
+    return summary_lines(read_back(folder / "b", INFO, [], records))
+
+
+def written(folder: Path, *records: Any, only: str = "") -> dict[str, str]:
     """By the names of the files."""
-    paths = write_report([bundle(folder / "b", *records)], folder / "r", ["html", "md", "json"])
+    bundle = read_back(folder / "b", INFO, [], records)
+    paths = write_report([bundle.folder], folder / "r", [only] if only else ["html", "md", "json"])
     return {path.name: path.read_text() for path in paths}
 
 
 def test_a_run_of_equivalent_cells_is_ok(tmp_path: Path) -> None:
-    lines = summary_lines(read_finished(bundle(tmp_path / "b", cell("a", "equivalent", 0.5))))
+    lines = printed(tmp_path, cell("a", "equivalent", 0.5))
     assert lines[0] == "draws      mine   1/1 equivalent   1,000 draws"
     assert lines[1] == "budget   3e-07 for all that the run states, over 1 tests"
     assert lines[2] == "  a: 0.00499 over 32 bins"
@@ -101,13 +63,13 @@ def test_a_run_of_equivalent_cells_is_ok(tmp_path: Path) -> None:
 def test_what_a_backend_lacks_for_the_skipped_tests_is_said(tmp_path: Path) -> None:
     lacking = {"mine": {"decision": "skipped", "detail": "no sampler top_p"}}
     records = (cell("a", "equivalent", 0.5), cell("b", "", 1.0, backends=lacking))
-    lines = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
+    lines = printed(tmp_path, *records)
     assert "skipped  mine: no sampler top_p" in lines
 
 
 def test_a_different_cell_comes_first_with_interval_and_replay(tmp_path: Path) -> None:
     records = (cell("a", "equivalent", 0.5), cell("b", "different", 1e-12))
-    lines = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
+    lines = printed(tmp_path, *records)
     assert lines[0].startswith("DIFFERENT b   mine: 0.001 [0, 0.004], margin 0.005, p = 2e-12")
     assert lines[2] == "  replay: sampler-parity run distribution/s --case b -b mine"
     assert lines[-1].endswith("FAILED")
@@ -117,7 +79,7 @@ def test_a_cell_that_the_interval_decides_shows_no_p_value_in_its_place(tmp_path
     by_interval = {"decision": "different", "draws": 9, "estimate": 0.05, "low": 0.01, "high": 0.1}
     backends = {"mine": by_interval | {"p_value": 0.00727}}
     record = cell("a", "different", 0.00727, backends=backends)
-    lines = summary_lines(read_finished(bundle(tmp_path / "b", record)))
+    lines = printed(tmp_path, record)
     shown = "DIFFERENT a   mine: 0.05 [0.01, 0.1], margin 0.005, decided by the interval, 9 draws"
     assert lines[0] == shown
 
@@ -125,24 +87,25 @@ def test_a_cell_that_the_interval_decides_shows_no_p_value_in_its_place(tmp_path
 def test_coupled_cells_come_behind_those_that_judge_any_random_numbers(tmp_path: Path) -> None:
     coupled = [cell(name, "different", 0.0, what="coupled") for name in "abcdef"]
     records = (*coupled, cell("g", "different", 1e-9))
-    lines = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
+    lines = printed(tmp_path, *records)
     shown = [line[:11] for line in lines if line.startswith("DIFFERENT")]
     assert shown == [f"DIFFERENT {name}" for name in "gabcd"]
 
 
 def test_an_alarm_of_holm_alone_fails_the_report(tmp_path: Path) -> None:
     records = (cell("a", "different", 1e-12, required={"mine": ["different"]}),)
-    ok = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
+    ok = printed(tmp_path, *records)
     assert ok[-1].endswith("ok")
     more = (*records, cell("b", "equivalent", 1.5e-7))
-    lines = summary_lines(read_finished(bundle(tmp_path / "c", *more)))
+    lines = printed(tmp_path / "c", *more)
     assert lines[0].startswith("DIFFERENT b")
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 @pytest.mark.slow
 def test_every_format_says_what_was_decided(tmp_path: Path, suffix: str) -> None:
-    texts = written(tmp_path, cell("the-cell", "undecided", 0.5), CALIBRATION)
+    records = (cell("the-cell", "undecided", 0.5), CALIBRATION)
+    texts = written(tmp_path, *records, only=suffix[1:])
     expected = {
         "distribution": ("the-cell", "undecided"),
         "calibration": ("a fault is caught", "9 of 10 runs", "lost tail"),
@@ -163,24 +126,24 @@ def test_html_shows_the_power_curves_and_the_peers_rules(tmp_path: Path) -> None
 
 def test_junit_has_a_test_for_every_cell_and_claim(tmp_path: Path) -> None:
     records = (cell("a", "equivalent", 0.5), cell("b", "different", 1e-12), CALIBRATION)
-    cells, claims = write_report([bundle(tmp_path / "b", *records)], tmp_path / "r", ["junit"])
-    text = cells.read_text()
+    text, claims = written(tmp_path, *records, only="junit").values()
     assert '<testsuites name="sampler-parity" tests="2" failures="1" errors="0"' in text
-    assert 'tests="1" failures="1" errors="0"' in claims.read_text()
+    assert 'tests="1" failures="1" errors="0"' in claims
     assert 'name="b: distribution/s on mine"' in text
     assert "replay: sampler-parity run distribution/s --case b -b mine" in text
 
 
 def test_a_claim_that_is_not_met_fails_the_report(tmp_path: Path) -> None:
-    lines = summary_lines(read_finished(bundle(tmp_path / "b", CALIBRATION)))
+    lines = printed(tmp_path, CALIBRATION)
     assert lines[0] == "NOT MET a fault is caught: 9 of 10 runs"
     assert lines[-1].endswith("FAILED")
 
 
 def test_a_bundle_that_lost_a_cell_is_refused(tmp_path: Path) -> None:
-    folder = bundle(tmp_path / "b", cell("a", "equivalent", 0.5), cells=2)
+    footer = Footer(cases=0, steps=0, wall_s=1.0, cells=2)
+    create(tmp_path / "b", INFO).append(cell("a", "equivalent", 0.5), footer)
     with pytest.raises(InputError, match="holds 1 distribution tests, its footer has 2"):
-        read_finished(folder)
+        read_finished(tmp_path / "b")
 
 
 @pytest.mark.slow

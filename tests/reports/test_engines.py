@@ -4,15 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
+from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.reports.pages.matrix.matrix_build import matrix_of
-from sampler_parity.reports.pages.matrix.matrix_model import (
-    EngineRow,
-    Matrix,
-    MatrixCell,
-)
+from sampler_parity.reports.pages.matrix.matrix_model import EngineRow, Matrix, MatrixCell
 from sampler_parity.reports.pages.matrix.matrix_page import (
     differing_at,
     distance,
@@ -26,14 +21,19 @@ from sampler_parity.reports.writers.html import html
 from tests.support.chromium import See
 from tests.support.engines import KEEPS_ALL, of_ties, properties_in
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
+from tests.support.several_bundles import cell_on
 
 WHY: dict[Key, str] = {("transformers", "ties", "diverged"): "Cuts by value."}
 
 
-def made(folder: Path, why: dict[Key, str] = WHY) -> Matrix:
-    matrix = matrix_of([read_finished(properties_in(folder))], why)
+def of(*bundles: Bundle, why: dict[Key, str] | None = None) -> Matrix:
+    matrix = matrix_of(list(bundles), why or {})
     assert matrix is not None
     return matrix
+
+
+def made(folder: Path, why: dict[Key, str] = WHY) -> Matrix:
+    return of(read_finished(properties_in(folder)), why=why)
 
 
 def engine(matrix: Matrix, name: str) -> EngineRow:
@@ -125,16 +125,13 @@ def test_a_case_of_several_bundles_counts_once_and_as_the_worst(tmp_path: Path) 
         bundle_of(tmp_path / str(i), run_info("llama.cpp"), [of_ties("top_k", result)])
         for i, result in enumerate(results)
     ]
-    matrix = matrix_of(bundles, {})
-    assert matrix is not None
-    cell = ties(matrix, "llama.cpp")
+    cell = ties(of(*bundles), "llama.cpp")
     assert (cell.judged, cell.identical, cell.verdict) == (1, 0, "diverged")
 
 
 def test_a_suite_that_was_another_says_so(tmp_path: Path) -> None:
     info = run_info("llama.cpp", suites={"properties/ties": "0" * 64})
-    matrix = matrix_of([bundle_of(tmp_path / "b", info, [of_ties("top_k", got())])], {})
-    assert matrix is not None
+    matrix = of(bundle_of(tmp_path / "b", info, [of_ties("top_k", got())]))
     assert matrix.properties[0].changed
     assert "the suite of a bundle was another" in html(document(matrix))
     assert "the suite of a bundle was another" not in html(document(made(tmp_path / "same")))
@@ -142,8 +139,7 @@ def test_a_suite_that_was_another_says_so(tmp_path: Path) -> None:
 
 def test_a_property_that_is_none_of_ours_has_its_name_alone(tmp_path: Path) -> None:
     odd = case("odd/a", {"llama.cpp": got()}, suite="properties/odd_one")
-    matrix = matrix_of([bundle_of(tmp_path / "b", run_info("llama.cpp"), [odd])], {})
-    assert matrix is not None
+    matrix = of(bundle_of(tmp_path / "b", run_info("llama.cpp"), [odd]))
     assert (matrix.properties[0].title, matrix.properties[0].cases) == ("odd one", {})
 
 
@@ -162,29 +158,16 @@ def test_samplers_of_an_engines_own_have_one_column_and_none_of_the_references(
         case("a", {"reference": got(), "akunu/cpu": got()}, samplers=["akunu"]),
         case("t", {"reference": got(), "tsampler": got()}, samplers=["tsampler", "top_k"]),
     ]
-    matrix = matrix_of([bundle_of(tmp_path / "b", run_info(*names), cases)], {})
-    assert matrix is not None
+    matrix = of(bundle_of(tmp_path / "b", run_info(*names), cases))
     assert matrix.samplers == ["own words", "top_k"]
     judged = {e.name: [cell.judged for cell in e.samplers] for e in matrix.engines}
     assert judged == {"reference": [0, 1], "akunu/cpu": [1, 0], "tsampler": [1, 1]}
 
 
 def test_the_distribution_of_an_engines_draws_stands_next_to_its_properties(tmp_path: Path) -> None:
-    tests = {"transformers": CellOnBackend(decision="equivalent", draws=1000, p_value=0.5)}
-    distribution = DistributionResult(
-        id="draws/a",
-        what="frequency",
-        samplers=["dist"],
-        n_vocab=8,
-        alpha=1e-3,
-        beta=0.1,
-        planned=1000,
-        backends=tests,
-        required={"transformers": ["equivalent"]},
-    )
-    drawn = read_back(tmp_path / "d", run_info("transformers"), [], [distribution])
-    matrix = matrix_of([read_finished(properties_in(tmp_path / "b")), drawn], WHY)
-    assert matrix is not None
+    cell = cell_on("transformers", "equivalent", 0.0, 0.01, "draws/a")
+    drawn = read_back(tmp_path / "d", run_info("transformers"), [], [cell])
+    matrix = of(read_finished(properties_in(tmp_path / "b")), drawn, why=WHY)
     of_draws = engine(matrix, "transformers").law
     assert of_draws is not None
     assert (of_draws.tests, of_draws.equivalent, of_draws.met) == (1, 1, 1)
@@ -209,9 +192,7 @@ def test_engines_of_the_list_that_are_in_no_bundle_are_named_with_their_command(
 
 def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
     hostile = got("diverged", stage="ties", what=HOSTILE, values={"got": HOSTILE}, detail=HOSTILE)
-    bundle = bundle_of(tmp_path / "b", run_info("llama.cpp"), [of_ties("top_k", hostile)])
-    matrix = matrix_of([bundle], {})
-    assert matrix is not None
+    matrix = of(bundle_of(tmp_path / "b", run_info("llama.cpp"), [of_ties("top_k", hostile)]))
     assert "<script>alert" not in html(document(matrix))
     assert "<script>alert" not in markdown(document(matrix))
     assert "@you" not in markdown(document(matrix))

@@ -32,7 +32,6 @@ CUT = re.compile(r"x\.\.\. \([\d,]+ more characters\)")
 KNOWN = {"BackendInfo.reference": "v0.5.0"}
 OWN_TAGS = re.compile(r"</?(?:code|details|summary|br|sub)/?>")
 RAW = ("<", ">", "`*", "*_[", "[x](", "@you", " #1", "::", "##[", "$x", "\\|")
-FORMS = ("md", "html", "json", "xml")
 
 
 def evil(place: str) -> str:

@@ -20,21 +20,14 @@ from tests.support.report_bundles import (
     got,
     hostile_bundle,
     run_info,
-    write_bundle,
 )
 
 LONG = "top_p/" + "a-long-case-id-without-a-break_" * 8
 
 
-def timings(scale: int = 1) -> list[TimingResult]:
-    ns = {"reference": [300 * scale, 310 * scale], "llama.cpp": [100, 100], "null": [5, 6]}
-    return [TimingResult(id="timing/top_p", sampler="top_p", n_vocab=128256, ns=ns)]
-
-
 def page_of(folder: Path, *cases: CaseResult) -> Page:
-    return Page(
-        html(document(report_of([bundle_of(folder / "x", run_info("native"), list(cases))])))
-    )
+    bundle = bundle_of(folder / "x", run_info("native"), list(cases))
+    return Page(html(document(report_of([bundle]))))
 
 
 def test_html_shows_a_divergence_with_values_counterexample_and_command(tmp_path: Path) -> None:
@@ -95,46 +88,40 @@ def test_html_of_an_empty_run_says_failed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-class TestInChromium:
-    def test_html_of_hostile_texts_does_not_overflow_and_runs_nothing(
-        self,
-        see: See,
-        tmp_path: Path,
-    ) -> None:
-        bundle = write_bundle(
-            tmp_path / "long",
-            run_info("x" * 300),
-            [case(LONG, {"x" * 300: diverged(detail="y" * 3000, values={"got": "z" * 500})})],
-        )
-        read = [read_finished(p) for p in (bundle, hostile_bundle(tmp_path / "hostile"))]
-        assert see(html(document(report_of(read))), 390) == [Seen(390, "Parity report: FAILED", [])]
+def test_html_of_hostile_texts_does_not_overflow_and_runs_nothing(see: See, tmp_path: Path) -> None:
+    name = "x" * 300
+    long = case(LONG, {name: diverged(detail="y" * 3000, values={"got": "z" * 500})})
+    bundle = bundle_of(tmp_path / "long", run_info(name), [long])
+    read = [bundle, read_finished(hostile_bundle(tmp_path / "hostile"))]
+    assert see(html(document(report_of(read))), 390) == [Seen(390, "Parity report: FAILED", [])]
 
-    def test_overflow_and_script_errors_are_seen_where_they_are(self, see: See) -> None:
-        page = "<title>x</title><div style='width:600px'>wide</div><script>nothing.here</script>"
-        right, seen = see(["<title>y</title>narrow", page], 390)
-        assert (right.scroll_width, right.title) == (390, "y")
-        assert seen.scroll_width > 600
-        assert "nothing is not defined" in seen.console[0]
 
-    def test_policy_of_the_report_stops_a_script_that_got_in(
-        self, see: See, tmp_path: Path
-    ) -> None:
-        bundle = bundle_of(tmp_path / "x", run_info("x"), [case("a", {"x": diverged()})])
-        page = html(document(report_of([bundle]))).replace(
-            "</main>", "<script>document.title='ran'</script></main>"
-        )
-        (seen,) = see(page, 1280)
-        assert seen.title == "Parity report: FAILED"
-        assert "Content Security Policy" in seen.console[0]
+@pytest.mark.slow
+def test_overflow_and_script_errors_are_seen_where_they_are(see: See) -> None:
+    page = "<title>x</title><div style='width:600px'>wide</div><script>nothing.here</script>"
+    right, seen = see(["<title>y</title>narrow", page], 390)
+    assert (right.scroll_width, right.title) == (390, "y")
+    assert seen.scroll_width > 600
+    assert "nothing is not defined" in seen.console[0]
+
+
+@pytest.mark.slow
+def test_policy_of_the_report_stops_a_script_that_got_in(see: See, tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path / "x", run_info("x"), [case("a", {"x": diverged()})])
+    script = "<script>document.title='ran'</script></main>"
+    (seen,) = see(html(document(report_of([bundle]))).replace("</main>", script), 1280)
+    assert seen.title == "Parity report: FAILED"
+    assert "Content Security Policy" in seen.console[0]
 
 
 def test_a_suite_that_was_measured_is_no_row_and_one_without_a_case_is_not_red(
     tmp_path: Path,
 ) -> None:
     suites = {"parity/top_p": "1", "parity/none": "2", "timing/x": "3"}
-    timed = [t.model_copy(update={"suite": "timing/x"}) for t in timings()]
+    ns = {"reference": [300, 310], "llama.cpp": [100, 100], "null": [5, 6]}
+    timed = TimingResult(id="timing/top_p", suite="timing/x", sampler="top_p", n_vocab=1000, ns=ns)
     info = run_info("llama.cpp", suites=suites)
-    bundle = bundle_of(tmp_path / "x", info, [case("a", {"llama.cpp": got()})], timed)
+    bundle = bundle_of(tmp_path / "x", info, [case("a", {"llama.cpp": got()})], [timed])
     text = html(document(report_of([bundle])))
     assert "ok: 1/1 cases" in text
     assert "timing/x" not in text

@@ -8,12 +8,13 @@ import pytest
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.failures.explanations import (
-    Key,
-    read_explanations,
-)
+from sampler_parity.harness.failures.explanations import Key, read_explanations
 from sampler_parity.reports.pages.parity.parity_build import report_of
-from sampler_parity.reports.pages.parity.parity_implementations import MatrixDifference, matrix
+from sampler_parity.reports.pages.parity.parity_implementations import (
+    MatrixDifference,
+    ParityMatrix,
+    matrix,
+)
 from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.writers.ci import markdown
 from sampler_parity.reports.writers.html import html
@@ -30,14 +31,19 @@ def of(folder: Path, name: str, *results: Any, **fields: Any) -> Bundle:
     return bundle_of(folder, run_info(name), cases)
 
 
+def matrix_of(*bundles: Bundle, why: dict[Key, str] = WHY) -> ParityMatrix:
+    parity = matrix(list(bundles), why)
+    assert parity is not None
+    return parity
+
+
 def test_backends_of_several_bundles_stand_side_by_side(tmp_path: Path) -> None:
     bundles = [
         of(tmp_path / "a", "tsampler", got(), CLOSE),
         of(tmp_path / "b", "llama.cpp", got(), samplers=["temp"]),
         of(tmp_path / "c", "tsampler", got()),
     ]
-    parity = matrix(bundles, WHY)
-    assert parity is not None
+    parity = matrix_of(*bundles)
     assert parity.backends == ["llama.cpp", "tsampler"]
     assert [row.sampler for row in parity.rows] == ["top_p", "temp"]
     none, tsampler = parity.rows[0].cells
@@ -75,8 +81,7 @@ def test_a_correct_result_needs_no_line(tmp_path: Path) -> None:
 
 
 def test_a_line_for_one_verdict_does_not_cover_another(tmp_path: Path) -> None:
-    parity = matrix([of(tmp_path / "a", "tsampler", CLOSE, diverged(stage="top_p"))], WHY)
-    assert parity is not None
+    parity = matrix_of(of(tmp_path / "a", "tsampler", CLOSE, diverged(stage="top_p")))
     worst, close = parity.rows[0].cells[0].differences
     assert (worst.verdict, worst.why) == ("diverged", "")
     assert (close.verdict, close.why) == ("close", "Sums in <double>.")
@@ -85,11 +90,9 @@ def test_a_line_for_one_verdict_does_not_cover_another(tmp_path: Path) -> None:
 
 def test_what_a_backend_refuses_it_explains_itself(tmp_path: Path) -> None:
     explained, silent = got("unsupported", detail="no sampler xtc"), got("unsupported")
-    parity = matrix([of(tmp_path / "a", "tsampler", explained)], {})
-    assert parity is not None
+    parity = matrix_of(of(tmp_path / "a", "tsampler", explained), why={})
     assert parity.rows[0].cells[0].differences[0].why == "no sampler xtc"
-    parity = matrix([of(tmp_path / "b", "tsampler", explained, silent)], {})
-    assert parity is not None
+    parity = matrix_of(of(tmp_path / "b", "tsampler", explained, silent), why={})
     assert parity.rows[0].cells[0].differences[0].why == ""
     assert parity.unexplained == 1
 
@@ -114,9 +117,7 @@ def test_what_is_judged_by_an_old_release_is_left_to_drift(tmp_path: Path) -> No
     info = run_info("tsampler").model_copy(
         update={"backends": run_info("tsampler").backends | {name: facts}}
     )
-    parity = matrix([bundle_of(tmp_path / "a", info, [both])], {})
-    assert parity is not None
-    assert parity.backends == ["tsampler"]
+    assert matrix_of(bundle_of(tmp_path / "a", info, [both])).backends == ["tsampler"]
 
 
 LINE = '[[explanation]]\nbackend = "tsampler"\nstage = "top_p"\nverdicts = ["close"]\n'

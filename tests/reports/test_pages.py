@@ -231,22 +231,19 @@ def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-class TestInChromium:
-    @pytest.mark.slow
-    def test_every_page_fits_the_screen_and_its_console_is_silent(
-        self, see: See, pages: dict[str, str], tmp_path: Path
-    ) -> None:
-        texts = {name: pages[f"{name}.html"] for name in PAGES} | {
-            "history": history_page(tmp_path)
-        }
-        widths = (360, 1280)
-        fit = [Seen(width, TITLES[name], []) for name in texts for width in widths]
-        assert see(list(texts.values()), *widths) == fit
+def test_every_page_fits_the_screen_and_its_console_is_silent(
+    see: See, pages: dict[str, str], tmp_path: Path
+) -> None:
+    texts = {name: pages[f"{name}.html"] for name in PAGES} | {"history": history_page(tmp_path)}
+    widths = (360, 1280)
+    fit = [Seen(width, TITLES[name], []) for name in texts for width in widths]
+    assert see(list(texts.values()), *widths) == fit
 
-    def test_hostile_texts_do_not_widen_the_index(self, see: See, tmp_path: Path) -> None:
-        long = write_bundle(
-            tmp_path / "long", run_info("x" * 300), [case("y" * 300, {"x" * 300: got("crashed")})]
-        )
-        overview(tmp_path, long, hostile_bundle(tmp_path / "hostile"))
-        text = (tmp_path / "overview" / "index.html").read_text()
-        assert see(text, 360) == [Seen(360, "sampler-parity: FAILED", [])]
+
+@pytest.mark.slow
+def test_hostile_texts_do_not_widen_the_index(see: See, tmp_path: Path) -> None:
+    crashed = [case("y" * 300, {"x" * 300: got("crashed")})]
+    long = write_bundle(tmp_path / "long", run_info("x" * 300), crashed)
+    overview(tmp_path, long, hostile_bundle(tmp_path / "hostile"))
+    text = (tmp_path / "overview" / "index.html").read_text()
+    assert see(text, 360) == [Seen(360, "sampler-parity: FAILED", [])]

@@ -12,14 +12,13 @@ from sampler_parity.reports.pages.parity.parity_model import Section
 from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
 
 
-def section_of(folder: Path, info: RunInfo, *cases: CaseResult) -> Section:
-    return section(bundle_of(folder / "bundle", info, list(cases)))
+def section_of(folder: Path, *cases: CaseResult, info: RunInfo | None = None) -> Section:
+    return section(bundle_of(folder / "bundle", info or run_info("native"), list(cases)))
 
 
 def test_backend_counts_cases_by_verdict(tmp_path: Path) -> None:
     part = section_of(
         tmp_path,
-        run_info("native"),
         case("a", {"native": got(ns=1_000_000_000, wall_s=2.0)}),
         case("b", {"native": got(ns=500_000_000, wall_s=1.0)}),
         case("c", {"native": diverged()}),
@@ -36,7 +35,6 @@ def test_case_counts_for_the_sampler_at_which_it_first_differs(tmp_path: Path) -
     chain = ["top_k", "top_p", "dist"]
     part = section_of(
         tmp_path,
-        run_info("native"),
         case("a", {"native": diverged(stage="top_p")}, samplers=chain),
         case("b", {"native": got()}, samplers=chain),
         case("c", {"native": got("crashed")}, samplers=["top_k"]),
@@ -54,7 +52,6 @@ def test_case_without_a_difference_counts_once_for_every_sampler_of_its_chain(
 ) -> None:
     part = section_of(
         tmp_path,
-        run_info("native"),
         case("a", {"native": got()}, samplers=["top_k", "temp", "temp"]),
         case("b", {"native": diverged(stage="top_k")}, samplers=["top_k"]),
     )
@@ -66,19 +63,13 @@ def test_case_without_a_difference_counts_once_for_every_sampler_of_its_chain(
 
 def test_allowed_difference_is_no_failure(tmp_path: Path) -> None:
     required = {"native": ["identical", "reordered"]}
-    part = section_of(
-        tmp_path, run_info("native"), case("a", {"native": got("reordered")}, required=required)
-    )
+    part = section_of(tmp_path, case("a", {"native": got("reordered")}, required=required))
     assert part.ok
     assert (part.failures, [d.case for d in part.accepted]) == ([], ["a"])
 
 
 def test_identical_fails_where_a_divergence_is_required(tmp_path: Path) -> None:
-    part = section_of(
-        tmp_path,
-        run_info("native"),
-        case("a", {"native": got()}, required={"native": ["diverged"]}),
-    )
+    part = section_of(tmp_path, case("a", {"native": got()}, required={"native": ["diverged"]}))
     assert not part.ok
     assert [d.case for d in part.failures] == ["a"]
 
@@ -95,14 +86,14 @@ def test_identical_fails_where_a_divergence_is_required(tmp_path: Path) -> None:
 def test_case_that_proves_nothing_fails(
     tmp_path: Path, fields: dict[str, object], kind: str, detail: str
 ) -> None:
-    part = section_of(tmp_path, run_info("native"), case("a", {"native": got()}, **fields))
+    part = section_of(tmp_path, case("a", {"native": got()}, **fields))
     assert not part.ok
     assert [(p.kind, p.detail) for p in part.problems] == [(kind, detail)]
     assert part.backends[0].tally.met == 0
 
 
 def test_case_without_a_result_of_a_backend_fails_as_not_run(tmp_path: Path) -> None:
-    part = section_of(tmp_path, run_info("native", "other"), case("a", {"native": got()}))
+    part = section_of(tmp_path, case("a", {"native": got()}), info=run_info("native", "other"))
     assert not part.ok
     assert [(p.kind, p.detail) for p in part.problems] == [("not run", "no result from other")]
     tallies = {summary.name: summary.tally for summary in part.backends}
@@ -110,11 +101,11 @@ def test_case_without_a_result_of_a_backend_fails_as_not_run(tmp_path: Path) -> 
 
 
 def test_run_without_a_case_is_not_ok(tmp_path: Path) -> None:
-    assert not section_of(tmp_path, run_info("native")).ok
+    assert not section_of(tmp_path).ok
 
 
 def test_run_without_a_backend_is_not_ok(tmp_path: Path) -> None:
-    part = section_of(tmp_path, run_info(), case("a", {}))
+    part = section_of(tmp_path, case("a", {}), info=run_info())
     assert not part.ok
     assert [p.detail for p in part.problems] == ["no backend of the run runs here"]
 
@@ -122,7 +113,6 @@ def test_run_without_a_backend_is_not_ok(tmp_path: Path) -> None:
 def test_failures_come_worst_first(tmp_path: Path) -> None:
     part = section_of(
         tmp_path,
-        run_info("native"),
         case("a", {"native": got("close")}),
         case("b", {"native": diverged()}),
         case("d", {"native": got("timeout")}),
@@ -132,7 +122,9 @@ def test_failures_come_worst_first(tmp_path: Path) -> None:
 
 
 def test_replay_names_suite_case_seed_and_backend(tmp_path: Path) -> None:
-    part = section_of(tmp_path, run_info("native", seed=7), case("a b", {"native": diverged()}))
+    part = section_of(
+        tmp_path, case("a b", {"native": diverged()}), info=run_info("native", seed=7)
+    )
     assert part.failures[0].replay == (
         "sampler-parity run parity/top_p --case 'a b' --seed 7 -b native"
     )
@@ -140,13 +132,13 @@ def test_replay_names_suite_case_seed_and_backend(tmp_path: Path) -> None:
 
 def test_non_finite_values_survive_the_way_through_a_bundle(tmp_path: Path) -> None:
     bad = diverged(values={"got": float("-inf"), "expected": float("nan")})
-    part = section_of(tmp_path, run_info("native"), case("a", {"native": bad}))
+    part = section_of(tmp_path, case("a", {"native": bad}))
     assert part.failures[0].values == {"got": "-inf", "expected": "nan"}
 
 
 def test_slowest_cases_are_ordered_by_reference_and_backends_together(tmp_path: Path) -> None:
     cases = [case(str(i), {"native": got(wall_s=i)}, reference_s=20 - 2 * i) for i in range(20)]
-    part = section_of(tmp_path, run_info("native"), *cases)
+    part = section_of(tmp_path, *cases)
     assert [slow.case for slow in part.slowest] == [str(i) for i in range(15)]
 
 

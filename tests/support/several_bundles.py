@@ -123,10 +123,14 @@ def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
     )
 
 
+def calibration(met: bool = True) -> CalibrationResult:
+    """Return one claim, one curve and one rule of another project."""
+    claims = [{"text": "a fault is caught", "seen": "9 of 10 runs", "met": met}]
+    return CalibrationResult.model_validate(record("calibration", claims=claims))
+
+
 def calibration_in(folder: Path) -> Path:
-    """Write a bundle with one claim, one curve and one rule of another project."""
-    result = CalibrationResult.model_validate(record("calibration"))
-    return read_back(folder, run_info("reference"), [], [result]).folder
+    return read_back(folder, run_info("reference"), [], [calibration()]).folder
 
 
 def invariance_in(folder: Path) -> Path:
