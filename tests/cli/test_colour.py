@@ -7,12 +7,7 @@ import pytest
 
 from sampler_parity.harness.cli import output
 from sampler_parity.harness.cli.colour import coloured
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
+from tests.support.command_line import Terminal
 
 RED = "\x1b[31m"
 YELLOW = "\x1b[33m"
@@ -65,9 +60,7 @@ def test_colours_are_for_a_terminal_whose_user_wants_them(
     assert second == "\\x1b[31mthe colours of others\\x1b[0m"
 
 
-def test_lines_go_where_data_is_not(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_lines_go_where_data_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     with output.lines_to(output.line_target(output.STDOUT)):
         output.print_line("a line")
         output.write_data(output.STDOUT, "{}")

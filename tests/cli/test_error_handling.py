@@ -1,5 +1,7 @@
 """Every failure of the command line prints one line and exits with status 2."""
 
+import io
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -14,14 +16,21 @@ from sampler_parity.harness.cli import __main__, app, output
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.processes import supervisor
 
+Ended = Callable[[Callable[[], Any]], tuple[int, str]]
 
-def ended(monkeypatch: pytest.MonkeyPatch, failing: Callable[[], Any]) -> int:
-    """Return the exit status of a command during which this happens."""
-    monkeypatch.setattr(app, "app", failing)
-    with pytest.raises(SystemExit) as ends:
-        app.main()
-    assert isinstance(ends.value.code, int)
-    return ends.value.code
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ended:
+    """Return a function: the exit status and stderr of a command during which something happens."""
+
+    def end(happens: Callable[[], Any]) -> tuple[int, str]:
+        monkeypatch.setattr(app, "app", happens)
+        with pytest.raises(SystemExit) as ends:
+            app.main()
+        assert isinstance(ends.value.code, int)
+        return ends.value.code, capsys.readouterr().err
+
+    return end
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
@@ -43,25 +52,21 @@ def raising(error: BaseException) -> Callable[[], Any]:
     ids=["input", "a file", "the system", "memory", "a process"],
 )
 def test_what_is_no_defect_of_ours_is_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    error: BaseException,
-    message: str,
+    ended: Ended, error: BaseException, message: str
 ) -> None:
-    assert ended(monkeypatch, raising(error)) == 2
-    assert capsys.readouterr().err == f"sampler-parity: {message}\n"
+    assert ended(raising(error)) == (2, f"sampler-parity: {message}\n")
 
 
 def test_a_defect_of_ours_is_one_line_that_names_its_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ended: Ended, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert ended(monkeypatch, raising(ValueError("bad\x1b\nnumber \ud800"))) == 2
+    status, line = ended(raising(ValueError("bad\x1b\nnumber \ud800")))
     (file,) = tmp_path.iterdir()
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line == (
+    assert (status, line) == (
+        2,
         "sampler-parity: a defect of sampler-parity: ValueError: bad\\x1b number \\ud800:"
-        f" report it, please, with {file}"
+        f" report it, please, with {file}\n",
     )
     assert "in fail\n    raise error\n" in file.read_text()
     supervisor.sweep(str(tmp_path))  # of scratch files, when a run has ended
@@ -69,36 +74,31 @@ def test_a_defect_of_ours_is_one_line_that_names_its_traceback(
 
 
 def test_a_defect_is_one_line_where_no_file_can_be_written(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ended: Ended, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    assert ended(monkeypatch, raising(ValueError("x"))) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    status, message = ended(raising(ValueError("x")))
+    (line,) = message.splitlines()
+    assert status == 2
     assert line.endswith("its traceback could not be written: No such file or directory")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_full_standard_output_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_standard_output_is_one_line(ended: Ended, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "sampler-parity: standard output: cannot write: No space left on device\n"
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        assert ended(monkeypatch, lambda: output.print_line("x")) == 2
-    line = "sampler-parity: standard output: cannot write: No space left on device\n"
-    assert capsys.readouterr().err == line
+        assert ended(lambda: output.print_line("x")) == (2, line)
 
 
 def test_a_reader_that_has_gone_is_no_failure_and_no_verdict(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ended: Ended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import os
-
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
-        assert ended(monkeypatch, lambda: output.print_line("x")) == 141
-    assert capsys.readouterr().err == ""
+        assert ended(lambda: output.print_line("x")) == (141, "")
 
 
 @pytest.fixture
@@ -119,13 +119,9 @@ def _signals_as_before() -> Iterator[None]:
     ids=["anywhere", "in a command", "in a run"],
 )
 def test_an_interrupt_is_one_line_and_a_second_one_is_not_heard(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    error: BaseException,
-    message: str | None,
+    ended: Ended, error: BaseException, message: str | None
 ) -> None:
-    assert ended(monkeypatch, raising(error)) == 130
-    assert capsys.readouterr().err == f"sampler-parity: {message or error}\n"
+    assert ended(raising(error)) == (130, f"sampler-parity: {message or error}\n")
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
 
 
@@ -134,17 +130,13 @@ def test_a_second_interrupt_before_the_first_is_answered_is_one_line(
 ) -> None:
     monkeypatch.setattr(app, "app", raising(KeyboardInterrupt()))
     monkeypatch.setattr(app, "_interrupted", raising(KeyboardInterrupt()))
-    with pytest.raises(SystemExit) as ends:
+    with pytest.raises(SystemExit, match=r"^130$"):
         __main__.main()
-    assert ends.value.code == 130
     assert capsys.readouterr().err == "sampler-parity: interrupted\n"
 
 
-def test_another_exit_status_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ended(monkeypatch, raising(SystemExit(1))) == 1
-    assert capsys.readouterr().err == ""
+def test_another_exit_status_is_left_alone(ended: Ended) -> None:
+    assert ended(raising(SystemExit(1))) == (1, "")
 
 
 def test_an_interrupt_while_modules_are_imported_is_one_line(
@@ -156,17 +148,12 @@ def test_an_interrupt_while_modules_are_imported_is_one_line(
 
     name = "sampler_parity.harness.cli.app"
     monkeypatch.setitem(sys.modules, name, Slow(name))
-    with pytest.raises(SystemExit) as ends:
+    with pytest.raises(SystemExit, match=r"^130$"):
         __main__.main()
-    assert ends.value.code == 130
     assert capsys.readouterr().err == "sampler-parity: interrupted\n"
 
 
-def test_a_terminal_without_our_characters_gets_escapes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import io
-
+def test_a_terminal_without_our_characters_gets_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setattr(app, "app", lambda: output.print_line("3 µs"))

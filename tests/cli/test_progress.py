@@ -10,6 +10,7 @@ from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks.timed_records import TimingResult
 from sampler_parity.harness.cli.progress import Progress, in_words, lines_of
 from sampler_parity.harness.run.eta import Pace, Work
+from tests.support.command_line import Terminal
 
 RESULT = CaseResult(
     id="a",
@@ -24,11 +25,6 @@ WORST = RESULT.model_copy(
     update={"backends": {v: BackendResult(verdict=v) for v in ("crashed", "diverged", "boundary")}}
 )
 WORKS = [Work("cases", 5_000, 0, 1.0), Work("timed chains", 6_150, 0, 1.0)]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
@@ -83,9 +79,7 @@ def test_who_wants_quiet_is_shown_nothing(
         assert stream.getvalue() == ""
 
 
-def test_a_result_is_a_line_where_somebody_asks_for_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_result_is_a_line_where_somebody_asks_for_it(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(verbose=True)(WORKS) as report:
         report([RESULT, TIMED])
     assert capsys.readouterr().out == "DIVERGED a   llama.cpp\ntiming timing/a\n"

@@ -21,6 +21,11 @@ expect = { ids = [1] }
 """
 
 
+def ran(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True)
+
+
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
@@ -52,8 +57,7 @@ expect = { ids = [1] }
 @pytest.mark.slow
 def test_start_up_leaves_libraries_for_later(module: str, unwanted: list[str]) -> None:
     code = f"import sys, {module}; print(*sorted(set({unwanted!r}) & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    assert ran(code).stdout.strip() == ""
 
 
 @pytest.mark.slow
@@ -62,8 +66,7 @@ def test_the_help_loads_no_command_and_no_library_but_typer() -> None:
         "import sys; from sampler_parity.harness.cli.__main__ import main; sys.argv[1:] = ['-h']\n"
         "try: main()\nfinally: print(*sorted(sys.modules), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stderr.split())
+    loaded = set(ran(code).stderr.split())
     assert "typer" in loaded
     commands = "sampler_parity.harness.cli."
     assert {name.removeprefix(commands) for name in loaded if name.startswith(commands)} == {
@@ -80,8 +83,7 @@ def test_start_up_compiled_function_calls_another_and_loads_numba_then() -> None
         "before = 'numba' in sys.modules;"
         "print(before, sorting.std_sort(np.float32([1, 3, 2])).tolist(), 'numba' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False [1, 2, 0] True"
+    assert ran(code).stdout.strip() == "False [1, 2, 0] True"
 
 
 @pytest.mark.slow
@@ -92,8 +94,7 @@ def test_start_up_numba_loads_no_linear_algebra_and_still_has_it() -> None:
         "print('numba' in sys.modules, 'scipy.linalg' in sys.modules);"
         "import scipy.linalg; from numba.np import arraymath; print(arraymath._HAVE_BLAS)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["True False", "True"]
+    assert ran(code).stdout.splitlines() == ["True False", "True"]
 
 
 # Prints the modules of a run: in its process when a case is in the bundle, and in the judging one.
@@ -131,15 +132,12 @@ def loaded_by(folder: Path, bundle: str, *options: str) -> dict[str, set[str]]:
         env=os.environ | {"XDG_CACHE_HOME": str(folder)},
     )
     assert done.returncode == 0, done.stderr
-    lines = [
-        line.split() for line in reversed(done.stderr.splitlines())
-    ]  # a process's first line stays
+    lines = [line.split() for line in reversed(done.stderr.splitlines())]  # the first one stays
     return {name: set(modules) for name, *modules in lines}
 
 
-linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="elsewhere what judges is no copy of the run"
-)
+what_judges = "elsewhere what judges is no copy of the run"
+linux = pytest.mark.skipif(sys.platform != "linux", reason=what_judges)
 
 
 @linux
@@ -149,14 +147,9 @@ def test_a_run_loads_what_its_first_case_needs(tmp_path: Path) -> None:
     loaded = loaded_by(tmp_path, "b", "--no-cache")
     assert loaded.keys() == {"run", "judge"}
     never = {"rich", "matplotlib", "hypothesis", "gguf", "scipy.stats", "scipy.special", "dask"}
-    never |= {
-        "numpy.ma",
-        "scipy.linalg",
-        "sampler_parity.reports.write",
-        "sampler_parity.harness.faults",
-        "sampler_parity.harness.failures.shrink",
-        "sampler_parity.harness.run.shrinking",
-    }
+    never |= {"numpy.ma", "scipy.linalg", "sampler_parity.reports.write"}
+    ours = ("faults", "failures.shrink", "run.shrinking")
+    never |= {f"sampler_parity.harness.{name}" for name in ours}
     assert not never & (loaded["run"] | loaded["judge"])
     assert "numba" in loaded["judge"] - loaded["run"]  # of the two, the one that needs it
 

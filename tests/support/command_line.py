@@ -34,6 +34,11 @@ def commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 COMMANDS = dict(commands(APP))
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 class Done(NamedTuple):
     """Status and output of a finished command."""
 
