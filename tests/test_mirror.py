@@ -8,18 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 NOT_OF_HARNESS = {
-    *(
-        "attack",
-        "functions",
-        "maintenance",
-        "programs",
-        "project",
-        "reference",
-        "reports",
-        "studies",
-        "support",
-        "vectors",
-    )
+    *("attack", "functions", "maintenance", "programs", "project", "reference", "reports"),
+    *("studies", "support", "vectors"),
 }
 
 

@@ -12,11 +12,7 @@ from scripts.size import ROOT
 from tests.support.commits import commit, git
 from tests.support.import_graph import PACKAGES
 
-FOLDERS = (
-    *PACKAGES, "engines", "suites", "golden",
-    "studies", "scripts", "tests",
-    "examples",
-)  # fmt: skip
+FOLDERS = (*PACKAGES, "engines", "suites", "golden", "studies", "scripts", "tests", "examples")
 
 
 def table() -> Table:
@@ -55,13 +51,7 @@ def problems(found: Table, made: Iterable[str], files: list[str]) -> list[str]:
         *(f"{name}: quick, and in a row" for name in asked & {*found["quick"]}),
         *(f"{row['paths'][0]}: no reason" for row in rows if not row["why"].strip()),
         *(f"{glob}: fits no file" for glob in globs if not any(matches(f, [glob]) for f in files)),
-        *(
-            f"{file}: in no row"
-            for file in sources
-            if not any(
-                matches(file, r["paths"]) and not matches(file, r.get("without", ())) for r in whole
-            )
-        ),
+        *(f"{file}: in no row" for file in sources if not any(has(row, file) for row in whole)),
     ]
 
 
@@ -158,6 +148,10 @@ def printed(root: Path, capfd: pytest.CaptureFixture[str], *words: str) -> tuple
     return status, [" ".join(line.split()) for line in capfd.readouterr().out.splitlines()]
 
 
+def since_head(root: Path, capfd: pytest.CaptureFixture[str]) -> list[str]:
+    return printed(root, capfd, "--base", "HEAD")[1]
+
+
 def test_committed_changed_and_new_files_ask_for_targets(
     tree: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,9 +172,9 @@ def test_a_target_that_another_runs_is_left_out(
     tree: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     git_files(tree, **{"a/old": "1", "b/x": "night", "b/y": "by night", "b/z": "day"})
-    assert printed(tree, capfd, "--base", "HEAD")[1][1] == "make long 9 min a/old"
+    assert since_head(tree, capfd)[1] == "make long 9 min a/old"
     git_files(tree, **{"b/y": "day\nnight"})
-    assert printed(tree, capfd, "--base", "HEAD")[1][:-1] == [
+    assert since_head(tree, capfd)[:-1] == [
         "make short 1.5 min a/old",
         "make both ~20 min b/y",
     ]
@@ -188,27 +182,23 @@ def test_a_target_that_another_runs_is_left_out(
 
 def test_engines_are_named(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     git_files(tree, **{"suites/parity/p": "1", "suites/d/f.toml": "1", "suites/other/x": "1"})
-    assert printed(tree, capfd, "--base", "HEAD")[1][0] == (
-        'make engines ENGINES="one/fast" ~1 min suites/parity/p'
-    )
+    line = 'make engines ENGINES="one/fast" ~1 min suites/parity/p'
+    assert since_head(tree, capfd)[0] == line
     git_files(tree, **{"suites/d/e.toml": "1"})
-    assert printed(tree, capfd, "--base", "HEAD")[1][0] == (
-        'make engines ENGINES="one/fast slow" ~6 min suites/d/e.toml and 1 more'
-    )
+    line = 'make engines ENGINES="one/fast slow" ~6 min suites/d/e.toml and 1 more'
+    assert since_head(tree, capfd)[0] == line
     git_files(tree, **{"all": "1", "engines/two/worker.py": "1"})
     line = "make engines ~30 min all and 3 more"
-    assert printed(tree, capfd, "--base", "HEAD")[1][0] == line
+    assert since_head(tree, capfd)[0] == line
 
 
 def test_a_changed_recipe_asks_for_its_target(
     tree: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     git_files(tree, **{"Makefile": MAKEFILE.replace("touch", "rm"), "more.mk": f"# new\n{MORE}"})
-    assert printed(tree, capfd, "--base", "HEAD")[1] == [
-        f"{NOTHING} 2 paths that differ from HEAD."
-    ]
+    assert since_head(tree, capfd) == [f"{NOTHING} 2 paths that differ from HEAD."]
     git_files(tree, **{"more.mk": MORE.replace("WORD = a", "WORD = b")})
-    assert printed(tree, capfd, "--base", "HEAD")[1][0] == "make long 9 min Makefile: long"
+    assert since_head(tree, capfd)[0] == "make long 9 min Makefile: long"
 
 
 def test_targets_run_cheapest_first_and_each_to_its_end(
@@ -219,14 +209,12 @@ def test_targets_run_cheapest_first_and_each_to_its_end(
     git_files(tree, **{"a/old": "1", "suites/parity/p": "1"})
     status, lines = printed(tree, capfd, "--base", "HEAD", "--run")
     ends = [line for line in lines if line.startswith(("passed", "FAILED"))]
-    assert (status, ends) == (
-        1,
-        [
-            'passed 0.0 min make engines ENGINES="one/fast"',
-            "passed 0.0 min make short",
-            "FAILED 0.0 min make long",
-        ],
-    )
+    assert status == 1
+    assert ends == [
+        'passed 0.0 min make engines ENGINES="one/fast"',
+        "passed 0.0 min make short",
+        "FAILED 0.0 min make long",
+    ]
     git_files(tree, **{"a/old": ""})
     assert printed(tree, capfd, "--base", "HEAD", "--run")[0] == 0
 
@@ -235,10 +223,8 @@ def test_an_unknown_commit_and_a_missing_makefile_are_one_line(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(tree, ["--base", "nowhere"]) == 2
-    assert capsys.readouterr() == (
-        "",
-        "git has no commit 'nowhere': fetch it, or name another BASE\n",
-    )
+    line = "git has no commit 'nowhere': fetch it, or name another BASE\n"
+    assert capsys.readouterr() == ("", line)
     (tree / "more.mk").unlink()
     assert main(tree, []) == 2
     assert capsys.readouterr().err.startswith("more.mk: this makefile is missing")

@@ -10,7 +10,7 @@ import pytest
 
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.protocol.replies import parsed
-from tests.support.import_graph import PACKAGES
+from tests.support.import_graph import PACKAGES, sources
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDERS = (*PACKAGES, "scripts", "studies", "examples")
@@ -25,24 +25,14 @@ def unnamed(root: Path) -> list[str]:
     Also programs whose output is read so, and streams of a descriptor, which ruff does not check.
     """
     folders = [name for name in FOLDERS if (root / name).is_dir()]
-    check = [
-        str(RUFF),
-        "check",
-        "--preview",
-        "--select",
-        "PLW1514",
-        "--output-format",
-        "concise",
-        "-q",
-    ]
-    done = subprocess.run([*check, *folders], cwd=root, capture_output=True, encoding="utf-8")
+    options = ["--preview", "--select", "PLW1514", "--output-format", "concise", "-q"]
+    check = [str(RUFF), "check", *options, *folders]
+    done = subprocess.run(check, cwd=root, capture_output=True, encoding="utf-8")
     lines = [line for line in done.stdout.splitlines() if "PLW1514" in line or ": unspec" in line]
     for folder in folders:
-        for path in (root / folder).rglob("*.py"):
+        for path in sources(root, folder):
             text = path.read_text(encoding="utf-8")
-            if "node_modules" not in path.parts and re.search(
-                r"text=True|fdopen\([^\n]*\"[wr]\"\)", text
-            ):
+            if re.search(r"text=True|fdopen\([^\n]*\"[wr]\"\)", text):
                 lines.append(str(path.relative_to(root)))
     return lines
 

@@ -14,11 +14,10 @@ from sampler_parity.harness.errors import EXTRAS, InputError
 from sampler_parity.harness.llama_cpp import libllama
 from sampler_parity.harness.protocol import serve
 from sampler_parity.harness.suite import file
-from tests.support.command_line import cli, refused
-from tests.support.import_graph import PACKAGES
+from tests.support.command_line import ROOT, cli, refused
+from tests.support.import_graph import PACKAGES, sources
 from tests.support.report_bundles import case, got, run_info, write_bundle
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PIP = "needs the extra {0} - pip install 'sampler-parity[{0}]'"
 
 # Modules of the extras, and MarkupSafe, which comes with Jinja.
@@ -45,11 +44,10 @@ def loaded_at_once(source: str) -> Iterator[str]:
 
 
 def test_no_module_loads_a_package_of_an_extra_as_it_is_imported() -> None:
-    files = [p for room in PACKAGES for p in (ROOT / room).rglob("*.py")]
     wrong = {
         str(path.relative_to(ROOT))
-        for path in files
-        if "node_modules" not in path.parts
+        for package in PACKAGES
+        for path in sources(ROOT, package)
         if OF_EXTRAS & {*loaded_at_once(path.read_text(encoding="utf-8"))}
     }
     assert wrong == {OF_FUZZ, "functions/strategies.py"}

@@ -62,12 +62,7 @@ def test_tests_of_a_user_in_a_folder_of_a_clone_need_no_package_of_our_tests(
         (tmp_path, [], False),
         (mine, ["../tests"], False),
     ):
-        ran = subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
-            cwd=folder,
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
+        command = [sys.executable, "-m", "pytest", *arguments]
+        ran = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8")
         assert (ran.returncode == 0) == works, ran.stdout + ran.stderr
         assert ("ImportError" in ran.stdout + ran.stderr) != works

@@ -16,12 +16,9 @@ from typing import Any
 import pytest
 
 from tests.support.import_graph import PACKAGES
-from tests.support.makefiles import MAKEFILES
+from tests.support.makefiles import MAKEFILES, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 LOCKED = ROOT / "locked.txt"
-
-pytestmark = pytest.mark.skipif(not LOCKED.is_file(), reason="not in a checkout")
 
 
 def script() -> dict[str, Any]:
@@ -52,9 +49,8 @@ def test_every_locked_package_has_digests_and_one_version_in_all_files() -> None
             assert versions.setdefault(name, version) == version, f"{path.name}: {name}"
 
 
-EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-    "optional-dependencies"
-]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

@@ -8,12 +8,7 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.records import CaseResult
 from sampler_parity.harness.verdicts import Verdict
 from scripts.nightly_diff.__main__ import ROWS, main, markdown, summary
-from scripts.nightly_diff.changes import (
-    WORSE,
-    NightlyChange,
-    changes,
-    read_night,
-)
+from scripts.nightly_diff.changes import WORSE, NightlyChange, changes, read_night
 from tests.support.gate_bundles import finished
 from tests.support.report_bundles import case, got, run_info
 from tests.support.several_bundles import cell_on
@@ -31,17 +26,14 @@ def night(folder: Path, *records: object, place: str = "a", **suites: str) -> Pa
     return folder
 
 
-def between(
-    tmp_path: Path, before: list[CaseResult], after: list[CaseResult]
-) -> list[NightlyChange]:
-    night(tmp_path / "before", *before)
-    night(tmp_path / "after", *after)
+def changed(tmp_path: Path) -> list[NightlyChange]:
     return changes(read_night(tmp_path / "before"), read_night(tmp_path / "after"))
 
 
 def test_two_equal_nights_have_no_change(tmp_path: Path) -> None:
-    every = [asked("top_p/a", "identical"), asked("top_p/b", "diverged")]
-    assert between(tmp_path, every, every) == []
+    for name in ("before", "after"):
+        night(tmp_path / name, asked("top_p/a", "identical"), asked("top_p/b", "diverged"))
+    assert changed(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -60,11 +52,9 @@ def test_two_equal_nights_have_no_change(tmp_path: Path) -> None:
 def test_a_verdict_that_changed_is_named_with_its_kind(
     tmp_path: Path, before: Verdict, after: Verdict, suite: str, kind: str
 ) -> None:
-    (change,) = between(
-        tmp_path,
-        [asked("top_p/a", before, suite), asked("top_p/b", "identical")],
-        [asked("top_p/a", after, suite), asked("top_p/b", "identical")],
-    )
+    for name, verdict in (("before", before), ("after", after)):
+        night(tmp_path / name, asked("top_p/a", verdict, suite), asked("top_p/b", "identical"))
+    (change,) = changed(tmp_path)
     assert (change.kind, change.subject, change.backend) == (kind, "top_p/a", "mine")
     assert change.before.startswith(before)
     assert change.after.startswith(after)
@@ -73,14 +63,16 @@ def test_a_verdict_that_changed_is_named_with_its_kind(
 
 def test_cases_that_are_no_longer_asked_are_counted_by_suite(tmp_path: Path) -> None:
     every = [asked(f"top_p/{i}", "identical") for i in range(3)]
-    (change,) = between(tmp_path, every, every[:1])
+    night(tmp_path / "before", *every)
+    night(tmp_path / "after", *every[:1])
+    (change,) = changed(tmp_path)
     assert (change.kind, change.subject, change.before) == ("gone", "cases of parity/top_p", "2")
 
 
 def test_a_case_of_a_suite_that_changed_is_not_compared(tmp_path: Path) -> None:
     night(tmp_path / "before", asked("top_p/a", "identical"))
     night(tmp_path / "after", asked("top_p/a", "diverged"), **{"parity/top_p": "d9"})
-    assert changes(read_night(tmp_path / "before"), read_night(tmp_path / "after")) == []
+    assert changed(tmp_path) == []
 
 
 def test_an_engine_that_disappeared_is_named_with_its_reason(tmp_path: Path) -> None:
@@ -88,7 +80,7 @@ def test_an_engine_that_disappeared_is_named_with_its_reason(tmp_path: Path) -> 
     info = run_info("mine", "other", suites=SUITES)
     info.backends["mine"] = BackendInfo(command=[], unavailable="no such package")
     finished(tmp_path / "after" / "a", [case("top_p/a", {"other": got()})], info)
-    gone, new = changes(read_night(tmp_path / "before"), read_night(tmp_path / "after"))
+    gone, new = changed(tmp_path)
     assert (gone.kind, gone.backend, gone.after) == ("gone", "mine", "no such package")
     assert (new.kind, new.backend) == ("new", "other")
 
@@ -100,7 +92,7 @@ def test_a_bundle_and_a_version_of_one_night_alone_are_named(tmp_path: Path) -> 
     info = run_info("mine", suites=SUITES)
     info.backends["mine"] = BackendInfo(command=[], version="2.0")
     finished(tmp_path / "after" / "a", [a], info)
-    gone, version = changes(read_night(tmp_path / "before"), read_night(tmp_path / "after"))
+    gone, version = changed(tmp_path)
     assert (gone.kind, gone.bundle) == ("gone", "engines/rwkv")
     assert (version.kind, version.before, version.after) == ("version", "1.0", "2.0")
 
@@ -109,7 +101,7 @@ def test_a_distribution_test_that_is_decided_otherwise_is_worse(tmp_path: Path) 
     for name, decision in (("before", "equivalent"), ("after", "different")):
         cell = cell_on("mine", decision, 0.0, 0.1)  # type: ignore[arg-type]
         night(tmp_path / name, cell)
-    (change,) = changes(read_night(tmp_path / "before"), read_night(tmp_path / "after"))
+    (change,) = changed(tmp_path)
     assert (change.kind, change.before) == ("worse", "equivalent")
     assert change.after == "different, not as required"
 

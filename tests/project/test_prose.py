@@ -63,19 +63,11 @@ def test_a_planted_breach_is_found(file: str, text: str, rule: str) -> None:
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        (
-            "a.md",
-            "A power law, `told` in code, and a [link told](told.md).\n".replace(
-                "link told", "link"
-            ),
-        ),
+        ("a.md", "A power law, `told` in code, and a [link](told.md).\n"),
         ("a.md", "```\nOf a program the output is free: law, told.\n```\n"),
         ("a.md", "    told, in an indented block\n"),
         ("a.py", '"""Module."""\n\n\ndef f() -> None:\n    """Return the result."""\n'),
-        (
-            "a.py",
-            '"""M."""\n\n\nclass C:\n    @property\n    def f(self) -> int:\n        """N."""\n',
-        ),
+        ("a.py", '"""M."""\n\n\nclass C:\n    @property\n    def f(self):\n        """N."""\n'),
         ("test_a.py", '"""M."""\n\n\ndef test_a() -> None:\n    """A case of its own."""\n'),
     ],
 )

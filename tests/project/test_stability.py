@@ -2,7 +2,6 @@
 
 import re
 import typing
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,8 @@ from sampler_parity.harness.comparison import history
 from sampler_parity.harness.gate.policy import Policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.protocol.messages import PROTOCOL_VERSION
-from tests.support.command_line import COMMANDS
+from tests.support.command_line import COMMANDS, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "background" / "releasing.md").read_text(encoding="utf-8")
 
 

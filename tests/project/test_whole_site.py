@@ -16,10 +16,8 @@ from scripts.site.measured import badges, bundles_of, page, reported
 from scripts.site.pages import index, linked, write
 from tests.support.chromium import See
 from tests.support.gate_bundles import finished
-from tests.support.makefiles import MAKEFILES, targets
+from tests.support.makefiles import MAKEFILES, ROOT, targets
 from tests.support.report_bundles import case, diverged, got, run_info
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 TEXT = """# Findings
 
@@ -46,8 +44,6 @@ PROGRAMS = """[findings]
 1 = { programs = ["finding_01_first.py"], on = "llama.cpp" }
 2 = { none = "it takes a year" }
 """
-
-pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="not in a checkout")
 
 
 @pytest.fixture
@@ -199,26 +195,18 @@ def test_pages_of_engines_are_copied_and_their_other_files_linked(project: Path)
     assert (copied / "engine.toml").resolve() == engine / "engine.toml"
 
 
-def test_what_changed_overnight_is_part_of_the_site_where_it_was_written(tmp_path: Path) -> None:
-    (tmp_path / "docs" / "findings").mkdir(parents=True)
-    (tmp_path / "docs" / "findings.md").write_text("# Findings\n\n## 1. One\n\nText.\n")
-    (tmp_path / "docs" / STATUS).write_text(ROWS + "| 1 | who | v1 | open |\n")
-    for name in ("findings/akunu.md", "findings/power-law.md"):
-        (tmp_path / "docs" / name).write_text("# Findings: another\n\n## Not numbered\n")
-    folder = tmp_path / "source"
-    assert source(tmp_path, folder) == 0
+def test_what_changed_overnight_is_part_of_the_site_where_it_was_written(project: Path) -> None:
+    folder = project / "source"
+    assert source(project, folder) == 0
     assert "night.md" not in (folder / "measured" / "index.md").read_text()
-    (tmp_path / "bundles").mkdir()
-    (tmp_path / "bundles" / "night.md").write_text("# What changed\n")
-    assert source(tmp_path, folder) == 0
-    assert (
-        "| Since the night before | | | [what changed](night.md) |"
-        in (folder / "measured" / "index.md").read_text()
-    )
+    (project / "bundles").mkdir()
+    (project / "bundles" / "night.md").write_text("# What changed\n")
+    assert source(project, folder) == 0
+    row = "| Since the night before | | | [what changed](night.md) |"
+    assert row in (folder / "measured" / "index.md").read_text()
     assert (folder / "measured" / "night.md").read_text() == "# What changed\n"
-    assert json.loads((folder / "extra" / "badges" / "findings.json").read_text())["message"] == (
-        "1, 1 open"
-    )
+    badge = json.loads((folder / "extra" / "badges" / "findings.json").read_text())
+    assert badge["message"] == "2, 1 open"
 
 
 def test_every_set_is_made_by_a_target_of_make() -> None:
