@@ -116,10 +116,11 @@ def test_the_path_chooses_the_descriptor_and_the_first_is_the_default() -> None:
         ({"mode": 2}, r"stage 1 \(token_trie\): mode must be in 0..1, got 2"),
         ({"compact": 1}, "compact must be true or false, got 1"),
         ({"path": 3}, "path must be a text, got 3"),
+        ({"across": 1}, "across must be true or false, got 1"),
         ({"model_id": "other"}, "modelId: is for 'test', the model is 'other'"),
         ({"n_vocab": 200}, r"descriptors\[0\].leaves\[1\].tokens\[0\]: .* no token 200"),
     ],
-    ids=["mode", "compact", "path", "model", "vocabulary"],
+    ids=["mode", "compact", "path", "across", "model", "vocabulary"],
 )
 def test_a_bad_parameter_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ChainError, match=message):
@@ -145,15 +146,6 @@ def test_a_token_outside_ends_all_spans_and_the_next_opening_begins_with_the_fir
     assert not trie.active
     trie.activate()
     assert left(trie, 20) == [5, 7]
-
-
-def test_across_begins_with_the_path_and_does_not_go_back() -> None:
-    trie = TokenTrie(SPANS, across=True, path="unit")
-    assert left(trie, 20) == [5, 9]
-    trie.accept(9)
-    assert not trie.active
-    with pytest.raises(ChainError, match="across must be true or false, got 1"):
-        TokenTrie(SPANS, across=1)
 
 
 def test_each_span_counts_its_500_tokens_from_its_own_opening(
