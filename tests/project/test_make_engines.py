@@ -41,10 +41,10 @@ def test_engines_are_chosen_by_their_name_or_that_of_their_environment(
 
 
 class Runs:
-    """The command line: by engine, what its runs exit with."""
+    """The command line. status: by engine, what its runs exit with."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **status: int) -> None:
-        self.status, self.asked, self.printed = status, list[str](), list[str]()
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        self.status, self.asked, self.printed = dict[str, int](), list[str](), list[str]()
         self.folder = tmp_path
         for name in ("first", "second"):
             changed = {"name": name, "suites": ["x"], "in_make_engines": True}
@@ -71,20 +71,23 @@ class Runs:
         return check(self.folder / "b", self.folder / "r", list(names))
 
 
-def test_one_engine_that_is_not_as_required_stops_no_other_and_the_status_is_1(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    made = Runs(monkeypatch, tmp_path, first=1)
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
+    return Runs(monkeypatch, tmp_path)
+
+
+def test_one_engine_that_is_not_as_required_stops_no_other_and_the_status_is_1(made: Runs) -> None:
+    made.status["first"] = 1
     assert made.check() == 1
     assert [words.split()[0] for words in made.asked] == ["run", "run", "report"]
     assert made.printed[-1] == "engines  1/2 as required, 0 not here"
-    assert f"  exit status 1 - {tmp_path}/b/first" in made.printed
+    assert f"  exit status 1 - {made.folder}/b/first" in made.printed
 
 
 def test_an_engine_that_is_not_here_is_named_and_fails_only_where_it_was_asked_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    made: Runs,
 ) -> None:
-    made = Runs(monkeypatch, tmp_path, second=0)
+    made.status["second"] = 0
     assert made.check() == 0
     assert "second   not here: no GPU" in made.printed
     assert made.printed[-1] == "engines  1/1 as required, 1 not here"
@@ -92,9 +95,8 @@ def test_an_engine_that_is_not_here_is_named_and_fails_only_where_it_was_asked_f
 
 
 def test_what_cannot_be_installed_is_one_line_and_stops_no_other(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    made: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Runs(monkeypatch, tmp_path)
     first = ENGINES["first"].model_copy(update={"environment": "theirs"})
     monkeypatch.setitem(OWN, "first", first)
 
@@ -108,8 +110,9 @@ def test_what_cannot_be_installed_is_one_line_and_stops_no_other(
     assert made.printed[-2].endswith("not here: theirs-1.0: pip cannot install it: no space left")
 
 
-def test_a_report_that_fails_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert Runs(monkeypatch, tmp_path, report=1).check() == 1
+def test_a_report_that_fails_is_a_failure(made: Runs) -> None:
+    made.status["report"] = 1
+    assert made.check() == 1
 
 
 def test_a_run_that_left_no_whole_bundle_is_named(tmp_path: Path) -> None:
@@ -120,16 +123,13 @@ def test_a_run_that_left_no_whole_bundle_is_named(tmp_path: Path) -> None:
 
 
 def test_the_table_has_a_line_an_engine_and_ends_with_the_sum() -> None:
-    lines = table(
-        [
-            EngineOutcome("vllm", "0.32.0", "41 s", 12.4, 1234, 1234, 8, 8),
-            EngineOutcome(
-                "rwkv", "0.8.32", "cached", 3.0, 9, 10, 0, 0, wrong=["exit status 1 - b/rwkv"]
-            ),
-            EngineOutcome("flash", why="needs a GPU"),
-        ]
-    )
-    assert lines == [
+    wrong = ["exit status 1 - b/rwkv"]
+    outcomes = [
+        EngineOutcome("vllm", "0.32.0", "41 s", 12.4, 1234, 1234, 8, 8),
+        EngineOutcome("rwkv", "0.8.32", "cached", 3.0, 9, 10, 0, 0, wrong=wrong),
+        EngineOutcome("flash", why="needs a GPU"),
+    ]
+    assert table(outcomes) == [
         "engine   version   install    run   as required   draws",
         "vllm     0.32.0       41 s   12 s   1,234/1,234     8/8   ok",
         "rwkv     0.8.32     cached    3 s          9/10       -   FAILED",
