@@ -51,8 +51,8 @@ def third(ops: Any, cand: Any, of: Any) -> None:
     cand.keep(slice(None, None, 3))
 
 
-def worker(kind: type[Worker], sampler: str, apply: Apply) -> Worker:
-    made = kind()  # type: ignore[call-arg]
+def worker(kind: Callable[[], Worker], sampler: str, apply: Apply) -> Worker:
+    made = kind()
     made.samplers = samplers.SAMPLERS | {sampler: apply}
     return made
 
@@ -152,7 +152,8 @@ def adaptive(of: Any, cand: Any) -> None:
 
 def scripts(sampler: str, **parameters: Any) -> list[StagesCase]:
     """Return cases of state: a reset, and clones, on several rows."""
-    chain = [{sampler: parameters}, *([] if sampler == "adaptive_p" else [{"greedy": {}}])]
+    draws: list[dict[str, Any]] = [] if sampler == "adaptive_p" else [{"greedy": {}}]
+    chain = [{sampler: parameters}, *draws]
     logits = {"family": "normal", "n": 8}
     return [
         stages(chain, logits | {"seed": seed}, id=f"{script}-{seed}", script=script, steps=6)
@@ -265,7 +266,8 @@ COPIES = on_rows(
 )
 BROKEN = on_rows([{"dry": BREAKERS}], rows=2, histories=ENDS)
 BEHIND = on_rows(*([XTC, {"top_p": {"p": p}}] for p in (0.3, 0.6)))
-WARM = on_rows(*([{"top_k": {"k": k}}, WARMER] for k in (3, 6)))
+AFTER_TOP_K: list[Any] = [[{"top_k": {"k": k}}, WARMER] for k in (3, 6)]
+WARM = on_rows(*AFTER_TOP_K)
 
 
 @pytest.mark.parametrize(

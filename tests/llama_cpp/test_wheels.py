@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.llama_cpp import builds, wheels
+from sampler_parity.harness.llama_cpp import build_files, builds, wheels
 from tests.support.command_line import cli, refused
 
 NAME = wheels.EXTENSIONS["xllamacpp"]
@@ -72,7 +72,7 @@ def test_a_wheel_becomes_a_build_of_its_release(
     """The library is not a real one: it must not be checked before it is asked for."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(wheels, "_download", lambda _, folder: wheel(folder, b"library"))
-    monkeypatch.setattr(builds.build_files, "check", lambda folder: folder / "libllama.so")
+    monkeypatch.setattr(build_files, "check", lambda folder: folder / "libllama.so")
     build = builds.add("xllamacpp@2026.10.11549")
     assert (build.name, build.release) == ("b11549", "b11549")
     assert (Path(build.folder) / "libllama.so").read_bytes() == b"library"

@@ -111,7 +111,7 @@ def test_a_run_that_is_refused_leaves_the_others(backend: Claiming) -> None:
 
 @pytest.mark.parametrize("more", [-1, 1])
 def test_another_number_of_replies_breaks_the_protocol(
-    more: int, monkeypatch: pytest.MonkeyPatch
+    backend: Claiming, more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer(request: p.ManyRequest, _: float | None) -> p.ManyReply:
         reply = server.many(backend.worker, backend.scratch, request)

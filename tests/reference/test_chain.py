@@ -166,7 +166,8 @@ examples = settings(max_examples=60, deadline=None)
 
 def on_any_chain(test: Callable[..., None]) -> Callable[..., None]:
     """Run the test with random chains and rows of logits."""
-    return pytest.mark.slow(given(specs, rows)(examples(test)))
+    drawn: Callable[..., None] = pytest.mark.slow(given(specs, rows)(examples(test)))
+    return drawn
 
 
 def _chain(spec: Spec) -> Chain:

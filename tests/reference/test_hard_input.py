@@ -124,7 +124,7 @@ def test_the_smallest_setting_gives_a_result_or_a_refusal(name: str) -> None:
 
 # Values of each parameter: every combination is tried.
 MIN_KEEP = (0, 1, 300, 301, 2**62)
-BIASES = ([], [[-1, 1.0], [300, 1.0]], [[0, INF], [1, -INF]], [[0, 3e38], [0, 3e38]])
+BIASES: Any = ([], [[-1, 1.0], [300, 1.0]], [[0, INF], [1, -INF]], [[0, 3e38], [0, 3e38]])
 PARAMETERS: dict[str, dict[str, Sequence[Any]]] = {
     "top_k": {"k": (-(2**31), -1, 0, 1, 299, 300, 301, 2**31 - 1)},
     "top_p": {"p": (-3e38, -1, 0, 1e-45, 0.999, 1, 1.5, 3e38), "min_keep": MIN_KEEP},

@@ -115,7 +115,7 @@ def test_a_forgetful_clone_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     from sampler_parity.reference.older.xtc_b6133 import XtcB6133
 
     def without_meaning(self: InfillB6673) -> InfillB6673:
-        return InfillB6673(frozenset(), self.today.vocab)
+        return InfillB6673(frozenset(), self.vocab)
 
     def anew(self: XtcB6133) -> XtcB6133:
         return XtcB6133(self.old, self.p, self.t, self.seed, self.min_keep)

@@ -50,7 +50,7 @@ def test_each_package_has_the_kit_and_runs_as_its_readme_shows(tmp_path: Path) -
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--target", str(site), str(wheel)], check=True)
     printed = [sys.executable, "-c", "import sampler_vectors; print(sampler_vectors.KIT)"]
-    path = {**os.environ, "PYTHONPATH": str(site)}
-    installed = subprocess.check_output(printed, env=path, encoding="utf-8").strip()
+    with_site = {**os.environ, "PYTHONPATH": str(site)}
+    installed = subprocess.check_output(printed, env=with_site, encoding="utf-8").strip()
     assert (Path(installed) / "vectors" / "top_k.json").is_file()
     assert (Path(installed).parent / "run_vectors.py").is_file()

@@ -13,7 +13,8 @@ SEALS: tuple[Seal, ...] = ("as it was", "footer", "all")
 
 def _edited(line: Line, row: Line) -> Line:
     blank = BLANK if "blank" in row else {}
-    return result(line, **blank | row.get("got", {})) | row.get("line", {})
+    edited: Line = result(line, **blank | row.get("got", {})) | row.get("line", {})
+    return edited
 
 
 def _of_another(line: Line) -> Line:

@@ -248,7 +248,7 @@ def test_a_fault_that_leaves_the_distribution_alone_is_equivalent() -> None:
 
 
 def cell_of(suite: str, id: str) -> Cell:
-    cells = expand_kind("distribution", read_suite(shipped()[suite]), "full")
+    cells: list[Cell] = expand_kind("distribution", read_suite(shipped()[suite]), "full")
     return next(cell for cell in cells if cell.id == id)
 
 
