@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -255,7 +256,9 @@ class FunctionBackend(InPlace):
 
 def _described(error: BaseException) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
+    path, here = Path(frame.filename), Path.cwd()
+    place = path.relative_to(here) if path.is_relative_to(here) else path.name
     text = "an exception whose text cannot be read"
     with suppress(Exception):
         text = str(error)
-    return f"{type(error).__name__}: {text} ({frame.filename}:{frame.lineno})"
+    return f"{type(error).__name__}: {text} ({place}:{frame.lineno})"

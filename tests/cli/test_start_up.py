@@ -133,7 +133,8 @@ def loaded_by(folder: Path, bundle: str, *options: str) -> dict[str, set[str]]:
     )
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in reversed(done.stderr.splitlines())]  # the first one stays
-    return {name: set(modules) for name, *modules in lines}
+    of_processes = [line for line in lines if line[0] in ("run", "judge")]  # others are of progress
+    return {name: set(modules) for name, *modules in of_processes}
 
 
 what_judges = "elsewhere what judges is no copy of the run"
