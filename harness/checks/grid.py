@@ -28,14 +28,14 @@ class SuiteBlock(Strict):
 
 
 class NamedBlock(SuiteBlock):
-    """A block that makes cases and says what they are about."""
+    """A block that makes cases, and what they are about."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
 
     def about(self, end: str = "") -> dict[str, Any]:
-        """Return the fields of a case that say what it is about. end: of its id."""
+        """Return the id, description and reason of a case. end: of its id."""
         id = f"{self.id}/{end}" if end else self.id
         return {"id": id, "description": self.description, "why": self.why}
 

@@ -1,4 +1,4 @@
-"""A wrong suite file is refused, and the message says what is wrong: refused_suites.toml."""
+"""A wrong suite file is refused, with a message of what is wrong: refused_suites.toml."""
 
 import re
 import tomllib
