@@ -256,9 +256,9 @@ class FunctionBackend(InPlace):
 
 def _described(error: BaseException) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    path, here = Path(frame.filename), Path.cwd()
-    place = path.relative_to(here) if path.is_relative_to(here) else path.name
+    path, folder = Path(frame.filename), Path.cwd()
+    file = path.relative_to(folder) if path.is_relative_to(folder) else path.name
     text = "an exception whose text cannot be read"
     with suppress(Exception):
         text = str(error)
-    return f"{type(error).__name__}: {text} ({place}:{frame.lineno})"
+    return f"{type(error).__name__}: {text} ({file}:{frame.lineno})"

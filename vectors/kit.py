@@ -41,9 +41,9 @@ from sampler_parity.vectors.accepted import (
 
 SAMPLERS = (*REMOVING, *CHANGING, *SELECTING)
 WITH_SCRIPTS = ("penalties", "dry", "xtc", "dist", *STEERING)
-OWN = [f"parity/{name}" for name in (*SAMPLERS, *STEERING)]  # have tests of their sampler alone
+OF_SAMPLERS = [f"parity/{name}" for name in (*SAMPLERS, *STEERING)]  # each of one
 OF_STATE = ["parity/state", "parity/scripts"]  # become scripts alone
-SUITES = [*OWN, *OF_STATE, "parity/capacities", "parity/outcomes"]
+SUITES = [*OF_SAMPLERS, *OF_STATE, "parity/capacities", "parity/outcomes"]
 WITH_HISTORY = ("penalties", "dry")
 MOST_CALLS = 40  # of a script
 FLAGS = {
@@ -122,7 +122,7 @@ def kit_of(suites: Sequence[str], profile: Profile, max_vocab: int) -> Iterator[
     digests: set[str] = set()
     for path in find_suites([*suites]):
         suite = suite_id(path)
-        samplers = {path.stem} if suite in OWN else {*SAMPLERS, *STEERING}
+        samplers = {path.stem} if suite in OF_SAMPLERS else {*SAMPLERS, *STEERING}
         with phase(f"the vectors of {suite}"):
             for case in expand(path, profile):
                 tests = _of_case(case, samplers) if _is_small(case, max_vocab) else ()
@@ -207,8 +207,8 @@ def _script(case: StagesCase, stage: int, calls: list[Call]) -> Script | None:
     first = next(call.vector for call in calls if call.vector is not None)
     if case.separates_prompt:
         return None
-    (given,) = prepare(case).chain[stage - 1].values()
-    if given.get("seed") == DEFAULT_SEED:
+    (parameters,) = prepare(case).chain[stage - 1].values()
+    if parameters.get("seed") == DEFAULT_SEED:
         return None
     taken: list[Call] = []
     for call in calls[:MOST_CALLS]:
@@ -224,7 +224,7 @@ def _script(case: StagesCase, stage: int, calls: list[Call]) -> Script | None:
         about=first.about,
         sampler=first.sampler,
         parameters=first.parameters,
-        seed=given.get("seed"),
+        seed=parameters.get("seed"),
         instances=prepare(case).instances,
         calls=taken,
     )

@@ -18,8 +18,8 @@ class Part:
 
 PARTS = (
     Part("llama.cpp", "v0.5.0", "MIT", "grammars and cases of its tests, as they are; samplers, "
-         "carried over into Python", ("suites/grammar/gbnf.toml", "suites/grammar/integration.toml",
-         "reference/samplers/*.py", "reference/grammar/*.py")),
+         "carried over into Python", ("suites/grammar/LICENSE", "suites/grammar/gbnf.toml",
+         "suites/grammar/integration.toml", "reference/samplers/*.py", "reference/grammar/*.py")),
     Part("libstdc++", "12", "GPL-3.0-or-later WITH GCC-exception-3.1",
          "what its sorts and random numbers do, step by step", ("reference/platforms/libstdcxx.py",
          "reference/random.py")),

@@ -50,10 +50,10 @@ def test_the_module_that_is_patched_stays_as_it_is() -> None:
             " - copy the lines as they are now",
         ),
         (
-            [("mass >= self.p", "mass > self.p"), ("self.min_keep", "0")],
+            [("mass >= self.p", "mass > self.p"), ("self.p", "0")],
             "",
             "edit 2: occurs 3 times in reference/samplers/top_p.py, must occur once:"
-            " 'self.min_keep' - copy more lines around it",
+            " 'self.p' - copy more lines around it",
         ),
         ([("order = cand", "o = cand")], "", "edit 1: occurs 2 times in reference/samplers/top_p"),
         ([("mass >= self.p", "mass >= self.p")], "", "edit 1: replaces nothing: 'mass >= self.p'"),

@@ -53,24 +53,24 @@ def problem(test, ids, logits, token, *more):
     if "token_alone" in test["right"]:
         return "" if token in test["right"]["tokens"] else f"token {token} is selected"
     right, before = test["right"], dict(zip(test["ids"], test["logits"], strict=True))
-    left = {i: x for i, x in zip(ids, logits, strict=True) if x != -float("inf")}
+    after = {i: x for i, x in zip(ids, logits, strict=True) if x != -float("inf")}
     stay = set(right.get("stay", [i for i, x in before.items() if x != -float("inf")]))
     may = set(right.get("may", []))
     if len(set(ids)) < len(ids):
         return "an id comes twice"
     for i in stay:
-        if i not in left:
+        if i not in after:
             return f"token {i} must stay"
-    for i in left:
+    for i in after:
         if i not in stay and i not in may:
             return f"token {i} must go"
-    if not right.get("least", len(stay)) <= len(left) <= right.get("most", len(stay)):
-        return f"{len(left)} tokens stay, not {right['least']} to {right['most']}"
+    if not right.get("least", len(stay)) <= len(after) <= right.get("most", len(stay)):
+        return f"{len(after)} tokens stay, not {right['least']} to {right['most']}"
     low = high = before
     if "low" in right:
         order = right.get("ids", test["ids"])
         low, high = (dict(zip(order, numbers(right[end]), strict=True)) for end in ("low", "high"))
-    for i, x in left.items():
+    for i, x in after.items():
         if not low[i] <= x <= high[i]:
             return f"token {i} has {x}, not {low[i]} to {high[i]}"
     if "tokens" in right and token not in right["tokens"]:
@@ -80,7 +80,7 @@ def problem(test, ids, logits, token, *more):
 
 def exact_problem(test, ids, logits, token, p=None, is_sorted=None):
     """Return where a result differs from llama.cpp's, or ""."""
-    exact, places = test["exact"], {i: place for place, i in enumerate(test["ids"])}
+    exact, places = test["exact"], {i: k for k, i in enumerate(test["ids"])}
     if list(ids) != exact.get("ids", test["ids"]):
         return "other ids are left, or in another order"
     for name, values in (("logits", logits), ("p", p)):
