@@ -78,14 +78,14 @@ SAME_MAKER: dict[str, set[str]] = {"webgpu": {"correct"}, "akunu": {"webgpu"}, "
 # Lines of all modules that the module of a command imports, by way of others or not. A budget goes
 # down freely, and up only in a commit of its own with the reason.
 BUDGETS = {
-    "harness.cli.gate": 34_500,
-    "harness.cli.list": 18_500,
-    "harness.cli.report": 17_500,
-    "harness.cli.run": 34_000,
-    "programs.cli.check": 18_000,
-    "programs.cli.redact": 18_000,
-    "programs.cli.server": 27_000,
-    "programs.cli.why": 14_000,
+    "harness.cli.gate": 34_200,
+    "harness.cli.list": 18_000,
+    "harness.cli.report": 17_100,
+    "harness.cli.run": 33_700,
+    "programs.cli.check": 17_500,
+    "programs.cli.redact": 17_500,
+    "programs.cli.server": 26_700,
+    "programs.cli.why": 13_700,
 }
 BESIDE = ("programs", "vectors", "functions", "maintenance")  # the core does not import them
 
