@@ -67,9 +67,11 @@ def test_tsampler_fails_the_vectors_of_the_cases_that_its_adapter_fails(tmp_path
     assert len(right) > 1000
     assert not _fails(tmp_path / "right", right)
     assert of_order  # they are among the right ones: the kit does not judge the order of a result
-    assert len(wrong) > 10
-    passing = [i for i, id in enumerate(wrong) if not _fails(tmp_path / str(i), tests[id])]
-    assert passing == []
+    passing = {id for i, id in enumerate(wrong) if not _fails(tmp_path / str(i), tests[id])}
+    assert len(wrong - passing) > 10
+    # tsampler removes what llama.cpp leaves at -inf; the kit takes both for removed.
+    assert {id.split("/")[0] for id in passing} == {"top_n_sigma"}
+    assert {results[id].what for id in passing} == {"survivors"}
 
 
 def _fails(folder: Path, tests: list[Vector | Script]) -> bool:
