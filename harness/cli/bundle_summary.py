@@ -3,7 +3,7 @@
 import shlex
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records import NOT_RUN, CounterexampleResult
+from sampler_parity.harness.bundle.records import CounterexampleResult
 from sampler_parity.harness.checks.repeat import report_lines as repeat_lines
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.correct.bias import biases, wide
@@ -35,7 +35,6 @@ def next_command(bundle: Bundle, met: bool) -> str:
     small = bundle.of(CounterexampleResult)
     failures = groups(bundle.info, bundle.cases, small)  # in the order of the summary
     failed = [group for group in failures if group.verdict != "skipped"]
-    failed.sort(key=lambda group: NOT_RUN in group.text)  # what stopped a backend first
     rounded = {*_ROUNDED}.issuperset(group.verdict for group in failed)
     if failed and rounded and bundle.cases[0].accept == "identical":
         return "run again with --accept correct: each failure may be a rounding or an order alone"

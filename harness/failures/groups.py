@@ -13,6 +13,7 @@ from typing import Any
 from sampler_parity.harness.bundle.cases import where
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records import (
+    NOT_RUN,
     BackendResult,
     CaseResult,
     CounterexampleResult,
@@ -178,11 +179,12 @@ def counts_for(case: CaseResult, backend: str) -> set[str]:
     return {stage} if stage in case.samplers else set(case.samplers)
 
 
-def rank(group: Group) -> tuple[int, bool, int, str]:
-    """Return a sort key: the worst verdict, then what the suite of the sampler itself shows, then
-    the most cases."""
+def rank(group: Group) -> tuple[int, bool, bool, int, str]:
+    """Return a sort key: the worst verdict, then what stopped a backend before what was not run for
+    it, then what the suite of the sampler itself shows, then the most cases."""
+    not_run = group.example.detail.startswith(NOT_RUN)
     elsewhere = group.example.suite.rpartition("/")[2] != group.stage
-    return WORST_FIRST.index(group.verdict), elsewhere, -len(group.cases), group.anchor
+    return WORST_FIRST.index(group.verdict), not_run, elsewhere, -len(group.cases), group.anchor
 
 
 def _group(

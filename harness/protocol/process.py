@@ -237,7 +237,7 @@ class BackendProcess:
                 reason = "stdout is for replies: print to stderr"
             elif isinstance(error, ValidationError):
                 reason = first_mistake(error)
-            raise self.violation(f"not a reply: {excerpt!r} ({reason})") from None
+            raise self.violation(f"not a reply ({reason}): {excerpt!r}") from None
 
     def _check_number(self, answer: Any, number: int) -> None:
         """Check the number of a reply; blame an earlier request for a second reply to it."""

@@ -99,6 +99,15 @@ def test_what_the_suite_of_the_sampler_itself_shows_comes_before_more_cases() ->
     assert [(g.stage, len(g.cases)) for g in of(*cases)] == [("penalties", 1), ("top_p", 2)]
 
 
+def test_what_stopped_a_backend_comes_before_what_was_not_run_for_it() -> None:
+    cases = [
+        case("a", {"mine": got("crashed", detail="not run: no reply in 5 cases")}),
+        case("b", {"mine": got("crashed", detail="not run: no reply in 5 cases")}),
+        case("c", {"mine": got("crashed", detail="no reply")}),
+    ]
+    assert [group.cases for group in of(*cases)] == [["c"], ["a", "b"]]
+
+
 def test_crashes_that_differ_in_their_numbers_alone_are_one_group() -> None:
     cases = [
         case("a", {"mine": got("crashed", detail="index 7 of 0x7f1 at line 12")}),

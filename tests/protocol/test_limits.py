@@ -95,7 +95,7 @@ def test_many_draws_have_more_time_than_another_request(
 
 @pytest.mark.parametrize(
     ("n", "message"),
-    [(1_000_000, "a reply of over 262,208 bytes"), (60_000, "not a reply: '{")],
+    [(1_000_000, "a reply of over 262,208 bytes"), (60_000, "not a reply (")],
     ids=["too long", "short enough to be read"],
 )
 def test_words_for_times_cost_neither_time_nor_memory(n: int, message: str) -> None:

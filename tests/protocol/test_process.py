@@ -103,14 +103,14 @@ def test_what_happens_between_requests_is_not_blamed_on_the_next(act: str) -> No
 @pytest.mark.parametrize(
     ("greeting", "message"),
     [
-        ("Hi!", "not a reply: 'Hi!'"),
+        ("Hi!", "not a reply (stdout is for replies: print to stderr): 'Hi!'"),
         (
             GREETING.replace("}", ', "protocol": 3, "dialect": "new"}'),
             "it speaks protocol 3, the harness protocol 1 and 2",
         ),
         (GREETING.replace("}", ', "protocol": "one"}'), "it speaks protocol 'one', "),
-        (GREETING.replace("}", ', "dialect": "mine"}'), "not a reply: "),
-        (GREETING.replace('"run"', '"fly"'), "not a reply: "),
+        (GREETING.replace("}", ', "dialect": "mine"}'), "not a reply (dialect: "),
+        (GREETING.replace('"run"', '"fly"'), "not a reply (capabilities"),
         (GREETING.replace('"run"', '"batch"'), "it claims batch, which protocol 1 does not have"),
     ],
     ids=["garbage", "protocol", "no-number", "key", "capability", "batch-in-version-1"],
