@@ -221,6 +221,17 @@ def test_index_is_ok_where_every_page_is(tmp_path: Path) -> None:
     assert (tmp_path / "overview" / "index.md").read_text().startswith("# sampler-parity: ok\n")
 
 
+def test_index_names_the_bundle_of_each_backend_in_markdown(tmp_path: Path) -> None:
+    named = [
+        write_bundle(tmp_path / name, run_info("mine"), [case("a", {"mine": got()})])
+        for name in ("before", "after")
+    ]
+    overview(tmp_path, *named)
+    text = (tmp_path / "overview" / "index.md").read_text()
+    for name in ("before", "after"):
+        assert f"| <code>mine</code> | <code>{name}</code> |" in text
+
+
 @pytest.mark.slow
 def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
     name = HOSTILE.replace("\x00", "") * 3

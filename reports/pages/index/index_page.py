@@ -320,7 +320,7 @@ def _backends(index: Index) -> Iterator[doc.Block]:
         "Backend | Bundle | As required | Verdicts | Version, build | Device | Judged by",
         [_backend(backend) for backend in index.backends],
         style="stacked",
-        markdown="backend | as required | verdicts | version, build",
+        markdown="backend | bundle | as required | verdicts | version, build",
         most=100,
         what="more backends",
     )
