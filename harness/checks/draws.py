@@ -6,7 +6,7 @@ token of the same logit, the same one each time. A backend that keeps another nu
 draws a second one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -18,7 +18,12 @@ from pydantic import Field, model_validator
 from sampler_parity.harness.bundle.records import BackendResult
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
-from sampler_parity.harness.checks.stages.own_random import ImpossibleToken, draws_own, shares_of
+from sampler_parity.harness.checks.stages.own_random import (
+    ImpossibleToken,
+    draws_own,
+    shares_in,
+    shares_of,
+)
 from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.checks.stages.ties import SORTS
 from sampler_parity.harness.correct import fairly
@@ -88,10 +93,14 @@ def compare_draws(
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:
         return BackendResult(verdict="identical", ns=drawn.ns)
-    if draws_own(backend, prepared.case.samplers):
-        return _by_distribution(prepared, drawn)
-    if fairly():
-        return _fairly(prepared, backend, drawn)
+    own = draws_own(backend, prepared.case.samplers)
+    result = _by_distribution(prepared, drawn) if own else None
+    # a rounding, or another order of equal ones, changes what a right sampler keeps
+    decided = result and (result.verdict == "identical" or SORTS.isdisjoint(prepared.case.samplers))
+    if fairly() and not decided:
+        return _fairly(prepared, backend, drawn, own)
+    if result is not None:
+        return result
     at = int(differs[0])
     result = BackendResult(
         verdict="diverged",
@@ -129,29 +138,45 @@ def _by_distribution(prepared: Prepared, drawn: DrawnTokens) -> BackendResult:
         return result.model_copy(
             update={"step": impossible.draw, "detail": str(impossible), "values": {}}
         )
-    if (chance := float(scipy.stats.kstest(spread, "uniform").pvalue)) < ALPHA:
-        detail = f"{len(spread):,} draws have another distribution: by chance {chance:.0e}"
+    if detail := _other_distribution(spread):
         return result.model_copy(update={"detail": detail})
     return BackendResult(verdict="identical", ns=drawn.ns)
 
 
-def _fairly(prepared: Prepared, backend: Backend, drawn: DrawnTokens) -> BackendResult:
-    """Repeat the draws as steps, which show their stages, and judge these by the specification."""
+def _other_distribution(spread: Sequence[float]) -> str:
+    """Return why shares are not uniform on 0..1, or ""."""
+    chance = float(scipy.stats.kstest(spread, "uniform").pvalue)
+    text = f"{len(spread):,} draws have another distribution: by chance {chance:.0e}"
+    return text if chance < ALPHA else ""
+
+
+def _fairly(
+    prepared: Prepared, backend: Backend, drawn: DrawnTokens, own: bool = False
+) -> BackendResult:
+    """Repeat the draws as steps, which show their stages, and judge these by the specification.
+    own: with random numbers of its own they draw other tokens, by the probabilities they show."""
     n, tokens = prepared.case.n_draws, drawn.tokens.copy()  # the next request overwrites them
     # 12 bytes a candidate: id, logit and p
     room = LARGEST // (12 * prepared.case.logits.n * max(1, len(prepared.chain)))
     steps = [p.Step(row=0, accept=None)] * min(n, max(room, 1))
     ran = client.run(backend, prepared.setting, prepared.rows, steps)
     differing = np.flatnonzero(np.array(ran.tokens) != tokens[: len(steps)])
-    if len(differing):
+    if len(differing) and not own:
         at = int(differing[0])
         values = {"got": int(tokens[at]), "expected": ran.tokens[at]}
         return BackendResult(
             verdict="diverged", ns=drawn.ns, step=at, stage="draws", what="token", values=values,
             detail="its steps draw another token"
         )  # fmt: skip
-    judged = judge_run(replace(prepared, steps=steps), ran, len(steps), backend.hello().arithmetic)
+    arithmetic = backend.hello().arithmetic
+    judged = judge_run(replace(prepared, steps=steps), ran, len(steps), arithmetic, own_random=own)
     result = result_of(judged, drawn.ns)
+    spread = [*shares_in(stages[len(prepared.chain) - 1] for stages in ran.stages)]
+    if own and judged.wrong is None and (detail := _other_distribution(spread)):
+        return result.model_copy(
+            update={"verdict": "diverged", "stage": prepared.case.samplers[-1], "what": "token",
+                    "stage_index": len(prepared.chain) - 1, "detail": detail}
+        )  # fmt: skip
     if len(steps) < n and judged.wrong is None:
         return result.model_copy(update={"detail": f"{len(steps):,} of {n:,} draws were judged"})
     return result

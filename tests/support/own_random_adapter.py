@@ -1,4 +1,4 @@
-"""An adapter with the reference's samplers and random numbers of its own: `... [FAULT]`.
+"""An adapter with the reference's samplers and random numbers of its own: `... [FAULT] [reversed]`.
 
 The generator is NumPy's PCG64, seeded from the system, so no seed gives the same tokens twice.
 """
@@ -16,6 +16,7 @@ from sampler_parity.reference import Candidates
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.samplers.mirostat import Mirostat
 
 CHANCE = np.random.default_rng()
 # Faults of a draw: each changes the uniform.
@@ -50,6 +51,18 @@ def _wrong(apply: Callable[[Dist, Candidates], None]) -> Callable[[Dist, Candida
     return wrong
 
 
+def _reversed(
+    apply: Callable[[Mirostat, Candidates], None],
+) -> Callable[[Mirostat, Candidates], None]:
+    """Return mirostat behind a sort that leaves equal tokens in another order."""
+
+    def reordered(sampler: Mirostat, cand: Candidates) -> None:
+        cand.keep(slice(None, None, -1))
+        apply(sampler, cand)
+
+    return reordered
+
+
 class Worker(reference.Worker):
     def hello(self) -> HelloReply:
         changes = {
@@ -64,4 +77,6 @@ class Worker(reference.Worker):
 if __name__ == "__main__":
     Mt19937.words = _words  # type: ignore[method-assign, assignment]
     Dist.apply = _wrong(Dist.apply)  # type: ignore[method-assign, assignment]
+    if "reversed" in sys.argv:
+        Mirostat.apply = _reversed(Mirostat.apply)  # type: ignore[method-assign, assignment]
     run_worker(Worker)

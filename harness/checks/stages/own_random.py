@@ -170,6 +170,15 @@ def shares_of(chain: Chain, row: NDArray[np.float32], tokens: Sequence[int]) -> 
         _with_token(chain, Candidates.from_logits(row), token)
 
 
+def shares_in(drawn: Iterable[Got]) -> Iterator[float]:
+    """Yield the same for tokens that a backend drew with the probabilities that it shows."""
+    chance = np.random.default_rng(0)
+    for got in drawn:
+        p, token = got.p.astype(np.float64), got.ids[got.selected]
+        share = p[got.ids < token].sum() + chance.random() * p[got.selected]
+        yield float(share / p.sum())
+
+
 def _mixture(
     chain: Chain, row: NDArray[np.float32]
 ) -> Iterator[tuple[float, NDArray[np.int32], NDArray[np.float64]]]:

@@ -107,6 +107,22 @@ def test_a_wrong_stage_before_the_draw_diverges(fault: str, accept: Any) -> None
         assert "diverged" in verdicts(process, "parity/dist")
 
 
+@pytest.mark.parametrize(
+    ("fault", "detail"),
+    [("", ""), ("squared", "1,000 draws have another distribution: by chance ")],
+    ids=["right", "squared"],
+)
+def test_draws_behind_another_order_of_equal_tokens_are_judged_by_their_steps(
+    fault: str, detail: str
+) -> None:
+    streams = expand(find_suites(["parity/draws"])[0], "full")
+    (drawn,) = [case for case in streams if case.id == "draws/streams/ties-V100-mirostat-seed42"]
+    with closing(backend(fault, "reversed")) as process, accepting("correct"):
+        result = execute(drawn, [process]).backends["mine"]
+    assert result.verdict == ("diverged" if fault else "correct")
+    assert result.detail.startswith(detail)
+
+
 @pytest.mark.parametrize("fault", ["squared", "half", "constant"])
 def test_many_draws_with_another_law_diverge(fault: str) -> None:
     with closing(backend(fault)) as process:
