@@ -10,7 +10,8 @@ from tests.support.doc_commands import ROOT
 from tests.support.report_bundles import got
 from tests.support.several_bundles import bundle_on
 
-MADE = ("bundles", "report", "build", "dist", "out")  # by commands, in the folder itself
+# By commands, in the folder itself; the last two by the README.
+MADE = ("bundles", "report", "build", "dist", "out", ".try", "my-sampler")
 CACHE = ".cache"
 TEMPLATE = ROOT / "harness" / "cli" / "templates" / "adapter.mjs"
 # By page: a file whose text is the page's first block of code in the file's language.
