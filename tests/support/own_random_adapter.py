@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends import reference
 from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.harness.protocol.serve import run_worker
-from sampler_parity.reference import Candidates
+from sampler_parity.reference import Candidates, UndefinedInputError
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.mirostat import Mirostat
+from sampler_parity.reference.samplers.top_k import TopK
 
 CHANCE = np.random.default_rng()
 # Faults of a draw: each changes the uniform.
@@ -63,6 +64,10 @@ def _reversed(
     return reordered
 
 
+def _refuse(sampler: TopK, cand: Candidates) -> None:
+    raise UndefinedInputError("it may remove the drawn token")
+
+
 class Worker(reference.Worker):
     def hello(self) -> HelloReply:
         changes = {
@@ -77,6 +82,8 @@ class Worker(reference.Worker):
 if __name__ == "__main__":
     Mt19937.words = _words  # type: ignore[method-assign, assignment]
     Dist.apply = _wrong(Dist.apply)  # type: ignore[method-assign, assignment]
+    if WRONG == "refuses":
+        TopK.apply = _refuse  # type: ignore[method-assign, assignment]
     if "reversed" in sys.argv:
         Mirostat.apply = _reversed(Mirostat.apply)  # type: ignore[method-assign, assignment]
     run_worker(Worker)

@@ -6,7 +6,7 @@ tests of the distribution of the draws (harness/run/run.py).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import dropwhile, product
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from sampler_parity.harness.protocol.client import Got
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError
 from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.registry import ROWS
 from sampler_parity.reference.sampler import Sampler
 
 
@@ -58,6 +59,12 @@ def has_own(backend: Backend) -> bool:
 def draws_own(backend: Backend, samplers: Iterable[str]) -> bool:
     """Return whether a backend uses random numbers of its own in one of these samplers."""
     return has_own(backend) and not RANDOM.isdisjoint(samplers)
+
+
+def may_lose_token(samplers: Sequence[str]) -> bool:
+    """Return whether a filter is behind a sampler that draws."""
+    behind = dropwhile(lambda name: name not in DRAWING, samplers)
+    return any(name in ROWS and ROWS[name].kind == "filter" for name in behind)
 
 
 def is_random(sampler: Sampler) -> bool:

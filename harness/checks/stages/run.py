@@ -20,7 +20,7 @@ from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.correct import judge_run, result_of
-from sampler_parity.harness.checks.stages.own_random import draws_own, has_own
+from sampler_parity.harness.checks.stages.own_random import draws_own, has_own, may_lose_token
 from sampler_parity.harness.checks.stages.prefixes import (
     by_prefixes,
     by_written_rows,
@@ -124,7 +124,9 @@ def _has_undefined(
     prepared: Prepared, expected: ReferenceResult | Expected, backend: Backend
 ) -> bool:
     """Return whether a stage has an undefined input, which a backend may refuse. By random numbers
-    of its own xtc may act in any step."""
+    of its own xtc may act in any step, and a filter behind the draw may remove the drawn token."""
+    if has_own(backend) and may_lose_token(prepared.case.samplers):
+        return True
     trace = (expected.computed if isinstance(expected, Expected) else expected).trace
     inputs = [*prepared.rows, *(c.logits for stages in trace for c in stages[:-1])]
     if has_own(backend) and "xtc" in prepared.case.samplers:

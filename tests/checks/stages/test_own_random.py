@@ -12,6 +12,7 @@ import pytest
 from sampler_parity.harness.bundle.bundle import read
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.run.adapter_check import check_adapter
@@ -98,6 +99,25 @@ def test_a_run_tests_the_distribution_of_the_draws_too(
     decisions = Counter(cell.backends["mine"].decision for cell in cells)
     assert (len(cells), decisions["different"]) == (9, different)
     assert cli("gate", folder, "--suite", suite).returncode == result.returncode
+
+
+@pytest.mark.parametrize(
+    ("chain", "verdict"),
+    [
+        ([{"dist": {"seed": 1}}, {"top_k": {"k": 2}}], "undefined"),
+        ([{"top_k": {"k": 2}}, {"dist": {"seed": 1}}], "rejected"),
+    ],
+    ids=["behind", "before"],
+)
+def test_a_backend_may_refuse_a_filter_behind_its_own_draw(
+    chain: list[dict[str, Any]], verdict: str
+) -> None:
+    row = {"values": [8.0, 8.0, 0.0]}
+    drawn = StagesCase.model_validate(
+        {"id": "a", "description": "Two of 3", "why": "top_k", "chain": chain, "logits": row}
+    )
+    with closing(backend("refuses")) as process, accepting("correct"):
+        assert execute(drawn, [process]).backends["mine"].verdict == verdict
 
 
 @pytest.mark.parametrize("accept", ["identical", "correct"])
