@@ -11,7 +11,6 @@ from sampler_parity.engines.shared.stage_parameters import biases
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.maintenance.repro.asked import ProgramParts, in_lines
 from sampler_parity.maintenance.repro.engine import (
-    GIVEN,
     EngineScript,
     Stages,
     keywords,
@@ -19,53 +18,6 @@ from sampler_parity.maintenance.repro.engine import (
     pinned,
 )
 
-_SOURCE = (
-    '''\
-"""{title}
-
-{about}
-
-    pip install {packages}
-    python {file}
-"""
-
-import importlib
-import os
-import sys
-from importlib.util import find_spec
-from types import ModuleType
-
-os.environ["ATEN_CPU_CAPABILITY"] = "default"  # the same softmax and sort on every CPU
-os.environ["EXL3_FUSED_SAMPLER"] = "0"  # the fused steps need its extension
-folder = find_spec("exllamav3").submodule_search_locations[0]
-for name in ("exllamav3", "exllamav3.generator"):  # without what their __init__ load
-    sys.modules[name] = ModuleType(name)
-    sys.modules[name].__path__ = [os.path.join(folder, *name.split(".")[1:])]
-for name, has in (("exllamav3.ext", "exllamav3_ext"), ("exllamav3.tokenizer", "Tokenizer")):
-    sys.modules[name] = ModuleType(name)  # of CUDA, or of texts: not called
-    setattr(sys.modules[name], has, type(has, (), {{}}))
-import torch
-
-steps = importlib.import_module("exllamav3.generator.sampler.custom")
-presets = importlib.import_module("exllamav3.generator.sampler.presets")
-
-'''
-    + GIVEN
-    + """\
-
-
-def behind(sampler):
-    return sampler.forward(torch.tensor([LOGITS]), rand_u32=0, return_state=True)
-
-
-{calls}
-
-expected = dict(zip(IDS, map(repr, torch.tensor(VALUES).tolist())))
-for token in sorted({{*expected, *got}}):
-    print(f"{{token:7}} expected {{expected.get(token, '-'):>22}} got {{got.get(token, '-'):>22}}")
-sys.exit(int(got != expected))
-"""
-)
 _OF_LOGITS = "got = {i: repr(x) for i, x in enumerate(state.logits[0].tolist()) if x != -inf}"
 _OF_P = [
     "ranked = range(len(LOGITS)) if state.indices is None else state.indices[0].tolist()",
@@ -132,4 +84,4 @@ def _fields(asked: ProgramParts, stages: Stages, _tokens: list[int]) -> dict[str
     return fields
 
 
-SCRIPT = EngineScript(_SOURCE, "repro.py", pinned, _fields)
+SCRIPT = EngineScript(__file__, "repro.py", pinned, _fields)

@@ -5,41 +5,6 @@ from typing import Any
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.maintenance.repro.engine import EngineScript, of_calls
 
-_SOURCE = """\
-// {title}
-// {about}
-//
-//     npm install --ignore-scripts {packages}
-//     node {file}
-
-import {{ {imported} }} from "@huggingface/transformers";
-
-const inf = Infinity, nan = NaN;
-const LOGITS = [
-{row}
-];
-const IDS = [{ids}]; // what {stage} leaves {whose}
-const VALUES = [
-{values}
-];
-
-const tensor = (row) => new Tensor("float32", row, [1, row.length]);
-let logits = Float32Array.from(LOGITS);
-let ids = LOGITS.map((_, id) => id);
-{calls}
-
-const expected = new Map(IDS.map((id, i) => [id, Math.fround(VALUES[i])]));
-const got = new Map(ids.map((id, i) => [id, logits[i]]).filter(([, x]) => x !== -inf));
-let differ = false;
-console.log("behind {stage}: token, expected and got");
-for (const token of [...new Set([...expected.keys(), ...got.keys()])].sort((a, b) => a - b)) {{
-  console.log(`${{token}}  ${{expected.get(token) ?? "-"}}  ${{got.get(token) ?? "-"}}`);
-  differ ||= !Object.is(expected.get(token), got.get(token));
-}}
-console.log(differ ? "different" : "the same");
-process.exit(differ ? 1 : 0);
-"""
-
 
 def _calls(name: str, parameters: dict[str, Any], tokens: list[int]) -> tuple[list[str], list[str]]:
     seen = tokens
@@ -67,4 +32,4 @@ def _packages(version: str) -> str:
     return f"@huggingface/transformers@{version.split(' ')[-1]}"
 
 
-SCRIPT = EngineScript(_SOURCE, "repro.mjs", _packages, of_calls(_calls, in_javascript=True))
+SCRIPT = EngineScript(__file__, "repro.mjs", _packages, of_calls(_calls, in_javascript=True))

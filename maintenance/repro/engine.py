@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,20 @@ VALUES = [
 
 @dataclass(frozen=True)
 class EngineScript:
-    """source: a text with fields. All engines fill `title`, `about`, `packages`, `file`, `row`,
-    `ids`, `values` and `stage`. file: its name. packages: as an installer names them, of the
-    versions that a backend reports. fields: further fields of the engine's text, or others in place
-    of those."""
+    """module: the path of an engine's script.py. script.txt next to it has the text with fields.
+    All engines fill `title`, `about`, `packages`, `file`, `row`, `ids`, `values` and `stage`;
+    `given` is GIVEN. file: its name. packages: as an installer names them, of the versions that a
+    backend reports. fields: further fields of the engine's text, or others in place of those."""
 
-    source: str
+    module: str
     file: str
     packages: Callable[[str], str]
     fields: Callable[[ProgramParts, Stages, list[int]], dict[str, str]]
+
+    @property
+    def source(self) -> str:
+        text = Path(self.module).with_suffix(".txt").read_text(encoding="utf-8")
+        return text.replace("{given}\n", GIVEN)
 
 
 def pinned(version: str) -> str:
