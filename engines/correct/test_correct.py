@@ -20,6 +20,9 @@ from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.registry import ROWS
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 ENGINES = [row.name for row in engine_file("correct").backend if not row.environment]
 # sums and quotients that every format holds
@@ -60,21 +63,7 @@ def test_every_engine_claims_every_sampler_and_states_its_arithmetic(
 
 
 @pytest.mark.parametrize(
-    "chain",
-    [
-        [{"top_p": {"p": 0.75}}],
-        [{"top_p": {"p": 0.5, "min_keep": 3}}, {"greedy": {}}],
-        [{"top_k": {"k": 2}}],
-        [{"min_p": {"p": 1.0}}],
-        [{"temp": {"temp": 0.5}}, {"top_p": {"p": 0.25}}],
-        [{"xtc": {"p": 1.0, "t": 0.25, "seed": 1}}],
-        [{"penalties": {"penalty_last_n": 4, "penalty_repeat": 2.0}}],
-        [{"logit_bias": {"logit_bias": [[1, -1.0], [0, -np.inf]]}}],
-        [{"dist": {"seed": 1}}],
-        [{"top_n_sigma": {"n": 1.0}}],
-        [{"mirostat_v2": {"seed": 1, "tau": 4.0}}],
-    ],
-    ids=lambda chain: "+".join(name for stage in chain for name in stage),
+    "chain", CASES["chains"], ids=lambda chain: "+".join(name for stage in chain for name in stage)
 )
 def test_exact_rows_are_the_references_to_the_bit(engine: Any, chain: Any) -> None:
     """Quarters need no rounding. Equal tokens stand in the order of their ids."""

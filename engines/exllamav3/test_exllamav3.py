@@ -8,6 +8,9 @@ import pytest
 from sampler_parity.engines.exllamav3 import samplers
 from sampler_parity.engines.exllamav3.worker import Instance
 from sampler_parity.harness.errors import InputError, Unsupported
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 def refusing(p: float) -> None:
@@ -61,15 +64,7 @@ def test_a_clone_goes_on_with_the_numbers_and_a_reset_begins_anew() -> None:
 
 @pytest.mark.usefixtures("stub")
 @pytest.mark.parametrize(
-    ("chain", "why"),
-    [
-        ([{"penalties": {"penalty_last_n": 4}}], "no penalties on a CPU"),
-        ([{"top_k": {"k": 4, "min_keep": 2}}], "keeps one token"),
-        ([{"dist": {"seed": 1}}, {"top_k": {"k": 4}}], "selects last"),
-        ([{"exllamav3_combo": {}}, {"top_k": {"k": 4}}], "stand first"),
-        ([{"logit_bias": {"logit_bias": [[1, 1.0], [1, 2.0]]}}], "one bias for a token"),
-    ],
-    ids=["CUDA", "min_keep", "order", "its own", "biases"],
+    ("chain", "why"), CASES["unsupported"], ids=["CUDA", "min_keep", "order", "its own", "biases"]
 )
 def test_what_exllamav3_has_not_here_is_unsupported(
     chain: list[dict[str, dict[str, Any]]], why: str

@@ -12,31 +12,20 @@ from sampler_parity.engines.shared.table_model import gguf as table
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.reference import Candidates
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 def test_every_stage_of_the_reference_has_its_function() -> None:
     assert sorted(OWN) == sorted(STAGES)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "wanted"),
-    [
-        ("dist", {"seed": 1}, ("token", {"seed": 1})),
-        ("top_k", {"k": 3}, ("top_k", {"k": 3, "min_keep": 0})),
-        ("typical_p", {"p": 0.5, "min_keep": 1}, ("typical", {"p": 0.5, "min_keep": 1})),
-        ("temp_ext", {"temp": 0.5, "delta": 0, "exponent": 1}, ("temp", {"temp": 0.5})),
-        (
-            "temp_ext",
-            {"temp": 0.5, "delta": 0.75, "exponent": 2},
-            ("entropy", {"min_temp": 0.0, "max_temp": 1.25, "exponent": 2}),
-        ),
-        ("ik_llama_temp", {"temp": 0.5}, ("temp", {"temp": 0.5})),
-    ],
-)
+@pytest.mark.parametrize(("name", "parameters", "wanted"), CASES["functions"])
 def test_a_sampler_of_llama_cpp_becomes_a_function_of_the_fork(
     name: str, parameters: dict[str, Any], wanted: Any
 ) -> None:
-    assert own_stage(name, parameters) == wanted
+    assert own_stage(name, parameters) == tuple(wanted)
 
 
 def test_what_the_fork_has_no_function_for_is_unsupported() -> None:

@@ -14,7 +14,10 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reports.pages.parity.parity_implementations import matrix
+from tests.support.case_tables import cases_of
 from tests.support.report_bundles import bundle_of, run_info
+
+CASES = cases_of(__file__)
 
 OFF = {"temperature": 1.0, "top_k": 0, "typical_p": 1.0, "top_p": 1.0, "min_p": 0.0, "seed": 0}
 DIST: dict[str, dict[str, Any]] = {"dist": {"seed": 7}}
@@ -26,14 +29,7 @@ def test_what_a_chain_does_not_name_is_off() -> None:
     assert arguments_of([{"greedy": {}}]) == OFF | {"temperature": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("chain", "message"),
-    [
-        ([{"temp": {"temp": 2.0}}, {"top_k": {"k": 3}}, DIST], "no chain of temp, top_k, dist"),
-        ([{"top_k": {"k": 3}}], "no chain of top_k"),
-        ([{"top_p": {"p": 0.5, "min_keep": 2}}, DIST], "Llama has no min_keep"),
-    ],
-)
+@pytest.mark.parametrize(("chain", "message"), CASES["unsupported"])
 def test_a_chain_that_llama_does_not_make_is_unsupported(chain: Any, message: str) -> None:
     with pytest.raises(Unsupported, match=message):
         arguments_of(chain)

@@ -5,6 +5,9 @@ import pytest
 
 from sampler_parity.engines.lloyal.model import Lloyal
 from sampler_parity.reference import Candidates
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 def tokens(sampler: Lloyal, logits: list[float], n: int = 1) -> list[int]:
@@ -17,16 +20,7 @@ def tokens(sampler: Lloyal, logits: list[float], n: int = 1) -> list[int]:
     return selected
 
 
-@pytest.mark.parametrize(
-    ("parameters", "names"),
-    [
-        ({}, ["top_k", "top_p", "min_p", "temp", "dist"]),
-        ({"top_k": 0, "top_p": 1.0, "min_p": 0.0}, ["temp", "dist"]),
-        ({"penalty_present": 0.5}, ["penalties", "top_k", "top_p", "min_p", "temp", "dist"]),
-        ({"temperature": 0.0}, ["top_k", "top_p", "min_p", "greedy"]),
-        ({"temperature": -1.0, "min_p": 0.0}, ["top_k", "top_p", "greedy"]),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "names"), CASES["chains"])
 def test_what_is_off_is_not_in_the_chain(parameters: dict[str, float], names: list[str]) -> None:
     assert [s.name.split("_b")[0] for s in Lloyal(1, **parameters).samplers] == names
 

@@ -15,6 +15,9 @@ from sampler_parity.engines.shared.past import Past
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
 from tests.support import triton_probe
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 class Config(SimpleNamespace):
@@ -55,15 +58,7 @@ def test_a_chain_becomes_the_parameters_of_one_request() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("chain", "why"),
-    [
-        ([{"top_p": {"p": 0.9}}, {"top_k": {"k": 4}}], "one order"),
-        ([{"temp": {"temp": 0.5}}, {"lmdeploy_sample": {"seed": 1}}], "has the temperature"),
-        ([{"min_p": {"p": 0.1, "min_keep": 2}}], "keeps one token"),
-        ([{"top_k": {"k": 4}}, {"greedy": {}}], "one top_k"),
-    ],
-)
+@pytest.mark.parametrize(("chain", "why"), CASES["unsupported"])
 def test_a_chain_that_lmdeploy_lacks_is_unsupported(chain: ChainSpec, why: str) -> None:
     with pytest.raises(Unsupported, match=why):
         sampling_param(ENGINE, chain)

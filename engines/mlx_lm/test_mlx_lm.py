@@ -6,25 +6,14 @@ import pytest
 
 from sampler_parity.engines.mlx_lm.arguments import processors_of, sampler_of
 from sampler_parity.harness.errors import Unsupported
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 @pytest.mark.parametrize(
     ("name", "parameters", "arguments"),
-    [
-        ("top_k", {"k": 40}, {"temp": 1.0, "top_k": 40}),
-        ("top_p", {"p": 1, "min_keep": 1}, {"temp": 1.0, "top_p": 1.0}),
-        (
-            "min_p",
-            {"p": 0.1, "min_keep": 0},
-            {"temp": 1.0, "min_p": 0.1, "min_tokens_to_keep": 1},
-        ),
-        (
-            "xtc",
-            {"p": 0.5, "t": 0.1, "seed": 3},
-            {"temp": 1.0, "xtc_probability": 0.5, "xtc_threshold": 0.1},
-        ),
-        ("mlx_sampler", {"seed": 3, "temp": 0.8, "top_k": 2}, {"temp": 0.8, "top_k": 2}),
-    ],
+    CASES["filters"],
     ids=["top_k", "top_p", "min_p", "xtc", "whole"],
 )
 def test_a_filter_is_make_sampler_with_that_filter_alone(

@@ -6,23 +6,16 @@ import pytest
 
 from sampler_parity.engines.node_llama_cpp.model import NodeLlamaCpp
 from sampler_parity.reference.samplers.dist import Dist
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 XTC = {"xtc_probability": 0.5, "xtc_threshold": 0.1}
 
 
 @pytest.mark.parametrize(
     ("parameters", "names"),
-    [
-        ({}, ["greedy"]),
-        ({"penalty_present": 0.5} | XTC, ["penalties", "xtc", "greedy"]),
-        ({"temperature": 1.0}, ["top_k", "top_p", "temp", "dist"]),
-        ({"temperature": 1.0, "top_p": 1.0, "top_k": 0}, ["top_k", "temp", "dist"]),
-        ({"temperature": 1.0, "top_p": -1.0, "min_p": -1.0}, ["top_k", "temp", "dist"]),
-        (
-            {"temperature": 1.0, "min_p": 0.1} | XTC,
-            ["top_k", "top_p", "min_p", "xtc", "temp", "dist"],
-        ),
-    ],
+    CASES["chains"],
     ids=["default", "greedy", "drawn", "all", "off", "whole"],
 )
 def test_what_is_in_the_chain(parameters: dict[str, Any], names: list[str]) -> None:

@@ -12,6 +12,9 @@ from sampler_parity.engines.shared import import_stubs as absent
 from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 class Params(SimpleNamespace):
@@ -58,16 +61,7 @@ def test_a_seed_is_that_of_deterministic_inference() -> None:
 @pytest.mark.usefixtures("stub")
 @pytest.mark.parametrize(
     ("chain", "why"),
-    [
-        ([{"top_p": {"p": 0.9}}, {"temp": {"temp": 0.5}}], "one order"),
-        ([{"top_k": {"k": 4}}, {"top_k": {"k": 2}}], "each stage once"),
-        ([{"temp": {"temp": 0.5}}, {"greedy": {}}], "greedy is temperature 0"),
-        ([{"min_p": {"p": 0.5, "min_keep": 2}}], "keeps one token"),
-        ([{"logit_bias": {"logit_bias": [[1, 1.0], [1, 2.0]]}}], "one bias for a token"),
-        ([{"dist": {"seed": 1}}, {"greedy": {}}], "selects once"),
-        ([{"top_k": {"k": 4}}, {"sglang_sample": {"seed": 1}}], "has the filters"),
-        ([{"mirostat": {}}], "no sampler of SGLang"),
-    ],
+    CASES["unsupported"],
     ids=["order", "twice", "greedy", "min_keep", "biases", "two draws", "filters", "none"],
 )
 def test_what_sglang_has_not_is_unsupported_and_not_left_out(

@@ -26,7 +26,10 @@ from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reports.pages.parity.parity_implementations import matrix
+from tests.support.case_tables import cases_of
 from tests.support.report_bundles import bundle_of, run_info
+
+TABLES = cases_of(__file__)
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
 extra = pytest.mark.skipif(not INSTALLED, reason="the extra `transformers` is not installed")
@@ -40,43 +43,11 @@ def backend() -> Iterator[BackendProcess]:
     process.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "wanted"),
-    [
-        ("temp", {"temp": 0.8}, ("TemperatureLogitsWarper", {"temperature": 0.8})),
-        ("temp", {"temp": 1}, None),
-        ("temp", {"temp": 0}, ("TemperatureLogitsWarper", {"temperature": 0.0})),
-        ("top_k", {"k": 40}, ("TopKLogitsWarper", {"top_k": 40})),
-        ("top_k", {"k": 0}, None),
-        (
-            "top_p",
-            {"p": 0.9, "min_keep": 0},
-            ("TopPLogitsWarper", {"top_p": 0.9, "min_tokens_to_keep": 1}),
-        ),
-        ("top_p", {"p": 1.0, "min_keep": 3}, None),
-        (
-            "min_p",
-            {"p": 0, "min_keep": 3},
-            ("MinPLogitsWarper", {"min_p": 0.0, "min_tokens_to_keep": 3}),
-        ),
-        (
-            "typical_p",
-            {"p": 0.5, "min_keep": 2},
-            ("TypicalLogitsWarper", {"mass": 0.5, "min_tokens_to_keep": 2}),
-        ),
-        ("typical_p", {"p": 1.0, "min_keep": 0}, None),
-        (
-            "logit_bias",
-            {"logit_bias": [[3, 1], [7, -2.5]]},
-            ("SequenceBiasLogitsProcessor", {"sequence_bias": [[[3], 1.0], [[7], -2.5]]}),
-        ),
-        ("logit_bias", {"logit_bias": []}, None),
-    ],
-)
+@pytest.mark.parametrize(("name", "parameters", "wanted"), TABLES["processors"])
 def test_parameters_become_those_of_a_processor(
-    name: str, parameters: dict[str, Any], wanted: Any
+    name: str, parameters: dict[str, Any], wanted: list[Any]
 ) -> None:
-    assert processor_of(name, parameters) == wanted
+    assert processor_of(name, parameters) == (tuple(wanted) or None)
 
 
 def penalties(last_n: int = 64, repeat: float = 1.1, freq: float = 0, present: float = 0) -> Any:
@@ -174,39 +145,11 @@ def test_what_torch_refuses_is_rejected_and_ends_nothing(backend: BackendProcess
         Worker().build([{"temp": {"temp": 0.0}}], 4, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "wanted"),
-    [
-        (
-            "transformers_repetition_penalty",
-            {"penalty": 2, "prompt_ignore_length": 3},
-            ("RepetitionPenaltyLogitsProcessor", {"penalty": 2.0, "prompt_ignore_length": 3}),
-        ),
-        ("transformers_repetition_penalty", {"penalty": 1.0, "prompt_ignore_length": 0}, None),
-        (
-            "transformers_min_new_tokens",
-            {"min_new_tokens": 4, "eos_token_id": [2]},
-            (
-                "MinNewTokensLengthLogitsProcessor",
-                {"min_new_tokens": 4, "eos_token_id": [2], "prompt_length_to_skip": 5},
-            ),
-        ),
-        (
-            "transformers_no_bad_words",
-            {"n_vocab": 9, "bad_words_ids": [[1, 2]], "eos_token_id": []},
-            ("NoBadWordsLogitsProcessor", {"bad_words_ids": [[1, 2]], "eos_token_id": []}),
-        ),
-        (
-            "transformers_sequence_bias",
-            {"n_vocab": 9, "sequence_bias": [[[1, 2], 3]]},
-            ("SequenceBiasLogitsProcessor", {"sequence_bias": [[[1, 2], 3.0]]}),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "parameters", "wanted"), TABLES["own"])
 def test_a_stage_under_its_own_name_is_that_processor(
-    name: str, parameters: dict[str, Any], wanted: Any
+    name: str, parameters: dict[str, Any], wanted: list[Any]
 ) -> None:
-    assert own_processor(name, parameters, 5) == wanted
+    assert own_processor(name, parameters, 5) == (tuple(wanted) or None)
 
 
 def test_every_stage_of_transformers_has_its_processor() -> None:

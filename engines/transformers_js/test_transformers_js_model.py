@@ -13,6 +13,9 @@ from sampler_parity.engines.transformers_js.model import (
     weighted_index,
 )
 from sampler_parity.reference import Candidates
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 def tokens(sampler: TransformersJs, logits: list[float], n: int = 1) -> list[int]:
@@ -48,18 +51,7 @@ def test_a_penalty_counts_once_and_divides_what_is_not_below_zero() -> None:
     assert logits.tolist() == [1.0, -4.0, 0.0, 5.0]
 
 
-@pytest.mark.parametrize(
-    ("text", "n", "tokens"),
-    [
-        ([0, 1, 0], 2, [1]),
-        ([0, 1, 0], 0, []),
-        ([0, 1, 0], 3, []),
-        ([1, 2, 3, 1, 2], 3, [3]),
-        ([4], 1, [4]),
-        ([7, 7, 9], 1, [7, 7]),  # 9 is outside the vocabulary of 8
-        ([], 2, []),
-    ],
-)
+@pytest.mark.parametrize(("text", "n", "tokens"), CASES["ngrams"])
 def test_the_ends_of_ngrams_that_came_before_are_banned(
     text: list[int], n: int, tokens: list[int]
 ) -> None:

@@ -10,7 +10,10 @@ from sampler_parity.engines.tsampler.model.history import (
     PenaltyParams,
     TokenHistoryTracker,
 )
+from tests.support.case_tables import cases_of
 from tests.support.tsampler_node import run_js
+
+PROGRAMS = cases_of(__file__)
 
 TOKENS = st.lists(st.integers(0, 6), max_size=40)
 
@@ -32,17 +35,7 @@ def test_history_counts_the_last_n_tokens(tokens: list[int], last_n: int) -> Non
 @given(st.lists(st.tuples(TOKENS, st.integers(0, 9)), min_size=20, max_size=20))
 @pytest.mark.slow
 def test_typescript_history_is_the_same(runs: list[tuple[list[int], int]]) -> None:
-    results = run_js(
-        """return data.map(([tokens, lastN]) => {
-            const t = new api.TokenHistoryTracker(lastN);
-            return tokens.map((token) => {
-                t.accept(token);
-                const counts = [0, 1, 2, 3, 4, 5, 6].map((x) => t.getCount(x));
-                return [t.size(), t.getUniqueTokens(), counts];
-            });
-        });""",
-        runs,
-    )
+    results = run_js(PROGRAMS["history"], runs)
     for (tokens, last_n), theirs in zip(runs, results, strict=True):
         tracker, ours = TokenHistoryTracker(last_n), []
         for token in tokens:
@@ -57,10 +50,7 @@ def test_reset_forgets_everything() -> None:
     tracker.accept(3)
     tracker.reset()
     assert (tracker.size(), tracker.unique_tokens(), tracker.get_count(3)) == (0, [], 0)
-    results = run_js(
-        """const t = new api.TokenHistoryTracker(2); [1, 2, 3].forEach((x) => t.accept(x));
-        t.reset(); t.accept(5); return [t.size(), t.getUniqueTokens(), t.hasToken(3)];"""
-    )
+    results = run_js(PROGRAMS["reset"])
     assert results == [1, [5], False]
 
 
@@ -69,21 +59,10 @@ def test_neutral_penalties_would_change_nothing() -> None:
     assert all(
         p.any for p in (PenaltyParams(0.5), PenaltyParams(freq=-1), PenaltyParams(present=1))
     )
-    results = run_js(
-        """const has = api.TokenHistoryTracker.hasPenalties;
-        return [has({}), has({repeat: 1, frequency: 0, presence: 0}), has({repeat: 1.1}),
-            has({frequency: 0.1}), has({presence: -0.1})];"""
-    )
+    results = run_js(PROGRAMS["neutral"])
     assert results == [False, False, True, True, True]
 
 
 def test_low_level_functions_change_logits_in_place_one_penalty_each() -> None:
-    results = run_js(
-        """const t = new api.TokenHistoryTracker(8); [0, 0, 1, 9].forEach((x) => t.accept(x));
-        const run = (f) => { const x = f32([4, -1, 3]); f(x); return Array.from(x); };
-        return [run((x) => api.applyRepetitionPenalty(x, t, 2)),
-            run((x) => api.applyFrequencyPenalty(x, t, 0.25)),
-            run((x) => api.applyPresencePenalty(x, t, 0.5)),
-            run((x) => api.applyPenalties(x, t, {repeat: 2, frequency: 0.25, presence: 0.5}))];"""
-    )
+    results = run_js(PROGRAMS["low_level"])
     assert results == [[2, -2, 3], [3.5, -1.25, 3], [3.5, -1.5, 3], [1, -2.75, 3]]

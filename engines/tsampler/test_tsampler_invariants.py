@@ -26,7 +26,10 @@ from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, UndefinedInputError
 from sampler_parity.reference.chain import Stage
+from tests.support.case_tables import cases_of
 from tests.support.tsampler_node import API, run_js
+
+PROGRAMS = cases_of(__file__)
 
 FILTERS: list[dict[str, dict[str, Any]]] = [
     {"tsampler_typical_p": {"p": 0.9}},
@@ -133,24 +136,7 @@ def test_the_whole_is_its_stages_in_the_documented_order(mode: str, top_k: int) 
 @pytest.mark.slow
 def test_working_logits_and_the_accessor_give_the_same_tokens_and_change_no_logit() -> None:
     tokens = run_js(
-        """
-        const draw = (working, params) => {
-          const prng = new api.Xoroshiro128Plus(7), tokenHistory = new api.TokenHistoryTracker(8);
-          const workspace = new api.SamplerWorkspace();
-          if (working) workspace.ensureWorkingLogits(300);
-          const out = [];
-          for (let step = 0; step < 40; step++) {
-            const logits = f32(data[step % data.length]), before = logits.slice();
-            out.push(api.sampleWithStrategy(logits, {prng, tokenHistory, workspace, params}));
-            tokenHistory.accept(out.at(-1));
-            if (logits.some((x, i) => !Object.is(x, before[i]))) throw new Error("modified");
-          }
-          return out;
-        };
-        const penalties = {penaltyRepeat: 1.3, penaltyFreq: 0.4, penaltyPresent: 0.1};
-        return [{}, {topK: 1}, {topK: 0}, penalties, {...penalties, temperature: 0}]
-          .map((params) => [draw(false, params), draw(true, params)]);
-        """,
+        PROGRAMS["strategy"],
         [np.random.default_rng(seed).normal(size=300).astype(float).tolist() for seed in range(4)],
     )
     for accessor, working in tokens:
@@ -160,14 +146,7 @@ def test_working_logits_and_the_accessor_give_the_same_tokens_and_change_no_logi
 
 def test_draws_follow_the_renormalized_mass() -> None:
     """0.4 and 0.3 are left: with u * 0.7 the first comes up in 4/7 of the draws."""
-    results = run_js(
-        """const set = api.applyTopP(api.applyTopK(f32(data), 0, new api.SamplerWorkspace()), 0.65);
-        const prng = new api.Xoroshiro128Plus(1), counts = {};
-        for (let i = 0; i < 70000; i++) {
-            const token = api.sampleFromSet(set, prng); counts[token] = (counts[token] ?? 0) + 1; }
-        return [Array.from(set.probs.slice(0, set.count)), counts];""",
-        np.log([0.1, 0.2, 0.3, 0.4]).tolist(),
-    )
+    results = run_js(PROGRAMS["draws"], np.log([0.1, 0.2, 0.3, 0.4]).tolist())
     assert sum(results[0]) == pytest.approx(0.7, abs=1e-6)
     assert set(results[1]) == {"2", "3"}
     # 40,000 expected, standard deviation 131: six of them allow one false alarm in 10**9
@@ -178,11 +157,7 @@ def test_draws_follow_the_renormalized_mass() -> None:
 @pytest.mark.parametrize("u", [0.0, -0.0, 2.0**-53, 2.0**-32, 2.0**-24, 0.5, 1 - 2.0**-53])
 def test_an_injected_uniform_never_draws_what_has_no_probability(u: float) -> None:
     row = [-np.inf, 0.0, -np.inf, -200.0, 1.0, -np.inf]
-    results = run_js(
-        """const set = api.applyTopK(f32(data[0]), 0, new api.SamplerWorkspace());
-        return api.sampleFromSet(set, {next: () => data[1]});""",
-        [row, u],
-    )
+    results = run_js(PROGRAMS["injected"], [row, u])
     assert results in (1, 4)
     cand = Candidates.from_logits(np.array(row, np.float32))
     chain = build_chain([{"tsampler_top_k": {"k": 0}}])
@@ -194,11 +169,7 @@ def test_a_vocabulary_that_is_all_banned_is_refused_in_both(tsampler: BackendPro
     row = np.full(4, -np.inf, np.float32)
     with pytest.raises(UndefinedInputError, match="no candidate has a probability"):
         build_chain([{"tsampler": {"seed": 1}}]).apply(Candidates.from_logits(row))
-    results = run_js(
-        """try { api.sampleWithStrategy(f32(["-Infinity", "-Infinity"]),
-            {tokenHistory: new api.TokenHistoryTracker(1), prng: new api.Xoroshiro128Plus(1)});
-        } catch (e) { return e.message; }"""
-    )
+    results = run_js(PROGRAMS["banned"])
     assert results == "no candidate has a probability"
 
 
@@ -207,11 +178,7 @@ def test_nan_counts_as_banned_in_both(tsampler: BackendProcess) -> None:
     cand = Candidates.from_logits(row)
     build_chain([{"tsampler_top_k": {"k": 3}}]).apply(cand)
     assert cand.ids.tolist() == [2, 1, 0]
-    results = run_js(
-        """const set = api.applyTopK(f32(data), 3, new api.SamplerWorkspace());
-        return [Array.from(set.indices.slice(0, 3)), api.greedy(f32(data))];""",
-        row.tolist(),
-    )
+    results = run_js(PROGRAMS["nan"], row.tolist())
     assert results == [[2, 1, 0], 2]
 
 

@@ -13,7 +13,10 @@ from sampler_parity.engines.tsampler.model.workspace import (
     required_kcap,
 )
 from sampler_parity.harness.inputs.logits import FAMILIES
+from tests.support.case_tables import cases_of
 from tests.support.tsampler_node import run_js
+
+PROGRAMS = cases_of(__file__)
 
 ROWS = {
     name: make(np.random.default_rng(3), n).astype(np.float32)
@@ -58,15 +61,7 @@ def test_metrics_agree_with_scipy() -> None:
 
 def test_typescript_metrics_are_the_same_to_the_bit() -> None:
     rows = [row.tolist() for row in ROWS.values()]
-    results = run_js(
-        """return data.map((values) => { const x = f32(values);
-            return ["nats", "bits"].map((base) => [api.computeModelEntropy(x, base),
-                api.computeSamplingEntropy(x, base), api.computeModelSurprisal(x, 0, base),
-                api.computeSamplingSurprisal(x, Array.from(x, (_, i) => i + 5), 5, base),
-                api.computeSamplingSurprisal(x, [], 5, base)]);
-        });""",
-        rows,
-    )
+    results = run_js(PROGRAMS["metrics"], rows)
     for row, theirs in zip(ROWS.values(), results, strict=True):
         ids = range(5, 5 + len(row))
         for base, values in zip(("nats", "bits"), theirs, strict=True):
@@ -101,12 +96,7 @@ def test_perplexity_of_equal_choices_is_their_number() -> None:
 
 def test_typescript_perplexity_is_the_same() -> None:
     surprisals = [0.1, 2.5, 0.0, 7.25, 1e-9]
-    results = run_js(
-        """const p = new api.RollingPerplexity(); const empty = p.ppl();
-        const steps = data.map((s) => { p.addSurprisal(s); return p.ppl(); });
-        return [empty, steps, p.count];""",
-        surprisals,
-    )
+    results = run_js(PROGRAMS["perplexity"], surprisals)
     ppl, steps = metrics.RollingPerplexity(), []
     for value in surprisals:
         ppl.add_surprisal(value)
@@ -115,15 +105,7 @@ def test_typescript_perplexity_is_the_same() -> None:
 
 
 def test_metrics_and_sampling_leave_the_logits_alone() -> None:
-    results = run_js(
-        """const x = f32([1, -2, 3, NaN]); const before = x.slice();
-        const history = new api.TokenHistoryTracker(4); history.accept(2);
-        api.computeModelEntropy(x); api.getTopCandidates(x, 2);
-        const options = {tokenHistory: history, prng: new api.Xoroshiro128Plus(1)};
-        for (const params of [{}, {topK: 0}, {topK: 1}, {temperature: 0}])
-            api.sampleWithStrategy(x, {...options, params, mode: "parity"});
-        return Array.from(x).every((v, i) => Object.is(v, before[i]));"""
-    )
+    results = run_js(PROGRAMS["unchanged"])
     assert results is True
 
 
@@ -136,11 +118,7 @@ def test_top_candidates_are_the_likeliest_of_the_whole_vocabulary() -> None:
 
 
 def test_typescript_top_candidates_are_the_same() -> None:
-    results = run_js(
-        "return data.map((x) => api.getTopCandidates(f32(x), 5).map((c) => "
-        "[c.tokenId, c.probability]));",
-        [row.tolist() for row in ROWS.values()],
-    )
+    results = run_js(PROGRAMS["top_candidates"], [row.tolist() for row in ROWS.values()])
     assert [[tuple(c) for c in candidates] for candidates in results] == [
         top_candidates(row, 5) for row in ROWS.values()
     ]
@@ -169,48 +147,21 @@ def test_workspace_grows_by_powers_of_two_and_never_shrinks() -> None:
         workspace.ensure_capacity(needed)
         seen.append((workspace.capacity, workspace.version))
     assert seen == [(64, 0), (128, 1), (128, 1), (512, 2), (512, 2), (512, 2), (1024, 3)]
-    results = run_js(
-        """const ws = new api.SamplerWorkspace(40); return data.map((n) => {
-            ws.ensureCapacity(n); return [ws.capacity, ws.version, ws.idxK.length]; });""",
-        [40, 100, 64, 320, 1, 512, 513],
-    )
+    results = run_js(PROGRAMS["growth"], [40, 100, 64, 320, 1, 512, 513])
     assert [tuple(entry[:2]) for entry in results] == seen
     assert all(length == capacity for capacity, _, length in results)
 
 
 def test_a_set_is_a_view_of_its_workspace_and_filters_work_in_it() -> None:
-    results = run_js(
-        """const ws = new api.SamplerWorkspace(4), x = f32([1, 2, 3, 4]);
-        const set = api.applyTopK(x, 3, ws);
-        const sets = [set, api.applyTopP(set, 0.9), api.applyMinP(set, 0.1),
-            api.applyTemperature(set, 0.5)];
-        return sets.map((s) => s === set && s.indices === ws.idxK && s.logits === ws.valK
-            && s.probs === ws.probK);"""
-    )
+    results = run_js(PROGRAMS["views"])
     assert results == [True] * 4
 
 
 def test_a_set_from_before_the_growth_is_refused() -> None:
-    results = run_js(
-        """const ws = new api.SamplerWorkspace(4), x = f32([1, 2, 3, 4, 5, 6, 7, 8]);
-        const old = api.applyTopK(x, 3, ws); api.applyTopP(old, 0.9);
-        api.applyTopK(x, 8, ws);
-        const tries = [() => api.applyTopP(old, 0.9), () => api.applyMinP(old, 0.1),
-            () => api.applyTypicalP(old, 0.9), () => api.applyTopNSigma(old, 1),
-            () => api.applyTemperature(old, 0.5), () => api.sampleFromSet(old)];
-        return tries.map((f) => { try { f(); return ""; } catch (e) { return e.message; } });"""
-    )
+    results = run_js(PROGRAMS["stale"])
     assert results == ["stale CandidateSet: its workspace has grown since it was made"] * 6
 
 
 def test_the_workspace_of_a_session_grows_as_documented() -> None:
-    results = run_js(
-        """const x = Float32Array.from({length: 2000}, (_, i) => Math.sin(i));
-        const workspace = new api.SamplerWorkspace(256);
-        const common = {tokenHistory: new api.TokenHistoryTracker(64), workspace,
-            prng: new api.Xoroshiro128Plus(42)};
-        const steps = [{topK: 40}, {topK: 320, temperature: 1.2}, {topK: 40, typicalP: 0.9}];
-        return steps.map((params) => {
-            api.sampleWithStrategy(x, {...common, params}); return workspace.capacity; });"""
-    )
+    results = run_js(PROGRAMS["session"])
     assert results == [256, 512, 512]

@@ -10,6 +10,9 @@ from sampler_parity.engines.vllm import requests
 from sampler_parity.engines.vllm.requests import SLOTS, sampling_params
 from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.errors import InputError, Unsupported
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 class RefusedError(Exception):
@@ -59,14 +62,7 @@ def test_a_chain_becomes_the_parameters_of_one_request() -> None:
 @pytest.mark.usefixtures("stub")
 @pytest.mark.parametrize(
     ("chain", "why"),
-    [
-        ([{"top_p": {"p": 0.9}}, {"temp": {"temp": 0.5}}], "one order"),
-        ([{"top_k": {"k": 4}}, {"top_k": {"k": 2}}], "each stage once"),
-        ([{"temp": {"temp": 0.5}}, {"greedy": {}}], "greedy is temperature 0"),
-        ([{"min_p": {"p": 0.5, "min_keep": 2}}], "keeps one token"),
-        ([{"logit_bias": {"logit_bias": [[1, 1.0], [1, 2.0]]}}], "one bias for a token"),
-        ([{"vllm_penalties": {"kernel": "cuda"}}], "needs a GPU"),
-    ],
+    CASES["unsupported"],
     ids=["order", "twice", "greedy", "min_keep", "biases", "kernel"],
 )
 def test_what_vllm_has_not_is_unsupported_and_not_left_out(
