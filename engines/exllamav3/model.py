@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.shared.torch_cpu import cumsum, descending, softmax, total
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.floats import FloatArray
 from sampler_parity.reference.parameters import int32, real
+from sampler_parity.reference.sampler import Stateless
 
 
 def unit(name: str, value: Any) -> float:

@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.shared.torch_cpu import cumsum, descending, largest, softmax
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.floats import FloatArray
 from sampler_parity.reference.parameters import int32, real
+from sampler_parity.reference.sampler import Stateless
 
 
 class Litgpt(Stateless):

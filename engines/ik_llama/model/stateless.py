@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sampler_parity.engines.shared import stateless as shared
+from sampler_parity.reference import sampler
 from sampler_parity.reference.candidates import Candidates
 
 
 @dataclass(frozen=True)
-class Stateless(shared.Stateless):
+class Stateless(sampler.Stateless):
     name: str
     change: Callable[[Candidates], None]
 

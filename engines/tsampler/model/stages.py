@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.copied import Copied
-from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.tsampler.model import filters, sample
 from sampler_parity.engines.tsampler.model.history import (
     PenaltyParams,
@@ -24,6 +23,7 @@ from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.parameters import int32, integer, size
+from sampler_parity.reference.sampler import Stateless
 
 _SAFE_INTEGER = 2**53 - 1
 

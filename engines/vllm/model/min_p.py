@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.vllm.model.softmax import softmax
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import float32
+from sampler_parity.reference.sampler import Stateless
 
 
 class VllmMinP(Stateless):

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import float32
+from sampler_parity.reference.sampler import Stateless
 
 SMALLEST = 0.01  # _MAX_TEMP
 

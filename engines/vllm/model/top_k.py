@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import int32
+from sampler_parity.reference.sampler import Stateless
 
 
 class VllmTopK(Stateless):

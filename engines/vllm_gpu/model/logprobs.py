@@ -11,9 +11,9 @@ Suite: engines/vllm_gpu/suites/vllm_gpu/vllm_gpu_stages.toml
 """
 
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.engines.shared.stateless import Stateless
 from sampler_parity.engines.vllm.model.softmax import softmax
 from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.sampler import Stateless
 
 
 class VllmGpuLogprobs(Stateless):
