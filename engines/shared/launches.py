@@ -59,11 +59,18 @@ class Serving:
         self.live: Live[Any] = Live(
             lambda number: self.request_of(self.asked.sequences[number]),
             lambda one: one.copy(),
-            lambda one: one.past.clear(),
+            self.reset,
         )
 
-    def request_of(self, sequence: p.BatchSequence) -> Request:
+    def request_of(self, sequence: p.BatchSequence) -> Any:
+        """Return a Request. One without a past needs its own reset and accept here."""
         raise NotImplementedError
+
+    def reset(self, request: Any) -> None:
+        request.past.clear()
+
+    def accept(self, request: Any, token: int) -> None:
+        request.past.output.append(token)
 
     def sampled(
         self, requests: list[Any], rows: NDArray[np.float32], stages: bool
@@ -94,7 +101,7 @@ class Serving:
             stages.append([self.written(result) for result in shown])
             accepted = selected if one.accept == "selected" else one.accept
             if accepted is not None:
-                request.past.output.append(accepted)
+                self.accept(request, accepted)
         return tokens, stages
 
     def written(self, result: Result) -> p.StageResult:

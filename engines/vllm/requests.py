@@ -75,6 +75,10 @@ class Request:
         )
         return cls(chain, state, [SLOTS[name] for stage in chain for name in stage])
 
+    @property
+    def selects(self) -> bool:
+        return SELECT in self.slots
+
     def copy(self) -> "Request":
         twin = Request.of(self.chain, self.state.prompt_token_ids, self.state.output_token_ids)
         if self.state.generator is not None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared import launches
 from sampler_parity.engines.shared.masked import listed
 from sampler_parity.engines.vllm import requests as slots
 from sampler_parity.engines.vllm.batch import Batch
@@ -12,8 +13,6 @@ from sampler_parity.engines.vllm.engine import vllm
 from sampler_parity.engines.vllm.requests import Request
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.live import Live
-from sampler_parity.harness.protocol.sampling import write
 from sampler_parity.harness.protocol.scratch import Scratch
 
 _CUTS = ("top_k", "top_p", "min_p")
@@ -45,10 +44,10 @@ def results_of(
 
 
 def sampled(
-    batch: Batch, requests: list[Request], rows: list[NDArray[np.float32]]
+    batch: Batch, requests: list[Request], rows: NDArray[np.float32]
 ) -> list[tuple[int, list[Result]]]:
     """Return the token of each request, and the results of its stages."""
-    logits = vllm().torch.tensor(np.stack(rows))
+    logits = vllm().torch.tensor(rows)
     shown = batch.shown(logits.clone())
     tokens, logprobs = batch.sample(logits.clone())
     return [
@@ -60,55 +59,25 @@ def sampled(
     ]
 
 
-class Serving:
+class Serving(launches.Serving):
     """The request `batch`: the sequences that sample in a step are vLLM's batch of that step."""
 
-    def __init__(self, _worker: Any, scratch: Scratch, request: p.BatchRequest) -> None:
-        self.scratch, self.asked, self.at = scratch, request, request.out
-        rows = scratch.view(request.rows.at, request.rows.count * request.rows.n, np.float32)
-        self.rows: NDArray[np.float32] = rows.reshape(request.rows.count, request.rows.n)
-        self.live: Live[Request] = Live(self.join, Request.copy, self.reset)
+    def __init__(self, worker: Any, scratch: Scratch, request: p.BatchRequest) -> None:
+        super().__init__(worker, scratch, request)
         self.batch = Batch(request.n_vocab, 128)
 
-    def join(self, number: int) -> Request:
-        sequence = self.asked.sequences[number]
+    def request_of(self, sequence: p.BatchSequence) -> Request:
         return Request.of(sequence.chain, sequence.prompt, sequence.output)
 
     def reset(self, request: Request) -> None:
         request.state = Request.of(request.chain, [], []).state
 
-    def answer(self) -> p.BatchReply:
-        tokens, stages = [], []
-        for step in self.asked.steps:
-            self.live.do(step.before)
-            selected, results = self.step(step.sample)
-            tokens.append(selected)
-            stages.append(results)
-        return p.BatchReply(tokens=tokens, stages=stages, ns=0)
+    def accept(self, request: Request, token: int) -> None:
+        request.accept(token)
 
-    def step(
-        self, wanted: list[p.BatchSample]
-    ) -> tuple[list[int | None], list[list[p.StageResult]]]:
-        requests = [self.live.rows[one.at] for one in wanted]
-        rows = [self.rows[one.row] for one in wanted]
-        if not wanted:
-            return [], []
+    def sampled(
+        self, requests: list[Request], rows: NDArray[np.float32], stages: bool
+    ) -> list[tuple[int, list[Result]]]:
         self.batch.hold(requests)
-        tokens: list[int | None] = []
-        stages: list[list[p.StageResult]] = []
         results = sampled(self.batch, requests, rows)
-        for one, request, (token, of_stages) in zip(wanted, requests, results, strict=True):
-            selected = token if slots.SELECT in request.slots else None
-            tokens.append(selected)
-            stages.append(self.written(of_stages) if self.asked.detail == "stages" else [])
-            accepted = selected if one.accept == "selected" else one.accept
-            if accepted is not None:
-                request.accept(accepted)
-        return tokens, stages
-
-    def written(self, results: list[Result]) -> list[p.StageResult]:
-        shown = []
-        for result in results:
-            stage, self.at = write(self.scratch, self.at, result)
-            shown.append(stage)
-        return shown
+        return results if stages else [(token, []) for token, _ in results]

@@ -27,18 +27,17 @@ class Instance:
     def __init__(self, request: Request, n_vocab: int, logprobs: Logprobs | None = None) -> None:
         self.request, self.n_vocab, self.logprobs = request, n_vocab, logprobs
         self.batch = Batch(n_vocab, 1)
-        self.selects = slots.SELECT in request.slots
 
     def apply(self, stage: int | None, row: Row) -> None:
         if stage is None:
             self.batch.hold([self.request])
             tokens = self.batch.tokens(vllm().torch.tensor(row.logits)[None])
-            row.token = tokens[0] if self.selects else -1
+            row.token = tokens[0] if self.request.selects else -1
         elif stage == 0 and self.logprobs is not None:
             self.logprobs.report(self.batch, self.request, row)
         elif stage == 0:
             self.batch.hold([self.request])
-            row.results = sampled(self.batch, [self.request], [row.logits])[0][1]
+            row.results = sampled(self.batch, [self.request], row.logits[None])[0][1]
         if stage is not None:
             row.at = stage
 
