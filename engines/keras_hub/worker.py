@@ -7,21 +7,19 @@ took. An instance has a sampler and a seed generator of its own. greedy is Greed
 
 import importlib
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
-from importlib.util import find_spec
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sampler_parity.engines.shared.import_stubs import stand_in_for
+from sampler_parity.engines.shared.import_stubs import stand_in_for, without_init
 from sampler_parity.engines.shared.staged import Staged
+from sampler_parity.engines.shared.whole_chains import Row, RowWorker
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
@@ -36,23 +34,13 @@ def keras_hub() -> SimpleNamespace:
     os.environ["KERAS_HOME"] = tempfile.gettempdir()  # it reads, and may write, a keras.json
     stand_in_for(NEVER_CALLED)
     try:
-        spec = find_spec("keras_hub")
-        package = ModuleType("keras_hub")  # without what its __init__ loads
-        package.__path__ = [*((spec and spec.submodule_search_locations) or [])]
-        sys.modules["keras_hub"] = package
+        without_init("keras_hub")
         samplers = importlib.import_module("keras_hub.src.samplers.serialization")
         ops = importlib.import_module("keras.ops")
         label = f"keras-hub {version('keras-hub')}, keras {version('keras')} on numpy"
     except ImportError as error:
         raise Unsupported(f"KerasHub does not load: {error}") from None
     return SimpleNamespace(samplers=samplers, ops=ops, version=f"{label} {np.__version__}")
-
-
-class Row:
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.logits = logits
-        self.p = np.zeros(len(logits), np.float32)
-        self.token = -1
 
 
 class Stage:
@@ -119,7 +107,7 @@ def shown(row: Row) -> Iterator[None]:
         ops.top_k, numpy.default_rng = original, generator
 
 
-class Worker:
+class Worker(RowWorker):
     def hello(self) -> HelloReply:
         return HelloReply(
             name="keras_hub",
@@ -130,9 +118,3 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
         return Staged(chain, Stage, "KerasHub", (ValueError, TypeError, OverflowError))
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(np.array(logits))
-
-    def result(self, row: Row) -> tuple[Any, Any, Any, bool | None, int]:
-        return np.arange(len(row.p)), row.logits, row.p, None, row.token

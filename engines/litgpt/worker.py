@@ -7,23 +7,17 @@ sort and top-k are the same on every CPU.
 
 import importlib
 import os
-import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from importlib.util import find_spec
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sampler_parity.engines.shared import torch_cpu
-from sampler_parity.engines.shared.import_stubs import stand_in_for
-from sampler_parity.engines.shared.stage_parameters import no_uniforms
-from sampler_parity.engines.shared.whole_chains import LAST, stages_of
-from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.engines.shared.import_stubs import stand_in_for, without_init
+from sampler_parity.engines.shared.torch_sample import TorchSample
+from sampler_parity.engines.shared.whole_chains import LAST, Row, RowWorker, stages_of
+from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "litgpt"
@@ -37,10 +31,7 @@ def litgpt() -> SimpleNamespace:
     os.environ["ATEN_CPU_CAPABILITY"] = "default"
     stand_in_for(["lightning", *(f"{NAME}.{name}" for name in NEVER_CALLED)])
     try:
-        spec = find_spec(NAME)
-        package = ModuleType(NAME)  # without what its __init__ loads
-        package.__path__ = [*((spec and spec.submodule_search_locations) or [])]
-        sys.modules[NAME] = package
+        without_init(NAME)
         torch = importlib.import_module("torch")
         base = importlib.import_module("litgpt.generate.base")
         label = f"litgpt {version(NAME)}, torch {torch.__version__}"
@@ -75,29 +66,15 @@ def request_of(chain: ChainSpec) -> Request:
     return Request(options, seed=named["dist"]["seed"])
 
 
-class Row:
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.logits = logits
-        self.p = np.zeros(len(logits), np.float32)
-        self.token = -1
+class Instance(TorchSample):
+    engine = "LitGPT"
 
-
-class Instance:
     def __init__(self, chain: ChainSpec) -> None:
-        self.chain, self.request = chain, request_of(chain)
-        self.reset()
+        self.request = request_of(chain)
+        super().__init__(chain, self.request.seed)
 
-    def reset(self) -> None:
-        torch = litgpt().torch
-        self.state = torch.Generator().manual_seed(self.request.seed).get_state()
-
-    def accept(self, token: int) -> None:
-        """Do nothing: the sampler has no history."""
-
-    def clone(self) -> "Instance":
-        twin = Instance(self.chain)
-        twin.state = self.state.clone()
-        return twin
+    def library(self) -> SimpleNamespace:
+        return litgpt()
 
     def apply(self, stage: int | None, row: Row) -> None:
         if stage is not None and NAME not in self.chain[stage]:
@@ -118,20 +95,12 @@ class Instance:
         row.p = drawn[0].numpy() if drawn else row.p
         row.token = int(token) if not drawn or (self.request.draws and stage is None) else -1
 
-    def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        no_uniforms(uniforms, "LitGPT")
-        engine = litgpt()
-        logits = engine.torch.tensor(row.logits)[None, None]
-        engine.torch.set_rng_state(self.state)
-        try:
-            tokens = [int(engine.base.sample(logits, **self.request.options)) for _ in range(n)]
-        except (RuntimeError, ValueError, IndexError, TypeError) as error:
-            raise InputError("LitGPT", (str(error).splitlines() or [""])[0]) from None
-        self.state = engine.torch.get_rng_state()
-        return np.array(tokens, np.int32)
+    def tokens(self, logits: Any, n: int) -> list[int]:
+        sample = litgpt().base.sample
+        return [int(sample(logits[None], **self.request.options)) for _ in range(n)]
 
 
-class Worker:
+class Worker(RowWorker):
     def hello(self) -> HelloReply:
         return HelloReply(
             name=NAME,
@@ -143,9 +112,3 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         return Instance(chain)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(np.array(logits))
-
-    def result(self, row: Row) -> Result:
-        return np.arange(len(row.p)), row.logits, row.p, None, row.token

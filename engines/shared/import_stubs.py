@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -66,3 +67,11 @@ class Absent(MetaPathFinder, Loader):
 def stand_in_for(packages: Sequence[str]) -> None:
     """Replace these packages, or modules by their full names, by stand-ins, installed or not."""
     sys.meta_path.insert(0, Absent(frozenset(packages)))
+
+
+def without_init(name: str) -> None:
+    """Put a package in its place without what its __init__ loads; its modules can be imported."""
+    spec = find_spec(name)
+    package = ModuleType(name)
+    package.__path__ = [*((spec and spec.submodule_search_locations) or [])]
+    sys.modules[name] = package

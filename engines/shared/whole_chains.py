@@ -1,5 +1,5 @@
 """Chains of llama.cpp's samplers for engines that run all of them in one call, in a fixed order,
-and return only the token."""
+and return only the token, or p as well."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +16,17 @@ LAST = ("dist", "greedy")
 
 @dataclass
 class Row:
-    """Logits, and the selected token."""
+    """Logits, p where the engine shows it, and the selected token."""
 
     logits: NDArray[np.float32]
     token: int = -1
 
+    def __post_init__(self) -> None:
+        self.p: Any = np.zeros(len(self.logits), np.float32)
+
     def result(self) -> Result:
-        """Return all candidates unchanged: the engine shows nothing else."""
-        n = len(self.logits)
-        return np.arange(n, dtype=np.int32), self.logits, np.zeros(n, np.float32), None, self.token
+        """Return all candidates unchanged."""
+        return np.arange(len(self.p), dtype=np.int32), self.logits, self.p, None, self.token
 
 
 class RowWorker:

@@ -7,22 +7,16 @@ the same on every CPU.
 
 import importlib
 import os
-import sys
 from functools import cache
 from importlib.metadata import version
-from importlib.util import find_spec
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sampler_parity.engines.shared import torch_cpu
-from sampler_parity.engines.shared.import_stubs import stand_in_for
-from sampler_parity.engines.shared.stage_parameters import no_uniforms
-from sampler_parity.engines.shared.whole_chains import LAST, stages_of
-from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.engines.shared.import_stubs import stand_in_for, without_init
+from sampler_parity.engines.shared.torch_sample import TorchSample
+from sampler_parity.engines.shared.whole_chains import LAST, Row, RowWorker, stages_of
+from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "torchtune"
@@ -35,10 +29,7 @@ def torchtune() -> SimpleNamespace:
     os.environ["ATEN_CPU_CAPABILITY"] = "default"
     stand_in_for([f"{NAME}.modules"])
     try:
-        spec = find_spec(NAME)
-        package = ModuleType(NAME)  # without what its __init__ loads
-        package.__path__ = [*((spec and spec.submodule_search_locations) or [])]
-        sys.modules[NAME] = package
+        without_init(NAME)
         torch = importlib.import_module("torch")
         generation = importlib.import_module("torchtune.generation._generation")
         label = f"torchtune {version(NAME)}, torch {torch.__version__}"
@@ -64,29 +55,16 @@ def request_of(chain: ChainSpec) -> tuple[dict[str, Any], int | None]:
     return options, named["dist"]["seed"]
 
 
-class Row:
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.logits = logits
-        self.p = np.zeros(len(logits), np.float32)
-        self.token = -1
+class Instance(TorchSample):
+    engine = NAME
 
-
-class Instance:
     def __init__(self, chain: ChainSpec) -> None:
-        self.chain = chain
-        self.options, self.seed = request_of(chain)
-        self.reset()
+        self.options, seed = request_of(chain)
+        self.draws = seed is not None
+        super().__init__(chain, seed or 0)
 
-    def reset(self) -> None:
-        self.state = torchtune().torch.Generator().manual_seed(self.seed or 0).get_state()
-
-    def accept(self, token: int) -> None:
-        """Do nothing: the sampler has no history."""
-
-    def clone(self) -> "Instance":
-        twin = Instance(self.chain)
-        twin.state = self.state.clone()
-        return twin
+    def library(self) -> SimpleNamespace:
+        return torchtune()
 
     def apply(self, stage: int | None, row: Row) -> None:
         if stage is not None and NAME not in self.chain[stage]:
@@ -103,22 +81,14 @@ class Instance:
             token = int(self.draw(row, 1, None)[0])
         finally:
             generation.multinomial_sample_one = original
-        row.token = token if self.seed is not None and stage is None else -1
+        row.token = token if self.draws and stage is None else -1
 
-    def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        no_uniforms(uniforms, NAME)
-        engine = torchtune()
-        logits, sample = engine.torch.tensor(row.logits)[None], engine.generation.sample
-        engine.torch.set_rng_state(self.state)
-        try:
-            tokens = [int(sample(logits.clone(), **self.options)) for _ in range(n)]
-        except (RuntimeError, ValueError, IndexError, TypeError) as error:
-            raise InputError(NAME, (str(error).splitlines() or [""])[0]) from None
-        self.state = engine.torch.get_rng_state()
-        return np.array(tokens, np.int32)
+    def tokens(self, logits: Any, n: int) -> list[int]:
+        sample = torchtune().generation.sample
+        return [int(sample(logits.clone(), **self.options)) for _ in range(n)]
 
 
-class Worker:
+class Worker(RowWorker):
     def hello(self) -> HelloReply:
         return HelloReply(
             name=NAME,
@@ -130,9 +100,3 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
         return Instance(chain)
-
-    def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(np.array(logits))
-
-    def result(self, row: Row) -> Result:
-        return np.arange(len(row.p)), row.logits, row.p, None, row.token
