@@ -68,13 +68,7 @@ def test_the_table_answers_each_token_with_its_row_to_the_bit(
     )
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([[1.0, -0.0]], "row 0, token 1: -0.0 comes back as 0.0"),
-        ([[1.0, 2.0], [-np.inf, 1.0]], "row 1, token 0: -inf next to other rows"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "message"), CASES["rows"])
 def test_a_row_that_would_not_come_back_is_refused_in_one_line(
     rows: list[list[float]], message: str, tmp_path: Path
 ) -> None:

@@ -32,30 +32,10 @@ ENGINE = SimpleNamespace(
 
 
 def test_a_chain_becomes_the_parameters_of_one_request() -> None:
-    chain: ChainSpec = [
-        {"lmdeploy_penalty": {"repetition_penalty": 1.2}},
-        {"lmdeploy_ngram": {"n_vocab": 9, "size": 2, "threshold": 3, "stop_token_ids": [4]}},
-        {"lmdeploy_bans": {"n_vocab": 9, "bad_token_ids": [1], "stop_token_ids": [4]}},
-        {"temp": {"temp": 0.5}},
-        {"top_k": {"k": 4}},
-        {"top_p": {"p": 0.9, "min_keep": 1}},
-        {"min_p": {"p": 0.1, "min_keep": 0}},
-        {"dist": {"seed": 7}},
-    ]
-    param = vars(sampling_param(ENGINE, chain))
+    request = CASES["request"]
+    param = vars(sampling_param(ENGINE, request["chain"]))
     assert param.pop("max_new_tokens") > 1000
-    assert param == {
-        "repetition_penalty": 1.2,
-        "repetition_ngram_size": 2,
-        "repetition_ngram_threshold": 3,
-        "stop_token_ids": [4],
-        "bad_token_ids": [1],
-        "temperature": 0.5,
-        "top_k": 4,
-        "top_p": 0.9,
-        "min_p": 0.1,
-        "random_seed": 7,
-    }
+    assert param == request["expected"]
 
 
 @pytest.mark.parametrize(("chain", "why"), CASES["unsupported"])

@@ -29,18 +29,6 @@ def test_top_p_and_xtc_keep_no_minimum() -> None:
 
 
 def test_penalties_have_one_window_in_llama_cpp_and_three_in_mlx() -> None:
-    parameters = {
-        "penalty_last_n": 8,
-        "penalty_repeat": 1.1,
-        "penalty_freq": 0,
-        "penalty_present": 0.5,
-    }
-    assert processors_of("penalties", parameters) == {
-        "repetition_penalty": 1.1,
-        "presence_penalty": 0.5,
-        "frequency_penalty": 0.0,
-        "repetition_context_size": 8,
-        "presence_context_size": 8,
-        "frequency_context_size": 8,
-    }
+    penalties = CASES["penalties"]
+    assert processors_of("penalties", penalties["parameters"]) == penalties["expected"]
     assert processors_of("logit_bias", {"logit_bias": [[3, 1], [3, 2]]}) == {"logit_bias": {3: 2.0}}

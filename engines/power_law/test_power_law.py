@@ -14,6 +14,9 @@ from sampler_parity.engines.power_law.model import PowerLaw
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.reference import Candidates
 from tests.support.applied import SEED, applied, logs, side_by_side
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 EXAMPLE = {"target": 0.1, "distribution_width": 0.05, "tail_heaviness": 2.0, "queue_size": 10}
 
@@ -49,17 +52,7 @@ def test_power_law_never_gives_the_farther_token_more(peak: float, heaviness: fl
     assert p[1] <= p[3]
 
 
-@pytest.mark.parametrize(
-    ("history", "target"),
-    [
-        ([0.2], 1.0),  # .3 * 4 - .2 = 1.0
-        ([0.2, 0.5], 0.5),  # 1.2 - .7
-        ([0.2, 0.5, 0.4], 0.1),  # 1.2 - 1.1
-        ([0.9, 0.2, 0.5, 0.4], 0.1),  # the oldest of a full queue is left out
-        ([0.9, 0.9, 0.9], 0.0),  # 1.2 - 2.7 < 0
-        ([0.0, 0.0], 1.0),  # 1.2 > 1
-    ],
-)
+@pytest.mark.parametrize(("history", "target"), CASES["targets"])
 def test_power_law_target_makes_up_for_the_newest(history: list[float], target: float) -> None:
     sampler = PowerLaw(0.3, 0.1, 2.0, 4, seed=1)
     sampler.history = deque((np.float32(p) for p in history), maxlen=4)

@@ -11,7 +11,6 @@ from sampler_parity.engines.sglang.requests import SLOTS, sampling_params, stop_
 from sampler_parity.engines.shared import import_stubs as absent
 from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.protocol.messages import ChainSpec
 from tests.support.case_tables import cases_of
 
 CASES = cases_of(__file__)
@@ -30,25 +29,8 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("stub")
 def test_a_chain_becomes_the_parameters_of_one_request() -> None:
-    penalties = {"repetition_penalty": 1.2, "min_new_tokens": 3, "stop_token_ids": [4, 5]}
-    chain: ChainSpec = [
-        {"sglang_penalties": penalties | {"n_vocab": 9}},
-        {"logit_bias": {"logit_bias": [[3, 1.5]]}},
-        {"temp": {"temp": 0.5}},
-        {"min_p": {"p": 0.1, "min_keep": 0}},
-        {"top_k": {"k": 4}},
-        {"top_p": {"p": 0.9, "min_keep": 1}},
-        {"dist": {"seed": 7}},
-    ]
-    assert vars(sampling_params(chain, 9)) == {
-        "repetition_penalty": 1.2,
-        "min_new_tokens": 3,
-        "logit_bias": {"3": 1.5},
-        "temperature": 0.5,
-        "min_p": 0.1,
-        "top_k": 4,
-        "top_p": 0.9,
-    }
+    chain = CASES["request"]["chain"]
+    assert vars(sampling_params(chain, 9)) == CASES["request"]["expected"]
     assert stop_tokens(chain) == {4, 5}
 
 

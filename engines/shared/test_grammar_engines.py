@@ -26,6 +26,9 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.grammar import parse
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 XGRAMMAR = all(importlib.util.find_spec(name) for name in ("torch", "xgrammar"))
 without = pytest.mark.skipif(not XGRAMMAR, reason="the extra `xgrammar` is not installed")
@@ -180,14 +183,7 @@ def test_llguidance_takes_ends_for_a_negated_token_rule() -> None:
     assert left("llguidance/rules", "root ::= !<[5]>") == [t for t in range(END) if t != 5]
 
 
-@pytest.mark.parametrize(
-    ("grammar", "root", "problem"),
-    [
-        ('root ::= <[5]> "a"', "root", "gbnf_to_lark: Expected name at line 1"),
-        ('root ::= "\\u00e9"', "root", "lexer error"),
-        ('root ::= "a"{0}', "root", "End number in range cannot be 0"),
-    ],
-)
+@pytest.mark.parametrize(("grammar", "root", "problem"), CASES["llguidance"])
 def test_llguidance_says_what_it_refuses(grammar: str, root: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         left("llguidance", grammar, root=root)
@@ -199,14 +195,7 @@ def test_llguidance_s_converter_has_one_root() -> None:
 
 
 @without
-@pytest.mark.parametrize(
-    ("grammar", "problem"),
-    [
-        ('root ::= | "b"', "Expect element, but got |"),
-        ('root ::= <[5]> "a"', "Unexpected character: <"),
-        ("root ::= .", 'Rule "." is not defined'),
-    ],
-)
+@pytest.mark.parametrize(("grammar", "problem"), CASES["xgrammar"])
 def test_xgrammar_says_what_it_refuses_without_a_path(grammar: str, problem: str) -> None:
     with pytest.raises(InputError, match=r"grammar_parser\.cc") as caught:
         left("xgrammar", grammar)

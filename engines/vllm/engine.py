@@ -10,25 +10,9 @@ from sampler_parity.harness.errors import Unsupported
 
 # Imported by vllm.config, vllm.multimodal and vllm.v1.outputs: models, pictures, servers, grammars.
 NOT_CALLED = (
-    "PIL",
-    "aiohttp",
-    "cbor2",
-    "fastapi",
-    "huggingface_hub",
-    "llguidance",
-    "openai",
-    "openai_harmony",
-    "partial_json_parser",
-    "prometheus_client",
-    "pybase64",
-    "requests",
-    "safetensors",
-    "tokenizers",
-    "transformers",
-    "uvloop",
-    "xgrammar",
-    "yaml",
-    "zmq",
+    *("PIL", "aiohttp", "cbor2", "fastapi", "huggingface_hub", "llguidance", "openai"),
+    *("openai_harmony", "partial_json_parser", "prometheus_client", "pybase64", "requests"),
+    *("safetensors", "tokenizers", "transformers", "uvloop", "xgrammar", "yaml", "zmq"),
 )
 
 

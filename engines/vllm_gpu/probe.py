@@ -7,26 +7,12 @@ and how many values differ. probe_drafts.py has the checks of drafts.
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-NOISE = """@triton.jit
-def noise_kernel(out_ptr, seed, pos, BLOCK: tl.constexpr):
-    keys = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    u = murmur3_uniform32(seed, pos, keys)
-    tl.store(out_ptr + keys, -tl.log(-_log1p_neg_stable(u)))
-
-
-@triton.jit
-def noise64_kernel(out_ptr, seed, pos, BLOCK: tl.constexpr):
-    keys = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + keys, -tl.log(-tl.log(murmur3_uniform64(seed, pos, keys))))
-
-
-def gumbel_sample("""
 
 
 def noise(engine: SimpleNamespace) -> int:
@@ -122,7 +108,8 @@ def main(fault: str) -> None:
     from sampler_parity.engines.vllm_gpu.probe_drafts import blocks, drafts, drafts64, padding
 
     planted = [row for row in rows("vllm_gpu", "probe") if row["name"] == fault]
-    probe = Edit("sample.gumbel", "def gumbel_sample(", NOISE)
+    kernels = Path(__file__).with_name("probe_noise.txt").read_text(encoding="utf-8")
+    probe = Edit("sample.gumbel", "def gumbel_sample(", kernels.removesuffix("\n"))
     engine = vllm_gpu((*ON_GPU, *map(edit_of, planted), probe))
     for check in (noise, noise64, ranks, grammar, drafts, drafts64, blocks, padding):
         if not planted or check.__name__ == planted[0]["case"]:
