@@ -28,7 +28,7 @@ from sampler_parity.engines.mlx_lm.engine import DrawInput, drawn, libraries, lo
 from sampler_parity.engines.mlx_lm.reporting import MODES, report
 from sampler_parity.engines.mlx_lm.verifier import speculate
 from sampler_parity.engines.shared import reported
-from sampler_parity.engines.shared.masked import listed
+from sampler_parity.engines.shared.masked import Row
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
 from sampler_parity.engines.shared.staged import Staged
 from sampler_parity.engines.shared.verifiers import Pairs
@@ -37,21 +37,6 @@ from sampler_parity.harness.protocol.interface import Result, Rounds
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 
 SORTED = ("top_k", "top_p", "xtc")
-
-
-class Row:
-    """scores: [1, n_vocab]; p: the same. order: the sort key of the candidates, ascending; None: by
-    id. whole: banned tokens are listed, too. logits: as given. reported: with the
-    token, once it is asked for."""
-
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        mx, _ = libraries()
-        self.logits = self.scores = mx.array(logits)[None]
-        self.reported: Result | None = None
-        self.p = mx.zeros_like(self.scores)
-        self.order: Any = None
-        self.token = -1
-        self.whole = False
 
 
 class Stage:
@@ -155,13 +140,11 @@ class Worker:
         )
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(logits)
+        mx, _ = libraries()
+        return Row(mx.array(logits)[None], mx)
 
     def result(self, row: Row) -> Result:
-        if row.reported is not None:
-            return row.reported
-        order = None if row.order is None else row.order[0]
-        return listed(row.scores[0], row.p[0], row.token, order, row.whole)
+        return row.result()
 
     def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
         return speculate(request, rounds, self.edits)

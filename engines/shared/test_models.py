@@ -19,13 +19,7 @@ from tests.support.case_tables import cases_of
 
 CASES = cases_of(__file__)
 
-POWER_LAW: dict[str, Any] = {
-    "target": 0.1,
-    "distribution_width": 0.05,
-    "tail_heaviness": 2.0,
-    "queue_size": 4,
-    "seed": 1,
-}
+POWER_LAW: dict[str, Any] = CASES["usual_power_law"]
 FOUR = logs(0.25, 0.3, 0.25, 0.2).tolist()
 ENGINES = [
     name

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.shared import reported, torch_cpu
-from sampler_parity.engines.shared.masked import listed
+from sampler_parity.engines.shared.masked import Row
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
 from sampler_parity.engines.shared.staged import Staged
 from sampler_parity.engines.shared.verifiers import Pairs, speculate
@@ -50,21 +50,6 @@ def _libraries() -> tuple[Any, Any]:
         raise Unsupported(f"transformers or torch is not installed: {extra}") from None
     torch.set_num_threads(1)
     return torch, transformers
-
-
-class Row:
-    """scores: [1, n_vocab]. order: the sort key of the candidates, ascending; None: by id.
-    whole: banned tokens are listed, too. logits: as given. reported: with the
-    token."""
-
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        torch, _ = _libraries()
-        self.logits = self.scores = torch.tensor(logits).unsqueeze(0)
-        self.reported: Result | None = None
-        self.p = torch.zeros_like(self.scores)
-        self.order: Any = None
-        self.token = -1
-        self.whole = False
 
 
 class Stage:
@@ -158,13 +143,11 @@ class Worker:
         )
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(logits)
+        torch, _ = _libraries()
+        return Row(torch.tensor(logits).unsqueeze(0), torch)
 
     def result(self, row: Row) -> Result:
-        if row.reported is not None:
-            return row.reported
-        order = None if row.order is None else row.order[0]
-        return listed(row.scores[0], row.p[0], row.token, order, row.whole)
+        return row.result()
 
     def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
         return speculate(self, request, rounds, verifier(self.edits), "rejection")

@@ -35,17 +35,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("stub")
 def test_a_chain_becomes_the_parameters_of_one_request() -> None:
-    params = sampling_params(
-        [
-            {"vllm_min_tokens": {"min_tokens": 2, "stop_token_ids": [7, 8]}},
-            {"logit_bias": {"logit_bias": [[3, 1.5]]}},
-            {"temp": {"temp": 0.5}},
-            {"min_p": {"p": 0.1, "min_keep": 0}},
-            {"top_k": {"k": 4}},
-            {"top_p": {"p": 0.9, "min_keep": 1}},
-            {"dist": {"seed": 4294967295}},
-        ]
-    )
+    params = sampling_params(CASES["request"])
     assert vars(params) == {
         "min_tokens": 2,
         "logit_bias": {3: 1.5},

@@ -20,6 +20,7 @@ from sampler_parity.engines.webgpu.worker_faults import FAULTS, ROWS
 from sampler_parity.harness.backends import environments
 from sampler_parity.harness.errors import InputError, Unsupported
 from tests.support.applied import side_by_side
+from tests.support.case_tables import cases_of
 from tests.support.webgpu import found
 
 USUAL: list[dict[str, dict[str, Any]]] = [
@@ -57,16 +58,6 @@ def test_a_row_is_the_same_beside_others(device: Any) -> None:
         assert (one.ids.tolist(), one.selected) == (many.ids.tolist(), many.selected)
 
 
-FUNCTION = """
-@compute @workgroup_size(LANES)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    begin(group.x, local);
-    let mine = part(row.n);
-    for (var i = mine.x; i < mine.y; i += 1u) { probs[base + i] = NAME(logits[base + i]); }
-}
-"""
-
-
 @pytest.mark.parametrize(
     ("name", "low", "high"),
     [
@@ -77,7 +68,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 def test_exp_and_log_are_within_two_ulps(
     device: Any, tmp_path: Path, name: str, low: float, high: float
 ) -> None:
-    (tmp_path / "function.wgsl").write_text(FUNCTION.replace("NAME", name))
+    (tmp_path / "function.wgsl").write_text(cases_of(__file__)["shader"].replace("NAME", name))
     x = np.random.default_rng(1).uniform(low, high, 2**17).astype(np.float32)
     rows = Device(Shaders({"function": []}, tmp_path)).rows(x[None])
     rows.run("function", [Task(0)])
