@@ -12,6 +12,9 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.reference import Candidates
 from tests.support.applied import FixedWords, side_by_side
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 
 def _sampled(sampler: Akunu, logits: object) -> Candidates:
@@ -48,17 +51,8 @@ REACHED: dict[str, object] = {"seed": 1, "temperature": 1.0, "top_p": 0.5}
 
 
 def _parameters() -> st.SearchStrategy[dict[str, object]]:
-    return st.fixed_dictionaries(
-        {
-            "seed": st.integers(0, 2**32 - 2),
-            "temperature": st.sampled_from([0.0, 0.2, 0.7, 1.0, 1.2, 5.0]),
-            "top_k": st.sampled_from([-1, 0, 1, 2, 40, 255, 256, 257, 5000]),
-            "top_p": st.sampled_from([0.0, 0.5, 0.9, 0.9999999, 1.0]),
-            "min_p": st.sampled_from([0.0, 0.05, 0.3, 1.0, 1.5]),
-            "repeat_penalty": st.sampled_from([1.0, 1.1, 0.5]),
-            "logits": st.sampled_from(["f16", "f32"]),
-        }
-    )
+    sampled = {name: st.sampled_from(values) for name, values in CASES["sampled"].items()}
+    return st.fixed_dictionaries({"seed": st.integers(0, 2**32 - 2), **sampled})
 
 
 @pytest.mark.slow

@@ -14,6 +14,9 @@ from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.random import pcg_floats, pcg_hash
 from tests.support.applied import side_by_side
+from tests.support.case_tables import cases_of
+
+CASES = cases_of(__file__)
 
 MODULUS = 2**32
 
@@ -55,16 +58,8 @@ def test_akunu_gumbel_never_draws_what_is_19_temperatures_below() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     st.fixed_dictionaries(
-        {
-            "seed_offset": st.integers(0, MODULUS - 1),
-            "temperature": st.sampled_from([0.0, 0.2, 1.0, 5.0]),
-            "top_k": st.sampled_from([-1, 0, 1, 40, 256, 5000]),
-            "top_p": st.sampled_from([0.0, 0.5, 0.95, 1.0]),
-            "min_p": st.sampled_from([0.0, 0.05, 1.0, 1.5]),
-            "repeat_penalty": st.sampled_from([1.0, 1.1]),
-            "position": st.integers(0, MODULUS - 1),
-            "noise": st.sampled_from(["f16", "f32"]),
-        }
+        {name: st.sampled_from(values) for name, values in CASES["sampled"].items()}
+        | dict.fromkeys(("seed_offset", "position"), st.integers(0, MODULUS - 1))
     ),
     st.sampled_from(sorted(FAMILIES)),
     st.sampled_from([1, 2, 20, 257, 600]),

@@ -72,15 +72,8 @@ def test_power_law_remembers_the_original_probability_at_the_draw() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     st.fixed_dictionaries(
-        {
-            "target": st.sampled_from([0.0, 0.05, 0.3, 1.0]),
-            "distribution_width": st.sampled_from([0.0, 0.05, 0.2, 1.0]),
-            "tail_heaviness": st.sampled_from([0.5, 1.0, 2.0, 3.0]),
-            "queue_size": st.sampled_from([1, 2, 5, 20]),
-            "seed": st.integers(0, 2**32 - 2),
-            "peak_logit_value": st.sampled_from([5.0, 10.0]),
-            "max_target": st.sampled_from([0.4, 1.0]),
-        }
+        {name: st.sampled_from(values) for name, values in CASES["sampled"].items()}
+        | {"seed": st.integers(0, 2**32 - 2)}
     ),
     st.sampled_from(sorted(FAMILIES)),
     st.sampled_from([1, 2, 20, 300]),

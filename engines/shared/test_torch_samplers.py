@@ -10,6 +10,7 @@ import pytest
 from sampler_parity.engines.litgpt import worker as litgpt
 from sampler_parity.engines.torchtune import worker as torchtune
 from sampler_parity.harness.errors import InputError, Unsupported
+from tests.support.case_tables import cases_of
 
 DIST: dict[str, Any] = {"dist": {"seed": 7}}
 
@@ -130,16 +131,7 @@ def test_chains_become_arguments_of_sample() -> None:
     assert torchtune.request_of([{"torchtune": {"top_k": 2}}, DIST]) == ({"top_k": 2}, 7)
 
 
-@pytest.mark.parametrize(
-    ("worker", "chain", "why"),
-    [
-        (litgpt, [TEMP, TOP_K, DIST], "top_k, temp, top_p, in this order"),
-        (litgpt, [{"litgpt": {}}, TOP_K], "one stage, and then dist"),
-        (torchtune, [TOP_K, TEMP, DIST], "temp, top_k, in this order"),
-        (torchtune, [{"greedy": {}}], "has no greedy"),
-        (torchtune, [{"torchtune": {}}, TEMP], "one stage, and then dist"),
-    ],
-)
-def test_another_chain_is_unsupported(worker: Any, chain: Any, why: str) -> None:
+@pytest.mark.parametrize(("name", "chain", "why"), cases_of(__file__)["unsupported"])
+def test_another_chain_is_unsupported(name: str, chain: Any, why: str) -> None:
     with pytest.raises(Unsupported, match=why):
-        worker.request_of(chain)
+        {"litgpt": litgpt, "torchtune": torchtune}[name].request_of(chain)

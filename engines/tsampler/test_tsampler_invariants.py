@@ -31,13 +31,7 @@ from tests.support.tsampler_node import API, run_js
 
 CASES = cases_of(__file__)
 
-FILTERS: list[dict[str, dict[str, Any]]] = [
-    {"tsampler_typical_p": {"p": 0.9}},
-    {"tsampler_top_p": {"p": 0.9}},
-    {"tsampler_min_p": {"p": 0.05}},
-    {"tsampler_top_n_sigma": {"n": 1.5}},
-    {"tsampler_temp": {"temp": 0.7}},
-]
+FILTERS: list[dict[str, dict[str, Any]]] = CASES["filters"]
 
 
 @pytest.fixture(scope="module")
@@ -107,18 +101,8 @@ def test_the_whole_is_its_stages_in_the_documented_order(mode: str, top_k: int) 
     parameters: dict[str, Any] = {"typical_p": 0.95, "top_n_sigma": 3.0, "temp": 1.1}
     whole = build_chain([{"tsampler": {"seed": 4, "mode": mode, "top_k": top_k, **parameters}}])
     pool = top_k if top_k else 0 if mode == "parity" else 512
-    parts = build_chain(
-        [
-            {"tsampler_penalties": {"penalty_last_n": 64, "penalty_repeat": 1.1}},
-            {"tsampler_top_k": {"k": pool}},
-            {"tsampler_typical_p": {"p": 0.95}},
-            {"tsampler_top_p": {"p": 0.95}},
-            {"tsampler_min_p": {"p": 0.05}},
-            {"tsampler_top_n_sigma": {"n": 3.0}},
-            {"tsampler_temp": {"temp": 1.1}},
-            {"tsampler_sample": {"seed": 4}},
-        ]
-    )
+    penalties, *filters = CASES["parts"]
+    parts = build_chain([penalties, {"tsampler_top_k": {"k": pool}}, *filters])
     rng, tokens = np.random.default_rng(0), []
     for _ in range(100):
         row = FAMILIES["zipf"](rng, 2000).astype(np.float32)
