@@ -13,8 +13,10 @@ from sampler_parity.engines.akunu.model.gumbel_max import element_seed, gumbel, 
 from sampler_parity.engines.akunu.worker_faults import ROWS
 from sampler_parity.engines.webgpu.device import Edit, Task
 from tests.support.applied import side_by_side
+from tests.support.case_tables import cases_of
 from tests.support.webgpu import found
 
+CASES = cases_of(__file__)
 N = 2**18
 
 
@@ -81,23 +83,11 @@ def test_a_row_is_the_same_beside_others(device: Any) -> None:
     assert together(None) == []
 
 
-NEIGHBOUR = """task = tasks[min(group + 1u, arrayLength(&tasks) - 1u)];
-    task.row = tasks[group].row;"""
-
-
-@pytest.mark.parametrize(
-    ("edit", "wrong"),
-    [
-        (Edit("common", "task = tasks[group];", NEIGHBOUR), [0, 1, 2, 3]),
-        (Edit("akunu_gumbel", "task.least + i", "tasks[0].least + i"), [1, 2, 3, 4]),
-        (Edit("akunu_gumbel", "for (var j = task.first", "for (var j = 0u"), [1, 2, 3, 4]),
-    ],
-    ids=["the neighbour's parameters", "the first row's noise", "the histories of all before"],
-)
+@pytest.mark.parametrize(("edit", "wrong"), CASES["between_rows"], ids=CASES["between_rows_ids"])
 def test_a_fault_between_rows_shows_in_the_rows_that_have_it(
-    device: Any, edit: Edit, wrong: list[int]
+    device: Any, edit: list[str], wrong: list[int]
 ) -> None:
-    assert together(edit) == wrong
+    assert together(Edit(*edit)) == wrong
 
 
 def counts(edit: Edit | None, logits: NDArray[np.float32], temperature: float) -> NDArray[np.int_]:
@@ -109,23 +99,15 @@ def counts(edit: Edit | None, logits: NDArray[np.float32], temperature: float) -
     return np.bincount(tokens, minlength=logits.size)
 
 
-@pytest.mark.parametrize(
-    ("edit", "fits"),
-    [
-        (None, True),
-        (Edit("gumbel_noise", "return -log_of(-log_of(u));", "return -log_of(u);"), False),
-        (Edit("akunu_gumbel", "task.least + i", "task.least"), False),
-    ],
-    ids=["as it is", "one logarithm", "one noise for all tokens"],
-)
+@pytest.mark.parametrize(("edit", "fits"), CASES["draws"], ids=CASES["draws_ids"])
 def test_the_shader_draws_from_the_exact_distribution(
-    device: Any, edit: Edit | None, fits: bool
+    device: Any, edit: list[str], fits: bool
 ) -> None:
     """At 1000 float16 has steps of 1/2, so the distribution is far from the softmax."""
     for logits, temperature in (([1000.0, 1000.0, 999.0], 1.0), ([0.3, -1.0, 0.0, 1.2], 0.7)):
         x = np.array(logits, np.float32)
         exact, n = gumbel_distribution(x, temperature), 2_000
-        away = abs(counts(edit, x, temperature) - n * exact)
+        away = abs(counts(Edit(*edit) if edit else None, x, temperature) - n * exact)
         assert bool((away < 5 * np.sqrt(n * exact * (1 - exact))).all()) == fits
 
 
