@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from sampler_parity.engines.keras_hub import worker
-from sampler_parity.engines.keras_hub.worker import Row, Stage
+from sampler_parity.engines.keras_hub.worker import Stage
 from sampler_parity.engines.shared.staged import Staged
+from sampler_parity.engines.shared.whole_chains import Row
 from sampler_parity.harness.errors import InputError, Unsupported
 
 
