@@ -10,10 +10,10 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.statistics import coupled, tail, tv, wrong
+from sampler_parity.harness.statistics import coupled, tail, tv
 from sampler_parity.harness.statistics.independence import repeat_rate
 from sampler_parity.harness.statistics.plan import Budget, Errors, coupled_draws, draws_for
-from sampler_parity.maintenance.calibration import distribution_power, peers, simulate
+from sampler_parity.maintenance.calibration import distribution_power, peers, simulate, wrong
 from sampler_parity.maintenance.calibration.calibration_record import (
     CalibrationResult,
     Claim,

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.statistics import coupled, tv, wrong
+from sampler_parity.harness.statistics import coupled, tv
 from sampler_parity.harness.statistics.independence import repeat_rate
 from sampler_parity.harness.statistics.plan import Errors
-from sampler_parity.maintenance.calibration import simulate
+from sampler_parity.maintenance.calibration import simulate, wrong
 from sampler_parity.maintenance.calibration.calibration_record import Curve
 
 FREQUENCY_DRAWS = tuple(int(10 ** (3 + i / 3)) for i in range(12))  # 1,000 ... 4.6 million

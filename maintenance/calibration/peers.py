@@ -19,8 +19,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sampler_parity.harness.statistics import fit, look, tv, wrong
+from sampler_parity.harness.statistics import fit, look, tv
 from sampler_parity.harness.statistics.plan import Errors, draws_for
+from sampler_parity.maintenance.calibration import wrong
 
 Counts = NDArray[np.int64]
 Distribution = NDArray[np.float64]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sampler_parity.harness.statistics import coupled, wrong
+from sampler_parity.harness.statistics import coupled
+from sampler_parity.maintenance.calibration import wrong
 from sampler_parity.reference.random import Walk
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sampler_parity.harness.statistics import independence, wrong
+from sampler_parity.harness.statistics import independence
+from sampler_parity.maintenance.calibration import wrong
 
 
 @pytest.mark.parametrize("lag", [1, 2, 5])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from sampler_parity.harness.statistics import tv, wrong
+from sampler_parity.harness.statistics import tv
 from sampler_parity.harness.statistics.plan import Budget, Errors, draws_for
 from sampler_parity.maintenance.calibration import distribution_calibration as calibration
-from sampler_parity.maintenance.calibration import peers, simulate
+from sampler_parity.maintenance.calibration import peers, simulate, wrong
 
 ERRORS = Budget(calibration.CELLS).each
 LOGITS = np.random.default_rng(1).normal(0, 3, 32)
