@@ -9,10 +9,7 @@ from golden_model import Row, generate, vocabulary
 
 from sampler_parity.engines.tsampler.model import metrics
 from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
-from sampler_parity.engines.tsampler.model.sample import (
-    SamplingParams,
-    sample_with_strategy,
-)
+from sampler_parity.engines.tsampler.model.sample import SamplingParams, sample_with_strategy
 from sampler_parity.engines.tsampler.model.workspace import SamplerWorkspace, required_kcap
 from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 

@@ -7,10 +7,7 @@ and both the grammar and the history accept the token. The draw itself knows of 
 from golden_model import Row, generate, vocabulary
 
 from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
-from sampler_parity.engines.tsampler.model.sample import (
-    SamplingParams,
-    sample_with_strategy,
-)
+from sampler_parity.engines.tsampler.model.sample import SamplingParams, sample_with_strategy
 from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 from sampler_parity.reference import Candidates, build_chain
 

@@ -8,10 +8,7 @@ behind the number nothing is touched.
 from golden_model import Row, generate, vocabulary
 
 from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
-from sampler_parity.engines.tsampler.model.sample import (
-    SamplingParams,
-    sample_with_strategy,
-)
+from sampler_parity.engines.tsampler.model.sample import SamplingParams, sample_with_strategy
 from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 
 PROMPT = '{"currency": "JPY", "price": 5'

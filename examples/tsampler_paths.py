@@ -12,10 +12,7 @@ from dataclasses import asdict, dataclass
 from golden_model import Row, generate
 
 from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
-from sampler_parity.engines.tsampler.model.sample import (
-    SamplingParams,
-    sample_with_strategy,
-)
+from sampler_parity.engines.tsampler.model.sample import SamplingParams, sample_with_strategy
 from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 from sampler_parity.reference import Candidates, build_chain
 

@@ -14,14 +14,7 @@ from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.sanitize.printable import code, safe
 from sampler_parity.reports.writers.ci import table
-from scripts.nightly_diff.changes import (
-    ORDER,
-    WORSE,
-    Kind,
-    NightlyChange,
-    changes,
-    read_night,
-)
+from scripts.nightly_diff.changes import ORDER, WORSE, Kind, NightlyChange, changes, read_night
 
 TITLES: dict[Kind, str] = {
     "gone": "No longer there",

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.correct.bounds import Interval, is_exact, of_sum, sums_exactly, unit
 from sampler_parity.harness.correct.softmax import softmax
-from sampler_parity.harness.protocol.arithmetic import (
-    SIGNIFICAND,
-    Arithmetic,
-    Format,
-    Summation,
-)
+from sampler_parity.harness.protocol.arithmetic import SIGNIFICAND, Arithmetic, Format, Summation
 
 Sums = NDArray[np.float64]
 FORMATS: tuple[Format, ...] = ("float64", "float32", "bfloat16", "float16", "tf32")

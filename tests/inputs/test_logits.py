@@ -2,11 +2,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from sampler_parity.harness.inputs.logits import (
-    FAMILIES,
-    GeneratedLogits,
-    Literals,
-)
+from sampler_parity.harness.inputs.logits import FAMILIES, GeneratedLogits, Literals
 
 
 @pytest.mark.parametrize("family", FAMILIES)

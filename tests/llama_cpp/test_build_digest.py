@@ -4,11 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.llama_cpp.build_files import (
-    compiler_of,
-    digest_of,
-    digests,
-)
+from sampler_parity.harness.llama_cpp.build_files import compiler_of, digest_of, digests
 
 # The names that they have here: of Linux.
 LIBRARIES = ("libllama.so", "libggml-base.so", "libggml.so", "libggml-cpu.so.0")

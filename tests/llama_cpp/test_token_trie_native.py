@@ -16,12 +16,7 @@ from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.decode import Context, Model
 from sampler_parity.harness.llama_cpp.libllama import Libllama
-from sampler_parity.harness.llama_cpp.token_trie import (
-    FlatTrie,
-    NativeTrie,
-    Worker,
-    _living,
-)
+from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, NativeTrie, Worker, _living
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 from sampler_parity.reference import ChainError

@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.backends.engines import ENGINES, OWN
-from sampler_parity.harness.engines.engine_file import (
-    NAMESPACE,
-    Engine,
-    engine_file,
-    engine_names,
-)
+from sampler_parity.harness.engines.engine_file import NAMESPACE, Engine, engine_file, engine_names
 from sampler_parity.harness.engines.samplers import ALL_ROWS, engine_samplers
 from sampler_parity.harness.suite.ids import shipped
 from sampler_parity.reference.registry import ROWS

@@ -13,10 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.random import Mt19937, discrete
-from tests.support.applied import (
-    FixedWords,
-    assert_as_native,
-)
+from tests.support.applied import FixedWords, assert_as_native
 
 Keys = NDArray[np.float32]
 Cpp = Callable[..., NDArray[Any]]

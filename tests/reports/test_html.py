@@ -13,14 +13,7 @@ from sampler_parity.reports.pages.parity.parity_page import document
 from sampler_parity.reports.writers.html import html
 from tests.support.chromium import See, Seen
 from tests.support.html_page import Page
-from tests.support.report_bundles import (
-    bundle_of,
-    case,
-    diverged,
-    got,
-    hostile_bundle,
-    run_info,
-)
+from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 
 LONG = "top_p/" + "a-long-case-id-without-a-break_" * 8
 

@@ -17,12 +17,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import find_suites, read_suite
 from sampler_parity.reports.pages.parity.parity_build import report_of
 from sampler_parity.reports.pages.parity.parity_page import document
-from sampler_parity.reports.pictures.stages import (
-    Left,
-    changes,
-    of_counterexample,
-    probabilities,
-)
+from sampler_parity.reports.pictures.stages import Left, changes, of_counterexample, probabilities
 from sampler_parity.reports.writers.html import html
 from tests.support.report_bundles import HOSTILE, bundle_of, case, diverged, run_info, write_bundle
 

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.checks.distribution.speculative_stages import (
-    first_difference,
-)
+from sampler_parity.harness.checks.distribution.speculative_stages import first_difference
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 # One drafted token, 0 or 1. 0 is accepted, and 0 follows; 1 is accepted every other time, and 1

@@ -6,12 +6,7 @@ import numpy as np
 
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.suite.file import (
-    expand,
-    expand_kind,
-    read_suite,
-    suites_folder,
-)
+from sampler_parity.harness.suite.file import expand, expand_kind, read_suite, suites_folder
 
 GRID = """
 name = "mine"
