@@ -10,30 +10,10 @@ import pytest
 from sampler_parity.harness.checks import item
 from sampler_parity.harness.checks.item import CheckItem, Checks, packed
 from sampler_parity.harness.suite import file as suite
-from sampler_parity.harness.suite.file import SuiteFile
 
-MANY = """
-name = "many"
-[[random_chains]]
-id = "many"
-description = "A random chain of up to ten stages"
-why = "A million cases must fit the memory."
-count = 2000
-quick = 2000
-seed = 1
-families = ["normal", "ties"]
-sizes = [16]
-max_steps = 4
-scripts = ["plain", "reset"]
-history = { length = 20, alphabet = 6 }
-"""
+MANY = Path(__file__).with_name("many.toml")
 PER_CHECK = 1500  # bytes of an item; as a model each takes over 5,000
 MIXED = ["parity/top_p", "distribution/tail", "timing/samplers", "skip_ratio/skip_ratio"]
-
-
-def read(folder: Path) -> SuiteFile:
-    (folder / "many.toml").write_text(MANY, encoding="utf-8")
-    return suite.read_suite(folder / "many.toml")
 
 
 @pytest.mark.slow
@@ -54,8 +34,8 @@ def test_an_item_is_as_if_its_check_were_not_packed(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_of_many_checks_takes_little_memory(tmp_path: Path) -> None:
-    file = read(tmp_path)
+def test_a_plan_of_many_checks_takes_little_memory() -> None:
+    file = suite.read_suite(MANY)
     assert bytes_of(packed("many", suite.checks_of(file, "quick"))) < PER_CHECK
     assert bytes_of(CheckItem("many", one) for one in suite.checks_of(file, "quick")) > PER_CHECK
 

@@ -7,31 +7,7 @@ import pytest
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.policy import ParityRule, Policy, read_policy
 
-GOOD = """
-schema_version = 1
-suites = ["parity/*"]
-
-[[parity]]
-backend = "mine"
-sampler = "typical_p"
-verdicts = ["identical", "reordered"]
-
-[[parity]]
-
-[[speed]]
-backend = "mine"
-baseline = "llama.cpp"
-max_ratio = 1.05
-confidence = 0.99
-
-[[allow]]
-case = "top_p/ties*"
-backend = "mine"
-outcomes = ["reordered"]
-reason = "another standard library sorts equal values otherwise"
-issue = "https://example.org/issues/7"
-expires = 2027-01-31
-"""
+GOOD = Path(__file__).with_name("good_policy.toml").read_text(encoding="utf-8")
 
 
 def read(folder: Path, text: str) -> Policy:

@@ -25,50 +25,8 @@ from scripts.follow.sources import Argument, Sources, functions, prototypes, str
 from scripts.follow.structures import written_by
 from tests.support.report_bundles import case, diverged, run_info, write_bundle
 
-HEADER = """
-#define LLAMA_API
-// LLAMA_API void llama_sampler_init_in_a_comment(void);
-    struct llama_model_params {
-        ggml_backend_dev_t * devices; // a list; NULL: all
-        const struct llama_model_tensor_buft_override * tensor_buft_overrides;
-        int32_t n_gpu_layers;
-        enum llama_split_mode split_mode;
-        llama_progress_callback progress_callback;
-        bool vocab_only;
-    };
-    typedef struct llama_token_data {
-        llama_token id;
-        float logit;
-        float p;
-    } llama_token_data;
-    LLAMA_API struct llama_sampler * llama_sampler_init_greedy(void);
-    LLAMA_API struct llama_sampler * llama_sampler_init_temp       (float   t);
-    LLAMA_API struct llama_sampler * llama_sampler_init_top_p      (float   p, size_t min_keep);
-    LLAMA_API struct llama_sampler * llama_sampler_init_penalties(
-                         int32_t   n_vocab,        // of the model
-                         int32_t   penalty_last_n, // 0: off
-                           float   penalty_repeat,
-                           float   penalty_freq,
-                           float   penalty_present);
-    DEPRECATED(LLAMA_API struct llama_sampler * llama_sampler_init_grammar(
-            const struct llama_vocab * vocab,
-                          const char * grammar_str,
-                          const char * grammar_root), "use another");
-"""
-CODE = """
-struct llama_sampler_dist {
-    const uint32_t seed;
-};
-
-static void llama_sampler_dist_apply(struct llama_sampler * smpl, llama_token_data_array * cur_p) {
-    // a comment
-    draw(cur_p);
-}
-
-struct llama_sampler * llama_sampler_init_dist(uint32_t seed) {
-    return new llama_sampler_dist { seed };
-}
-"""
+HEADER = (Path(__file__).parent / "follow/llama.h").read_text(encoding="utf-8")
+CODE = (Path(__file__).parent / "follow/llama-sampler.cpp").read_text(encoding="utf-8")
 
 
 def of(header: str = HEADER, code: str = CODE) -> Sources:

@@ -231,22 +231,7 @@ def test_terminal_says_verdicts_rates_and_alarms(bundle: Bundle) -> None:
     assert "alarms   3/40, stated 2   ok" in lines
 
 
-_SORT_AND_FILTER = """(page) => {
-  const table = page.querySelector('table.sortable');
-  const first = () => [...table.tBodies[0].rows].filter((row) => !row.hidden)
-    .map((row) => row.cells[0].textContent);
-  const states = [first()];
-  const median = table.tHead.rows[0].cells[1];
-  median.querySelector('button').click();
-  states.push(median.ariaSort, first());
-  median.querySelector('button').click();
-  states.push(median.ariaSort, first());
-  const field = page.querySelector('.filter input');
-  field.value = 'v65536 slower';
-  field.dispatchEvent(new Event('input'));
-  states.push(first(), page.querySelector('.filter [role=status]').textContent);
-  return JSON.stringify(states);
-}"""
+_SORT_AND_FILTER = Path(__file__).with_name("sort_and_filter.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -18,22 +18,7 @@ from sampler_parity.harness.run.plan import Plan, RunOptions, plan_of
 from sampler_parity.harness.run.resume_check import misfit_of
 from tests.support.report_bundles import case, diverged, run_info
 
-SUITE = """
-name = "little"
-[[case]]
-id = "one"
-description = "top_k keeps two"
-why = "a row of a bundle"
-chain = [{ top_k = { k = 2 } }, { greedy = {} }]
-logits = { values = [1.0, 2.0, 3.0] }
-[[frequency]]
-id = "drawn"
-description = "two tokens are drawn as often as they must be"
-why = "a row of a bundle"
-chain = [{ dist = { seed = 1 } }]
-logits = { values = [0.0, 0.0] }
-margin = 0.1
-"""
+SUITE = (Path(__file__).parent / "suites/little.toml").read_text(encoding="utf-8")
 ONE: dict[str, Any] = {"suite": "mine/little", "samplers": ["top_k", "greedy"]}
 
 TIMED = TimingResult(id="timing/x", sampler="x", n_vocab=8, repetitions=1, ns={"null": [1] * 8})

@@ -12,23 +12,7 @@ from tests.support.command_line import Done, cli
 
 ADAPTER = Path(__file__).parent.parent / "support" / "top_p_adapter.mjs"  # claims top_p alone
 
-SUITE = """
-name = "terms"
-
-[[case]]
-id = "tie"
-description = "Some of eight equal ones stay"
-why = "Which of them is the choice of the sort."
-chain = [{ top_p = { p = 0.3 } }]
-logits = { rows = [[0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]] }
-
-[[case]]
-id = "lacks"
-description = "A stage that the backend does not claim"
-why = "It is no failure of what is claimed."
-chain = [{ top_p = { p = 0.3 } }, { temp = { temp = 0.5 } }]
-logits = { rows = [[0.0, 1.0, 2.0]] }
-"""
+SUITE = Path(__file__).parent / "suites" / "terms.toml"
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js"),
@@ -37,9 +21,7 @@ pytestmark = [
 
 
 def run(folder: Path, *options: str | Path) -> Done:
-    suite = folder / "terms.toml"
-    suite.write_text(SUITE)
-    return cli("run", suite, "-b", f"mine=node {ADAPTER}", "-j", "1", "-o", folder / "b", *options)
+    return cli("run", SUITE, "-b", f"mine=node {ADAPTER}", "-j", "1", "-o", folder / "b", *options)
 
 
 def test_a_tie_passes_where_it_is_accepted_and_the_bundle_says_so(tmp_path: Path) -> None:

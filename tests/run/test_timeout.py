@@ -24,32 +24,16 @@ for line in sys.stdin:
     print(json.dumps({"ok": True} | said), flush=True)
 """
 
-SUITE = """
-name = "s"
-sizes = [16]
-[[grid]]
-id = "greedy"
-sampler = "greedy"
-chain = [{ greedy = {} }]
-[[skip_ratio]]
-id = "x"
-description = "d"
-why = "w"
-models = ["small"]
-leaves = ["enum:2"]
-prompts = 1
-rounds = 1
-"""
+SUITES = [
+    Path(__file__).parent / "suites" / f"{name}.toml" for name in ("greedy_grid", "one_ratio")
+]
 
 
 @pytest.mark.slow
 def test_timings_and_skip_ratios_end_when_the_timeout_says(tmp_path: Path) -> None:
     (tmp_path / "silent.py").write_text(SILENT)
-    (tmp_path / "timing.toml").write_text(SUITE.partition("[[skip_ratio]]")[0])
-    (tmp_path / "skip.toml").write_text('name = "s"\n[[skip' + SUITE.partition("[[skip")[2])
     name = f"silent={shlex.join([sys.executable, str(tmp_path / 'silent.py')])}"
-    suites = [tmp_path / "timing.toml", tmp_path / "skip.toml"]
-    cli("run", *suites, "-b", name, "--timeout", "0.1", "-o", tmp_path / "b")
+    cli("run", *SUITES, "-b", name, "--timeout", "0.1", "-o", tmp_path / "b")
     done = bundle.read(tmp_path / "b")
     assert [t.failed["silent"] for t in done.of(TimingResult)] == ["timeout: no reply within 0.1 s"]
     assert [r.detail for r in done.of(SkipRatioResult)] == ["not measured within 1.5 s"]

@@ -30,22 +30,7 @@ _FRAME = """<iframe onload="loaded()" srcdoc="{page}"
 style="border:0;width:{width}px;height:900px"></iframe>"""
 # Fades follow the scroll position from the second picture on. The text is written when loading
 # ends, so an open document holds the end until two pictures were made.
-_MEASURED = """<iframe id="held" hidden></iframe><script>
-held.contentDocument.open();
-const act = %s;
-let left = %d;
-const loaded = () => --left || requestAnimationFrame(() => requestAnimationFrame(measure));
-const measure = () => {
-  for (const frame of document.querySelectorAll('iframe[srcdoc]')) {
-    const width = frame.contentDocument.documentElement.scrollWidth;  // lays the page out
-    const line = [width, Math.ceil(performance.now()), frame.contentDocument.title].join('/');
-    const p = document.body.appendChild(document.createElement('p'));
-    p.dataset.measured = line;
-    p.dataset.answer = act(frame.contentDocument);
-  }
-  held.contentDocument.close();
-};
-</script>"""
+_MEASURED = Path(__file__).with_name("measured.html").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -298,23 +298,7 @@ def test_holm_over_the_run_adds_alarms_that_a_cell_alone_does_not_raise() -> Non
     assert [d for d, _ in alone.values()] == ["equivalent", "equivalent"]
 
 
-SUITE = """
-name = "s"
-[[frequency]]
-id = "f"
-description = "d"
-why = "w"
-chain = [{ dist = { seed = 1 } }]
-logits = { probs = [0.5, 0.25, 0.25] }
-margin = 0.05
-[[coupled]]
-id = "u"
-description = "e"
-why = "w"
-chain = [{ dist = { seed = 1 } }]
-logits = { probs = [0.5, 0.25, 0.25] }
-margin = 0.05
-"""
+SUITE = Path(__file__).with_name("two_cells.toml").read_text(encoding="utf-8")
 
 
 def run(folder: Path, backend: str, suite: str) -> Done:
