@@ -318,14 +318,9 @@ def place_of(location: tuple[int | str, ...]) -> str:
     for part in location:
         if isinstance(part, int):
             text += f"[{part + 1}]"
-        elif not text.endswith("]") or not _inside_union(part):
+        elif not text.endswith("]") or not part.startswith("literal["):  # pydantic's, of a union
             text += f".{part}" if text else part
     return text
-
-
-def _inside_union(part: str) -> bool:
-    """Return whether pydantic added a part for a member of a union: it is no part of the file."""
-    return part.startswith("literal[")
 
 
 def rule_name(kind: str, *patterns: str) -> str:

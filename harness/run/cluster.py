@@ -8,7 +8,6 @@ before the run, and every call asks its worker again, since workers come and go.
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, as_completed
-from types import TracebackType
 from typing import Any, Self
 
 from sampler_parity.harness.backends.registry import device_of
@@ -127,15 +126,10 @@ class Cluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         self._pool.shutdown(wait=False)
         self._client.close()
-        if isinstance(error, CancelledError) or (kind and kind.__name__ == "KilledWorker"):
+        if isinstance(error, CancelledError) or type(error).__name__ == "KilledWorker":
             raise BrokenExecutor("workers of the cluster died") from error
 
     @property

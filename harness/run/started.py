@@ -35,16 +35,12 @@ def backend(
     return _started[key]
 
 
-def _command_line() -> tuple[str, ...]:
-    """Return the command line of this process; another process may describe the run."""
-    return ("sampler-parity", *sys.argv[1:])
-
-
 @dataclass(frozen=True)
 class Intent:
     """The fields of run.json that neither the backends nor the machine report. backends: as in
     `Terms`. ready_s: keep the backends running, for requests of so many seconds. state: the
-    machine's `deciding()`, if the plan asked; only for processes of this machine."""
+    machine's `deciding()`, if the plan asked; only for processes of this machine. command: of this
+    process; another one may describe the run."""
 
     backends: dict[str, str | None]
     suites: dict[str, str] = field(default_factory=dict)
@@ -53,7 +49,7 @@ class Intent:
     only: tuple[str, ...] = ()
     ready_s: float | None = None
     state: Mapping[str, Any] | None = None
-    command: tuple[str, ...] = field(default_factory=_command_line)
+    command: tuple[str, ...] = field(default_factory=lambda: ("sampler-parity", *sys.argv[1:]))
 
 
 def describe(intent: Intent) -> RunInfo:

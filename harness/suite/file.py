@@ -118,11 +118,6 @@ def expand(
     return [*_expanded(read, True, profile, seed, few_random)]
 
 
-def expand_others(file: SuiteFile, profile: Profile) -> list[Any]:
-    """Return the checks of a suite in this profile that are not cases. Raises InputError."""
-    return [*_expanded(file, False, profile)]
-
-
 def checks_of(
     file: SuiteFile,
     profile: Profile,
@@ -148,8 +143,8 @@ def checks_of(
 
 
 def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:
-    """Return the checks of one kind that are not cases."""
-    return [check for check in expand_others(file, profile) if check.check == kind]
+    """Return the checks of one kind that are not cases. Raises InputError."""
+    return [check for check in _expanded(file, False, profile) if check.check == kind]
 
 
 def _expanded(file: SuiteFile, *how: Any) -> Iterator[Any]:

@@ -195,7 +195,8 @@ def _peers(rng: np.random.Generator, runs: int) -> list[PeerRow]:
     """Return each rule on its own kind of logits, and this harness's own on those of vLLM's."""
     rules = peers.rules(rng)
     ours = peers.ours(rules[0].logits, Budget(CELLS).each)
-    faults = {"none": wrong.softmax, **wrong.FAULTS, "temperature 10% off": _much_hotter}
+    faults = {"none": wrong.softmax, **wrong.FAULTS}
+    faults["temperature 10% off"] = lambda logits: wrong.softmax(logits / 1.10)
     return [
         PeerRow(
             fault=fault,
@@ -211,7 +212,3 @@ def _peers(rng: np.random.Generator, runs: int) -> list[PeerRow]:
         )
         for fault, distribution in faults.items()
     ]
-
-
-def _much_hotter(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    return wrong.softmax(logits / 1.10)

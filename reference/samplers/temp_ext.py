@@ -39,12 +39,9 @@ class TempExt(Stateless):
 
     def apply(self, cand: Candidates) -> None:
         if self.delta > 0:
-            self._apply_dynamic(cand)
+            follow_entropy(cand, self.temp, self.delta, self.exponent)
         elif self.temp != 1:
             scale(cand, self.temp)
-
-    def _apply_dynamic(self, cand: Candidates) -> None:
-        follow_entropy(cand, self.temp, self.delta, self.exponent)
 
 
 @floats.quiet

@@ -69,11 +69,6 @@ def tone_of_distribution(law: DrawTally) -> Tone:
     return "good" if law.equivalent == law.tests else "fair"
 
 
-def decisions_of(law: DrawTally) -> list[str]:
-    """Return what is decided of draws that are not equivalent: ["1 different", "2 undecided"]."""
-    return [f"{n:,} {decision}" for decision, n in law.others.items()]
-
-
 def distance(difference: CellDifference) -> str:
     """Return how near it is: of a boundary to the cut, of what is close to the value."""
     if difference.margin is None:
@@ -222,7 +217,8 @@ def _law(engine: EngineRow) -> doc.TableCell:
     if engine.law is None:
         return doc.TableCell("", "quiet")
     law, fragment = engine.law, f"#{engine.law.anchor}" if engine.law.anchor else ""
-    text = _counts(f"{law.equivalent:,}/{law.tests:,}", decisions_of(law))
+    others = [f"{n:,} {decision}" for decision, n in law.others.items()]
+    text = _counts(f"{law.equivalent:,}/{law.tests:,}", others)
     return doc.judged(doc.Link(text, f"distribution.html{fragment}"), tone_of_distribution(law))
 
 
