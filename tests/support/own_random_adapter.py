@@ -1,10 +1,12 @@
 """An adapter with the reference's samplers and random numbers of its own: `... [FAULT] [reversed]`.
 
-The generator is NumPy's PCG64, seeded from the system, so no seed gives the same tokens twice.
+The generator is NumPy's PCG64, seeded from the system, so no seed gives the same tokens twice;
+`seed-0`: each sampler has one with the seed 0.
 """
 
 import sys
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.top_k import TopK
 
 CHANCE = np.random.default_rng()
+SEEDED = WeakKeyDictionary[Mt19937, np.random.Generator]()
 # Faults of a draw: each changes the uniform.
 FAULTS: dict[str, Callable[[float], float]] = {
     "": lambda u: u,
@@ -33,7 +36,9 @@ FAULT = FAULTS.get(WRONG, FAULTS[""])
 
 def _words(rng: Mt19937, n: int) -> NDArray[np.uint64]:
     """Return the words of uniforms of 64 bits, the lower word first."""
-    uniforms = [int(FAULT(CHANCE.random()) * 2.0**64) for _ in range((n + 1) // 2)]
+    seeded = WRONG == "seed-0"
+    chance = SEEDED.setdefault(rng, np.random.default_rng(0)) if seeded else CHANCE
+    uniforms = [int(FAULT(chance.random()) * 2.0**64) for _ in range((n + 1) // 2)]
     return np.array([w for u in uniforms for w in (u & 0xFFFFFFFF, u >> 32)], np.uint64)[:n]
 
 

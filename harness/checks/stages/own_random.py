@@ -46,6 +46,8 @@ class OneNumber(Mt19937):
         return self
 
 
+# A seed that no engine uses: with its numbers, ours would not be independent.
+SEED = [*b"sampler-parity: shares of draws"]
 # Samplers of llama.cpp that draw a token. xtc draws whether it acts.
 DRAWING = frozenset({"dist", "mirostat", "mirostat_v2", "adaptive_p"})
 RANDOM = DRAWING | {"xtc"}
@@ -165,8 +167,8 @@ def apply_to(sampler: Sampler, cand: Candidates, token: int | None) -> None:
 def shares_of(chain: Chain, row: NDArray[np.float32], tokens: Sequence[int]) -> Iterator[float]:
     """Yield, for each token drawn from the same row, a number that is uniform on 0..1 if the draws
     have the distribution of the chain: the probability of all smaller ids, and a random part of
-    its own (seed 0). Raises UndefinedInputError and ImpossibleToken."""
-    chance = np.random.default_rng(0)
+    its own (SEED). Raises UndefinedInputError and ImpossibleToken."""
+    chance = np.random.default_rng(SEED)
     for draw, token in enumerate(tokens):
         p = np.zeros(len(row))
         for weight, ids, of_ids in _mixture(chain, row):
@@ -179,7 +181,7 @@ def shares_of(chain: Chain, row: NDArray[np.float32], tokens: Sequence[int]) -> 
 
 def shares_in(drawn: Iterable[Got]) -> Iterator[float]:
     """Yield the same for tokens that a backend drew with the probabilities that it shows."""
-    chance = np.random.default_rng(0)
+    chance = np.random.default_rng(SEED)
     for got in drawn:
         p, token = got.p.astype(np.float64), got.ids[got.selected]
         share = p[got.ids < token].sum() + chance.random() * p[got.selected]

@@ -39,6 +39,11 @@ def cases(suite: str) -> list[Any]:
     return list(expand(find_suites([suite])[0], "quick"))
 
 
+def stream(name: str) -> Any:
+    streams = expand(find_suites(["parity/draws"])[0], "full")
+    return next(case for case in streams if case.id == f"draws/streams/{name}")
+
+
 def verdicts(process: BackendProcess, suite: str) -> set[str]:
     results = (execute(case, [process]).backends["mine"] for case in cases(suite))
     return {result.verdict for result in results}
@@ -135,12 +140,17 @@ def test_a_wrong_stage_before_the_draw_diverges(fault: str, accept: Any) -> None
 def test_draws_behind_another_order_of_equal_tokens_are_judged_by_their_steps(
     fault: str, detail: str
 ) -> None:
-    streams = expand(find_suites(["parity/draws"])[0], "full")
-    (drawn,) = [case for case in streams if case.id == "draws/streams/ties-V100-mirostat-seed42"]
+    drawn = stream("ties-V100-mirostat-seed42")
     with closing(backend(fault, "reversed")) as process, accepting("correct"):
         result = execute(drawn, [process]).backends["mine"]
     assert result.verdict == ("diverged" if fault else "correct")
     assert result.detail.startswith(detail)
+
+
+def test_numpys_generator_with_the_seed_0_is_as_good_as_another() -> None:
+    drawn = stream("zipf-V16-dist-seed0")
+    with closing(backend("seed-0")) as process:
+        assert execute(drawn, [process]).backends["mine"].verdict == "identical"
 
 
 @pytest.mark.parametrize("fault", ["squared", "half", "constant"])
