@@ -69,26 +69,34 @@ def temp_ext(stage: Stage) -> None:
     if len(stage.got.ids) != len(stage.before.ids):
         raise Wrong("survivors", got=len(stage.got.ids), expected=len(stage.before.ids))
     stage.most_likely_first(by_p=True)
-    low, high = _temperature(stage)
-    explained_by_one(stage, low, high)
+    share, exponent = _entropy_share(stage), float(stage.sampler.exponent)
+    try:
+        explained_by_one(stage, *_temperature(stage, share))
+    except Wrong:
+        # -0.0, or an entropy rounded below 0, has a negative power
+        if share.low > 0 or exponent >= 0 or exponent % 2 != 1:
+            raise
+        explained_by_one(stage, *_temperature(stage, share, below_0=True))
     stage.probabilities_of_report()
 
 
-def _temperature(stage: Stage) -> tuple[float, float]:
-    """Return the smallest and largest temperature that rounding explains."""
+def _temperature(stage: Stage, share: Interval, below_0: bool = False) -> tuple[float, float]:
+    """Return the smallest and largest temperature that rounding explains. below_0: the share of the
+    entropy is."""
     middle, half = stage.parameter("temp"), stage.parameter("delta")
     lowest, highest = (middle - half).clipped(0.0, np.inf), middle + half
-    share = _entropy_share(stage)
     exponent = stage.parameter("exponent")
     powers = [_power(s, e) for s in (share.low, share.high) for e in (exponent.low, exponent.high)]
     u, of_log = unit(stage.arithmetic.logits), of_function(stage.arithmetic)
     logs = [abs(e * math.log(s)) for s, e in ((share.low, exponent.high),) if s > 0]
     error = of_log + 2 * max(logs, default=0.0) * (u + of_log) + 2 * u
     power = stage.interval(min(powers), max(powers)).widened(error)
+    power = stage.interval(-power.high, -power.low) if below_0 else power
     temperature = lowest + (highest - lowest) * power
     return max(float(temperature.low), 0.0), float(temperature.high)
 
 
+@floats.quiet
 def _power(base: float, exponent: float) -> float:
     return float(np.float64(max(base, 0.0)) ** exponent)
 
