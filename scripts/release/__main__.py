@@ -72,7 +72,7 @@ def gathered(archives: Path, out: Path, epoch: int) -> list[str]:
     """Put the archives, the bill and the sums into a folder that keeps its signatures alone."""
     out.mkdir(parents=True, exist_ok=True)
     for path in out.iterdir():
-        if not path.name.startswith(SUMS):
+        if path.is_file() and not path.name.startswith(SUMS):  # dist/vectors is of `make vectors`
             path.unlink()
     for path in archives.iterdir():
         shutil.copy(path, out)

@@ -19,7 +19,8 @@ OPENPGP, SIGSTORE = f"{SUMS}.asc", f"{SUMS}.sigstore.json"
 
 def sums(folder: Path) -> str:
     """Return the digests as `sha256sum` writes them, and checks them with -c."""
-    files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(SUMS)]
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    files = [path for path in paths if not path.name.startswith(SUMS)]
     return "".join(f"{_digest(path)}  {path.name}\n" for path in files)
 
 
