@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.own_random import RANDOM
-from sampler_parity.harness.checks.stages.prepared import prepare
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.correct.stage import Held
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.phase import phase
@@ -141,8 +141,9 @@ def _is_small(case: Any, max_vocab: int) -> bool:
 
 
 def _of_case(case: StagesCase, samplers: set[str]) -> Iterator[Vector | Script]:
-    calls, scripts = [*calls_of(case)], defaultdict[int, list[Call]](list)
-    for call in calls:
+    prepared = prepare(case)
+    calls, scripts = [*calls_of(prepared)], defaultdict[int, list[Call]](list)
+    for i, call in enumerate(calls):
         if call.of is None:
             for of_stage in scripts.values():
                 of_stage.append(call)
@@ -155,19 +156,18 @@ def _of_case(case: StagesCase, samplers: set[str]) -> Iterator[Vector | Script]:
         if test.sampler not in WITH_SCRIPTS:
             continue
         if call.stage not in scripts:
-            scripts[call.stage] = [c for c in calls[: calls.index(call)] if c.of is None]
+            scripts[call.stage] = [c for c in calls[:i] if c.of is None]
         scripts[call.stage].append(replace(call, vector=test))
     for stage, of_stage in scripts.items():
-        script = _script(case, stage, of_stage)
+        script = _script(prepared, stage, of_stage)
         if script is not None:
             yield script
 
 
-def calls_of(case: StagesCase) -> Iterator[Call]:
+def calls_of(prepared: Prepared) -> Iterator[Call]:
     """Follow a case on the reference, up to the first undefined input."""
-    prepared = prepare(case)
     instances = [prepared.build() for _ in range(prepared.instances)]
-    pasts = [[*case.past] for _ in instances]
+    pasts = [[*prepared.case.past] for _ in instances]
     for on, past in enumerate(pasts):
         yield from (Call("accept", on, token) for token in past)
     for i, step in enumerate(prepared.steps, 1):
@@ -201,13 +201,13 @@ def calls_of(case: StagesCase) -> Iterator[Call]:
             yield Call("accept", step.instance, token)
 
 
-def _script(case: StagesCase, stage: int, calls: list[Call]) -> Script | None:
+def _script(prepared: Prepared, stage: int, calls: list[Call]) -> Script | None:
     """Return the calls up to the first after which the state of a right engine is unknown; None
     unless it has two calls of apply."""
     first = next(call.vector for call in calls if call.vector is not None)
-    if case.separates_prompt:
+    if prepared.case.separates_prompt:
         return None
-    (parameters,) = prepare(case).chain[stage - 1].values()
+    (parameters,) = prepared.chain[stage - 1].values()
     if parameters.get("seed") == DEFAULT_SEED:
         return None
     taken: list[Call] = []
@@ -220,12 +220,12 @@ def _script(case: StagesCase, stage: int, calls: list[Call]) -> Script | None:
     if sum(call.vector is not None for call in taken) < 2:
         return None
     return Script(
-        id=f"{case.id}/{stage}",
+        id=f"{prepared.case.id}/{stage}",
         about=first.about,
         sampler=first.sampler,
         parameters=first.parameters,
         seed=parameters.get("seed"),
-        instances=prepare(case).instances,
+        instances=prepared.instances,
         calls=taken,
     )
 
