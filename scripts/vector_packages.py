@@ -64,7 +64,8 @@ use sampler_vectors::{kit, problems};
 
 #[test]
 fn top_p_is_right() {
-    let report = problems(&kit(), "top_p", &MySampler); // implements sampler_vectors::Sampler
+    // MySampler implements sampler_vectors::Sampler
+    let report = problems(&kit(), "vectors/top_p", &MySampler);
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
 ```""",

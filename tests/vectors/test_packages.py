@@ -1,56 +1,100 @@
 """The packages of the test vectors: each has the kit, and what its README shows runs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from sampler_parity.vectors.kit import kit_of
 from sampler_parity.vectors.written import write
-from scripts.vector_packages import RUNNERS, TOOLS, pack
+from scripts.vector_packages import NAME, RUNNERS, TOOLS, USE, pack
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(any(shutil.which(t) is None for t in TOOLS), reason="no cargo, or no npm"),
+]
+SMALL = "sampler_vectors::small_sampler::SmallSampler::from_env()"
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(any(shutil.which(tool) is None for tool in TOOLS), reason="no cargo, or no npm")
-def test_each_package_has_the_kit_and_runs_as_its_readme_shows(tmp_path: Path) -> None:
-    write(kit_of(["parity/top_k"], "quick", 12), tmp_path / "kit")
-    crate, npm, wheel = pack(tmp_path / "kit", tmp_path / "packages")
+class Packages(NamedTuple):
+    crate: Path
+    npm: Path
+    wheel: Path
 
-    with tarfile.open(crate) as archive:
-        names = archive.getnames()
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    folder = tmp_path_factory.mktemp("packages")
+    write(kit_of(["parity/top_k"], "quick", 12), folder / "kit")
+    return Packages(*pack(folder / "kit", folder / "made"))
+
+
+def shown(kind: str) -> str:
+    """Return the code that the README of a package shows."""
+    (code,) = re.findall(r"(?s)```\w+\n(.*)```", USE[kind])
+    return str(code)
+
+
+def run(command: list[str], folder: Path, **changed: str) -> tuple[int, str]:
+    names = {**os.environ, **changed}
+    for name in ("NODE_TEST_CONTEXT", "EXACT"):
+        names.pop(name, None)
+    done = subprocess.run(command, cwd=folder, env=names, capture_output=True, encoding="utf-8")
+    return done.returncode, done.stdout + done.stderr
+
+
+def passes_and_finds_a_fault(run_with: Callable[[Mapping[str, str]], tuple[int, str]]) -> None:
+    status, text = run_with({"FAULT": ""})
+    assert status == 0, text
+    status, text = run_with({"FAULT": "ties"})
+    assert status != 0
+    assert "top_k/" in text, text
+
+
+def test_the_test_of_the_crates_readme_runs_in_a_users_crate(
+    packages: Packages, tmp_path: Path
+) -> None:
+    with tarfile.open(packages.crate) as archive:
         archive.extractall(tmp_path / "crate", filter="data")
-    assert [name for name in names if name.endswith("kit/vectors/top_k.json")]
-    (folder,) = (tmp_path / "crate").iterdir()
-    shutil.copytree(RUNNERS / "rust" / "tests", folder / "tests")
-    for path in (folder / "tests").iterdir():
-        path.write_text(path.read_text().replace("run_vectors::", "sampler_vectors::"))
-    here = {**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target")}
-    checked = ["cargo", "check", "--quiet", "--offline", "--tests"]
-    subprocess.run(checked, cwd=folder, check=True, env=here)
+    (crate,) = (tmp_path / "crate").iterdir()
+    user = tmp_path / "user"
+    (user / "src").mkdir(parents=True)
+    (user / "tests").mkdir()
+    (user / "src" / "lib.rs").touch()
+    (user / "Cargo.toml").write_text(
+        f'[package]\nname = "user"\nversion = "0.1.0"\nedition = "2021"\n'
+        f'[dev-dependencies]\n{NAME} = {{ path = "{crate}" }}\n'
+    )
+    code = shown("crate").replace("top_p", "top_k").replace("&MySampler", f"&{SMALL}")
+    (user / "tests" / "readme.rs").write_text(code)
+    target = {"CARGO_TARGET_DIR": str(tmp_path / "target")}
+    test = ["cargo", "test", "--quiet", "--offline", "--test", "readme"]
+    passes_and_finds_a_fault(lambda fault: run(test, user, **target, **fault))
 
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "package.json").write_text("{}")
-    subprocess.run(["npm", "install", "--silent", "--offline", str(npm)], cwd=project, check=True)
-    printed = ["node", "-p", 'require("sampler-vectors").kit']
-    kit = subprocess.check_output(printed, cwd=project, encoding="utf-8").strip()
-    shutil.copy(project / "node_modules/sampler-vectors/run_vectors.test.mjs", project)
-    shutil.copy(RUNNERS / "javascript" / "small_sampler.mjs", project)
-    for fault, status in (("", 0), ("ties", 1)):
-        tests = {**os.environ, "VECTORS": kit, "FAULT": fault}
-        tests.pop("NODE_TEST_CONTEXT", None)
-        run = ["node", "--test", "run_vectors.test.mjs"]
-        assert subprocess.run(run, cwd=project, env=tests, capture_output=True).returncode == status
 
-    site = tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "--target", str(site), str(wheel)], check=True)
-    printed = [sys.executable, "-c", "import sampler_vectors; print(sampler_vectors.KIT)"]
-    with_site = {**os.environ, "PYTHONPATH": str(site)}
-    installed = subprocess.check_output(printed, env=with_site, encoding="utf-8").strip()
-    assert (Path(installed) / "vectors" / "top_k.json").is_file()
-    assert (Path(installed).parent / "run_vectors.py").is_file()
+def test_the_commands_of_the_npm_packages_readme_run(packages: Packages, tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text("{}")
+    shutil.copy(RUNNERS / "javascript" / "small_sampler.mjs", tmp_path / "my_sampler.mjs")
+    install = f"npm install --silent --offline --save-dev {packages.npm}"
+    commands = shown("npm").replace(f"npm install --save-dev {NAME}", install)
+    assert install in commands
+    passes_and_finds_a_fault(lambda fault: run(["sh", "-ec", commands], tmp_path, **fault))
+
+
+def test_the_commands_of_the_wheels_readme_run(packages: Packages, tmp_path: Path) -> None:
+    shutil.copy(RUNNERS / "python" / "small_sampler.py", tmp_path / "my_sampler.py")
+    site, programs = str(tmp_path / "site"), str(Path(sys.executable).parent)
+    install = (
+        f"python -m pip install -q --upgrade --no-deps --no-index --target {site} {packages.wheel}"
+    )
+    commands = shown("wheel").replace(f"pip install {NAME} pytest", install)
+    assert install in commands
+    names = {"PYTHONPATH": site, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    passes_and_finds_a_fault(lambda fault: run(["sh", "-ec", commands], tmp_path, **names, **fault))
