@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -14,12 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks import Profile
 from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.vectors.kit import FLAGS, Call, Script, Vector
+from sampler_parity.vectors.kit import FLAGS, Call, Script, Vector, kit_of
 
 FORMAT = 1
 IN_JSON = 64  # values of a row that stand in the JSON
 ROWS = "rows.f32"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Which tests a kit has: of which suites, in which profile, with at most how many tokens."""
+
+    suites: Sequence[str]
+    profile: Profile
+    max_vocab: int
 
 
 @dataclass
@@ -61,13 +71,14 @@ def number(value: Any) -> Any:
     return value
 
 
-def write(tests: Iterable[Vector | Script], folder: Path) -> dict[str, dict[str, int]]:
-    """Write a kit into a folder. Return the number of its tests by kind and sampler."""
+def write(contents: Contents, folder: Path) -> dict[str, dict[str, int]]:
+    """Write a kit into a folder. Return the number of its tests by kind and sampler. Raises
+    InputError as kit_of does, before anything is written."""
     rows = Rows()
     kinds: dict[str, dict[str, list[Any]]] = {
         "vectors": defaultdict(list), "scripts": defaultdict(list),
     }  # fmt: skip
-    for test in tests:
+    for test in kit_of(contents.suites, contents.profile, contents.max_vocab):
         if isinstance(test, Vector):
             kinds["vectors"][test.sampler].append(as_json(test, rows))
         else:
@@ -86,13 +97,19 @@ def write(tests: Iterable[Vector | Script], folder: Path) -> dict[str, dict[str,
         kind: {sampler: len(tests_of) for sampler, tests_of in sorted(by_sampler.items())}
         for kind, by_sampler in kinds.items()
     }
-    index = {
-        "format": FORMAT, "sampler_parity": version("sampler-parity"), "llama_cpp": NEWEST,
-        "licence": "Apache-2.0", "flags": FLAGS, "tests": counts["vectors"],
-        "scripts": counts["scripts"], "sha256": _digests(folder, counts),
+    index = versions() | {
+        "contents": asdict(contents), "licence": "Apache-2.0", "flags": FLAGS,
+        "tests": counts["vectors"], "scripts": counts["scripts"],
+        "sha256": _digests(folder, counts),
     }  # fmt: skip
     (folder / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
     return counts
+
+
+def versions() -> dict[str, Any]:
+    """Return the versions that decide the content of a kit."""
+    ours = version("sampler-parity")
+    return {"format": FORMAT, "sampler_parity": ours, "llama_cpp": NEWEST}
 
 
 def _digests(folder: Path, counts: Mapping[str, Iterable[str]]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from sampler_parity.harness.bundle.bundle import read
 from sampler_parity.harness.llama_cpp import libllama
 from sampler_parity.vectors.kit import SAMPLERS, SUITES, WITH_SCRIPTS, Script, Vector, kit_of
-from sampler_parity.vectors.written import write
+from sampler_parity.vectors.written import Contents, write
 from tests.support.command_line import ROOT, cli
 
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ OF_TSAMPLER = ["top_k", "top_p", "min_p", "top_n_sigma", "temp", "penalties", "g
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ on this machine")
 def test_llama_cpp_passes_every_vector_and_script_to_the_bit(tmp_path: Path) -> None:
-    write(kit_of(SUITES, "quick", 40), tmp_path / "kit")
+    write(Contents(SUITES, "quick", 40), tmp_path / "kit")
     libraries = libllama.default_folder()
     include = next(parent / "include" for parent in libraries.parents if _has_header(parent))
     program = tmp_path / "run_vectors"

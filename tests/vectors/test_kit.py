@@ -22,7 +22,7 @@ from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.reference import Candidates
 from sampler_parity.vectors.accepted import STEERING
 from sampler_parity.vectors.kit import FLAGS, SAMPLERS, SUITES, WITH_SCRIPTS, Vector, kit_of
-from sampler_parity.vectors.written import Rows, as_json, number, write
+from sampler_parity.vectors.written import Contents, Rows, as_json, number, write
 from tests.support.command_line import cli
 
 RUNNERS = Path(__file__).resolve().parents[2] / "vectors" / "runners"
@@ -32,7 +32,7 @@ MOST = 40  # tokens of a vector
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kit") / "kit"
-    write(kit_of(SUITES, "quick", MOST), folder)
+    write(Contents(SUITES, "quick", MOST), folder)
     return folder
 
 
@@ -167,7 +167,7 @@ def test_a_script_finds_a_fault_of_state(kit: Path, fault: str) -> None:
 @pytest.mark.nightly
 def test_exact_results_find_nine_of_ten_faults_of_the_catalogue(tmp_path: Path) -> None:
     """Faults of samplers that a kit of all sizes holds. A run of an adapter finds all of them."""
-    write(kit_of(SUITES, "quick", 300_000), tmp_path / "kit")
+    write(Contents(SUITES, "quick", 300_000), tmp_path / "kit")
     run = runner(tmp_path / "kit")
     run.EXACT = True
     tests = {kind: [t.values for t in run.read_tests(kind)] for kind in ("vectors", "scripts")}

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sampler_parity.vectors.kit import kit_of
-from sampler_parity.vectors.written import write
+from sampler_parity.vectors.written import Contents, write
 from scripts.vector_packages import NAME, RUNNERS, TOOLS, USE, pack
 
 pytestmark = [
@@ -32,7 +31,7 @@ class Packages(NamedTuple):
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     folder = tmp_path_factory.mktemp("packages")
-    write(kit_of(["parity/top_k"], "quick", 12), folder / "kit")
+    write(Contents(["parity/top_k"], "quick", 12), folder / "kit")
     return Packages(*pack(folder / "kit", folder / "made"))
 
 

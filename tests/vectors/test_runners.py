@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.vectors.kit import kit_of
-from sampler_parity.vectors.written import write
+from sampler_parity.vectors.written import Contents, write
 
 RUNNERS = Path(__file__).resolve().parents[2] / "vectors" / "runners"
 SUITES = ["parity/top_k", "parity/top_p", "parity/penalties", "parity/greedy", "parity/temp"]
@@ -20,7 +19,7 @@ OTHERS = ["min_p", "typical_p", "xtc", "top_n_sigma", "temp_ext", "dry", "logit_
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kit") / "kit"
     suites = [*SUITES, *(f"parity/{sampler}" for sampler in OTHERS)]
-    write(kit_of(suites, "quick", 12), folder)
+    write(Contents(suites, "quick", 12), folder)
     return folder
 
 
