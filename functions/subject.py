@@ -23,7 +23,6 @@ from sampler_parity.functions.stage import SUPPORTED, FunctionStage, maker, para
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.bundle.records import CaseResult, CounterexampleResult
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.correct import accepting
@@ -36,9 +35,8 @@ from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.harness.protocol.server import InPlace
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.suite.expansion_cache import Expansions
-from sampler_parity.harness.suite.file import checks_of
+from sampler_parity.harness.suite.file import checks_of, find_suites, read_unparsed
 from sampler_parity.harness.suite.ids import id_fits
-from sampler_parity.harness.suite.items import files_of
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference import Candidates, Sampler
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
@@ -198,7 +196,7 @@ def case_of(
     tokens: Sequence[int] = (),
 ) -> StagesCase:
     """Return a case of one row. tokens: accepted before."""
-    case = case_from(
+    return StagesCase.model_validate(
         {
             "id": id,
             "description": "",
@@ -208,8 +206,6 @@ def case_of(
             "history": [*tokens],
         }
     )
-    assert isinstance(case, StagesCase)
-    return case
 
 
 def cases_of(sampler: str, patterns: Sequence[str] = ("*",)) -> list[Case]:
@@ -220,8 +216,8 @@ def cases_of(sampler: str, patterns: Sequence[str] = ("*",)) -> list[Case]:
         fix = did_you_mean(sampler, SUPPORTED) or f"supported: {', '.join(SUPPORTED)}"
         raise InputError(sampler, "no function can be checked as this sampler", fix)
     expansions = Expansions(of_this_code())
-    files, _ = files_of([f"parity/{sampler}"], expansions)
-    checks = checks_of(files[f"parity/{sampler}"], "quick", expansions=expansions)
+    (path,) = find_suites([f"parity/{sampler}"])
+    checks = checks_of(read_unparsed(path, expansions), "quick", expansions=expansions)
     cases = [check for check in checks if isinstance(check, Case)]
     fitting = [case for case in cases if any(id_fits(case.id, pattern) for pattern in patterns)]
     if not fitting:

@@ -45,7 +45,13 @@ def jit(function: Callable[..., Any]) -> Any:
         load_numba()
         from numba import njit
 
-        return _cached(lambda cache: njit(cache=cache, error_model="numpy")(function))
+        def compiled(cache: bool) -> Any:
+            result = njit(cache=cache, error_model="numpy")(function)
+            if cache:
+                _read_code_alone(result._cache)
+            return result
+
+        return _cached(compiled)
 
     return Compiled(function, compile)
 
@@ -109,6 +115,19 @@ def _know_plain_arrays() -> None:
         return types.Array(from_dtype(array.dtype), array.ndim, map_layout(array), readonly)
 
     typeof_impl.register(np.ndarray, type_of)
+
+
+def _read_code_alone(cache: Any) -> None:
+    """Let a cache of Numba's read machine code without the registries of all that Numba can
+    compile, which take a tenth of the time to the first result. A compilation loads them itself."""
+    from numba.core.runtime import rtsys
+
+    def load(signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)  # allocation of arrays, which the code calls
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, context)
+
+    cache.load_overload = load
 
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]

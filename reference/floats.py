@@ -123,8 +123,9 @@ def powers(base: float, exponent: float) -> float:
 
 
 def load_compiler() -> None:
-    """Load Numba now, where time is about to be taken: the first call of a function would."""
-    exp(np.float32(0))
+    """Load Numba now, where time is about to be taken: the first call of a function would. A
+    function of elements is no example: Numba wraps it anew in each process."""
+    total(np.zeros(0, np.float32))
 
 
 # Numba returns float32 results as Python floats, hence the wrappers around the compiled loops.

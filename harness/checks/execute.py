@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sampler_parity.harness.bundle.records import BackendResult, CaseResult
 from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.claims import parted, with_skipped
-from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.checks.repeat import repeated
 from sampler_parity.harness.correct import accepting
 from sampler_parity.harness.protocol.interface import Backend
@@ -15,11 +15,14 @@ from sampler_parity.harness.strict import like
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import chronology, platforms
 
+if TYPE_CHECKING:  # a case needs none of what finds and starts backends
+    from sampler_parity.harness.checks.context import Ready, Terms
+
 Releases = Mapping[str, str]
 Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
 
 
-def run(case: Case, tools: Ready) -> CaseResult:
+def run(case: Case, tools: "Ready") -> CaseResult:
     """Return the result of a case on the terms of a run."""
     terms, releases = tools.terms, tools.releases
 
@@ -34,8 +37,10 @@ def run(case: Case, tools: Ready) -> CaseResult:
     return result if result.ok else result.model_copy(update={"why": case.why})
 
 
-def died(case: Case, terms: Terms, problem: str, verdict: Verdict = "crashed") -> CaseResult:
+def died(case: Case, terms: "Terms", problem: str, verdict: Verdict = "crashed") -> CaseResult:
     """Return the result of a case that ends the process that judges it, or is not run."""
+    from sampler_parity.harness.checks.context import short_names
+
     names = short_names(terms.backends)
     return CaseResult(
         id=case.id,

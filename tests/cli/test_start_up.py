@@ -44,6 +44,13 @@ def ran(code: str) -> subprocess.CompletedProcess[str]:
             ["numba", "scipy.stats", "matplotlib", "hypothesis", "sampler_parity.harness.faults"],
         ),
         (
+            "sampler_parity.functions.subject",  # the first answer of check
+            [
+                *("numba", "scipy.stats", "sampler_parity.harness.backends.registry"),
+                *("sampler_parity.harness.checks.cases", "sampler_parity.harness.suite.items"),
+            ],
+        ),
+        (
             "sampler_parity.harness.cli.app",
             [
                 *("numba", "scipy", "matplotlib", "hypothesis", "numpy", "pydantic", "logging"),
@@ -74,6 +81,18 @@ def test_the_help_loads_no_command_and_no_library_but_typer() -> None:
     }
     heavy = {"numpy", "pydantic", "numba", "scipy", "hypothesis", "rich", "markdown_it", "sqlite3"}
     assert heavy.isdisjoint(loaded)
+
+
+@pytest.mark.slow
+def test_code_from_the_cache_loads_nothing_that_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    code = (
+        "import sys, numpy; from sampler_parity.reference import floats\n"
+        "print(floats.total(numpy.ones(3)), 'numba.cpython.setobj' in sys.modules)"
+    )
+    assert [ran(code).stdout for _ in range(2)] == ["3.0 True\n", "3.0 False\n"]
 
 
 @pytest.mark.slow
