@@ -228,6 +228,8 @@ def cases_of(sampler: str, patterns: Sequence[str] = ("*",)) -> list[Case]:
 class FunctionBackend(InPlace):
     """The reference with a function in place of one of its samplers."""
 
+    shows_order = False
+
     def __init__(self, of: Subject) -> None:
         worker = Worker()
         worker.samplers = replaced(of.sampler, of.make)

@@ -62,13 +62,14 @@ class Memory(NamedTuple):
 
 class View(NamedTuple):
     """A stage of a run. memories: of each of MEMORIES. prompt: how many tokens of them are of the
-    prompt. own_random: the numbers are not known."""
+    prompt. own_random: the numbers are not known. shows_order: the order is the backend's."""
 
     stage: Stage
     memories: list[Memory]
     prompt: int
     n_vocab: int
     own_random: bool
+    shows_order: bool
 
 
 class Evidence(NamedTuple):
@@ -83,6 +84,7 @@ def views(case: Case, backend: Backend, at: BackendResult) -> list[View]:
         return []
     last = len(case.plan()[0]) - 1 if at.step is None else at.step
     prepared, hello, own_random = prepare(case), backend.hello(), has_own(backend)
+    shows_order = getattr(backend, "shows_order", True)  # a function that leaves a row does not
     instances = [_Instance(prepared.build(), case.past) for _ in range(prepared.instances)]
     steps, collected = prepared.steps[: last + 1], list[View]()
     ran = client.run(backend, prepared.setting, prepared.rows, steps, instances=len(instances))
@@ -105,9 +107,9 @@ def views(case: Case, backend: Backend, at: BackendResult) -> list[View]:
             sampler.apply(want)
             stage = Stage(held, earlier, want, got, parameters, hello.arithmetic)
             if sampler.name == at.stage:
-                collected.append(
-                    on.view(stage, j, len(case.prompt), prepared.setting.n_vocab, own_random)
-                )
+                memories = on.memories_of(j)
+                about = len(case.prompt), prepared.setting.n_vocab, own_random, shows_order
+                collected.append(View(stage, memories, *about))
                 if 0 <= got.selected < len(got.ids):
                     chosen = stage.softmax.p[stage.at[got.selected]]
                     on.select(sampler.name, j, got.token, (float(got.p[got.selected]), chosen))
@@ -129,9 +131,8 @@ class _Instance:
         self.memories = [_Memories([*past]) for _ in MEMORIES]
         self.pending: dict[int, tuple[int | None, tuple[float, float]]] = {}  # by stage
 
-    def view(self, stage: Stage, j: int, prompt: int, n_vocab: int, own_random: bool) -> View:
-        memories = [Memory([*of.past], [*of.chosen.get(j, ())]) for of in self.memories]
-        return View(stage, memories, prompt, n_vocab, own_random)
+    def memories_of(self, j: int) -> list[Memory]:
+        return [Memory([*of.past], [*of.chosen.get(j, ())]) for of in self.memories]
 
     def select(self, name: str, j: int, token: int | None, p: tuple[float, float]) -> None:
         """Remember a selected token: adaptive_p learns once it is accepted, mirostat at once."""
@@ -383,7 +384,7 @@ def _agrees(view: View, names: Mapping[str, Any], width: float) -> bool:
     if not np.array_equal(np.sort(before.logits[kept]), np.sort(before.logits[at])):
         return False
     key = names["key"][at] if "key" in names else np.zeros(1)
-    if (np.diff(key) < -width * (1 + abs(key[1:]))).any():
+    if view.shows_order and (np.diff(key) < -width * (1 + abs(key[1:]))).any():
         return False
     logits, old = names.get("becomes", before.low)[at], before.low[at]
     logits = np.where(abs(logits) > np.finfo(np.float32).max, np.sign(logits) * np.inf, logits)
