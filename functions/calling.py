@@ -160,7 +160,7 @@ def among_others(
     """Return a batch in which these logits are one of the rows, and the tokens of each."""
     with np.errstate(all="ignore"):
         rows = [np.roll(logits, 1) * np.float32(0.5), logits[::-1] * np.float32(2)]
-    histories = [tokens[::-1] + 1, np.zeros_like(tokens)]
+    histories = [(tokens[::-1] + 1) % len(logits), np.zeros_like(tokens)]
     rows.insert(row, logits)
     histories.insert(row, tokens)
     return np.stack(rows), np.stack(histories)

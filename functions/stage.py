@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.functions.calling import Caller, Misshapen, Result, Signature, signature_of
 from sampler_parity.harness.checks.stages.own_random import let_act
+from sampler_parity.harness.errors import Unsupported
 from sampler_parity.reference import Candidates, Sampler
 from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 
@@ -47,6 +48,8 @@ def maker(
     def make(*positional: Any, **by_name: Any) -> FunctionStage:
         bound = signature.bind(*positional, **by_name).arguments
         values = {name: bound.get(name, default) for name, default in names.items()}
+        if lacks := [name for name in function.lacks(names) if values[name] != names[name]]:
+            raise Unsupported(f"it takes no {', '.join(lacks)}")
         return FunctionStage(
             right(*positional, **by_name), values, function, caller, seed, own_random
         )

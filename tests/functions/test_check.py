@@ -9,6 +9,7 @@ import pytest
 
 import sampler_parity
 from sampler_parity import Report, check
+from sampler_parity.functions.calling import among_others
 from sampler_parity.functions.stage import SUPPORTED
 from sampler_parity.functions.subject import LAWS
 from sampler_parity.harness.errors import InputError
@@ -233,6 +234,25 @@ def test_a_parameter_that_a_function_lacks_skips_the_cases_that_set_it() -> None
     report = check(lambda logits, p: min_p(logits, p), "min_p")
     assert report.ok
     assert report.notes == ["404 more are skipped: it takes no min_keep"]
+
+
+def test_the_smallest_input_sets_no_parameter_that_a_function_lacks() -> None:
+    """With another one, it would differ for a reason that is no mistake of the function."""
+
+    def whole_history(logits: Row, tokens: Row, penalty_last_n: int, penalty_repeat: float) -> Row:
+        return penalties(logits, tokens, len(tokens), penalty_repeat)
+
+    report = check(whole_history, "penalties")
+    assert "penalties/whole-history" in str(report)
+    shown = report.findings[0].lines[0]
+    assert "penalty_freq=0 penalty_present=0" in shown or "penalty_freq" not in shown
+
+
+def test_tokens_of_the_other_rows_of_a_batch_are_in_the_vocabulary() -> None:
+    """A processor that looks up the logit of each token would raise an exception."""
+    logits, tokens = np.arange(4, dtype=np.float32), np.array([3, 0, 3])
+    _, histories = among_others(logits, tokens, 1)
+    assert histories.tolist() == [[0, 1, 0], [3, 0, 3], [0, 0, 0]]
 
 
 def test_an_exception_is_reported_with_its_place() -> None:
