@@ -1,6 +1,6 @@
 """Check a Python function as a sampler: the cases of its suite, in this process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ def check(
     cases: str | Sequence[str] = "*",
     library: "Library" = None,
     batch: bool = False,
-    arithmetic: "Arithmetic | None" = None,
+    arithmetic: "Arithmetic | Mapping[str, Any] | None" = None,
     seed: int = 0,
     own_random: bool = False,
 ) -> Report:
@@ -84,7 +84,7 @@ def subject_of(
     accept: Accept = "correct",
     library: "Library" = None,
     batch: bool = False,
-    arithmetic: "Arithmetic | None" = None,
+    arithmetic: "Arithmetic | Mapping[str, Any] | None" = None,
     seed: int = 0,
     own_random: bool = False,
 ) -> "Subject":

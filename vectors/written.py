@@ -71,14 +71,16 @@ def number(value: Any) -> Any:
     return value
 
 
-def write(contents: Contents, folder: Path) -> dict[str, dict[str, int]]:
-    """Write a kit into a folder. Return the number of its tests by kind and sampler. Raises
-    InputError as kit_of does, before anything is written."""
+def write(
+    contents: Contents, folder: Path, tests: Iterable[Vector | Script] | None = None
+) -> dict[str, dict[str, int]]:
+    """Write a kit into a folder. tests: some of the contents, by default all. Return the number of
+    its tests by kind and sampler. Raises InputError as kit_of does, before anything is written."""
     rows = Rows()
     kinds: dict[str, dict[str, list[Any]]] = {
         "vectors": defaultdict(list), "scripts": defaultdict(list),
     }  # fmt: skip
-    for test in kit_of(contents.suites, contents.profile, contents.max_vocab):
+    for test in tests or kit_of(contents.suites, contents.profile, contents.max_vocab):
         if isinstance(test, Vector):
             kinds["vectors"][test.sampler].append(as_json(test, rows))
         else:

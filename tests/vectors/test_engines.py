@@ -20,6 +20,7 @@ RUNNERS = ROOT / "vectors" / "runners"
 BY_SEED = {"vectors/dist", "vectors/xtc"}
 SKIPPED = BY_SEED | {"vectors/dry", "scripts/dry"}
 OF_TSAMPLER = ["top_k", "top_p", "min_p", "top_n_sigma", "temp", "penalties", "greedy"]
+OF_ITS_SUITES = Contents([f"parity/{name}" for name in OF_TSAMPLER], "quick", 40)
 
 
 @pytest.mark.slow
@@ -52,11 +53,19 @@ def _has_header(folder: Path) -> bool:
     not (ROOT / "engines/tsampler/dist/ready").exists(), reason="tsampler is not compiled"
 )
 def test_tsampler_fails_the_vectors_of_the_cases_that_its_adapter_fails(tmp_path: Path) -> None:
-    suites = [f"parity/{name}" for name in OF_TSAMPLER]
-    cli("run", *suites, "-b", "tsampler", "--accept", "correct", "-o", tmp_path / "bundle")
+    cli(
+        "run",
+        *OF_ITS_SUITES.suites,
+        "-b",
+        "tsampler",
+        "--accept",
+        "correct",
+        "-o",
+        tmp_path / "bundle",
+    )
     results = {case.id: case.backends["tsampler"] for case in read(tmp_path / "bundle").cases}
     tests = defaultdict[str, list[Vector | Script]](list)
-    for vector in kit_of(suites, "quick", 40):
+    for vector in kit_of(OF_ITS_SUITES.suites, OF_ITS_SUITES.profile, OF_ITS_SUITES.max_vocab):
         tests[vector.id.rsplit("/", 1)[0]].append(vector)
     wrong, of_order = set[str](), set[str]()
     for id in tests:
@@ -76,7 +85,7 @@ def test_tsampler_fails_the_vectors_of_the_cases_that_its_adapter_fails(tmp_path
 
 def _fails(folder: Path, tests: list[Vector | Script]) -> bool:
     """Return whether tsampler fails one of these tests."""
-    write(tests, folder)
+    write(OF_ITS_SUITES, folder, tests)
     shutil.copy(RUNNERS / "javascript" / "run_vectors.test.mjs", folder)
     here = {**os.environ, "VECTORS": str(folder), "SAMPLER": str(HERE / "tsampler.mjs")}
     here.pop("NODE_TEST_CONTEXT", None)
