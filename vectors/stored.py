@@ -39,14 +39,14 @@ def _contents(kit: Path, index: dict[str, Any]) -> Contents:
 
 def _differences(stored: Path, new: Path) -> Iterator[str]:
     """Yield the first test that differs in each file, and then other files that differ."""
-    tests, others = _names(stored) | _names(new), ["schema.json", "README.md", "LICENSE", ROWS]
+    tests, fixed = _names(stored) | _names(new), ["schema.json", "README.md", "LICENSE", ROWS]
     for name in sorted(tests):
         for kit, problem in (stored, "is missing"), (new, "has tests of no suite"):
             if not (kit / name).is_file():
                 yield f"{name} {problem}"
         if (stored / name).is_file() and (new / name).is_file():
             yield from _first(name, _tests(stored, name), _tests(new, name))
-    for name in [*sorted(tests), *others, "index.json"]:
+    for name in [*sorted(tests), *fixed, "index.json"]:
         if read_file(stored / name, MOST_BYTES) != read_file(new / name, MOST_BYTES):
             yield f"{name} differs"
 
@@ -69,19 +69,19 @@ def _first(name: str, stored: dict[str, Any], new: dict[str, Any]) -> Iterator[s
         return
 
 
-def _field(stored: Any, new: Any, place: str = "") -> str:
+def _field(stored: Any, new: Any, path: str = "") -> str:
     """Return the first field that differs, with both values if they are short."""
     if (texts := [json.dumps(stored), json.dumps(new)])[0] == texts[1]:
         return ""
     if isinstance(stored, dict) and isinstance(new, dict):
         for key in [*new, *stored]:
-            if field := _field(stored.get(key), new.get(key), f"{place}.{key}".lstrip(".")):
+            if field := _field(stored.get(key), new.get(key), f"{path}.{key}".lstrip(".")):
                 return field
     if isinstance(stored, list) and isinstance(new, list) and len(stored) == len(new):
         pairs = zip(stored, new, strict=True)
-        return next(f for i, pair in enumerate(pairs) if (f := _field(*pair, f"{place}[{i}]")))
+        return next(f for i, pair in enumerate(pairs) if (f := _field(*pair, f"{path}[{i}]")))
     values = f": {texts[0]}, not {texts[1]}" if max(map(len, texts)) < 60 else ""
-    return f"{place} differs{values}"
+    return f"{path} differs{values}"
 
 
 def _tests(kit: Path, name: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _tests(kit: Path, name: str) -> dict[str, Any]:
 
 
 def _with_rows(value: Any, rows: bytes) -> Any:
-    """Return a value with the bytes of each long row, in hexadecimal, instead of its place."""
+    """Return a value with the bytes of each long row, in hexadecimal, instead of its path."""
     match value:
         case {"at": int(at), "n": int(n)}:
             return rows[4 * at : 4 * (at + n)].hex()
