@@ -74,7 +74,10 @@ def cut_by_mass(
     for i in range(max(n - 1, at_least), min(n, everything - 1) + 1) if exact else ():
         by = "sum" if i > 1 else "comparison"
         decided |= beside([by], mass[i - 1], (low - away, high + away))
-    stage.cuts.append(Cut(_lean(mass, threshold, at_least, everything, strict), decided))
+    # sums of logarithms round to one side of the sum of the reported p
+    of_sums = not stage.arithmetic.log_domain
+    lean = _lean(mass, threshold, at_least, everything, strict) if of_sums else 0
+    stage.cuts.append(Cut(lean, decided))
 
 
 def _exact_mass(stage: Stage) -> Reals:

@@ -172,6 +172,14 @@ def test_a_logit_between_both_readings_of_p_does_not_lean() -> None:
     assert [cut.lean for cut in one.cuts] == [0]
 
 
+def test_a_cut_by_sums_of_logarithms_does_not_lean() -> None:
+    """Its sums are not those of the reported p: here it keeps one token more than they need."""
+    arithmetic = Arithmetic(log_domain=True)
+    one = stage(TopP(0.5), [1.0] * 4, [0, 1, 2], [0.25] * 3, arithmetic)
+    JUDGES["top_p"](one)
+    assert [cut.lean for cut in one.cuts] == [0]
+
+
 def test_a_quarter_is_not_below_the_second_threshold_of_infill() -> None:
     """`a` and `ab` are merged: 1/2, 1/4 and 1/4 of three, and 1/4 is the threshold."""
     vocab = Vocab("bpe", ("a", "ab", "c", "d", "<end>"), (1, 1, 1, 1, 3), eog=frozenset({4}), eos=4)
