@@ -97,11 +97,11 @@ def steer_to(sampler: Sampler, before: Candidates, token: int | None) -> None:
         _draw(sampler, middle(cand.p, int(places[0])))
 
 
-def middle(p: NDArray[np.float32], place: int) -> float:
+def middle(p: NDArray[np.float32], index: int) -> float:
     """Return the middle of the piece of a place on the unit line."""
     ends = np.cumsum(p, dtype=np.float64)
-    low = float(ends[place - 1]) if place else 0.0
-    return (low + float(ends[place])) / 2 / float(ends[-1])
+    low = float(ends[index - 1]) if index else 0.0
+    return (low + float(ends[index])) / 2 / float(ends[-1])
 
 
 def let_act(sampler: Any, acts: bool) -> None:
@@ -138,17 +138,17 @@ def _with_token(chain: Chain, cand: Candidates, token: int | None) -> Candidates
 
 
 def stages_as(
-    chain: Chain, cand: Candidates, token: int | None, shown: Sequence[Got]
+    chain: Chain, cand: Candidates, token: int | None, results: Sequence[Got]
 ) -> list[Candidates]:
-    """Apply a chain as the backend did; return the candidates after each stage. shown: what it
+    """Apply a chain as the backend did; return the candidates after each stage. results: what it
     shows of them: every stage, the end of the chain, or nothing."""
-    every = len(shown) >= len(chain.samplers)
+    every = len(results) >= len(chain.samplers)
     if not every:
-        steer_chain(chain, cand, token, shown)
+        steer_chain(chain, cand, token, results)
     stages = []
     for j, sampler in enumerate(chain.samplers):
         if every:
-            steer(sampler, cand, shown[j])
+            steer(sampler, cand, results[j])
             sampler.apply(cand)
         else:
             apply_to(sampler, cand, token)
