@@ -93,7 +93,7 @@ def _tests(kit: Path, name: str) -> dict[str, Any]:
 
 
 def _with_rows(value: Any, rows: bytes) -> Any:
-    """Return a value with the bytes of each long row, in hexadecimal, instead of its path."""
+    """Return a value with the bytes of each long row, in hexadecimal, instead of where it is."""
     match value:
         case {"at": int(at), "n": int(n)}:
             return rows[4 * at : 4 * (at + n)].hex()

@@ -93,14 +93,13 @@ def compare_draws(
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:
         return BackendResult(verdict="identical", ns=drawn.ns)
-    own = draws_own(backend, prepared.case.samplers)
-    result = _by_distribution(prepared, drawn) if own else None
-    # a rounding, or another order of equal ones, changes what a right sampler keeps
-    decided = result and (result.verdict == "identical" or SORTS.isdisjoint(prepared.case.samplers))
-    if fairly() and not decided:
-        return _fairly(prepared, backend, drawn, own)
-    if result is not None:
-        return result
+    if draws_own(backend, prepared.case.samplers):
+        result = _by_distribution(prepared, drawn)
+        if result.verdict == "identical" or not (fairly() and _may_keep_others(prepared, backend)):
+            return result
+        return _fairly(prepared, backend, drawn, own=True)
+    if fairly():
+        return _fairly(prepared, backend, drawn)
     at = int(differs[0])
     result = BackendResult(
         verdict="diverged",
@@ -143,6 +142,13 @@ def _by_distribution(prepared: Prepared, drawn: DrawnTokens) -> BackendResult:
     return BackendResult(verdict="identical", ns=drawn.ns)
 
 
+def _may_keep_others(prepared: Prepared, backend: Backend) -> bool:
+    """Return whether a right sampler may keep other tokens, by a rounding or another order of equal
+    ones, and the backend shows the stages that decide it."""
+    shows = "no_stages" not in backend.hello().capabilities
+    return shows and not SORTS.isdisjoint(prepared.case.samplers)
+
+
 def _other_distribution(spread: Sequence[float]) -> str:
     """Return why shares are not uniform on 0..1, or ""."""
     chance = float(scipy.stats.kstest(spread, "uniform").pvalue)
@@ -171,12 +177,12 @@ def _fairly(
     arithmetic = backend.hello().arithmetic
     judged = judge_run(replace(prepared, steps=steps), ran, len(steps), arithmetic, own_random=own)
     result = result_of(judged, drawn.ns)
-    spread = [*shares_in(stages[len(prepared.chain) - 1] for stages in ran.stages)]
-    if own and judged.wrong is None and (detail := _other_distribution(spread)):
-        return result.model_copy(
-            update={"verdict": "diverged", "stage": prepared.case.samplers[-1], "what": "token",
-                    "stage_index": len(prepared.chain) - 1, "detail": detail}
-        )  # fmt: skip
+    if own and judged.wrong is None:
+        last = len(prepared.chain) - 1  # behind it may be the chain as one object
+        spread = [*shares_in(stages[last] for stages in ran.stages)]
+        if detail := _other_distribution(spread):
+            where = {"stage": prepared.case.samplers[-1], "stage_index": last, "what": "token"}
+            return result.model_copy(update={"verdict": "diverged", "detail": detail, **where})
     if len(steps) < n and judged.wrong is None:
         return result.model_copy(update={"detail": f"{len(steps):,} of {n:,} draws were judged"})
     return result
